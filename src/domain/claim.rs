@@ -1,0 +1,185 @@
+//! What a model may hand over: the tool's argument and its four kinds of claim. The published
+//! schema is made from these types; a model supplies no ids, times or provenance.
+
+use super::entry::named;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What happened in a slice of a conversation. Every list may be empty.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteExtracted {
+    /// Judgements made: what was chosen, among what, and why.
+    pub decisions: Vec<Decision>,
+    /// Topics that were debated, settled or still open.
+    pub discussions: Vec<Discussion>,
+    /// Things that were tried, and how they ended.
+    pub attempts: Vec<Attempt>,
+    /// What the person asked for.
+    #[serde(rename = "requests")]
+    pub requests: Vec<PersonRequest>,
+}
+
+impl WriteExtracted {
+    /// How many claims there are of all kinds.
+    pub fn len(&self) -> usize {
+        self.decisions.len() + self.discussions.len() + self.attempts.len() + self.requests.len()
+    }
+
+    /// Whether nothing was worth keeping.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every claim, decisions first.
+    pub fn into_claims(self) -> Vec<Claim> {
+        let mut claims = Vec::with_capacity(self.len());
+        claims.extend(self.decisions.into_iter().map(Claim::Decision));
+        claims.extend(self.discussions.into_iter().map(Claim::Discussion));
+        claims.extend(self.attempts.into_iter().map(Claim::Attempt));
+        claims.extend(self.requests.into_iter().map(Claim::Request));
+        claims
+    }
+}
+
+/// A judgement made during the slice.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// The alternatives that were considered.
+    pub options: Vec<String>,
+    /// What was picked.
+    pub chosen: String,
+    /// Why: a reason of design, policy, process or approach.
+    pub rationale: String,
+}
+
+/// A topic that was debated.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Discussion {
+    /// What was debated.
+    pub topic: String,
+    /// The considerations that were raised.
+    pub points: Vec<String>,
+}
+
+/// Something that was tried.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attempt {
+    /// What was tried.
+    pub action: String,
+    /// What came of it; for a partial success, which part.
+    pub result: String,
+    /// True only for a full success; a partial success is false.
+    pub succeeded: bool,
+}
+
+/// What a person asked for.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PersonRequest {
+    /// What the person wants.
+    pub intent: String,
+    /// The file, module or feature it is about, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The request in one line.
+    pub summary: String,
+}
+
+named! {
+    /// The four kinds of claim, and of record.
+    ClaimKind {
+        /// See [`Decision`].
+        Decision = "decision",
+        /// See [`Discussion`].
+        Discussion = "discussion",
+        /// See [`Attempt`].
+        Attempt = "attempt",
+        /// See [`PersonRequest`].
+        Request = "request",
+    }
+}
+
+/// One claim, unproven.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Claim {
+    /// A judgement.
+    Decision(Decision),
+    /// A debate.
+    Discussion(Discussion),
+    /// A try.
+    Attempt(Attempt),
+    /// A wish.
+    Request(PersonRequest),
+}
+
+impl Claim {
+    /// Which of the four it is.
+    pub fn kind(&self) -> ClaimKind {
+        match self {
+            Claim::Decision(_) => ClaimKind::Decision,
+            Claim::Discussion(_) => ClaimKind::Discussion,
+            Claim::Attempt(_) => ClaimKind::Attempt,
+            Claim::Request(_) => ClaimKind::Request,
+        }
+    }
+
+    /// Every string of it with the name of its field, such as `options[1]`.
+    pub fn strings(&self) -> Vec<(String, &str)> {
+        fn list<'a>(name: &str, items: &'a [String], into: &mut Vec<(String, &'a str)>) {
+            let named = items.iter().enumerate();
+            into.extend(named.map(|(n, item)| (format!("{name}[{n}]"), item.as_str())));
+        }
+        let mut strings = Vec::new();
+        match self {
+            Claim::Decision(it) => {
+                strings.push(("chosen".to_owned(), it.chosen.as_str()));
+                strings.push(("rationale".to_owned(), it.rationale.as_str()));
+                list("options", &it.options, &mut strings);
+            }
+            Claim::Discussion(it) => {
+                strings.push(("topic".to_owned(), it.topic.as_str()));
+                list("points", &it.points, &mut strings);
+            }
+            Claim::Attempt(it) => {
+                strings.push(("action".to_owned(), it.action.as_str()));
+                strings.push(("result".to_owned(), it.result.as_str()));
+            }
+            Claim::Request(it) => {
+                strings.push(("intent".to_owned(), it.intent.as_str()));
+                strings.extend(it.target.as_deref().map(|text| ("target".to_owned(), text)));
+                strings.push(("summary".to_owned(), it.summary.as_str()));
+            }
+        }
+        strings
+    }
+
+    /// The one string that names it best, for a list.
+    pub fn headline(&self) -> &str {
+        match self {
+            Claim::Decision(it) => &it.chosen,
+            Claim::Discussion(it) => &it.topic,
+            Claim::Attempt(it) => &it.action,
+            Claim::Request(it) => &it.summary,
+        }
+    }
+
+    /// The claim as JSON, fields in the order of the schema.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Reads a claim of `kind` back from [`Claim::to_json`].
+    pub fn from_json(kind: ClaimKind, json: &str) -> Result<Claim, serde_json::Error> {
+        Ok(match kind {
+            ClaimKind::Decision => Claim::Decision(serde_json::from_str(json)?),
+            ClaimKind::Discussion => Claim::Discussion(serde_json::from_str(json)?),
+            ClaimKind::Attempt => Claim::Attempt(serde_json::from_str(json)?),
+            ClaimKind::Request => Claim::Request(serde_json::from_str(json)?),
+        })
+    }
+}

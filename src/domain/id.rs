@@ -1,0 +1,150 @@
+//! Ids are digests of what they name, so that doing a thing twice gives the same id; no counters,
+//! no randomness.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// The first 128 bits of a BLAKE3 hash; printed as 32 hex digits.
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Digest([u8; 16]);
+
+impl Digest {
+    /// Hashes each part after its length, so that `["ab", "c"]` and `["a", "bc"]` differ.
+    pub fn of(parts: &[&str]) -> Digest {
+        let mut hasher = blake3::Hasher::new();
+        for part in parts {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Digest::first_half(&hasher.finalize())
+    }
+
+    /// The digest of the bytes alone, as a person would compute it with `b3sum`.
+    pub fn of_bytes(bytes: &[u8]) -> Digest {
+        Digest::first_half(&blake3::hash(bytes))
+    }
+
+    /// The bytes, for a database column.
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    fn first_half(hash: &blake3::Hash) -> Digest {
+        let mut half = [0; 16];
+        half.copy_from_slice(&hash.as_bytes()[..16]);
+        Digest(half)
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut hex = [0u8; 32];
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.pad(std::str::from_utf8(&hex).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for Digest {
+    type Err = BadDigest;
+
+    fn from_str(text: &str) -> Result<Digest, BadDigest> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 32 {
+            return Err(BadDigest);
+        }
+        let mut half = [0; 16];
+        for (byte, pair) in half.iter_mut().zip(bytes.chunks_exact(2)) {
+            let digit = |c: u8| char::from(c).to_digit(16).ok_or(BadDigest);
+            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
+        }
+        Ok(Digest(half))
+    }
+}
+
+impl Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Not 32 hex digits.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("not an id: expected 32 hex digits")]
+pub struct BadDigest;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => { $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Digest);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = BadDigest;
+
+            fn from_str(text: &str) -> Result<$name, BadDigest> {
+                text.parse().map($name)
+            }
+        }
+    )* };
+}
+
+ids! {
+    /// One conversation, of (namespace, format, native session id).
+    SessionId,
+    /// One slice, of (session, range, text).
+    SliceId,
+    /// One extraction of one slice, of (slice, prompt id and version, schema version, model).
+    RunId,
+    /// One claim, of (run, kind, body).
+    RecordId,
+    /// One question to a model, of its canonical JSON.
+    RequestDigest,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_kept_apart() {
+        assert_ne!(Digest::of(&["ab", "c"]), Digest::of(&["a", "bc"]));
+    }
+
+    #[test]
+    fn what_is_printed_is_read_back() {
+        let digest = Digest::of(&["x"]);
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert_eq!("xyz".parse::<Digest>(), Err(BadDigest));
+    }
+}

@@ -1,0 +1,30 @@
+//! The words of the house: what rooms hand to one another. No I/O, no clock, no raw text.
+
+mod claim;
+mod coverage;
+mod entry;
+mod finding;
+mod id;
+mod limits;
+mod model;
+mod record;
+mod session;
+mod slice;
+mod time;
+mod tokens;
+
+pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, WriteExtracted};
+pub use coverage::{Coverage, CoverageState};
+pub use entry::{Branch, Entry, EntryKind, Outcome, Skip, Speaker, Tool};
+pub use finding::{Finding, Severity};
+pub use id::{Digest, RecordId, RequestDigest, RunId, SessionId, SliceId};
+pub use limits::*;
+pub use model::{
+    Call, ErrorKind, Finish, LanguageModel, Message, ModelError, Reply, Request, Retry, Role, Rung,
+    ToolSpec, Usage,
+};
+pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
+pub use session::{Format, Session};
+pub use slice::{Part, Slice};
+pub use time::Timestamp;
+pub use tokens::{Tokens, estimate_tokens};

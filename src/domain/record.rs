@@ -1,0 +1,105 @@
+//! A claim with provenance and evidence, staged; the end of the line.
+
+use super::entry::named;
+use super::{Claim, Digest, RecordId, RunId, SessionId, SliceId, Speaker, Timestamp};
+use serde::Serialize;
+use std::ops::Range;
+
+named! {
+    /// How a piece of evidence was found.
+    Match {
+        /// The very words.
+        Exact = "exact",
+        /// The words after folding case, blanks, quotes and dashes.
+        Folded = "folded",
+        /// Enough of the claim's rare words, near one another.
+        Overlap = "overlap",
+        /// An identifier, a path, a number or a quote of the claim.
+        Literal = "literal",
+    }
+}
+
+/// Words of one entry that a claim rests on.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// The field it supports, such as `options[1]`.
+    pub field: String,
+    /// The entry's ordinal in its session.
+    pub ordinal: u32,
+    /// The line of the file.
+    pub line: u32,
+    /// Bytes of the entry's text.
+    pub bytes: Range<usize>,
+    /// Who said it.
+    pub speaker: Speaker,
+    /// How it was found.
+    pub found: Match,
+    /// The words, copied from the slice.
+    pub words: crate::privacy::Redacted,
+}
+
+/// Where a record comes from. Attached by the host; a model never supplies any of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Provenance {
+    /// Whose memory.
+    pub namespace: String,
+    /// The conversation.
+    pub session: SessionId,
+    /// The slice that the model read.
+    pub slice: SliceId,
+    /// The extraction it came out of.
+    pub run: RunId,
+    /// The lowest and the highest ordinal of the slice.
+    pub entries: (u32, u32),
+    /// When the first entry that it rests on was said.
+    pub at: Option<Timestamp>,
+}
+
+named! {
+    /// What a record may be used for.
+    RecordState {
+        /// Proven; waits for consolidation.
+        Staged = "staged",
+        /// Not proven; kept with the reason, never consolidated.
+        Quarantined = "quarantined",
+        /// A newer run of the same entries took its place.
+        Replaced = "replaced",
+    }
+}
+
+named! {
+    /// How a run ended.
+    RunState {
+        /// With an extraction, be it empty.
+        Done = "done",
+        /// Without one, for a reason that is kept.
+        Failed = "failed",
+    }
+}
+
+/// A claim with its proof.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Digest of run, kind and body.
+    pub id: RecordId,
+    /// What is claimed.
+    pub claim: Claim,
+    /// Where it comes from.
+    pub provenance: Provenance,
+    /// The words it rests on.
+    pub evidence: Vec<Evidence>,
+    /// From 0 to 1: how much of the claim stands in the slice.
+    pub score: f64,
+    /// Staged or quarantined.
+    pub state: RecordState,
+    /// Why it is quarantined, by rule name and place.
+    pub reason: Option<String>,
+}
+
+impl Record {
+    /// The id of `claim` as `run` made it.
+    pub fn id_of(run: RunId, claim: &Claim) -> RecordId {
+        let body = claim.to_json().to_string();
+        RecordId(Digest::of(&["record", &run.to_string(), claim.kind().name(), &body]))
+    }
+}

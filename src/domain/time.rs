@@ -1,0 +1,63 @@
+//! A moment, in milliseconds since 1970 UTC. Given to the core, never read by it.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// Milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Reads RFC 3339 (`2026-11-21T09:00:00Z`); a time without a zone is read as UTC.
+    pub fn parse(text: &str) -> Option<Timestamp> {
+        let text = text.trim();
+        if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
+            return Some(Timestamp(stamp.as_millisecond()));
+        }
+        let civil: jiff::civil::DateTime = text.parse().ok()?;
+        let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        Some(Timestamp(zoned.timestamp().as_millisecond()))
+    }
+
+    /// From seconds with a fraction, as exports have them.
+    pub fn from_secs(secs: f64) -> Option<Timestamp> {
+        let millis = secs * 1000.0;
+        (millis.is_finite() && millis.abs() < 8.0e15).then_some(Timestamp(millis as i64))
+    }
+
+    /// This much later.
+    pub fn after(self, duration: Duration) -> Timestamp {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
+        Timestamp(self.0.saturating_add(millis))
+    }
+
+    /// The day in UTC, as `2026-11-21`.
+    pub fn day(self) -> String {
+        self.to_string().chars().take(10).collect()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(stamp) => f.pad(&stamp.to_string()),
+            Err(_) => write!(f, "{} ms", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zone_or_none_both_read() {
+        let with_zone = Timestamp::parse("2026-11-21T09:00:00.250Z").unwrap();
+        assert_eq!(Timestamp::parse("2026-11-21T09:00:00.250"), Some(with_zone));
+        assert_eq!(Timestamp::parse("2026-11-21 09:00:00.25"), Some(with_zone));
+        assert_eq!(with_zone.to_string(), "2026-11-21T09:00:00.25Z");
+        assert_eq!(Timestamp::parse("yesterday"), None);
+    }
+}

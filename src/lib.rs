@@ -1,0 +1,14 @@
+//! annalist turns what agents and people said into memory that can be trusted: transcripts in,
+//! proven records out. DESIGN names the line; modules are listed from the ground up.
+
+pub mod privacy;
+pub mod domain;
+pub mod prompt;
+pub mod source;
+pub mod slice;
+pub mod extract;
+pub mod grounding;
+pub mod edge;
+pub mod config;
+pub mod worker;
+pub mod cli;

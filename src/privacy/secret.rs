@@ -1,0 +1,1 @@
+//! Secrets by shape and by name.

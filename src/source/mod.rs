@@ -1,0 +1,6 @@
+//! Transcripts as people have them on disk, read as a stream: bytes in, sessions, entries and
+//! findings out. Raw text lives only here; [`seal`] takes it through the gate.
+
+mod raw;
+
+pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
