@@ -12,7 +12,14 @@ fn entry(ordinal: u32, kind: EntryKind, text: &str, call: Option<u32>) -> Entry 
     let speaker = match kind {
         EntryKind::ToolResult => Speaker::Tool,
         EntryKind::ToolCall | EntryKind::Text => Speaker::Assistant,
-        _ => Speaker::Person,
+        EntryKind::Prompt
+        | EntryKind::Steering
+        | EntryKind::Answer
+        | EntryKind::Rejection
+        | EntryKind::Command
+        | EntryKind::Summary
+        | EntryKind::Injected
+        | EntryKind::Notice => Speaker::Person,
     };
     let call_id = call.map(|id| gate.redact(&format!("call-{id}")));
     let tool = call_id.map(|id| Tool { name: gate.redact("Bash"), call_id: Some(id) });

@@ -1,0 +1,110 @@
+//! What may not be paraphrased: identifiers, paths, commands, numbers and quotes. Each must occur in
+//! the slice.
+
+use regex::Regex;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// The longest quote that counts as one, in bytes; longer ones are passages, found by overlap.
+const QUOTE_BYTES_MAX: usize = 160;
+
+/// A literal of a claim.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Literal {
+    /// Which rule took it for one.
+    pub(super) rule: &'static str,
+    /// Its text.
+    pub(super) text: String,
+}
+
+/// Code in backticks, then quotes, then what looks like a path, an option, an identifier, a digest
+/// or a number. Each alternative is one rule.
+static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?<code>`[^`\n]{1,160}`)",
+        r#"|(?<quote>"[^"\n]{2,160}"|“[^”\n]{2,160}”)"#,
+        r"|(?<path>(?:[A-Za-z0-9_.~-]*/)+[A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_-]+\.(?:rs|py|js|ts|tsx|jsx|go|java|kt|rb|c|h|cpp|hpp|cs|php|swift|sh|sql|md|toml|yaml|yml|json|jsonl|lock|txt|html|css|xml|env|cfg|ini)\b)",
+        r"|(?<option>--[A-Za-z][A-Za-z0-9-]+)",
+        r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]+[a-z0-9]*[A-Z][A-Za-z0-9]*\b)",
+        r"|(?<number>[0-9][0-9.,:]*[0-9]|[0-9]+%)",
+    ))
+    .ok()
+});
+
+/// Every literal of `text`, once each.
+pub(super) fn literals(text: &str) -> Vec<Literal> {
+    let mut found: Vec<Literal> = Vec::new();
+    let Some(shapes) = SHAPES.as_ref() else { return found };
+    for captures in shapes.captures_iter(text) {
+        let named = ["code", "quote", "path", "option", "name", "number"];
+        let hit = named.into_iter().find_map(|rule| Some((rule, captures.name(rule)?)));
+        let Some((rule, hit)) = hit else { continue };
+        let inner = hit.as_str().trim_matches(['`', '"', '“', '”']).trim();
+        let slash_only = rule == "path" && !is_path(inner);
+        let placeholder = inner.starts_with('<') && inner.ends_with('>');
+        if inner.is_empty() || inner.len() > QUOTE_BYTES_MAX || slash_only || placeholder {
+            continue;
+        }
+        if !found.iter().any(|literal| literal.text == inner) {
+            found.push(Literal { rule, text: inner.to_owned() });
+        }
+    }
+    found
+}
+
+/// `read/write` and `and/or` are prose; a path has a dot, a leading or a second slash, or a digit.
+fn is_path(text: &str) -> bool {
+    let slashes = text.matches('/').count();
+    slashes == 0 || slashes > 1 || text.starts_with(['/', '~', '.']) || text.contains('.')
+}
+
+/// Where `literal` stands in the slice; none if it does not.
+pub(super) fn find(literal: &Literal, slice: &super::fold::Folded) -> Option<Range<usize>> {
+    let folded = super::fold::Folded::new(&literal.text);
+    let whole = slice.has_whole(folded.as_str());
+    whole.or_else(|| bare(folded.as_str()).and_then(|bare| slice.has_whole(bare))).or_else(|| {
+        match literal.rule {
+            // Thousands are written with and without a comma.
+            "number" => slice.has_whole(&folded.as_str().replace(',', "")),
+            _ => None,
+        }
+    })
+}
+
+/// A call without its brackets, a sentence without its full stop.
+fn bare(text: &str) -> Option<&str> {
+    let bare = text.trim_end_matches(['.', ',', ';', ':', '!', '?', '…']);
+    let bare = bare.strip_suffix("()").unwrap_or(bare);
+    (bare != text && bare.len() > 1).then_some(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fold::Folded;
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<String> = literals(text).into_iter().map(|literal| literal.text).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_may_not_be_paraphrased_is_seen() {
+        check(
+            "Run `git log -1` in src/main.rs with --format=%ct",
+            &["git log -1", "src/main.rs", "--format"],
+        );
+        check("set max_tokens to 4096 and readRow", &["max_tokens", "4096", "readRow"]);
+        check("they said \"ship it on Friday\"", &["ship it on Friday"]);
+        check("read/write and 3 tries, step 2", &[]);
+    }
+
+    #[test]
+    fn numbers_are_found_with_and_without_a_comma() {
+        let slice = Folded::new("it took 12000 ms, or 1,255 dollars; readRow() is slow");
+        let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
+        assert!(there("12,000 ms") && there("1,255") && there("`readRow()`"));
+        assert!(!there("13,000") && !there("`writeRow`"));
+    }
+}

@@ -1,0 +1,199 @@
+//! Support by rare words: which entries of the slice hold the words of a claim, and where they stand
+//! closest together.
+
+use super::words::{Word, words};
+use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
+use crate::domain::{Slice, Speaker};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A further entry is evidence only if it adds this share of the claim's weight, in percent.
+const GAIN_PERCENT_MIN: f64 = 12.0;
+/// The most places of one word in one entry that are looked at.
+const PLACES_MAX: usize = 64;
+
+/// A place of a word: which part of the slice, and its bytes in the slice's text.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    part: u32,
+    start: u32,
+    end: u32,
+}
+
+/// Where the words of all claims stand in one slice. Built in one pass over its text.
+#[derive(Debug)]
+pub(super) struct Index<'a> {
+    slice: &'a Slice,
+    ids: HashMap<u64, u32>,
+    places: Vec<Vec<Place>>,
+    /// In how many parts each word stands.
+    parts_with: Vec<u32>,
+}
+
+/// What supports a string.
+#[derive(Debug, Default)]
+pub(super) struct Support {
+    /// The share of the string's weight that is covered, 0 to 1.
+    pub(super) score: f64,
+    /// What the string weighs in its record.
+    pub(super) weight: f64,
+    /// How many different words of it stand in the slice.
+    pub(super) shared: usize,
+    /// Bytes of the slice's text, best first.
+    pub(super) spans: Vec<Range<usize>>,
+}
+
+impl<'a> Index<'a> {
+    pub(super) fn new<'b>(slice: &'a Slice, strings: impl Iterator<Item = &'b str>) -> Index<'a> {
+        let mut ids: HashMap<u64, u32> = HashMap::new();
+        for string in strings {
+            words(string, |word| {
+                let next = ids.len() as u32;
+                ids.entry(word.key).or_insert(next);
+            });
+        }
+        let mut places: Vec<Vec<Place>> = vec![Vec::new(); ids.len()];
+        let mut parts_with = vec![0; ids.len()];
+        for (number, part) in (0u32..).zip(&slice.parts) {
+            let text = slice.text.as_str().get(part.span.clone()).unwrap_or_default();
+            let mut note = |word: Word, id: u32| {
+                let list = &mut places[id as usize];
+                let here = list.iter().rev().take_while(|place| place.part == number).count();
+                if here == 0 {
+                    parts_with[id as usize] += 1;
+                }
+                if here < PLACES_MAX {
+                    let at = |byte: usize| (part.span.start + byte) as u32;
+                    list.push(Place { part: number, start: at(word.start), end: at(word.end) });
+                }
+            };
+            words(text, |word| {
+                if let Some(id) = ids.get(&word.key) {
+                    note(word, *id);
+                }
+            });
+        }
+        Index { slice, ids, places, parts_with }
+    }
+
+    /// What of `string` stands in the slice.
+    pub(super) fn support(&self, string: &str) -> Support {
+        let mut wanted: Vec<u32> = Vec::new();
+        words(string, |word| {
+            if let Some(id) = self.ids.get(&word.key)
+                && !wanted.contains(id)
+            {
+                wanted.push(*id);
+            }
+        });
+        let total: f64 = wanted.iter().map(|id| self.weight(*id)).sum();
+        if total <= 0.0 {
+            return Support::default();
+        }
+        let present = |id: &&u32| !self.places[**id as usize].is_empty();
+        let mut open: Vec<u32> = wanted.iter().filter(present).copied().collect();
+        let mut support = Support { weight: total, shared: open.len(), ..Support::default() };
+        let mut covered = 0.0;
+        while support.spans.len() < EVIDENCE_PER_STRING_MAX && !open.is_empty() {
+            let Some((part, gain)) = self.best_part(&open) else { break };
+            if !support.spans.is_empty() && gain * 100.0 < total * GAIN_PERCENT_MIN {
+                break;
+            }
+            covered += gain;
+            support.spans.push(self.window(part, &open));
+            open.retain(|id| !self.stands_in(*id, part));
+        }
+        support.score = covered / total;
+        support
+    }
+
+    /// Rare words weigh more; a word that is nowhere in the slice weighs like a common one, since a
+    /// paraphrase has words of its own.
+    fn weight(&self, id: u32) -> f64 {
+        let parts = self.slice.parts.len() as f64;
+        match self.parts_with[id as usize] {
+            0 => 1.0,
+            with => 1.0 + (parts / f64::from(with)).ln() * 0.5,
+        }
+    }
+
+    fn stands_in(&self, id: u32, part: u32) -> bool {
+        self.places[id as usize].binary_search_by_key(&part, |place| place.part).is_ok()
+    }
+
+    fn best_part(&self, open: &[u32]) -> Option<(u32, f64)> {
+        let mut gains: HashMap<u32, f64> = HashMap::new();
+        for id in open {
+            let mut last = None;
+            for place in &self.places[*id as usize] {
+                if last != Some(place.part) {
+                    *gains.entry(place.part).or_default() += self.weight(*id);
+                    last = Some(place.part);
+                }
+            }
+        }
+        let trusted = |part: u32, gain: f64| gain * self.trust(part);
+        let best = gains.into_iter().max_by(|one, other| {
+            let order = trusted(one.0, one.1).total_cmp(&trusted(other.0, other.1));
+            order.then(other.0.cmp(&one.0))
+        });
+        best
+    }
+
+    /// Of two entries that say the same, a person's is the better evidence.
+    fn trust(&self, part: u32) -> f64 {
+        match self.slice.parts[part as usize].speaker {
+            Speaker::Person => 1.2,
+            Speaker::Assistant => 1.0,
+            Speaker::Tool => 0.95,
+            Speaker::Web | Speaker::Client => 0.9,
+        }
+    }
+
+    /// The stretch of `part` with most of the wanted words, widened to whole lines where they are
+    /// short.
+    fn window(&self, part: u32, open: &[u32]) -> Range<usize> {
+        let mut places: Vec<(Place, u32)> = Vec::new();
+        for id in open {
+            let list = &self.places[*id as usize];
+            let from = list.partition_point(|place| place.part < part);
+            let here = list[from..].iter().take_while(|place| place.part == part);
+            places.extend(here.map(|place| (*place, *id)));
+        }
+        places.sort_unstable_by_key(|(place, _)| place.start);
+        let (mut best, mut best_weight) = (0..0, 0.0);
+        for (first, (from, _)) in places.iter().enumerate() {
+            let (mut seen, mut weight): (Vec<u32>, f64) = (Vec::new(), 0.0);
+            for (place, id) in &places[first..] {
+                if (place.end - from.start) as usize > EVIDENCE_BYTES_MAX {
+                    break;
+                }
+                if !seen.contains(id) {
+                    seen.push(*id);
+                    weight += self.weight(*id);
+                    if weight > best_weight {
+                        best_weight = weight;
+                        best = from.start as usize..place.end as usize;
+                    }
+                }
+            }
+        }
+        self.widen(part, best)
+    }
+
+    fn widen(&self, part: u32, span: Range<usize>) -> Range<usize> {
+        let part = &self.slice.parts[part as usize];
+        let text = self.slice.text.as_str();
+        let room = EVIDENCE_BYTES_MAX.saturating_sub(span.len()) / 2;
+        let low = text.ceil_char_boundary(span.start.saturating_sub(room).max(part.span.start));
+        let high = text.floor_char_boundary((span.end + room).min(part.span.end)).max(span.end);
+        let low = low.min(span.start);
+        let ends = ['\n', '.', '!', '?', '。', '！', '？'];
+        let before = text[low..span.start].rfind(ends);
+        let start = before.map_or(low, |at| text.ceil_char_boundary(low + at + 1));
+        let after = text[span.end..high].find(ends);
+        let end = after.map_or(high, |at| text.ceil_char_boundary(span.end + at + 1));
+        let blank = |text: &str| text.len() - text.trim_start().len();
+        start + blank(&text[start..span.start])..end
+    }
+}
