@@ -20,3 +20,23 @@ pub enum Pii {
     /// `<ADDRESS>`
     Address,
 }
+
+impl std::str::FromStr for Pii {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Pii, String> {
+        match text {
+            "iban" => Ok(Pii::Iban),
+            "credit_card" => Ok(Pii::CreditCard),
+            "ssn" => Ok(Pii::Ssn),
+            "tr_phone" => Ok(Pii::TrPhone),
+            "tc_kimlik" => Ok(Pii::TcKimlik),
+            "phone" => Ok(Pii::Phone),
+            "email" => Ok(Pii::Email),
+            "address" => Ok(Pii::Address),
+            _ => Err(format!(
+                "unknown pattern `{text}`: expected iban, credit_card, ssn, tr_phone, tc_kimlik, phone, email or address"
+            )),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Layers of settings: parsing, unknown keys and wrong types with their line, and laying one over
+//! the other.
+
+use super::{ConfigError, ENV_PREFIX, Layer};
+use toml::{Table, Value};
+
+/// How alike an unknown key must be to a known one to be suggested, 0 to 1.
+const ALIKE_MIN: f64 = 0.7;
+
+pub(super) fn parse(layer: Layer<'_>) -> Result<Table, ConfigError> {
+    layer.text.parse::<Table>().map_err(|error| {
+        let line = error.span().map(|span| line_of(layer.text, span.start));
+        let place = line.map_or(layer.name.to_owned(), |line| format!("{}:{line}", layer.name));
+        ConfigError { place, what: format!("not TOML: {}", error.message()) }
+    })
+}
+
+/// Every key is known and has a value of the kind that its default has.
+pub(super) fn check_keys(
+    table: &Table,
+    defaults: &Table,
+    layer: Layer<'_>,
+) -> Result<(), ConfigError> {
+    for (key, value) in table {
+        check_key(&[key], value, defaults, layer)?;
+    }
+    Ok(())
+}
+
+fn check_key(
+    path: &[&str],
+    value: &Value,
+    defaults: &Table,
+    layer: Layer<'_>,
+) -> Result<(), ConfigError> {
+    let place = || match line_of_key(layer.text, path) {
+        Some(line) => format!("{}:{line}", layer.name),
+        None => layer.name.to_owned(),
+    };
+    let Some(default) = get(defaults, path) else {
+        return Err(ConfigError { place: place(), what: unknown(&path.join("."), defaults) });
+    };
+    match (default, value) {
+        (Value::Table(_), Value::Table(inner)) => {
+            for (key, value) in inner {
+                let path = [path, &[key]].concat();
+                check_key(&path, value, defaults, layer)?;
+            }
+            Ok(())
+        }
+        (Value::Float(_), Value::Integer(_)) => Ok(()),
+        _ if default.same_type(value) => Ok(()),
+        _ => {
+            let (key, expected, found) = (path.join("."), kind(default), kind(value));
+            Err(ConfigError {
+                place: place(),
+                what: format!("{key}: expected {expected}, found {found}"),
+            })
+        }
+    }
+}
+
+fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
+    let (last, sections) = path.split_last()?;
+    let mut table = table;
+    for section in sections {
+        table = table.get(*section)?.as_table()?;
+    }
+    table.get(*last)
+}
+
+/// Every key of the defaults, sections before their keys.
+fn known(defaults: &Table) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (key, value) in defaults {
+        keys.push(key.clone());
+        let inner = value.as_table().into_iter().flat_map(Table::keys);
+        keys.extend(inner.map(|inner| format!("{key}.{inner}")));
+    }
+    keys
+}
+
+fn unknown(key: &str, defaults: &Table) -> String {
+    let known = known(defaults);
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    // The right name in the wrong section is as near as can be.
+    let near = |known: &str| {
+        let whole = strsim::jaro_winkler(key, known);
+        if last(key) == last(known) { 1.0 } else { whole }
+    };
+    let nearest = known.iter().max_by(|one, other| near(one).total_cmp(&near(other)));
+    match nearest.filter(|nearest| near(nearest) >= ALIKE_MIN) {
+        Some(nearest) => format!("unknown key `{key}`: did you mean `{nearest}`?"),
+        None => format!("unknown key `{key}`: `annalist init --print` shows every key"),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "text in quotes",
+        Value::Integer(_) => "a whole number",
+        Value::Float(_) => "a number",
+        Value::Boolean(_) => "true or false",
+        Value::Datetime(_) => "a date",
+        Value::Array(_) => "a list in [ ]",
+        Value::Table(_) => "a section",
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The line on which `path` is set; settings are flat enough for a look at headers and names.
+fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
+    let (last, sections) = path.split_last()?;
+    let section = sections.join(".");
+    let mut here = String::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            here = header.trim_end_matches(']').trim().to_owned();
+            if sections.is_empty() && here == *last {
+                return Some(number);
+            }
+        }
+        let name = line.split('=').next().unwrap_or_default().trim().trim_matches('"');
+        let dotted = name.strip_prefix(&section).and_then(|name| name.strip_prefix('.'));
+        if (here == section && name == *last) || (here.is_empty() && dotted == Some(*last)) {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Lays `over` over `under`, key by key.
+pub(super) fn merge(under: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (under.get_mut(&key), value) {
+            (Some(Value::Table(inner)), Value::Table(value)) => merge(inner, value),
+            (Some(place @ Value::Float(_)), Value::Integer(value)) => {
+                *place = Value::Float(value as f64);
+            }
+            (_, value) => {
+                under.insert(key, value);
+            }
+        }
+    }
+}
+
+/// Sets the key that the variable `name` means, as `ANNALIST__MODEL__BASE_URL`.
+pub(super) fn set_from_env(
+    settings: &mut Table,
+    defaults: &Table,
+    name: &str,
+    value: &str,
+) -> Result<(), ConfigError> {
+    let Some(key) = name.strip_prefix(ENV_PREFIX) else { return Ok(()) };
+    let path = key.to_ascii_lowercase().replace("__", ".");
+    let keys: Vec<&str> = path.split('.').collect();
+    let fail = |what: String| ConfigError { place: format!("environment variable {name}"), what };
+    let default = get(defaults, &keys).filter(|default| !default.is_table());
+    let default = default.ok_or_else(|| fail(unknown(&path, defaults)))?;
+    let wrong = || fail(format!("expected {}, found `{value}`", kind(default)));
+    let parsed = match default {
+        Value::String(_) => Value::String(value.to_owned()),
+        Value::Integer(_) => Value::Integer(value.trim().parse().map_err(|_| wrong())?),
+        Value::Float(_) => Value::Float(value.trim().parse().map_err(|_| wrong())?),
+        Value::Boolean(_) => Value::Boolean(value.trim().parse().map_err(|_| wrong())?),
+        Value::Array(_) => {
+            let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
+        }
+        Value::Datetime(_) | Value::Table(_) => return Err(wrong()),
+    };
+    let mut table = Table::new();
+    let (last, sections) = keys.split_last().ok_or_else(wrong)?;
+    table.insert((*last).to_owned(), parsed);
+    for section in sections.iter().rev() {
+        let inner = std::mem::take(&mut table);
+        table.insert((*section).to_owned(), Value::Table(inner));
+    }
+    merge(settings, table);
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! Rules of the settings.
+
+use super::*;
+
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    let error = Config::load(Some(Layer { name: "config.toml", text }), &[]).unwrap_err();
+    assert_eq!(error.to_string(), expected);
+}
+
+fn load(text: &str, env: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    let env: Vec<_> = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Config::load(Some(Layer { name: "config.toml", text }), &env)
+}
+
+#[test]
+fn the_shipped_file_is_the_defaults() {
+    let config = Config::load(None, &[]).unwrap();
+    assert_eq!(load(DEFAULT, &[]), Ok(config.clone()));
+    assert_eq!((config.slice.tokens, config.namespace), (6000, None));
+}
+
+#[test]
+fn every_key_of_the_shipped_file_says_why_it_is_there() {
+    let mut commented = false;
+    for line in DEFAULT.lines() {
+        let is_key = line.contains(" = ") && !line.starts_with('#');
+        let is_price = line.starts_with("usd_per_million") || line.starts_with("day_");
+        assert!(!is_key || commented || is_price, "{line}");
+        commented = line.starts_with('#') || (is_key && is_price);
+    }
+}
+
+#[test]
+fn an_unknown_key_names_the_nearest_known_one_and_its_line() {
+    check(
+        "[model]\nbase_ulr = \"x\"",
+        "config.toml:2: unknown key `model.base_ulr`: did you mean `model.base_url`?",
+    );
+    check("langage = \"x\"", "config.toml:1: unknown key `langage`: did you mean `language`?");
+    check("\n[stor]\nurl = \"x\"", "config.toml:2: unknown key `stor`: did you mean `store`?");
+    check(
+        "[slice]\ntokens = 900\nbase_url = \"x\"",
+        "config.toml:3: unknown key `slice.base_url`: did you mean `model.base_url`?",
+    );
+    check("quux = 1", "config.toml:1: unknown key `quux`: `annalist init --print` shows every key");
+}
+
+#[test]
+fn a_wrong_type_says_what_was_expected() {
+    check(
+        "[slice]\ntokens = \"many\"",
+        "config.toml:2: slice.tokens: expected a whole number, found text in quotes",
+    );
+    check("model = 3", "config.toml:1: model: expected a section, found a whole number");
+}
+
+#[test]
+fn text_that_is_not_toml_says_where() {
+    let error = load("[model]\nbase_url = ", &[]).unwrap_err();
+    assert!(error.place == "config.toml:2" && error.what.starts_with("not TOML"), "{error}");
+}
+
+#[test]
+fn values_out_of_bounds_are_refused() {
+    check(
+        "[slice]\ntokens = 10",
+        "config.toml: slice.tokens: expected a number of at least 400, found 10",
+    );
+    check(
+        "[model]\nbase_url = \"localhost\"",
+        "config.toml: model.base_url: expected a URL such as http://127.0.0.1:11434/v1",
+    );
+    let error = load("[slice]\ntokens = 800", &[]).unwrap_err();
+    assert!(error.what.starts_with("slice.tool_tokens: 1000 is too much"), "{error}");
+    let error = load("[privacy]\npii = [\"mail\"]", &[]).unwrap_err();
+    assert!(error.what.contains("mail") && error.what.contains("email"), "{error}");
+}
+
+#[test]
+fn the_environment_is_laid_over_the_file() {
+    let file = "[model]\nbase_url = \"http://a/v1\"\nmodel = \"m\"";
+    let env =
+        [("ANNALIST__MODEL__BASE_URL", "http://b/v1/"), ("ANNALIST__LIMITS__DAY_USD_MAX", "2")];
+    let config = load(file, &env).unwrap();
+    assert_eq!((config.model.base_url.as_str(), config.model.model.as_str()), ("http://b/v1", "m"));
+    assert_eq!(config.limits.day_micros, Some(2_000_000));
+    let error = load("", &[("ANNALIST__MODEL__MODLE", "x")]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "environment variable ANNALIST__MODEL__MODLE: unknown key `model.modle`: did you mean `model.model`?"
+    );
+    let error = load("", &[("ANNALIST__SLICE__TOKENS", "x")]).unwrap_err();
+    assert!(error.what.contains("expected a whole number, found `x`"), "{error}");
+}
