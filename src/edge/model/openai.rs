@@ -1,0 +1,268 @@
+//! Any OpenAI-compatible endpoint. One call is one request, but for fields that the endpoint turns out
+//! not to know: these are left out at once and from then on. Retries are the caller's.
+
+use super::ask::Ask;
+use super::error::{Asked, Failure};
+use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
+use super::transport::Transport;
+use super::wire::{Completion, Obj};
+use crate::domain::{ErrorKind, LanguageModel, ModelError, Reply, Request, Timestamp};
+use crate::privacy::Gate;
+use async_openai::Client;
+use async_openai::config::OpenAIConfig;
+use async_openai::error::OpenAIError;
+use async_openai::middleware::HttpRequestFactory;
+use serde::Serialize;
+use std::fmt;
+use std::time::Duration;
+
+/// How long an idle connection is kept, in seconds; servers and balancers close theirs at 60 or later.
+const IDLE_SECS: u64 = 50;
+
+/// Where the model is and how long it may take.
+#[derive(Clone)]
+pub struct EndpointConfig {
+    /// Mostly ends in `/v1`; a slash at its end is cut.
+    pub base_url: String,
+    /// The key; none sends none. The environment's `OPENAI_API_KEY` is never looked at.
+    pub api_key: Option<String>,
+    /// The variable that the key came from, for the sentence that mends a wrong one.
+    pub api_key_env: String,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long the endpoint may be silent, the wait for the first byte included.
+    pub read_timeout: Duration,
+    /// How long a call may take in all.
+    pub total_timeout: Duration,
+}
+
+impl fmt::Debug for EndpointConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointConfig")
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
+            .field("api_key_env", &self.api_key_env)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("read_timeout", &self.read_timeout)
+            .field("total_timeout", &self.total_timeout)
+            .finish()
+    }
+}
+
+/// An OpenAI-compatible endpoint with its pool of connections. Shared by reference; make one.
+pub struct Endpoint {
+    client: Client<OpenAIConfig>,
+    transport: Transport,
+    base_url: String,
+    host: String,
+    api_key: Option<String>,
+    api_key_env: String,
+    gate: Gate,
+    quirks: Quirks,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({})", self.host)
+    }
+}
+
+impl Endpoint {
+    /// Prepares calls; connects to nothing yet. `now` is asked only where a wait is given as a date.
+    ///
+    /// # Errors
+    /// `BadRequest` for an address that is none, `Unauthorised` for a key that cannot be sent,
+    /// `Unavailable` if the certificates of this machine cannot be read.
+    pub fn new(
+        config: EndpointConfig,
+        gate: Gate,
+        now: fn() -> Timestamp,
+    ) -> Result<Endpoint, ModelError> {
+        let base_url = config.base_url.trim().trim_end_matches('/').to_owned();
+        let url = reqwest::Url::parse(&base_url).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let Some((url, name)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
+            let detail = "`base_url` is no address: expected one like https://host/v1";
+            return Err(ModelError::new(ErrorKind::BadRequest, detail));
+        };
+        let host = match url.port() {
+            Some(port) => format!("{name}:{port}"),
+            None => name.to_owned(),
+        };
+        let key = config.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
+        if key.is_some_and(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
+            let detail =
+                format!("the key in {} holds characters that no key has", config.api_key_env);
+            return Err(ModelError::new(ErrorKind::Unauthorised, detail));
+        }
+        let http = http_client(&config, url).map_err(|_| {
+            let detail = "cannot prepare HTTPS: the certificates of this machine cannot be read";
+            ModelError::new(ErrorKind::Unavailable { wait: None }, detail)
+        })?;
+        let transport = Transport { http, keyed: key.is_some(), now };
+        // Every field that async-openai would else take from the environment is set here.
+        let openai = OpenAIConfig::new()
+            .with_api_base(&base_url)
+            .with_api_key(key.unwrap_or_default())
+            .with_org_id("")
+            .with_project_id("");
+        let below = transport.clone();
+        let service =
+            tower::service_fn(move |factory: HttpRequestFactory| below.clone().send(factory));
+        let client = Client::build(transport.http.clone(), openai).with_http_service(service);
+        let (api_key, api_key_env) = (key.map(str::to_owned), config.api_key_env);
+        let quirks = Quirks::default();
+        Ok(Endpoint { client, transport, base_url, host, api_key, api_key_env, gate, quirks })
+    }
+
+    /// Host and port, for print.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Sends a body that is not one of our requests, and reads what comes back.
+    pub(super) async fn exchange(&self, body: impl Serialize) -> Result<Completion, Failure> {
+        let completion: Result<Obj<Completion>, OpenAIError> =
+            self.client.chat().create_byot(body).await;
+        match completion {
+            Ok(completion) => Ok(completion.0.unwrap_or_default()),
+            Err(OpenAIError::Boxed(failure)) => Err(match failure.downcast::<Failure>() {
+                Ok(failure) => *failure,
+                Err(_) => Failure::Broken { what: "the request could not be sent" },
+            }),
+            Err(OpenAIError::JSONDeserialize(..)) => Err(Failure::Odd { what: "odd JSON" }),
+            Err(OpenAIError::Reqwest(error)) => Err(super::transport::broken(&error)),
+            Err(
+                OpenAIError::ApiError(_)
+                | OpenAIError::FileSaveError(_)
+                | OpenAIError::FileReadError(_)
+                | OpenAIError::StreamError(_)
+                | OpenAIError::InvalidArgument(_),
+            ) => Err(Failure::Broken { what: "the request could not be sent" }),
+        }
+    }
+
+    /// A request of our own to `path`, with the key.
+    pub(super) fn plain(
+        &self,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<reqwest::Request, Failure> {
+        let url = format!("{}{path}", self.base_url);
+        let http = &self.transport.http;
+        let mut request = match body {
+            None => http.get(url),
+            Some(body) => http.post(url).body(body).header("content-type", "application/json"),
+        };
+        if let Some(key) = &self.api_key {
+            request = request.bearer_auth(key);
+        }
+        request.build().map_err(|_| Failure::Broken { what: "the request could not be made" })
+    }
+
+    /// The way to the network, below async-openai.
+    pub(super) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// The gate for what comes back.
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// What an error's sentence needs to know.
+    pub(super) fn asked<'a>(&'a self, request: &'a Request) -> Asked<'a> {
+        let Request { model, rung, .. } = request;
+        Asked { rung: *rung, model, host: &self.host, api_key_env: &self.api_key_env }
+    }
+}
+
+impl LanguageModel for Endpoint {
+    async fn call(&self, request: &Request) -> Result<Reply, ModelError> {
+        let mut failure = Failure::Broken { what: "not asked" };
+        for _ in 0..=QUIRKS_MAX {
+            let known = self.quirks.known();
+            let reply = self.exchange(Ask { request, known }).await;
+            failure = match reply.and_then(|reply| reply.into_reply(&self.gate)) {
+                Ok(reply) => return Ok(reply),
+                Err(failure) => failure,
+            };
+            let Failure::Status { status, said, .. } = &failure else { break };
+            let Some(quirk) = quirk_of(*status, said) else { break };
+            if !self.quirks.learn(quirk, known) {
+                break;
+            }
+            tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
+        }
+        Err(failure.into_error(&self.asked(request)))
+    }
+}
+
+fn http_client(
+    config: &EndpointConfig,
+    url: &reqwest::Url,
+) -> Result<reqwest::Client, reqwest::Error> {
+    // Whoever installed a provider first is as welcome; the error says only that.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(config.connect_timeout)
+        .read_timeout(config.read_timeout)
+        .timeout(config.total_timeout)
+        .pool_idle_timeout(Duration::from_secs(IDLE_SECS))
+        .pool_max_idle_per_host(usize::MAX)
+        .tcp_nodelay(true)
+        .http1_only()
+        // A redirected POST becomes a GET; better to say that `base_url` is not the right one.
+        .redirect(reqwest::redirect::Policy::none());
+    if url.scheme() == "http" {
+        // Without this the certificates of the machine are read, and it may have none.
+        builder = builder.tls_certs_only([]);
+    }
+    let name = url.host_str().unwrap_or_default();
+    if matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
+        builder = builder.no_proxy();
+    }
+    builder.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(base_url: &str, api_key: &str) -> EndpointConfig {
+        EndpointConfig {
+            base_url: base_url.to_owned(),
+            api_key: Some(api_key.to_owned()),
+            api_key_env: "MY_KEY".to_owned(),
+            connect_timeout: Duration::from_secs(1),
+            read_timeout: Duration::from_secs(1),
+            total_timeout: Duration::from_secs(1),
+        }
+    }
+
+    #[track_caller]
+    fn check(base_url: &str, api_key: &str, expected: Result<&str, ErrorKind>) {
+        let made = Endpoint::new(config(base_url, api_key), Gate::new(&[]), || Timestamp(0));
+        let made = made.map(|endpoint| endpoint.host().to_owned()).map_err(|error| error.kind);
+        assert_eq!(made, expected.map(str::to_owned), "{base_url}");
+    }
+
+    #[test]
+    fn address_is_read_once() {
+        check("http://localhost:8080/v1/", "", Ok("localhost:8080"));
+        check(" https://api.example.org/v1", "abc", Ok("api.example.org"));
+        for wrong in ["", "api.example.org", "ftp://x/v1", "http://"] {
+            check(wrong, "", Err(ErrorKind::BadRequest));
+        }
+    }
+
+    #[test]
+    fn key_that_cannot_be_sent_is_refused_and_no_key_is_shown() {
+        check("http://localhost/v1", "a\nb", Err(ErrorKind::Unauthorised));
+        check("http://localhost/v1", "ключ", Err(ErrorKind::Unauthorised));
+        check("http://localhost/v1", " abc \n", Ok("localhost"));
+        let shown = format!("{:?}", config("http://localhost/v1", "abc123"));
+        assert!(!shown.contains("abc123"), "{shown}");
+    }
+}
