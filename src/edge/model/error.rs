@@ -163,7 +163,7 @@ pub(super) fn kind_of(status: u16, wait: Option<Duration>, said: &Said, rung: Ru
     if mute || wrong && way {
         return ErrorKind::Unsupported;
     }
-    let down = matches!(status, 408 | 409 | 425) || status >= 500 || status < 400;
+    let down = matches!(status, 408 | 409 | 425) || !(400..500).contains(&status);
     if wrong || !down { ErrorKind::BadRequest } else { ErrorKind::Unavailable { wait } }
 }
 

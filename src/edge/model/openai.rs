@@ -6,7 +6,7 @@ use super::error::{Asked, Failure};
 use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
 use super::transport::Transport;
 use super::wire::{Completion, Obj};
-use crate::domain::{ErrorKind, LanguageModel, ModelError, Reply, Request, Timestamp};
+use crate::domain::{ErrorKind, LanguageModel, ModelError, Reply, Request, Rung, Timestamp};
 use crate::privacy::Gate;
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
@@ -170,10 +170,9 @@ impl Endpoint {
         &self.gate
     }
 
-    /// What an error's sentence needs to know.
-    pub(super) fn asked<'a>(&'a self, request: &'a Request) -> Asked<'a> {
-        let Request { model, rung, .. } = request;
-        Asked { rung: *rung, model, host: &self.host, api_key_env: &self.api_key_env }
+    /// Where an error happened, for its sentence; rung and model are the asker's to fill in.
+    pub(super) fn place(&self) -> Asked<'_> {
+        Asked { rung: Rung::Text, model: "", host: &self.host, api_key_env: &self.api_key_env }
     }
 }
 
@@ -194,7 +193,8 @@ impl LanguageModel for Endpoint {
             }
             tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
         }
-        Err(failure.into_error(&self.asked(request)))
+        let Request { model, rung, .. } = request;
+        Err(failure.into_error(&Asked { rung: *rung, model, ..self.place() }))
     }
 }
 

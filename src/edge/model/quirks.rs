@@ -55,17 +55,20 @@ pub(super) fn quirk_of(status: u16, said: &Said) -> Option<Quirk> {
     let about = |name: &str| said.param.contains(name) || said.text.contains(name);
     let refused = ["unsupported", "unrecognized", "not support", "unknown", "unexpected", "extra"];
     let refused = refused.iter().any(|word| said.text.contains(word) || said.code.contains(word));
-    if about("max_completion_tokens") && about("max_tokens") {
+    if !refused {
+        return None;
+    }
+    if about("max_tokens") {
         return Some(Quirk::CompletionTokens);
     }
-    if refused && about("parallel_tool_calls") {
+    if about("parallel_tool_calls") {
         return Some(Quirk::NoParallel);
     }
-    if refused && said.param == "temperature" || refused && said.text.contains("'temperature'") {
+    if about("temperature") {
         return Some(Quirk::NoTemperature);
     }
     // A strict schema that breaks the rules of strict mode names them, and is not this.
-    (refused && about("strict") && !about("schema")).then_some(Quirk::NoStrict)
+    (about("strict") && !about("schema")).then_some(Quirk::NoStrict)
 }
 
 #[cfg(test)]
@@ -92,6 +95,7 @@ mod tests {
             "Unsupported value: 'temperature' does not support 0.2 with this model.",
             Some(Quirk::NoTemperature),
         );
+        check("max_tokens is too large: 9000. This model has at most 4096.", None);
         check("Invalid schema for function 'f': strict needs additionalProperties", None);
         check("only 'auto' is supported for tool_choice", None);
     }
