@@ -31,7 +31,10 @@ impl Said {
         let body = body.get(..ERROR_BYTES_MAX).unwrap_or(body);
         let text = String::from_utf8_lossy(body).to_lowercase();
         match serde_json::from_slice::<Value>(body) {
-            Ok(value) => Said { text, ..Said::of_value(&value) },
+            Ok(value) => {
+                let text = complaints(&value).unwrap_or(text);
+                Said { text, ..Said::of_value(&value) }
+            }
             Err(_) => Said { text, ..Said::default() },
         }
     }
@@ -62,6 +65,15 @@ impl Said {
             self.text.contains(word) || self.code.contains(word) || self.kind.contains(word)
         })
     }
+}
+
+/// FastAPI's complaints without the `input` beside them, which echoes words of the request.
+fn complaints(value: &Value) -> Option<String> {
+    let parts = |detail: &Value| {
+        ["loc", "msg", "type"].map(|key| detail.get(key).map(Value::to_string).unwrap_or_default())
+    };
+    let details = value.get("detail")?.as_array()?;
+    Some(details.iter().flat_map(parts).collect::<String>().to_lowercase())
 }
 
 /// A code that may be shown: letters, digits, `_`, `.`, `-`, bounded.
@@ -195,7 +207,7 @@ const VALIDATION: [&str; 8] = [
     "failed to parse grammar",
 ];
 /// Words for the way of asking. A refusal with one of these may not be met on the next rung.
-const WAY: [&str; 17] = [
+const WAY: [&str; 18] = [
     "tool_choice",
     "tool choice",
     "tool use",
@@ -204,6 +216,7 @@ const WAY: [&str; 17] = [
     "`tools`",
     "tools ",
     "tools[",
+    ": tools",
     "function call",
     "function_",
     "response_format",
@@ -335,6 +348,8 @@ mod tests {
         let message = |text: &str| serde_json::json!({"error": {"message": text}}).to_string();
         check(400, &message("Invalid messages[1].content, hush"), ErrorKind::BadRequest);
         check(422, "hush", ErrorKind::BadRequest);
+        let echo = r#"{"detail":[{"loc":["body","role"],"msg":"hm","input":"tool_choice"}]}"#;
+        check(422, echo, ErrorKind::BadRequest);
         check(500, &message("1 validation error: role: hush"), ErrorKind::BadRequest);
         check(400, &message("Invalid model name passed in"), ErrorKind::NotFound);
     }

@@ -6,7 +6,7 @@ use super::error::{Asked, Failure};
 use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
 use super::transport::Transport;
 use super::wire::{Completion, Obj};
-use crate::domain::{ErrorKind, LanguageModel, ModelError, Reply, Request, Rung, Timestamp};
+use crate::domain::{ErrorKind, LanguageModel, ModelError, Reply, Request, Rung, Timestamp, Usage};
 use crate::privacy::Gate;
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
@@ -183,7 +183,10 @@ impl LanguageModel for Endpoint {
             let known = self.quirks.known();
             let reply = self.exchange(Ask { request, known }).await;
             failure = match reply.and_then(|reply| reply.into_reply(&self.gate)) {
-                Ok(reply) => return Ok(reply),
+                Ok(reply) => {
+                    log_reply(request, &reply);
+                    return Ok(reply);
+                }
                 Err(failure) => failure,
             };
             let Failure::Status { status, said, .. } = &failure else { break };
@@ -196,6 +199,21 @@ impl LanguageModel for Endpoint {
         let Request { model, rung, .. } = request;
         Err(failure.into_error(&Asked { rung: *rung, model, ..self.place() }))
     }
+}
+
+/// Counts only. A failure is logged where it is handled.
+fn log_reply(request: &Request, reply: &Reply) {
+    let Usage { prompt_tokens, cached_tokens, completion_tokens } = reply.usage;
+    tracing::debug!(
+        model = request.model,
+        rung = request.rung.name(),
+        calls = reply.calls.len(),
+        finish = reply.finish.name(),
+        prompt_tokens,
+        cached_tokens,
+        completion_tokens,
+        "reply"
+    );
 }
 
 fn http_client(
