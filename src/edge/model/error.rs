@@ -60,6 +60,11 @@ impl Said {
         }
     }
 
+    /// Whether it says that the request does not fit the model's context.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.names(&TOO_LONG)
+    }
+
     fn names(&self, words: &[&str]) -> bool {
         words.iter().any(|word| {
             self.text.contains(word) || self.code.contains(word) || self.kind.contains(word)
@@ -154,7 +159,7 @@ pub(super) fn kind_of(status: u16, wait: Option<Duration>, said: &Said, rung: Ru
         return ErrorKind::Unauthorised;
     }
     if status == 413
-        || (client_error || status == 500) && said.names(&TOO_LONG)
+        || (client_error || status == 500) && said.is_too_long()
         || status == 429 && said.names(&["request too large"])
     {
         return ErrorKind::TooLong;

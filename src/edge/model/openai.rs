@@ -78,13 +78,20 @@ impl Endpoint {
         gate: Gate,
         now: fn() -> Timestamp,
     ) -> Result<Endpoint, ModelError> {
-        let base_url = config.base_url.trim().trim_end_matches('/').to_owned();
+        let base_url = config.base_url.trim().trim_end_matches('/');
+        // People copy the whole address out of a curl command.
+        let base_url = base_url.strip_suffix("/chat/completions").unwrap_or(base_url).to_owned();
         let url = reqwest::Url::parse(&base_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
         let Some((url, name)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
             let detail = "`base_url` is no address: expected one like https://host/v1";
             return Err(ModelError::new(ErrorKind::BadRequest, detail));
         };
+        if url.query().is_some() || !url.username().is_empty() || url.password().is_some() {
+            let detail = "`base_url` holds a query or a password: the path is put at its end, and \
+                          a key belongs in the variable that `api_key_env` names";
+            return Err(ModelError::new(ErrorKind::BadRequest, detail));
+        }
         let host = match url.port() {
             Some(port) => format!("{name}:{port}"),
             None => name.to_owned(),
@@ -246,7 +253,10 @@ fn http_client(
 
 #[cfg(test)]
 mod tests {
+    use super::super::ask::tests::question;
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
 
     fn config(base_url: &str, api_key: &str) -> EndpointConfig {
         EndpointConfig {
@@ -270,6 +280,9 @@ mod tests {
     fn address_is_read_once() {
         check("http://localhost:8080/v1/", "", Ok("localhost:8080"));
         check(" https://api.example.org/v1", "abc", Ok("api.example.org"));
+        check("http://here/v1/chat/completions", "", Ok("here"));
+        check("http://me:secret@here/v1", "", Err(ErrorKind::BadRequest));
+        check("http://here/v1?api-version=1", "", Err(ErrorKind::BadRequest));
         for wrong in ["", "api.example.org", "ftp://x/v1", "http://"] {
             check(wrong, "", Err(ErrorKind::BadRequest));
         }
@@ -282,5 +295,45 @@ mod tests {
         check("http://localhost/v1", " abc \n", Ok("localhost"));
         let shown = format!("{:?}", config("http://localhost/v1", "abc123"));
         assert!(!shown.contains("abc123"), "{shown}");
+    }
+
+    /// Answers one request with an empty completion and gives back what was sent.
+    fn answer_once(listener: &TcpListener) -> String {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut sent, mut piece) = (Vec::new(), [0; 4096]);
+        while !sent.ends_with(b"}") {
+            let count = stream.read(&mut piece).unwrap();
+            assert_ne!(count, 0, "the request ended early");
+            sent.extend_from_slice(&piece[..count]);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{\"choices\":[]}").unwrap();
+        String::from_utf8(sent).unwrap().to_lowercase()
+    }
+
+    #[track_caller]
+    fn check_sent(api_key: &str, authorization: Option<&str>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let config = EndpointConfig {
+            read_timeout: Duration::from_secs(60),
+            total_timeout: Duration::from_secs(60),
+            ..config(&base_url, api_key)
+        };
+        let endpoint = Endpoint::new(config, Gate::new(&[]), || Timestamp(0)).unwrap();
+        let server = std::thread::spawn(move || answer_once(&listener));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let reply = runtime.block_on(endpoint.call(&question(Rung::ForcedTool)));
+        assert!(reply.is_ok_and(|reply| reply.calls.is_empty()));
+        let sent = server.join().unwrap();
+        assert!(sent.starts_with("post /v1/chat/completions http/1.1"), "{sent}");
+        let header = sent.lines().find_map(|line| line.strip_prefix("authorization: "));
+        assert_eq!(header, authorization);
+        assert!(!sent.contains("openai-organization") && !sent.contains("openai-project"));
+    }
+
+    #[test]
+    fn only_the_key_that_was_given_is_sent() {
+        check_sent("abc", Some("bearer abc"));
+        check_sent("", None);
     }
 }

@@ -97,6 +97,20 @@ impl Probe {
         rungs.iter().find(|(check, _)| check.ok).map_or(Rung::Text, |(_, rung)| *rung)
     }
 
+    /// Every check by name, in the order in which they were made.
+    pub fn checks(&self) -> [(&'static str, &Check); 8] {
+        [
+            ("reachable", &self.reachable),
+            ("forced_tool", &self.forced_tool),
+            ("strict", &self.strict),
+            ("required_tool", &self.required_tool),
+            ("offered_tool", &self.offered_tool),
+            ("json_schema", &self.json_schema),
+            ("json_object", &self.json_object),
+            ("streaming", &self.streaming),
+        ]
+    }
+
     /// Whether what stopped the probe may be over when it is repeated.
     pub fn may_recover(&self) -> bool {
         match self.error.as_ref().map(ModelError::retry) {

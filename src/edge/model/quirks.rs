@@ -49,7 +49,8 @@ impl Known {
 
 /// The field that a refusal (400 or 422) is about, if it is one that can be left out.
 pub(super) fn quirk_of(status: u16, said: &Said) -> Option<Quirk> {
-    if !matches!(status, 400 | 422) {
+    // What is too long names `max_tokens` as well, and leaving it out would help nobody.
+    if !matches!(status, 400 | 422) || said.is_too_long() {
         return None;
     }
     let about = |name: &str| said.param.contains(name) || said.text.contains(name);
@@ -95,6 +96,7 @@ mod tests {
             "Unsupported value: 'temperature' does not support 0.2 with this model.",
             Some(Quirk::NoTemperature),
         );
+        check("Context length exceeded: max_tokens above it is not supported", None);
         check("max_tokens is too large: 9000. This model has at most 4096.", None);
         check("Invalid schema for function 'f': strict needs additionalProperties", None);
         check("only 'auto' is supported for tool_choice", None);

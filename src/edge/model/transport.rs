@@ -11,6 +11,8 @@ use serde::de::IgnoredAny;
 
 /// What is reserved for a body at most before its bytes are there, in bytes; a length is only a claim.
 const RESERVE_BYTES_MAX: usize = 256 * 1024;
+/// How far down the causes of an error are looked at.
+const CAUSES_MAX: usize = 8;
 
 /// Sends requests for async-openai.
 #[derive(Clone, Debug)]
@@ -96,13 +98,29 @@ pub(super) fn broken(error: &reqwest::Error) -> Failure {
     let what = if error.is_timeout() {
         "timed out"
     } else if error.is_connect() {
-        "could not connect; is the server running, is `base_url` right?"
+        why_not_connected(error)
     } else if error.is_body() || error.is_decode() {
         "the connection broke inside the body"
     } else {
         "the connection broke before an answer came"
     };
     Failure::Broken { what }
+}
+
+fn why_not_connected(error: &reqwest::Error) -> &'static str {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    for _ in 0..CAUSES_MAX {
+        let Some(error) = cause else { break };
+        let text = error.to_string();
+        if text.contains("certificate") {
+            return "the server's certificate is not trusted on this machine";
+        }
+        if text.contains("dns error") || text.contains("lookup address") {
+            return "no such host is known; is `base_url` right?";
+        }
+        cause = error.source();
+    }
+    "could not connect; is the server running, is `base_url` right?"
 }
 
 const _: () = assert!(ERROR_BYTES_MAX < REPLY_BYTES_MAX && REPLY_BYTES_MAX == 32 * 1024 * 1024);
