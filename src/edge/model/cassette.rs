@@ -1,0 +1,158 @@
+//! A cassette: the answers of a model kept in a folder, given again for the same questions. Never asks
+//! anybody; what it does not hold is stale.
+
+use super::cassette_file::{CassetteFile, Origin};
+use super::stale::{Outline, why_stale};
+use crate::domain::{
+    ErrorKind, Finding, LanguageModel, ModelError, Reply, Request, RequestDigest, Severity,
+};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The largest file that is read, in bytes; a larger one is no cassette.
+const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// How many answers come from where.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Origins {
+    /// From a model that annalist asked.
+    pub recorded: usize,
+    /// From a person.
+    pub hand_written: usize,
+    /// From a model that somebody else asked.
+    pub imported: usize,
+}
+
+/// Kept answers by the digest of the question.
+#[derive(Debug, Default)]
+pub struct Cassette {
+    held: BTreeMap<RequestDigest, Held>,
+    origins: Origins,
+}
+
+#[derive(Debug)]
+struct Held {
+    case: String,
+    outline: Outline,
+    reply: Reply,
+}
+
+impl Cassette {
+    /// Reads every `<case>.json` of `folder`. A file that cannot be read as a cassette is a finding, and
+    /// the others are used; of two answers to one question the first by file name counts.
+    ///
+    /// # Errors
+    /// If the folder itself cannot be listed.
+    pub fn load(folder: &Path) -> io::Result<(Cassette, Vec<Finding>)> {
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<io::Result<_>>()?;
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+        paths.sort();
+        let (mut cassette, mut findings) = (Cassette::default(), Vec::new());
+        for path in paths {
+            match read(&path) {
+                Ok(file) => cassette.add(&case_of(&path), &file, &mut findings),
+                Err((line, what)) => {
+                    let detail = format!("{}: {what}", path.display());
+                    findings.push(Finding::new(Severity::Error, "bad-cassette", line, detail));
+                }
+            }
+        }
+        Ok((cassette, findings))
+    }
+
+    /// Adds the exchanges of a file.
+    pub fn add(&mut self, case: &str, file: &CassetteFile, findings: &mut Vec<Finding>) {
+        for exchange in &file.exchanges {
+            let place = match self.held.entry(exchange.request.digest) {
+                Entry::Vacant(place) => place,
+                Entry::Occupied(other) => {
+                    let first = &other.get().case;
+                    let detail = format!("case {case} answers a question that {first} answers too");
+                    findings.push(Finding::new(Severity::Warning, "answered-twice", 0, detail));
+                    continue;
+                }
+            };
+            place.insert(Held {
+                case: case.to_owned(),
+                outline: Outline::of_question(&exchange.request),
+                reply: exchange.reply.reply(),
+            });
+            let count = match file.origin {
+                Origin::Recorded => &mut self.origins.recorded,
+                Origin::HandWritten => &mut self.origins.hand_written,
+                Origin::Imported => &mut self.origins.imported,
+            };
+            *count += 1;
+        }
+    }
+
+    /// Where the answers come from.
+    pub fn origins(&self) -> Origins {
+        self.origins
+    }
+
+    /// How many answers it holds.
+    pub fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Whether it holds none.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// The answer to a question, or which kept question is nearest and in what it differs.
+    ///
+    /// # Errors
+    /// `Stale`, and no other.
+    pub fn answer(&self, request: &Request) -> Result<&Reply, ModelError> {
+        if let Some(held) = self.held.get(&request.digest()) {
+            return Ok(&held.reply);
+        }
+        let kept = self.held.values().map(|held| (held.case.as_str(), &held.outline));
+        let why = why_stale(kept, &Outline::of_request(request));
+        Err(ModelError::new(ErrorKind::Stale, why))
+    }
+}
+
+impl LanguageModel for Cassette {
+    async fn call(&self, request: &Request) -> Result<Reply, ModelError> {
+        self.answer(request).cloned()
+    }
+}
+
+fn case_of(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The file, or the line and what is wrong there.
+fn read(path: &Path) -> Result<CassetteFile, (u32, String)> {
+    let length = fs::metadata(path).map_err(|error| (0, error.to_string()))?.len();
+    if length > FILE_BYTES_MAX {
+        return Err((0, format!("{length} bytes; a cassette has {FILE_BYTES_MAX} at most")));
+    }
+    let bytes = fs::read(path).map_err(|error| (0, error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let line = u32::try_from(error.line()).unwrap_or(u32::MAX);
+        (line, what_is_wrong(&error))
+    })
+}
+
+/// serde's sentence without the value that it found, which may be words of a conversation.
+fn what_is_wrong(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    match text.split_once(", expected ") {
+        Some((_, expected)) if !text.starts_with("unknown field") => format!("expected {expected}"),
+        Some(_) | None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "cassette_test.rs"]
+mod tests;

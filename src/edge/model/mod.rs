@@ -1,0 +1,32 @@
+//! Models behind one trait: an endpoint on the network, and cassettes instead of it. Providers' wire
+//! types and error shapes stay in this room.
+
+mod ask;
+mod cassette;
+mod cassette_file;
+mod error;
+mod openai;
+mod pace;
+mod pause;
+mod probe;
+mod probe_asks;
+mod quirks;
+mod sse;
+mod stale;
+mod transport;
+mod wait;
+mod wire;
+
+#[cfg(test)]
+mod faults_test;
+
+pub use cassette::{Cassette, Origins};
+pub use cassette_file::{CassetteFile, Origin};
+pub use openai::{Endpoint, EndpointConfig};
+pub use pace::{Pace, PaceConfig, Permit};
+pub use pause::back_off;
+pub use probe::{Check, Probe, probe};
+
+/// What the log filter must always end with: async-openai logs whole bodies of replies it cannot
+/// read, which are words of a conversation.
+pub const LOG_FILTER_ALWAYS: &str = "async_openai=off";
