@@ -1,3 +1,7 @@
-//! The binary.
+//! The binary; everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    annalist::cli::main()
+}

@@ -1,1 +1,120 @@
-//! Not here yet.
+//! The command line: one file a command. Results go to stdout, everything else to stderr. The only
+//! place that reads arguments and the environment.
+
+mod cassette;
+mod doctor;
+mod init;
+mod output;
+mod records;
+mod redact;
+mod replay;
+mod schema;
+mod settings;
+mod status;
+mod why;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use output::Failure;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Turns what agents and people said into memory that can be trusted.
+#[derive(Debug, Parser)]
+#[command(name = "annalist", version, about, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "\
+Start here:
+  annalist replay ~/.claude/projects --dry-run   what would be read, sent and paid
+  annalist doctor                                what your endpoint can do
+  annalist replay ~/.claude/projects             do it; run it again to go on
+  annalist records                               what was found
+  annalist why ID                                the very words that a record rests on
+
+Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configuration.
+Settings: annalist init --print; NO_COLOR is honoured; ANNALIST_LOG=info shows what happens.")]
+struct Cli {
+    /// Read settings from this file instead of ./config.toml or the user's
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read transcripts and keep every decision, discussion, attempt and request in them
+    Replay(replay::Args),
+    /// List, show, export and compare records
+    Records(records::Args),
+    /// Show the words a record rests on, who said them, and which model and prompt found it
+    Why(why::Args),
+    /// Show what became of every entry, what failed and how to retry it
+    Status(status::Args),
+    /// Print what the privacy gate lets through
+    Redact(redact::Args),
+    /// Make recorded answers out of answer files
+    Cassette(cassette::Args),
+    /// Print the published JSON schemas, or check them
+    Schema(schema::Args),
+    /// Write a config.toml with every key
+    Init(init::Args),
+    /// Find out what the endpoint can do and whether everything is in place
+    Doctor(doctor::Args),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(hide = true)]
+    Man,
+}
+
+/// Runs the command of this process's arguments; what it returns is the exit code.
+pub fn main() -> ExitCode {
+    // clap prints help and usage errors itself: 0 for help, 2 for errors.
+    let cli = Cli::parse();
+    settings::start_logs();
+    match run(cli) {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    let file = cli.config.as_deref();
+    match cli.command {
+        Command::Replay(args) => replay::run(args, file),
+        Command::Records(args) => records::run(args, file),
+        Command::Why(args) => why::run(&args, file),
+        Command::Status(args) => status::run(&args, file),
+        Command::Redact(args) => redact::run(&args, file),
+        Command::Cassette(args) => cassette::run(args, file),
+        Command::Schema(args) => schema::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Doctor(args) => doctor::run(&args, file),
+        Command::Completions { shell } => completions(shell),
+        Command::Man => man(),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "annalist", &mut script);
+    output::bytes(&script)
+}
+
+fn man() -> Result<ExitCode, Failure> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+    output::bytes(&page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_holds_together() {
+        Cli::command().debug_assert();
+    }
+}

@@ -30,6 +30,11 @@ impl Digest {
         &self.0
     }
 
+    /// The first 64 bits, for sets of many.
+    pub fn short(&self) -> u64 {
+        self.0.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+    }
+
     fn first_half(hash: &blake3::Hash) -> Digest {
         let mut half = [0; 16];
         half.copy_from_slice(&hash.as_bytes()[..16]);

@@ -1,1 +1,16 @@
-//! Not here yet.
+//! Joins the rooms and the edge: reads transcripts, cuts, asks, grounds and stages. The loops, their
+//! bounds and the shutdown are here; the rooms know nothing of one another.
+
+mod asking;
+mod budget;
+mod import;
+mod reader;
+mod replay;
+mod runner;
+mod sessions;
+mod tally;
+
+pub use asking::Model;
+pub use import::{Answer, ImportError, Imported, import};
+pub use replay::{Options, Plan, Replay, Stop};
+pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};

@@ -1,0 +1,25 @@
+# `just` lists these.
+default:
+    @just --list
+
+# what .ci/run does
+ci:
+    bash .ci/run
+
+# regenerate schemas and snapshots; a person reads the diff
+bless:
+    cargo run --quiet -- schema --write
+    INSTA_UPDATE=always cargo test --quiet
+    cargo run --quiet -- cassette import examples/answers --transcripts examples/sessions --to examples/cassette
+
+# licences, advisories, sources
+deny:
+    cargo deny check
+
+# benches by stage; whole processes are in benches/README.md
+bench:
+    cargo bench
+
+# thirty seconds for each fuzz target
+fuzz seconds="30":
+    for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run $target -- -max_total_time={{seconds}}; done

@@ -1,0 +1,165 @@
+//! How results and errors are printed. A reader that goes away ends the printing, not the work.
+
+use crate::config::ConfigError;
+use crate::edge::store::{StoreError, StoreErrorKind};
+use anstyle::{AnsiColor, Style};
+use comfy_table::{ContentArrangement, Table, presets};
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+/// Something failed and is listed.
+pub(super) const FAILED: u8 = 1;
+/// Wrong usage or configuration.
+pub(super) const USAGE: u8 = 2;
+
+/// For what is wrong.
+pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
+/// For what needs a look.
+pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
+/// For what is well.
+pub(super) const GREEN: Style = AnsiColor::Green.on_default();
+/// For what matters less.
+pub(super) const DIM: Style = Style::new().dimmed();
+/// For headings.
+pub(super) const BOLD: Style = Style::new().bold();
+
+/// Why a command ended without a result: one line, and the exit code.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) line: String,
+    pub(super) code: u8,
+}
+
+impl Failure {
+    /// Wrong usage or configuration.
+    pub(super) fn usage(line: impl Into<String>) -> Failure {
+        Failure { line: line.into(), code: USAGE }
+    }
+
+    /// Something failed.
+    pub(super) fn failed(line: impl Into<String>) -> Failure {
+        Failure { line: line.into(), code: FAILED }
+    }
+
+    /// Prints the line and gives the exit code.
+    pub(super) fn report(self) -> ExitCode {
+        if !self.line.is_empty() {
+            note(&format!("{RED}error:{RED:#} {}", self.line));
+        }
+        ExitCode::from(self.code)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            // The reader has seen enough.
+            io::ErrorKind::BrokenPipe => Failure { line: String::new(), code: 0 },
+            _ => Failure::failed(format!("cannot print: {error}")),
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::usage(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        let line = chain(&error);
+        match error.kind {
+            StoreErrorKind::Missing | StoreErrorKind::BadUrl => Failure::usage(line),
+            _ => Failure::failed(line),
+        }
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line.replace('\n', " ")
+}
+
+/// Prints a result.
+pub(super) fn line(text: &str) -> Result<(), Failure> {
+    writeln!(anstream::stdout().lock(), "{text}")?;
+    Ok(())
+}
+
+/// Prints a result as it is.
+pub(super) fn bytes(bytes: &[u8]) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints a value as JSON.
+pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value);
+    line(&text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?)
+}
+
+/// Prints what is no result.
+pub(super) fn note(text: &str) {
+    // Nothing can be said about a stderr that is gone.
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Whether a person looks at stderr.
+pub(super) fn is_watched() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// A table without lines, as wide as the terminal.
+pub(super) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if !header.is_empty() {
+        table.set_header(header.iter().map(|name| name.to_uppercase()));
+    }
+    table
+}
+
+/// A table as text, without blanks at line ends.
+pub(super) fn print_table(table: &Table) -> Result<(), Failure> {
+    let text = table.to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    line(&lines.join("\n"))
+}
+
+/// A number with its thousands parted.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut parted = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            parted.push(',');
+        }
+        parted.push(digit);
+    }
+    parted
+}
+
+/// The first line of a text, cut to `letters`.
+pub(super) fn shorten(text: &str, letters: usize) -> String {
+    let line = text.split('\n').next().unwrap_or_default();
+    match line.char_indices().nth(letters) {
+        None if line.len() == text.len() => line.to_owned(),
+        None => format!("{line}…"),
+        Some((at, _)) => format!("{}…", &line[..at]),
+    }
+}
+
+/// The first digits of an id: enough to find it again.
+pub(super) fn short(id: &impl ToString) -> String {
+    id.to_string().chars().take(10).collect()
+}

@@ -1,0 +1,74 @@
+//! `annalist redact`: what the gate lets through.
+
+use super::output::{self, BOLD, Failure, count};
+use super::settings;
+use crate::privacy::{Gate, Only, Report, is_private_file};
+use clap::ValueEnum;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The largest text that is masked at once, in bytes.
+const TEXT_BYTES_MAX: u64 = 1 << 30;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example: annalist redact notes.md > clean.md
+Which kinds of personal data are masked is set by privacy.pii; private blocks and secrets always are.")]
+pub(super) struct Args {
+    /// The text; `-` or nothing reads standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+    /// Apply one part of the gate alone
+    #[arg(long, value_enum)]
+    only: Option<Part>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Part {
+    /// `<private>` blocks
+    Private,
+    /// Keys, passwords, tokens
+    Secrets,
+    /// Personal data
+    Pii,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let text = read(&args.file)?;
+    let only = match args.only {
+        None => Only::Everything,
+        Some(Part::Private) => Only::Private,
+        Some(Part::Secrets) => Only::Secrets,
+        Some(Part::Pii) => Only::Pii,
+    };
+    let private = matches!(only, Only::Everything | Only::Private) && is_private_file(&text);
+    if private {
+        output::note("private-file 1");
+        output::note("the file says `private: true`: nothing of it is let through");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut report = Report::default();
+    let clean = Gate::new(&config.pii).only(only).redact_into(&text, &mut report);
+    output::bytes(clean.as_str().as_bytes())?;
+    if report.counts.is_empty() {
+        output::note("nothing was masked");
+    }
+    for (rule, times) in &report.counts {
+        output::note(&format!("{BOLD}{rule}{BOLD:#} {}", count(*times)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    let name = if path == Path::new("-") { "standard input".into() } else { path.display() .to_string() };
+    let read = if path == Path::new("-") {
+        std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes)
+    } else {
+        crate::edge::walk::open(path).and_then(|file| file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| Failure::failed(format!("{name}: cannot be read: {error}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,353 @@
+//! `annalist replay`: the main job.
+
+use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count};
+use super::settings;
+use crate::config::Config;
+use crate::domain::{Format, Timestamp};
+use crate::edge::clock;
+use crate::edge::model::Cassette;
+use crate::edge::store::Open;
+use crate::worker::{Model, Options, Plan, Replay, Stop, Tally, Totals};
+use indicatif::{ProgressBar, ProgressStyle};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How often progress is looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How often a plain line is printed where nobody watches.
+const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// Problems and failures that are listed; the others are counted.
+const LISTED_MAX: usize = 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist replay ~/.claude/projects ~/.codex/sessions --dry-run
+  annalist replay session.jsonl --model gpt-5-mini
+  annalist replay examples --cassette examples/cassette
+
+What was done is kept: running it again goes on where it stopped and pays for nothing twice.
+Ctrl-C once finishes cleanly, twice stops at once.")]
+pub(super) struct Args {
+    /// Transcripts, or folders of them
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The model's name at the endpoint, instead of model.model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Take recorded answers from this folder instead of an endpoint
+    #[arg(long, value_name = "DIR")]
+    cassette: Option<PathBuf>,
+    /// Calls at the same time, instead of model.concurrency
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
+    /// Read named files as this format instead of finding it out
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Leave out sessions that began before this day or time
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    since: Option<Timestamp>,
+    /// Read at most so many sessions
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Whose memory records become, instead of the folder the agent worked in
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Ask afresh about slices that failed
+    #[arg(long)]
+    retry_failed: bool,
+    /// Read, mask, cut and count; ask nothing, keep nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the totals as one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn date(text: &str) -> Result<Timestamp, String> {
+    let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    Timestamp::parse(&whole)
+        .ok_or_else(|| "expected a day such as 2026-11-21, or a time in RFC 3339".to_owned())
+}
+
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let mut config = settings::load(file)?;
+    if let Some(concurrency) = args.concurrency {
+        config.model.concurrency = concurrency as usize;
+    }
+    if let Some(namespace) = &args.namespace {
+        config.namespace = Some(namespace.clone());
+    }
+    let options = Options {
+        paths: args.paths.clone(),
+        format: args.format,
+        since: args.since,
+        sessions_max: args.limit,
+        retry_failed: args.retry_failed,
+    };
+    let tally = Arc::new(Tally::default());
+    let started = Instant::now();
+    let stop = if args.dry_run {
+        let plan = Plan { config, cancel: CancellationToken::new(), tally: Arc::clone(&tally) };
+        plan.run(&options);
+        None
+    } else {
+        let runtime = settings::runtime()?;
+        runtime.block_on(replay(config, &args, options, Arc::clone(&tally)))?
+    };
+    let totals = tally.totals();
+    if args.json {
+        output::json(&totals)?;
+        list_problems(&totals);
+    } else {
+        list_problems(&totals);
+        print(&totals, args.dry_run, started.elapsed())?;
+    }
+    match &stop {
+        Some(Stop::Needs(what)) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
+        Some(Stop::Asked) => output::note(&format!(
+            "{YELLOW}stopped{YELLOW:#}: {} entries wait; the same command goes on from here",
+            count(totals.coverage.pending)
+        )),
+        None => {}
+    }
+    if !totals.balance() {
+        let (entries, counted) = (totals.entries, totals.coverage.total());
+        output::note(&format!(
+            "{RED}error:{RED:#} the totals do not balance: {entries} entries, {counted} accounted for"
+        ));
+    }
+    let failed = totals.failed() || stop.is_some();
+    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+}
+
+async fn replay(
+    config: Config,
+    args: &Args,
+    options: Options,
+    tally: Arc<Tally>,
+) -> Result<Option<Stop>, Failure> {
+    let (model, model_name) = model(&config, args)?;
+    let store = settings::open_store(&config, Open::Create)?;
+    let cancel = CancellationToken::new();
+    tokio::spawn(hear_signals(cancel.clone()));
+    let progress = tokio::spawn(show(Arc::clone(&tally), config.model.model.clone()));
+    let clock = clock::now;
+    let replay = Replay { config, model, model_name, store, cancel, tally, clock };
+    let stop = replay.run(options).await;
+    progress.abort();
+    // It was told to end; it has nothing to say.
+    let _ = progress.await;
+    Ok(stop?)
+}
+
+fn model(config: &Config, args: &Args) -> Result<(Model, String), Failure> {
+    if let Some(folder) = &args.cassette {
+        let (cassette, findings) = Cassette::load(folder).map_err(|error| {
+            Failure::usage(format!("{}: no cassette can be read there: {error}", folder.display()))
+        })?;
+        findings.iter().for_each(|finding| output::note(&format!("cassette: {finding}")));
+        if cassette.is_empty() {
+            let folder = folder.display();
+            return Err(Failure::usage(format!("{folder}: holds no recorded answers")));
+        }
+        output::note(&origins(&cassette));
+        let recorded = cassette.model().map(str::to_owned);
+        let name = args.model.clone().or(recorded).unwrap_or(config.model.model.clone());
+        return Ok((Model::Cassette(Box::new(cassette)), name));
+    }
+    let endpoint = super::doctor::endpoint(config)?;
+    let name = args.model.clone().unwrap_or_else(|| config.model.model.clone());
+    Ok((Model::Endpoint(Box::new(endpoint)), name))
+}
+
+fn origins(cassette: &Cassette) -> String {
+    let origins = cassette.origins();
+    let kinds = [
+        (origins.recorded, "recorded from a model"),
+        (origins.imported, "imported from recorded answers"),
+        (origins.hand_written, "written by hand"),
+    ];
+    let said: Vec<String> =
+        kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
+    format!("answers come from the cassette, no model is asked: {}", said.join(", "))
+}
+
+/// Ctrl-C or SIGTERM once stops cleanly, twice at once.
+async fn hear_signals(cancel: CancellationToken) {
+    for again in [false, true] {
+        interrupted().await;
+        if again {
+            // Everything that matters is in transactions.
+            std::process::exit(i32::from(output::FAILED));
+        }
+        cancel.cancel();
+        output::note("stopping: what is under way is given back (Ctrl-C again stops at once)");
+    }
+}
+
+#[cfg(unix)]
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        },
+        Err(_) => drop(tokio::signal::ctrl_c().await),
+    }
+}
+
+#[cfg(not(unix))]
+async fn interrupted() {
+    drop(tokio::signal::ctrl_c().await);
+}
+
+/// Shows progress: a bar where somebody watches, a line now and then elsewhere.
+async fn show(tally: Arc<Tally>, model: String) {
+    let started = Instant::now();
+    let bar = output::is_watched().then(|| bar(&model));
+    let mut said = Instant::now();
+    // Ends when it is aborted with the replay.
+    loop {
+        tokio::time::sleep(TICK).await;
+        let totals = tally.totals();
+        let text = progress(&totals, started.elapsed());
+        match &bar {
+            Some(bar) => {
+                bar.set_length(totals.bytes_planned.max(1));
+                bar.set_position(totals.bytes);
+                bar.set_message(text);
+            }
+            None if said.elapsed() >= PLAIN_EVERY => {
+                said = Instant::now();
+                output::note(&text);
+            }
+            None => {}
+        }
+    }
+}
+
+fn bar(model: &str) -> ProgressBar {
+    let bar = ProgressBar::new(1);
+    let template = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg} {eta_precise:.dim} left";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("━━─"));
+    }
+    bar.set_prefix(model.to_owned());
+    bar
+}
+
+fn progress(totals: &Totals, elapsed: Duration) -> String {
+    let done = totals.slices_done;
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    let cost = if totals.cost > 0.0 { format!(", ${:.2}", totals.cost) } else { String::new() };
+    format!(
+        "{}/{} files, {}/{} slices, {} tokens{cost}, {rate:.1} slices/s",
+        count(totals.files + totals.files_passed_over),
+        count(totals.files_planned),
+        count(done),
+        count(totals.slices),
+        count(totals.tokens.sent + totals.tokens.answered),
+    )
+}
+
+fn list_problems(totals: &Totals) {
+    for problem in totals.problems.iter().take(LISTED_MAX) {
+        output::note(&format!("{RED}error:{RED:#} {}: {}", problem.path, problem.problem));
+    }
+    if totals.problems.len() > LISTED_MAX {
+        output::note(&format!("and {} more files", totals.problems.len() - LISTED_MAX));
+    }
+    for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
+        let (slices, entries) = (count(failure.slices), count(failure.entries));
+        output::note(&format!(
+            "{RED}failed:{RED:#} {slices} slices ({entries} entries) as {kind}: {}",
+            failure.example
+        ));
+    }
+    for (cap, slices) in &totals.waiting {
+        output::note(&format!("{YELLOW}waiting:{YELLOW:#} {} slices: {cap}", count(*slices)));
+    }
+}
+
+fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failure> {
+    let mut table = output::table(&[]);
+    let mut row = |name: &str, value: String| {
+        table.add_row([name.to_owned(), value]);
+    };
+    let mut files = count(totals.files);
+    if totals.files_passed_over > 0 {
+        files.push_str(&format!(" ({} passed over: no transcripts)", count(totals.files_passed_over)));
+    }
+    row("files", files);
+    row("sessions", count(totals.sessions));
+    let known = totals.slices_known;
+    let known = if known > 0 { format!(" ({} done before)", count(known)) } else { String::new() };
+    row("slices", format!("{}{known}", count(totals.slices)));
+    row("entries", count(totals.entries));
+    let coverage = &totals.coverage;
+    if !dry_run {
+        row("  extracted", count(coverage.extracted));
+        row("  nothing worth keeping", count(coverage.nothing));
+    }
+    row("  skipped", skipped(totals));
+    if !dry_run {
+        row("  failed", count(coverage.failed));
+    }
+    if dry_run || coverage.pending > 0 {
+        row(if dry_run { "  to be read" } else { "  waiting" }, count(coverage.pending));
+    }
+    if dry_run {
+        row("tokens to send", format!("{} (estimated)", count(totals.tokens.estimated)));
+    } else {
+        let records = &totals.records;
+        row("records", count(records.total()));
+        row("  decisions", count(records.decisions));
+        row("  discussions", count(records.discussions));
+        row("  attempts", count(records.attempts));
+        row("  requests", count(records.requests));
+        row("quarantined", count(totals.quarantined));
+        let journaled = totals.journaled;
+        let free = if journaled > 0 { format!(" ({} from the journal)", count(journaled)) } else { String::new() };
+        row("calls", format!("{}{free}", count(totals.calls)));
+        row("tokens", format!("{} sent, {} answered", count(totals.tokens.sent), count(totals.tokens.answered)));
+    }
+    row("cost", format!("${:.4}", totals.cost));
+    if !totals.masked.is_empty() {
+        let masked: Vec<String> =
+            totals.masked.iter().map(|(rule, times)| format!("{rule} {}", count(*times))).collect();
+        row("masked", masked.join(", "));
+    }
+    if !totals.findings.is_empty() {
+        let found: Vec<String> =
+            totals.findings.iter().map(|(rule, times)| format!("{rule} {}", count(*times))).collect();
+        row("findings", found.join(", "));
+    }
+    output::print_table(&table)?;
+    closing(totals, dry_run, elapsed);
+    Ok(())
+}
+
+fn skipped(totals: &Totals) -> String {
+    let reasons: Vec<String> =
+        totals.skipped.iter().map(|(reason, entries)| format!("{} {reason}", count(*entries))).collect();
+    match reasons.is_empty() {
+        true => count(totals.coverage.skipped),
+        false => format!("{} ({})", count(totals.coverage.skipped), reasons.join(", ")),
+    }
+}
+
+fn closing(totals: &Totals, dry_run: bool, elapsed: Duration) {
+    let secs = elapsed.as_secs_f64();
+    if dry_run {
+        output::note(&format!("{DIM}nothing was asked and nothing was kept; {secs:.1} s{DIM:#}"));
+    } else if totals.balance() && totals.coverage.failed == 0 && totals.coverage.pending == 0 {
+        output::note(&format!(
+            "{GREEN}every entry is accounted for{GREEN:#}; {secs:.1} s. Next: {BOLD}annalist records{BOLD:#}"
+        ));
+    }
+}

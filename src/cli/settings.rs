@@ -1,0 +1,74 @@
+//! Finds the settings: the named file, else `config.toml` here, else the user's; and the store.
+
+use super::output::Failure;
+use crate::config::{Config, ENV_PREFIX, Layer};
+use crate::edge::disk;
+use crate::edge::store::{Open, Store};
+use std::path::{Path, PathBuf};
+use tracing_subscriber::EnvFilter;
+
+/// The file's name wherever it is looked for.
+const FILE_NAME: &str = "config.toml";
+
+/// The settings in force.
+pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
+    let env: Vec<(String, String)> =
+        std::env::vars().filter(|(name, _)| name.starts_with(ENV_PREFIX)).collect();
+    let found = match named {
+        Some(path) => Some(path.to_owned()),
+        None => places().into_iter().find(|path| path.is_file()),
+    };
+    let Some(path) = found else { return Ok(Config::load(None, &env)?) };
+    let name = path.display().to_string();
+    let text = disk::read_to_string(&path)
+        .map_err(|error| Failure::usage(format!("{name}: cannot be read: {error}")))?;
+    Ok(Config::load(Some(Layer { name: &name, text: &text }), &env)?)
+}
+
+fn places() -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from(FILE_NAME)];
+    places.extend(user_folder().map(|folder| folder.join(FILE_NAME)));
+    places
+}
+
+/// The user's configuration folder, as XDG has it.
+pub(super) fn user_folder() -> Option<PathBuf> {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || set("HOME").map(|home| home.join(".config"));
+    set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(home).map(|base| base.join("annalist"))
+}
+
+/// The key of the endpoint, if the settings name a variable for it.
+pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
+    let Some(name) = &config.model.api_key_env else { return Ok(None) };
+    match std::env::var_os(name).and_then(|value| value.into_string().ok()) {
+        Some(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+        _ => Err(Failure::usage(format!(
+            "model.api_key_env: the environment variable {name} is not set: \
+             export it, or set api_key_env = \"\" if the endpoint needs no key"
+        ))),
+    }
+}
+
+/// Opens the store of the settings.
+pub(super) fn open_store(config: &Config, how: Open) -> Result<Store, Failure> {
+    Ok(Store::open(&config.store_url, how)?)
+}
+
+/// A runtime for commands that wait for more than the disk.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.map_err(|error| Failure::failed(format!("cannot start: {error}")))
+}
+
+/// Starts logs on stderr where `ANNALIST_LOG` asks for them.
+pub(super) fn start_logs() {
+    let Some(filter) = std::env::var_os("ANNALIST_LOG").and_then(|it| it.into_string().ok()) else {
+        return;
+    };
+    // It logs whole bodies of replies.
+    let filter = EnvFilter::new(format!("{filter},{}", crate::edge::model::LOG_DIRECTIVE));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // A second subscriber cannot be; this is the only one.
+    let _ = logs.try_init();
+}

@@ -1,0 +1,173 @@
+//! `annalist status`: what became of every entry.
+
+use super::output::{self, BOLD, Failure, GREEN, RED, YELLOW, count, short, shorten};
+use super::settings;
+use crate::domain::{ClaimKind, Coverage};
+use crate::edge::store::{Open, SessionStatus, Status};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Letters of a path in the table.
+const PATH_LETTERS: usize = 48;
+/// Sessions that are listed without `--all`.
+const SESSIONS_MAX: usize = 20;
+/// Failed slices that are listed without `--all`.
+const FAILED_MAX: usize = 10;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exits 1 when something failed or does not add up.")]
+pub(super) struct Args {
+    /// List every session and every failed slice
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, Open::Existing)?;
+    let status = settings::runtime()?.block_on(store.status())?;
+    if args.json { output::json(&to_json(&status)) } else { print(&status, args.all) }?;
+    let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
+    let failed = total(&status).failed > 0 || !status.failed.is_empty() || unbalanced;
+    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+}
+
+fn total(status: &Status) -> Coverage {
+    let mut sum = Coverage::default();
+    for session in &status.sessions {
+        sum.extracted += session.coverage.extracted;
+        sum.nothing += session.coverage.nothing;
+        sum.skipped += session.coverage.skipped;
+        sum.failed += session.coverage.failed;
+        sum.pending += session.coverage.pending;
+    }
+    sum
+}
+
+fn to_json(status: &Status) -> Value {
+    let sessions: Vec<Value> = status.sessions.iter().map(session_json).collect();
+    let failed: Vec<Value> = status
+        .failed
+        .iter()
+        .map(|it| {
+            json!({
+                "run": it.run, "session": it.session, "path": it.path,
+                "entries": [it.entries.0, it.entries.1], "kind": it.failure.kind,
+                "detail": it.failure.detail, "at": it.at.to_string(),
+            })
+        })
+        .collect();
+    let spent = &status.spent;
+    json!({
+        "sessions": sessions, "coverage": total(status), "failed": failed,
+        "spent": {
+            "calls": spent.calls, "sent": spent.usage.prompt_tokens,
+            "cached": spent.usage.cached_tokens, "answered": spent.usage.completion_tokens,
+            "cost": spent.cost_micros as f64 / 1e6,
+        },
+    })
+}
+
+fn session_json(it: &SessionStatus) -> Value {
+    json!({
+        "session": it.session.id, "native_id": it.session.native_id, "path": it.session.path,
+        "format": it.session.format, "namespace": it.session.namespace,
+        "title": it.session.title, "started_at": it.session.started_at.map(|at| at.to_string()),
+        "entries": it.entries, "coverage": it.coverage, "balanced": it.is_balanced(),
+        "records": it.staged, "quarantined": it.quarantined,
+        "runs": { "done": it.runs_done, "failed": it.runs_failed },
+        "findings": it.findings, "masked": it.masked,
+    })
+}
+
+fn print(status: &Status, all: bool) -> Result<(), Failure> {
+    let header = [
+        "session", "transcript", "entries", "extracted", "nothing", "skipped", "failed", "records",
+        "quarantined",
+    ];
+    let mut table = output::table(&header);
+    let shown = if all { status.sessions.len() } else { SESSIONS_MAX };
+    let newest = status.sessions.iter().rev().take(shown);
+    for it in newest {
+        let entries = it.entries.map_or("reading".to_owned(), count);
+        let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
+        table.add_row([
+            short(&it.session.id),
+            tail(&it.session.path),
+            entries,
+            count(it.coverage.extracted),
+            count(it.coverage.nothing),
+            count(it.coverage.skipped),
+            count(it.coverage.failed),
+            count(staged),
+            count(it.quarantined),
+        ]);
+    }
+    output::print_table(&table)?;
+    if status.sessions.len() > shown {
+        output::note(&format!("and {} more sessions: --all", status.sessions.len() - shown));
+    }
+    let sum = total(status);
+    output::line(&format!(
+        "\n{BOLD}{} entries{BOLD:#}: {} extracted, {} nothing worth keeping, {} skipped, {} failed; \
+         {} calls, ${:.4}",
+        count(sum.total()),
+        count(sum.extracted),
+        count(sum.nothing),
+        count(sum.skipped),
+        count(sum.failed),
+        count(status.spent.calls),
+        status.spent.cost_micros as f64 / 1e6
+    ))?;
+    print_state(status, all)
+}
+
+fn print_state(status: &Status, all: bool) -> Result<(), Failure> {
+    let shown = if all { status.failed.len() } else { FAILED_MAX };
+    for it in status.failed.iter().take(shown) {
+        output::line(&format!(
+            "{RED}failed{RED:#} {} entries {}–{} of {}: {}: {}",
+            short(&it.run),
+            it.entries.0,
+            it.entries.1,
+            tail(&it.path),
+            it.failure.kind,
+            shorten(&it.failure.detail, 200)
+        ))?;
+    }
+    if status.failed.len() > shown {
+        output::note(&format!("and {} more: --all", status.failed.len() - shown));
+    }
+    if !status.failed.is_empty() {
+        output::note("replay the same path with --retry-failed to ask afresh");
+    }
+    for it in status.sessions.iter().filter(|it| !it.is_balanced()) {
+        let (id, path) = (short(&it.session.id), tail(&it.session.path));
+        match it.entries {
+            None => output::line(&format!(
+                "{YELLOW}unfinished{YELLOW:#} {id} {path}: replay it again to go on"
+            ))?,
+            Some(entries) => output::line(&format!(
+                "{RED}unbalanced{RED:#} {id} {path}: {entries} entries, {} accounted for",
+                it.coverage.total()
+            ))?,
+        }
+    }
+    if status.failed.is_empty() && status.sessions.iter().all(SessionStatus::is_balanced) {
+        output::line(&format!("{GREEN}every entry is accounted for{GREEN:#}"))?;
+    }
+    Ok(())
+}
+
+/// The end of a path, which tells files apart.
+fn tail(path: &str) -> String {
+    let letters = path.chars().count();
+    match letters.checked_sub(PATH_LETTERS) {
+        None | Some(0) => path.to_owned(),
+        Some(cut) => format!("…{}", path.chars().skip(cut + 1).collect::<String>()),
+    }
+}

@@ -1,0 +1,215 @@
+//! One question at a time: from the journal if it was paid for already, else from the model, within
+//! the pace, the budget and the bounds on tries. The answer is stored before anybody reads it.
+
+use super::budget::{Budget, Charge};
+use super::tally::Tally;
+use crate::config::{Limits, Price};
+use crate::domain::{
+    ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, SessionId, Timestamp,
+    Usage, estimate_tokens,
+};
+use crate::edge::model::{Cassette, Endpoint, Pace, back_off};
+use crate::edge::store::{JournalEntry, Store, StoreError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// What answers.
+pub enum Model {
+    /// A server.
+    Endpoint(Box<Endpoint>),
+    /// Recorded answers.
+    Cassette(Box<Cassette>),
+}
+
+/// Asks with a memory: journal, pace, budget.
+pub(super) struct Asker {
+    pub(super) model: Model,
+    pub(super) store: Store,
+    pub(super) pace: Pace,
+    pub(super) budget: Budget,
+    pub(super) limits: Limits,
+    pub(super) price: Price,
+    pub(super) cancel: CancellationToken,
+    pub(super) clock: fn() -> Timestamp,
+}
+
+/// For whom a question is asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct For {
+    pub(super) session: SessionId,
+    pub(super) run: RunId,
+}
+
+/// What a question has cost so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Paid {
+    pub(super) asks: u32,
+    pub(super) calls: u32,
+    pub(super) usage: Usage,
+    pub(super) cost_micros: u64,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// The model or the endpoint.
+    Model(ModelError),
+    /// A cap; the work waits.
+    Cap(String),
+    /// The store, which ends everything.
+    Store(StoreError),
+}
+
+impl From<StoreError> for NoAnswer {
+    fn from(error: StoreError) -> NoAnswer {
+        NoAnswer::Store(error)
+    }
+}
+
+impl Asker {
+    /// The answer to `request`, and what it cost added to `paid`.
+    pub(super) async fn ask(
+        &self,
+        request: &Request,
+        whose: For,
+        tally: &Tally,
+        paid: &mut Paid,
+    ) -> Result<Reply, NoAnswer> {
+        paid.asks += 1;
+        let endpoint = match &self.model {
+            // A cassette is a journal itself.
+            Model::Cassette(cassette) => {
+                let reply = cassette.call(request).await.map_err(NoAnswer::Model)?;
+                self.count(&reply, request, tally, paid);
+                return Ok(reply);
+            }
+            Model::Endpoint(endpoint) => endpoint,
+        };
+        let digest = request.digest();
+        if let Some(reply) = self.store.journaled(digest).await? {
+            tally.with(|totals| totals.journaled += 1);
+            return Ok(reply);
+        }
+        let reply = self.call(endpoint, request, whose).await?;
+        let charge = self.count(&reply, request, tally, paid);
+        self.budget.settle(whose.session, estimate(request), charge);
+        let entry = JournalEntry {
+            digest,
+            run: whose.run,
+            model: request.model.clone(),
+            rung: request.rung,
+            at: (self.clock)(),
+            reply,
+            request: None,
+        };
+        Ok(self.store.journal(entry).await?)
+    }
+
+    fn count(&self, reply: &Reply, request: &Request, tally: &Tally, paid: &mut Paid) -> Charge {
+        let usage = counted(reply, request);
+        let cost_micros = cost(usage, self.price);
+        tally.call(usage, cost_micros);
+        paid.calls += 1;
+        paid.usage.prompt_tokens += usage.prompt_tokens;
+        paid.usage.cached_tokens += usage.cached_tokens;
+        paid.usage.completion_tokens += usage.completion_tokens;
+        paid.cost_micros += cost_micros;
+        Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
+    }
+
+    async fn call(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request,
+        whose: For,
+    ) -> Result<Reply, NoAnswer> {
+        let tokens = estimate(request);
+        let (mut tries, mut waited) = (0, Duration::ZERO);
+        self.budget.reserve(whose.session, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
+        let error = loop {
+            let permit = tokio::select! {
+                permit = self.pace.acquire(tokens) => permit,
+                () = self.cancel.cancelled() => break cancelled(),
+            };
+            let result = tokio::select! {
+                result = endpoint.call(request) => result,
+                () = self.cancel.cancelled() => Err(cancelled()),
+            };
+            let error = match result {
+                Ok(reply) => {
+                    permit.ok();
+                    return Ok(reply);
+                }
+                Err(error) => error,
+            };
+            let Retry::After { wait, charged } = error.retry() else {
+                // The endpoint answered; it is the request that is wrong.
+                permit.ok();
+                break error;
+            };
+            tries += u32::from(charged);
+            let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
+            let pause = wait.unwrap_or_else(|| back_off(tries.max(1), seed ^ u64::from(tries)));
+            waited += pause;
+            if tries >= self.limits.tries_max || waited > self.limits.wait_max {
+                permit.slow_down(None);
+                break given_up(error, tries, waited);
+            }
+            // Rate limits are everybody's; other failures are this call's alone.
+            permit.slow_down(if charged { None } else { Some(pause) });
+            if charged {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = self.cancel.cancelled() => break cancelled(),
+                }
+            }
+        };
+        self.budget.release(whose.session, tokens);
+        Err(NoAnswer::Model(error))
+    }
+}
+
+fn cancelled() -> ModelError {
+    ModelError::new(ErrorKind::Cancelled, "stopped before the answer came")
+}
+
+fn given_up(error: ModelError, tries: u32, waited: Duration) -> ModelError {
+    let detail = format!(
+        "{}; given up after {tries} tries and {} s of waiting (limits.tries_max, \
+         limits.wait_secs_max)",
+        error.detail,
+        waited.as_secs()
+    );
+    ModelError { kind: error.kind, detail }
+}
+
+fn first_bytes(bytes: &[u8; 16]) -> [u8; 8] {
+    let mut first = [0; 8];
+    first.copy_from_slice(&bytes[..8]);
+    first
+}
+
+/// What a request may cost, in tokens: what is sent, and the longest answer is seldom given.
+pub(super) fn estimate(request: &Request) -> u64 {
+    request.messages.iter().map(|m| u64::from(estimate_tokens(m.content.as_str()))).sum()
+}
+
+/// What the endpoint counted, or our estimate where it did not count.
+fn counted(reply: &Reply, request: &Request) -> Usage {
+    if reply.usage != Usage::default() {
+        return reply.usage;
+    }
+    let arguments = reply.calls.iter().map(|call| estimate_tokens(call.arguments.as_str()));
+    let answered = arguments.sum::<u32>() + estimate_tokens(reply.content.as_str());
+    let completion_tokens = u64::from(answered);
+    Usage { prompt_tokens: estimate(request), cached_tokens: 0, completion_tokens }
+}
+
+/// Micro-dollars: dollars for a million tokens are micro-dollars for one.
+pub(super) fn cost(usage: Usage, price: Price) -> u64 {
+    let fresh = usage.prompt_tokens.saturating_sub(usage.cached_tokens) as f64;
+    let sum = fresh * price.sent
+        + usage.cached_tokens as f64 * price.cached
+        + usage.completion_tokens as f64 * price.answered;
+    sum.round() as u64
+}

@@ -1,0 +1,339 @@
+//! One slice from question to stage: ask, decode, ground, store. What is too long is cut in two and
+//! asked again; what fails is stored with its reason.
+
+use super::asking::{Asker, For, NoAnswer, Paid};
+use super::tally::Tally;
+use crate::domain::{
+    CoverageState, Digest, Entry, ErrorKind, Finding, ModelError, Provenance, Record, Retry, RunId,
+    RunState, Rung, Session, Severity, Slice, SliceId, Timestamp,
+};
+use crate::edge::store::{Failure, KnownRun, Run, Staging, StoreError};
+use crate::extract::{Asking, Exchange, Extraction, SCHEMA_VERSION, Step};
+use crate::grounding::ground;
+use crate::slice::{Cutting, SLICE_TOKENS_MIN, Settings, Slicer};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// What slices are worked on with.
+pub(super) struct Runner {
+    pub(super) asker: Asker,
+    pub(super) asking: Asking,
+    pub(super) asking_digest: Digest,
+    pub(super) settings: Settings,
+    pub(super) tally: Arc<Tally>,
+    pub(super) base_url: String,
+    pub(super) retry_failed: bool,
+    pub(super) cancel: CancellationToken,
+    /// The rung that the next exchange begins on.
+    pub(super) rung: Mutex<Rung>,
+    /// The first thing that only a person can mend.
+    pub(super) stop: Mutex<Option<String>>,
+}
+
+/// A session's runs from before, by id.
+pub(super) type Known = HashMap<RunId, KnownRun>;
+
+/// What became of one slice.
+#[derive(Debug, Default)]
+pub(super) struct Worked {
+    /// The runs that cover it.
+    pub(super) runs: Vec<RunId>,
+    /// Whether some of it waits for the next time.
+    pub(super) waits: bool,
+}
+
+/// The name under which a slice is stored that was cut in two.
+const CUT_IN_TWO: &str = "cut-in-two";
+
+/// Why a slice has no extraction.
+enum Unread {
+    /// It is stored as failed.
+    Failed(Failure, Vec<Finding>),
+    /// It is cut in two.
+    TooLong(ModelError),
+    /// It waits for the next time.
+    Waits,
+}
+
+impl Runner {
+    /// The id of the run that asks about `slice` in our way.
+    pub(super) fn run_id(&self, slice: SliceId) -> RunId {
+        RunId(Digest::of(&["run", &slice.to_string(), &self.asking_digest.to_string()]))
+    }
+
+    /// Works on one slice; gives the runs that cover it.
+    pub(super) async fn work(
+        &self,
+        session: &Session,
+        cutting: Cutting,
+        known: &Known,
+    ) -> Result<Worked, StoreError> {
+        let mut worked = Worked::default();
+        // Halves of halves: bounded by SLICE_TOKENS_MIN, below which nothing is cut again.
+        let mut waiting = vec![cutting];
+        while let Some(cutting) = waiting.pop() {
+            let run = self.run_id(cutting.slice.id);
+            let before = known.get(&run);
+            let done = before.is_some_and(|before| before.state == RunState::Done);
+            if done && before.is_some_and(|before| before.cut_in_two) {
+                worked.runs.push(run);
+                waiting.extend(self.halves(session, &cutting));
+            } else if done {
+                self.tally.with(|totals| totals.slices_known += 1);
+                worked.runs.push(run);
+            } else if self.cancel.is_cancelled() {
+                worked.waits = true;
+            } else {
+                waiting.extend(self.one(session, cutting, before, &mut worked).await?);
+            }
+        }
+        self.tally.with(|totals| totals.slices_done += 1);
+        Ok(worked)
+    }
+
+    /// Asks about one slice and stores what came of it; gives its halves if it was too long.
+    async fn one(
+        &self,
+        session: &Session,
+        cutting: Cutting,
+        before: Option<&KnownRun>,
+        worked: &mut Worked,
+    ) -> Result<Vec<Cutting>, StoreError> {
+        let run = self.run_id(cutting.slice.id);
+        let generation = before.map_or(0, |it| it.generation + u32::from(self.retry_failed));
+        let started_at = (self.asker.clock)();
+        let mut paid = Paid::default();
+        let result = self.extract(&cutting.slice, run, generation, &mut paid).await;
+        let mut staging = Staging {
+            run: self.run_row(&cutting.slice, (run, generation), &paid, started_at),
+            entries: Vec::new(),
+            records: Vec::new(),
+        };
+        let mut halves = Vec::new();
+        match result {
+            Err(Wanting::Store(error)) => return Err(error),
+            Err(Wanting::Unread(Unread::Waits)) => {
+                worked.waits = true;
+                return Ok(Vec::new());
+            }
+            Ok(extraction) => {
+                self.learn(extraction.rung).await?;
+                staging.run.rung = extraction.rung;
+                staging.run.findings = extraction.findings;
+                extraction_findings(&self.tally, &staging.run.findings);
+                let from = provenance(session, &cutting.slice, run);
+                staging.records = ground(&cutting.slice, extraction.claims, &from);
+                staging.entries = covered(cutting.entries, &staging.records);
+            }
+            Err(Wanting::Unread(Unread::Failed(failure, findings))) => {
+                extraction_findings(&self.tally, &findings);
+                self.note_failure(&failure, cutting.entries.len());
+                staging.run.state = RunState::Failed;
+                staging.run.findings = findings;
+                staging.entries = failed(cutting.entries, &failure.kind);
+                staging.run.failure = Some(failure);
+            }
+            Err(Wanting::Unread(Unread::TooLong(error))) => {
+                halves = self.halves(session, &cutting);
+                let kind = if halves.is_empty() { error.kind.name() } else { CUT_IN_TWO };
+                let failure = Failure { kind: kind.to_owned(), detail: error.detail };
+                if halves.is_empty() {
+                    self.note_failure(&failure, cutting.entries.len());
+                    staging.run.state = RunState::Failed;
+                    staging.entries = failed(cutting.entries, &failure.kind);
+                }
+                staging.run.failure = Some(failure);
+            }
+        }
+        self.asker.store.stage(staging).await?;
+        worked.runs.push(run);
+        Ok(halves)
+    }
+
+    async fn extract(
+        &self,
+        slice: &Slice,
+        run: RunId,
+        generation: u32,
+        paid: &mut Paid,
+    ) -> Result<Extraction, Wanting> {
+        let whose = For { session: slice.session, run };
+        let rung = *self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut exchange, request) = Exchange::start(&self.asking, slice, None, rung, generation);
+        let mut step = Step::Ask(request);
+        // The exchange itself is bounded by ASKS_MAX.
+        loop {
+            let request = match step {
+                Step::Ask(request) => request,
+                Step::Done(extraction) => return Ok(extraction),
+                Step::Stuck(stuck) => {
+                    let kind = stuck.kind.name().to_owned();
+                    let failure = Failure { kind, detail: stuck.detail };
+                    return Err(Wanting::Unread(Unread::Failed(failure, stuck.findings)));
+                }
+            };
+            step = match self.asker.ask(&request, whose, &self.tally, paid).await {
+                Ok(reply) => exchange.reply(&reply),
+                Err(NoAnswer::Store(error)) => return Err(Wanting::Store(error)),
+                Err(NoAnswer::Cap(reason)) => {
+                    self.wait_at_cap(reason);
+                    return Err(Wanting::Unread(Unread::Waits));
+                }
+                Err(NoAnswer::Model(error)) => match self.after(error)? {
+                    Some(()) => exchange.rung_refused(),
+                    None => return Err(Wanting::Unread(Unread::Waits)),
+                },
+            };
+        }
+    }
+
+    /// What a failed call leads to: the next rung, or nothing, or why the slice is unread.
+    fn after(&self, error: ModelError) -> Result<Option<()>, Wanting> {
+        match error.retry() {
+            Retry::NextRung => Ok(Some(())),
+            Retry::Smaller => Err(Wanting::Unread(Unread::TooLong(error))),
+            Retry::Never | Retry::After { .. } => {
+                let kind = error.kind.name().to_owned();
+                let failure = Failure { kind, detail: error.detail };
+                Err(Wanting::Unread(Unread::Failed(failure, Vec::new())))
+            }
+            Retry::Stop => {
+                if error.kind != ErrorKind::Cancelled {
+                    self.stop(error.to_string());
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// Ends the work because of something that only a person can mend.
+    pub(super) fn stop(&self, reason: String) {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.cancel.cancel();
+    }
+
+    fn wait_at_cap(&self, reason: String) {
+        // A cap of one session leaves the others going.
+        let day = reason.starts_with("limits.day");
+        self.tally.with(|totals| *totals.waiting.entry(reason.clone()).or_default() += 1);
+        if day {
+            self.stop(format!("{reason}; what is left waits, nothing is lost"));
+        }
+    }
+
+    async fn learn(&self, worked: Rung) -> Result<(), StoreError> {
+        let changed = {
+            let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+            let changed = worked != *rung;
+            *rung = worked;
+            changed
+        };
+        if changed {
+            let (at, model) = ((self.asker.clock)(), &self.asking.model);
+            self.asker.store.learn(&self.base_url, model, worked, at).await?;
+        }
+        Ok(())
+    }
+
+    fn halves(&self, session: &Session, cutting: &Cutting) -> Vec<Cutting> {
+        let tokens = cutting.slice.tokens / 2;
+        if tokens < SLICE_TOKENS_MIN {
+            return Vec::new();
+        }
+        let tool_tokens = self.settings.tool_tokens.min(crate::slice::tool_tokens_max(tokens));
+        let mut slicer = Slicer::new(session.id, Settings { tokens, tool_tokens }, BTreeSet::new());
+        let mut halves = Vec::new();
+        for entry in &cutting.entries {
+            halves.extend(slicer.push(entry.clone()));
+        }
+        halves.extend(slicer.finish());
+        // Worked on from the back of a list: the first half comes first.
+        halves.reverse();
+        if halves.len() < 2 { Vec::new() } else { halves }
+    }
+
+    fn note_failure(&self, failure: &Failure, entries: usize) {
+        self.tally.with(|totals| {
+            let count = totals.failures.entry(failure.kind.clone()).or_default();
+            count.slices += 1;
+            count.entries += entries as u64;
+            count.example.clone_from(&failure.detail);
+        });
+    }
+
+    fn run_row(
+        &self,
+        slice: &Slice,
+        (id, generation): (RunId, u32),
+        paid: &Paid,
+        started_at: Timestamp,
+    ) -> Run {
+        let place = |part: Option<&crate::domain::Part>| part.map(|it| (it.ordinal, it.part));
+        Run {
+            id,
+            session: slice.session,
+            slice: slice.id,
+            index: slice.index,
+            first: place(slice.parts.first()).unwrap_or_default(),
+            last: place(slice.parts.last()).unwrap_or_default(),
+            asking: self.asking_digest,
+            model: self.asking.model.clone(),
+            prompt_id: self.asking.prompts.id().to_owned(),
+            prompt_version: self.asking.prompts.version(),
+            schema_version: SCHEMA_VERSION,
+            rung: *self.rung.lock().unwrap_or_else(PoisonError::into_inner),
+            generation,
+            asks: paid.asks,
+            calls: paid.calls,
+            usage: paid.usage,
+            cost_micros: paid.cost_micros,
+            state: RunState::Done,
+            failure: None,
+            findings: Vec::new(),
+            started_at,
+            finished_at: (self.asker.clock)(),
+        }
+    }
+}
+
+/// A slice without an extraction, or a store that failed.
+enum Wanting {
+    Unread(Unread),
+    Store(StoreError),
+}
+
+fn provenance(session: &Session, slice: &Slice, run: RunId) -> Provenance {
+    Provenance {
+        namespace: session.namespace.clone(),
+        session: session.id,
+        slice: slice.id,
+        run,
+        entries: slice.range(),
+        at: slice.parts.iter().find_map(|part| part.at),
+    }
+}
+
+/// An entry that a record rests on is extracted; of the others the model kept nothing.
+fn covered(entries: Vec<Entry>, records: &[Record]) -> Vec<(Entry, CoverageState, Option<String>)> {
+    let evidence = records.iter().flat_map(|record| &record.evidence);
+    let used: BTreeSet<u32> = evidence.map(|evidence| evidence.ordinal).collect();
+    let state = |entry: &Entry| match used.contains(&entry.ordinal) {
+        true => CoverageState::Extracted,
+        false => CoverageState::Nothing,
+    };
+    entries.into_iter().map(|entry| (state(&entry), entry)).map(|(s, e)| (e, s, None)).collect()
+}
+
+fn failed(entries: Vec<Entry>, kind: &str) -> Vec<(Entry, CoverageState, Option<String>)> {
+    let reason = |entry| (entry, CoverageState::Failed, Some(kind.to_owned()));
+    entries.into_iter().map(reason).collect()
+}
+
+fn extraction_findings(tally: &Tally, findings: &[Finding]) {
+    findings.iter().for_each(|finding| tally.finding(finding));
+    let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
+    if errors > 0 {
+        tracing::debug!(errors, "an answer had elements that could not be used");
+    }
+}

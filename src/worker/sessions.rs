@@ -1,0 +1,238 @@
+//! Sessions under way: the reading thread hands them over, their slices are worked on at once, and
+//! each is closed when its last slice has come to its end.
+
+use super::reader::{Desk, Ended, Work};
+use super::replay::{go_on, spent};
+use super::runner::{Known, Runner, Worked};
+use crate::domain::{Digest, Session};
+use crate::edge::store::{SessionEnd, Store, StoreError};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::sync::CancellationToken;
+
+/// Work, and for a session that begins, its runs from before.
+pub(super) type Handed = (Work, Known);
+
+/// Hands work from the reading thread to the line.
+pub(super) struct Line {
+    handle: Handle,
+    store: Store,
+    asking: Digest,
+    sender: mpsc::Sender<Handed>,
+    cancel: CancellationToken,
+    known: Known,
+    /// The store's error that ended the reading, if one did.
+    pub(super) failed: Option<StoreError>,
+}
+
+impl Line {
+    /// For a thread of the current runtime on which blocking is allowed.
+    pub(super) fn new(
+        store: Store,
+        asking: Digest,
+        sender: mpsc::Sender<Handed>,
+        cancel: CancellationToken,
+    ) -> Line {
+        let (handle, known, failed) = (Handle::current(), Known::new(), None);
+        Line { handle, store, asking, sender, cancel, known, failed }
+    }
+
+    fn look_up(&mut self, session: &Session) -> Result<BTreeSet<u32>, StoreError> {
+        let known = self.handle.block_on(self.store.known_runs(session.id, self.asking))?;
+        self.known = known.into_iter().map(|run| (run.run, run)).collect();
+        let ends = self.handle.block_on(self.store.session_ends(session.id))?;
+        Ok(ends.into_iter().collect())
+    }
+}
+
+impl Desk for Line {
+    fn ends(&mut self, session: &Session) -> BTreeSet<u32> {
+        match self.look_up(session) {
+            Ok(ends) => ends,
+            Err(error) => {
+                self.failed = Some(error);
+                BTreeSet::new()
+            }
+        }
+    }
+
+    fn hand(&mut self, work: Work) -> ControlFlow<()> {
+        if self.failed.is_some() || self.cancel.is_cancelled() {
+            return ControlFlow::Break(());
+        }
+        let known = std::mem::take(&mut self.known);
+        if self.sender.blocking_send((work, known)).is_err() {
+            return ControlFlow::Break(());
+        }
+        go_on(&self.cancel)
+    }
+}
+
+/// The sessions under way.
+pub(super) struct Sessions {
+    runner: Arc<Runner>,
+    in_flight: Arc<Semaphore>,
+    open: Option<OpenSession>,
+    ending: JoinSet<Result<(), StoreError>>,
+    failed: Option<StoreError>,
+}
+
+struct OpenSession {
+    session: Arc<Session>,
+    known: Arc<Known>,
+    /// True once the session's row is stored; nothing of it may be stored before.
+    begun: watch::Receiver<bool>,
+    slices: Vec<JoinHandle<Result<Worked, StoreError>>>,
+    skipped: Vec<JoinHandle<Result<(), StoreError>>>,
+}
+
+impl Sessions {
+    pub(super) fn new(runner: Arc<Runner>, in_flight: Arc<Semaphore>) -> Sessions {
+        Sessions { runner, in_flight, open: None, ending: JoinSet::new(), failed: None }
+    }
+
+    pub(super) async fn take(&mut self, (work, known): Handed) {
+        match work {
+            Work::Begin(session) => {
+                self.close(None);
+                self.begin(session, known);
+            }
+            Work::Skipped(entries) => {
+                if let Some(open) = &mut self.open {
+                    let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
+                    let session = open.session.id;
+                    open.skipped.push(tokio::spawn(async move {
+                        if begun.wait_for(|begun| *begun).await.is_ok() {
+                            runner.asker.store.stage_skipped(session, entries).await?;
+                        }
+                        Ok(())
+                    }));
+                }
+            }
+            Work::Slice(cutting) => {
+                let permit = Arc::clone(&self.in_flight).acquire_owned().await;
+                if let Some(open) = &mut self.open {
+                    let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
+                    let (session, known) = (Arc::clone(&open.session), Arc::clone(&open.known));
+                    open.slices.push(tokio::spawn(async move {
+                        let _permit = permit;
+                        if begun.wait_for(|begun| *begun).await.is_err() {
+                            return Ok(Worked::default());
+                        }
+                        runner.work(&session, *cutting, &known).await
+                    }));
+                }
+            }
+            Work::End(ended) => self.close(Some(*ended)),
+        }
+        while let Some(result) = self.ending.try_join_next() {
+            self.note(result);
+        }
+    }
+
+    fn begin(&mut self, session: Arc<Session>, known: Known) {
+        let (sender, begun) = watch::channel(false);
+        let (runner, head) = (Arc::clone(&self.runner), Arc::clone(&session));
+        self.ending.spawn(async move {
+            runner.asker.store.begin_session(&head).await?;
+            if runner.asker.budget.caps_sessions() {
+                let before = spent(&runner.asker.store, None, Some(head.id)).await?;
+                runner.asker.budget.opened(head.id, before);
+            }
+            // Nobody may be waiting any more.
+            let _ = sender.send(true);
+            Ok(())
+        });
+        let known = Arc::new(known);
+        self.open =
+            Some(OpenSession { session, known, begun, slices: Vec::new(), skipped: Vec::new() });
+    }
+
+    /// Closes the open session when its slices are done; `ended` is none if reading was stopped.
+    fn close(&mut self, ended: Option<Ended>) {
+        let Some(open) = self.open.take() else { return };
+        let runner = Arc::clone(&self.runner);
+        self.ending.spawn(close(runner, open, ended));
+    }
+
+    /// Waits for everything that is under way.
+    pub(super) async fn finish(mut self) -> Result<(), StoreError> {
+        self.close(None);
+        while let Some(result) = self.ending.join_next().await {
+            self.note(result);
+        }
+        self.failed.map_or(Ok(()), Err)
+    }
+
+    fn note(&mut self, result: Result<Result<(), StoreError>, tokio::task::JoinError>) {
+        if let Ok(Err(error)) = result {
+            self.runner.cancel.cancel();
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+async fn close(
+    runner: Arc<Runner>,
+    open: OpenSession,
+    ended: Option<Ended>,
+) -> Result<(), StoreError> {
+    let (mut runs, mut waits, mut failure) = (Vec::new(), false, None);
+    for slice in open.slices {
+        match slice.await {
+            Ok(Ok(worked)) => {
+                runs.extend(worked.runs);
+                waits |= worked.waits;
+            }
+            Ok(Err(error)) => {
+                // The others must not go on paying for what cannot be stored.
+                runner.cancel.cancel();
+                failure.get_or_insert(error);
+            }
+            Err(_) => runner.cancel.cancel(),
+        }
+    }
+    for skipped in open.skipped {
+        if let Ok(Err(error)) = skipped.await {
+            failure.get_or_insert(error);
+        }
+    }
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    let (store, session) = (&runner.asker.store, open.session.id);
+    // A session that was stopped keeps the runs that it had: they still cover what is not read again.
+    let whole = ended.filter(|ended| ended.whole && !waits);
+    if let Some(ended) = whole {
+        store
+            .end_session(
+                session,
+                SessionEnd {
+                    entries: ended.entries,
+                    lines: None,
+                    findings: ended.findings,
+                    masked: ended.masked,
+                    runs,
+                    at: (runner.asker.clock)(),
+                },
+            )
+            .await?;
+    }
+    let totals = store.session_totals(session).await?;
+    runner.tally.with(|tally| {
+        let (sum, more) = (&mut tally.coverage, totals.coverage);
+        sum.extracted += more.extracted;
+        sum.nothing += more.nothing;
+        sum.skipped += more.skipped;
+        sum.failed += more.failed;
+        tally.quarantined += totals.quarantined;
+        for (kind, count) in totals.records {
+            tally.records.add(kind, count);
+        }
+    });
+    Ok(())
+}
