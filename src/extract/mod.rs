@@ -1,1 +1,8 @@
-//! Not here yet.
+//! From a slice to claims: what a model is asked, how its answer is read, checked and asked for
+//! again. No model is called here: `Exchange` says what to ask and is handed the reply.
+
+mod decode;
+mod schema;
+
+pub use decode::{Repair, decode};
+pub use schema::{SCHEMA_VERSION, TOOL_NAME, full, schema_files, tool, wire};
