@@ -3,6 +3,8 @@
 
 mod decode;
 mod schema;
+mod validate;
 
 pub use decode::{Repair, decode};
 pub use schema::{SCHEMA_VERSION, TOOL_NAME, full, schema_files, tool, wire};
+pub use validate::{Checked, validate};

@@ -12,3 +12,5 @@ pub use repair::Repair;
 
 #[cfg(test)]
 mod laws;
+#[cfg(test)]
+pub(super) use laws::answers;
