@@ -129,11 +129,10 @@ fn unwrap(value: Value, encodings: usize, repairs: &mut Repairs) -> Value {
     let mut joined = Map::new();
     for inner in inner {
         let mut seen = Repairs::default();
-        let opened = match inner {
-            Value::String(text) if encodings > 0 && begins(text) => {
-                open(text, encodings - 1, &mut seen)
-            }
-            other => other.clone(),
+        let encoded = inner.as_str().filter(|text| encodings > 0 && begins(text));
+        let opened = match encoded {
+            Some(text) => open(text, encodings - 1, &mut seen),
+            None => inner.clone(),
         };
         if let Value::Object(object) = opened
             && LISTS.iter().any(|list| object.contains_key(*list))

@@ -43,18 +43,17 @@ pub fn validate(value: Value) -> Checked {
         let problem = format!("the whole: expected an object with four lists; found {found}");
         return Checked { problems: vec![problem], ..Checked::default() };
     };
+    if !LISTS.iter().any(|list| root.get(*list).is_some_and(|list| !list.is_null())) {
+        let problem = "the whole: none of the four lists is there".to_owned();
+        return Checked { problems: vec![problem], ..Checked::default() };
+    }
     let mut tally = Tally::default();
-    let shaped = LISTS.iter().any(|list| root.get(*list).is_some_and(|list| !list.is_null()));
     tidy::tidy(&mut root, &mut tally);
-    let mut checked = Checked { shaped, ..Checked::default() };
-    if !shaped {
-        checked.problems.push("the whole: none of the four lists is there".to_owned());
-    } else {
-        let value = Value::Object(root);
-        let broken = problems(&value, &mut checked.problems);
-        if let Value::Object(root) = value {
-            checked.claims = claims(root, &broken, &mut tally);
-        }
+    let mut checked = Checked { shaped: true, ..Checked::default() };
+    let value = Value::Object(root);
+    let broken = problems(&value, &mut checked.problems);
+    if let Value::Object(root) = value {
+        checked.claims = claims(root, &broken, &mut tally);
     }
     checked.findings = tally.into_findings();
     checked

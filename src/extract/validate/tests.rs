@@ -127,7 +127,12 @@ fn too_many_claims_are_dropped() {
 #[test]
 fn too_many_items_are_dropped() {
     let points: Vec<String> = (0..500).map(|n| n.to_string()).collect();
-    check(whole("discussions", json!([{"topic": "a", "points": points}])), 1, &[], &["too-many-items"]);
+    check(
+        whole("discussions", json!([{"topic": "a", "points": points}])),
+        1,
+        &[],
+        &["too-many-items"],
+    );
 }
 
 #[test]
