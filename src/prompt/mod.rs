@@ -172,6 +172,7 @@ impl Prompts {
 
     /// The user message: the slice, and what went before it, in a fence that neither can close.
     pub fn slice(&self, transcript: &Redacted, context: Option<&Redacted>) -> Redacted {
+        let context = context.filter(|context| !context.as_str().trim().is_empty());
         let before = context.map_or("", Redacted::as_str);
         let fence = fence::unused_in(transcript.as_str(), before);
         let mut fill = vec![

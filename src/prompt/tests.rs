@@ -49,6 +49,13 @@ fn a_slice_is_fenced() {
 }
 
 #[test]
+fn empty_context_is_none() {
+    let prompts = Prompts::built_in();
+    let text = passed("[User] Use SQLite.");
+    assert_eq!(prompts.slice(&text, Some(&passed(" \n"))), prompts.slice(&text, None));
+}
+
+#[test]
 fn text_cannot_close_its_fence() {
     let prompts = Prompts::built_in();
     let mut text = "[User] hello".to_owned();

@@ -7,9 +7,10 @@ use serde_json::{Map, Value};
 
 /// The lists by which the object is known.
 const LISTS: [&str; 4] = ["decisions", "discussions", "attempts", "requests"];
-/// Braces that are tried in prose: code with many of them is no answer, and each try may read on to
-/// the end.
+/// Places in prose where the object is looked for: each try may read on to the end.
 const BRACES_MAX: usize = 32;
+/// Bytes that are read by all those tries before no other is begun.
+const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Objects that are joined when they stand one behind the other.
 const OBJECTS_MAX: usize = 16;
 /// JSON in a string in a string: nobody was seen to encode more than twice.
@@ -28,28 +29,39 @@ fn open(text: &str, encodings: usize, repairs: &mut Repairs) -> Value {
         repairs.add(Repair::Mark);
         text = rest.trim_start();
     }
+    let mut seen = Repairs::default();
     let value = match text.bytes().next() {
         None => return Value::Null,
-        Some(b'{') => objects(text, repairs),
+        Some(b'{') => objects(text, &mut seen),
         Some(b'[') => {
             let mut parser = Parser::new(text, 0);
             let value = parser.value(0).value;
-            repairs.extend(parser.repairs.as_slice());
+            seen = parser.repairs;
             value.unwrap_or_default()
         }
         Some(b'"') if encodings > 0 => {
             let mut parser = Parser::new(text, 0);
             let (inner, _) = parser.string(b'"');
-            if !begins(&inner) {
-                return in_prose(text, repairs);
+            if begins(&inner) {
+                repairs.add(Repair::Twice);
+                repairs.extend(parser.repairs.as_slice());
+                return open(&inner, encodings - 1, repairs);
             }
-            repairs.add(Repair::Twice);
-            repairs.extend(parser.repairs.as_slice());
-            return open(&inner, encodings - 1, repairs);
+            Value::Null
         }
-        Some(_) => in_prose(text, repairs),
+        Some(_) => Value::Null,
     };
-    if known(&value) { value } else { unwrap(value, encodings, repairs) }
+    let value = if known(&value) { value } else { unwrap(value, encodings, &mut seen) };
+    if !known(&value) {
+        let mut among = Repairs::default();
+        let found = in_prose(text, &mut among);
+        if known(&found) || value.is_null() {
+            repairs.extend(among.as_slice());
+            return found;
+        }
+    }
+    repairs.extend(seen.as_slice());
+    value
 }
 
 /// The objects at the beginning of `text`, joined.
@@ -85,17 +97,22 @@ fn in_prose(text: &str, repairs: &mut Repairs) -> Value {
     let thought = text.rfind("</think>").unwrap_or(0);
     let mut found = Map::new();
     let mut other = None;
-    let mut at = thought;
-    for _ in 0..BRACES_MAX {
-        let Some(brace) = text.get(at..).and_then(|rest| rest.find('{')) else { break };
-        at += brace;
+    let (mut from, mut tries, mut read) = (thought, 0, 0);
+    for (at, _) in text.match_indices('{') {
+        if tries == BRACES_MAX || read > READ_BYTES_MAX {
+            break;
+        }
+        if at < from || !opens(text, at) {
+            continue;
+        }
+        tries += 1;
         let mut parser = Parser::new(text, at);
         let value = parser.value(0).value.unwrap_or_default();
-        at += 1;
+        read += parser.at - at;
         let seen = parser.repairs.as_slice();
         match value {
             Value::Object(object) if LISTS.iter().any(|list| object.contains_key(*list)) => {
-                at = parser.at;
+                from = parser.at;
                 repairs.extend(seen);
                 found.extend(object);
             }
@@ -148,6 +165,12 @@ fn unwrap(value: Value, encodings: usize, repairs: &mut Repairs) -> Value {
     }
     repairs.add(Repair::Wrapped);
     Value::Object(joined)
+}
+
+/// Whether the brace at `at` may open an object: one of code, say, does not.
+fn opens(text: &str, at: usize) -> bool {
+    let behind = text.get(at + 1..).unwrap_or_default().trim_start();
+    behind.starts_with(['"', '\''])
 }
 
 fn begins(text: &str) -> bool {

@@ -55,6 +55,12 @@ fn the_object_is_found() {
     let wrapped = json!({"name": "write_extracted", "arguments": TOPIC}).to_string();
     check(&wrapped, topic("x"), &[Repair::Wrapped]);
     check(&format!("[{TOPIC}]"), topic("x"), &[Repair::Wrapped]);
+    check(&format!("[Note] {TOPIC}"), topic("x"), &[Repair::Prose]);
+    check(&format!("{{x}} then {TOPIC}"), topic("x"), &[Repair::Prose]);
+    let code = "if a { b } ".repeat(100);
+    check(&format!("{code}{TOPIC}"), topic("x"), &[Repair::Prose]);
+    let raw = format!("<tool_call>\n{{\"name\": \"x\", \"arguments\": {TOPIC}}}\n</tool_call>");
+    check(&raw, topic("x"), &[Repair::Prose]);
 }
 
 #[test]

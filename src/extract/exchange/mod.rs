@@ -175,6 +175,17 @@ impl Exchange {
         }
     }
 
+    /// The last request cannot be made at all, say because it is too long with the earlier answer
+    /// in it: ends with the claims of earlier answers, if there are any.
+    pub fn stop(&mut self) -> Step {
+        self.end(FailureKind::NoCall, "the question could not be asked")
+    }
+
+    /// How many claims there are already, which [`Exchange::stop`] would end with.
+    pub fn kept(&self) -> usize {
+        self.kept.len()
+    }
+
     /// The rung of the last request.
     pub fn rung(&self) -> Rung {
         self.rung

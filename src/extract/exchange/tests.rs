@@ -270,6 +270,17 @@ fn a_refused_rung_leads_to_the_next() {
 }
 
 #[test]
+fn stopping_keeps_what_was_good() {
+    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    exchange.reply(&called(r#"{"discussions": [{"topic": "a", "points": []}, {"points": []}]}"#));
+    assert_eq!(exchange.kept(), 1);
+    let Step::Done(extraction) = exchange.stop() else { panic!("stuck") };
+    assert_eq!(extraction.claims, [claim("a")]);
+    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    assert!(matches!(exchange.stop(), Step::Stuck(_)));
+}
+
+#[test]
 fn an_endless_answer_is_shown_in_part() {
     let long = "é".repeat(200_000);
     let (mut exchange, _) = start_on(Rung::ForcedTool);
