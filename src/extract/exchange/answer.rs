@@ -86,7 +86,9 @@ fn read_words(reply: &Reply, answer: &mut Answer) {
         return;
     }
     let checked = validate(value);
-    if checked.shaped || answer.problems.is_empty() {
+    // JSON of another kind in the midst of words says nothing about the answer.
+    let meant = checked.shaped || reply.content.as_str().trim_start().starts_with('{');
+    if meant && (checked.shaped || answer.problems.is_empty()) {
         answer.add(checked, &repairs);
     }
 }

@@ -181,6 +181,13 @@ fn json_in_words_is_taken() {
 }
 
 #[test]
+fn other_json_in_words_is_no_answer() {
+    let other = said(r#"I changed {"name": "x", "version": to be"#);
+    let (requests, _) = check(&[other, called(&topics(&[]))], &[], &[]);
+    assert!(words(&requests[1]).starts_with("You did not hand anything over"));
+}
+
+#[test]
 fn silence_is_reminded_once_then_the_ladder_is_climbed_down() {
     let silence = vec![said("I see."); 7];
     let (requests, _) = check_stuck(Rung::ForcedTool, &silence, FailureKind::NoCall);
