@@ -3,6 +3,7 @@
 use super::output::{self, Failure, count};
 use super::settings;
 use crate::edge::disk;
+use crate::edge::model::Origin;
 use crate::edge::walk::walk;
 use crate::worker::{Answer, import};
 use clap::Subcommand;
@@ -52,7 +53,15 @@ struct AnswerFile {
     transcript: PathBuf,
     #[serde(default)]
     conversation: Option<Value>,
+    #[serde(default = "imported")]
+    origin: Origin,
+    #[serde(default)]
+    about: Option<String>,
     arguments: Value,
+}
+
+fn imported() -> Origin {
+    Origin::Imported
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -106,8 +115,9 @@ fn one(
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     });
-    let about = format!("recorded elsewhere for the whole of {}", answer.transcript.display());
-    let whole = Answer { conversation, arguments: answer.arguments, about };
+    let recorded = || format!("recorded elsewhere for the whole of {}", answer.transcript.display());
+    let about = answer.about.clone().unwrap_or_else(recorded);
+    let whole = Answer { conversation, arguments: answer.arguments, origin: answer.origin, about };
     let imported = import(config, found, &whole, model)?;
     let case: String = path
         .file_stem()

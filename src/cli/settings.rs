@@ -67,7 +67,7 @@ pub(super) fn start_logs() {
         return;
     };
     // It logs whole bodies of replies.
-    let filter = EnvFilter::new(format!("{filter},{}", crate::edge::model::LOG_DIRECTIVE));
+    let filter = EnvFilter::new(format!("{filter},{}", crate::edge::model::LOG_FILTER_ALWAYS));
     let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second subscriber cannot be; this is the only one.
     let _ = logs.try_init();

@@ -158,6 +158,31 @@ impl Claim {
         strings
     }
 
+    /// The same claim with every string changed.
+    pub fn map(self, change: &dyn Fn(&str) -> String) -> Claim {
+        let list = |items: Vec<String>| items.iter().map(|item| change(item)).collect();
+        match self {
+            Claim::Decision(it) => Claim::Decision(Decision {
+                options: list(it.options),
+                chosen: change(&it.chosen),
+                rationale: change(&it.rationale),
+            }),
+            Claim::Discussion(it) => {
+                Claim::Discussion(Discussion { topic: change(&it.topic), points: list(it.points) })
+            }
+            Claim::Attempt(it) => Claim::Attempt(Attempt {
+                action: change(&it.action),
+                result: change(&it.result),
+                succeeded: it.succeeded,
+            }),
+            Claim::Request(it) => Claim::Request(PersonRequest {
+                intent: change(&it.intent),
+                target: it.target.as_deref().map(change),
+                summary: change(&it.summary),
+            }),
+        }
+    }
+
     /// The one string that names it best, for a list.
     pub fn headline(&self) -> &str {
         match self {

@@ -6,8 +6,8 @@ use super::replay::asking_of;
 use super::tally::Tally;
 use crate::config::Config;
 use crate::domain::{
-    Call, Claim, Finding, Finish, Provenance, RecordState, Reply, RunId, Rung, Session, Slice,
-    Usage, WriteExtracted,
+    Call, Claim, Finding, Finish, Provenance, RecordState, Reply, RunId, Rung, Session, Severity,
+    Slice, Usage, WriteExtracted,
 };
 use crate::edge::model::{CassetteFile, Origin};
 use crate::edge::walk::Candidate;
@@ -26,7 +26,9 @@ pub struct Answer {
     pub conversation: Option<String>,
     /// The arguments of the tool call.
     pub arguments: Value,
-    /// Where it comes from, for people.
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The same, for people.
     pub about: String,
 }
 
@@ -60,10 +62,12 @@ pub fn import(
     let gate = Gate::new(&config.pii);
     let text = gate.redact(&answer.arguments.to_string());
     let (value, repairs) = decode(text.as_str());
-    let checked = validate(&value);
+    let checked = validate(value);
     let mut findings: Vec<Finding> = repairs.iter().map(|repair| repair.finding()).collect();
     findings.extend(checked.findings);
-    let claims = checked.extracted.into_claims();
+    let broken = checked.problems.into_iter();
+    findings.extend(broken.map(|what| Finding::new(Severity::Error, "broken-claim", 0, what)));
+    let claims = checked.claims;
     let count = claims.len();
     let mut shares: Vec<Vec<Claim>> = vec![Vec::new(); slices.len()];
     for claim in claims {
@@ -72,7 +76,7 @@ pub fn import(
         }
     }
     let asking = asking_of(config, model);
-    let mut file = CassetteFile::new(Origin::Imported, answer.about.clone());
+    let mut file = CassetteFile::new(answer.origin, answer.about.clone());
     for (slice, claims) in slices.iter().zip(shares) {
         let (_, request) = Exchange::start(&asking, slice, None, Rung::ForcedTool, 0);
         file.push(&request, &reply(claims, &gate));

@@ -14,9 +14,9 @@ use crate::domain::{
 use crate::edge::model::{Pace, PaceConfig};
 use crate::edge::store::{Store, StoreError};
 use crate::edge::walk::{Candidate, walk};
-use crate::extract::{Asking, SCHEMA_VERSION, tool_spec};
+use crate::extract::{Asking, SCHEMA_VERSION, tool};
 use crate::privacy::Gate;
-use crate::prompt::Prompts;
+use crate::prompt::{Form, Prompts};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -91,11 +91,10 @@ impl Plan {
         let files = find(options, &self.tally);
         let gate = Gate::new(&self.config.pii);
         let reading = reading(&self.config, options, true);
-        let prompts = Prompts::built_in();
-        let system = prompts.system(&self.config.language);
-        let schema = tool_spec().parameters.to_string();
+        let schema = tool().parameters.to_string();
+        let rules = Prompts::built_in().rules(&self.config.language, Form::Tool, &schema);
         let overhead =
-            u64::from(estimate_tokens(system.as_str())) + u64::from(estimate_tokens(&schema));
+            u64::from(estimate_tokens(rules.as_str())) + u64::from(estimate_tokens(&schema));
         let desk = Counter { tally: &self.tally, cancel: &self.cancel, overhead };
         let mut reader = Reader::new(&reading, &gate, &self.tally, desk);
         for file in &files {
@@ -209,14 +208,7 @@ impl Replay {
     async fn runner(self, options: &Options) -> Result<Runner, StoreError> {
         let Replay { config, model, model_name, store, cancel, tally, clock } = self;
         let now = clock();
-        let prompts = Arc::new(Prompts::built_in());
-        let asking = Asking::new(
-            model_name.clone(),
-            config.language.clone(),
-            prompts,
-            config.model.reply_tokens_max,
-            config.model.temperature,
-        );
+        let asking = asking_of(&config, &model_name);
         let known = store.capability(&config.model.base_url, &model_name).await?;
         let rung = config.model.rung.or(known).unwrap_or(Rung::ForcedTool);
         let today = match config.limits.day_tokens.is_some() || config.limits.day_micros.is_some() {
@@ -243,6 +235,7 @@ impl Replay {
             },
             asking,
             asking_digest,
+            gate: Gate::new(&config.pii),
             settings: config.slice,
             tally,
             base_url: config.model.base_url.clone(),
@@ -254,6 +247,14 @@ impl Replay {
     }
 }
 
+/// How slices are asked about under these settings.
+pub(super) fn asking_of(config: &Config, model: &str) -> Arc<Asking> {
+    let mut asking = Asking::new(model, &config.language, Arc::new(Prompts::built_in()));
+    asking.reply_tokens_max = config.model.reply_tokens_max;
+    asking.temperature = config.model.temperature;
+    Arc::new(asking)
+}
+
 /// Everything that makes two answers to one slice comparable: who is asked what, and how slices are
 /// cut.
 fn asking_digest(asking: &Asking, config: &Config) -> Digest {
@@ -261,7 +262,7 @@ fn asking_digest(asking: &Asking, config: &Config) -> Digest {
         format!("{} {} {}", asking.prompts.id(), asking.prompts.version(), asking.prompts.digest());
     let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
     let schema = SCHEMA_VERSION.to_string();
-    Digest::of(&["asking", &asking.model, &prompts, &schema, &asking.language, &slices])
+    Digest::of(&["asking", &asking.model, &prompts, &schema, asking.language(), &slices])
 }
 
 fn midnight(now: Timestamp) -> Timestamp {

@@ -10,6 +10,7 @@ use crate::domain::{
 use crate::edge::store::{Failure, KnownRun, Run, Staging, StoreError};
 use crate::extract::{Asking, Exchange, Extraction, SCHEMA_VERSION, Step};
 use crate::grounding::ground;
+use crate::privacy::Gate;
 use crate::slice::{Cutting, SLICE_TOKENS_MIN, Settings, Slicer};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 /// What slices are worked on with.
 pub(super) struct Runner {
     pub(super) asker: Asker,
-    pub(super) asking: Asking,
+    pub(super) asking: Arc<Asking>,
+    pub(super) gate: Gate,
     pub(super) asking_digest: Digest,
     pub(super) settings: Settings,
     pub(super) tally: Arc<Tally>,
@@ -123,7 +125,10 @@ impl Runner {
                 staging.run.findings = extraction.findings;
                 extraction_findings(&self.tally, &staging.run.findings);
                 let from = provenance(session, &cutting.slice, run);
-                staging.records = ground(&cutting.slice, extraction.claims, &from);
+                // What a model wrote in escapes passed the gate unseen; its words pass it again.
+                let pass = |text: &str| self.gate.redact(text).as_str().to_owned();
+                let claims = extraction.claims.into_iter().map(|claim| claim.map(&pass)).collect();
+                staging.records = ground(&cutting.slice, claims, &from);
                 staging.entries = covered(cutting.entries, &staging.records);
             }
             Err(Wanting::Unread(Unread::Failed(failure, findings))) => {
@@ -180,30 +185,26 @@ impl Runner {
                     self.wait_at_cap(reason);
                     return Err(Wanting::Unread(Unread::Waits));
                 }
-                Err(NoAnswer::Model(error)) => match self.after(error)? {
-                    Some(()) => exchange.rung_refused(),
-                    None => return Err(Wanting::Unread(Unread::Waits)),
+                Err(NoAnswer::Model(error)) => match error.retry() {
+                    Retry::NextRung => exchange.rung_refused(),
+                    // What was kept of earlier answers is worth more than a new question.
+                    Retry::Smaller | Retry::Never | Retry::After { .. } if exchange.kept() > 0 => {
+                        exchange.stop()
+                    }
+                    Retry::Smaller => return Err(Wanting::Unread(Unread::TooLong(error))),
+                    Retry::Never | Retry::After { .. } => {
+                        let kind = error.kind.name().to_owned();
+                        let failure = Failure { kind, detail: error.detail };
+                        return Err(Wanting::Unread(Unread::Failed(failure, Vec::new())));
+                    }
+                    Retry::Stop => {
+                        if error.kind != ErrorKind::Cancelled {
+                            self.stop(error.to_string());
+                        }
+                        return Err(Wanting::Unread(Unread::Waits));
+                    }
                 },
             };
-        }
-    }
-
-    /// What a failed call leads to: the next rung, or nothing, or why the slice is unread.
-    fn after(&self, error: ModelError) -> Result<Option<()>, Wanting> {
-        match error.retry() {
-            Retry::NextRung => Ok(Some(())),
-            Retry::Smaller => Err(Wanting::Unread(Unread::TooLong(error))),
-            Retry::Never | Retry::After { .. } => {
-                let kind = error.kind.name().to_owned();
-                let failure = Failure { kind, detail: error.detail };
-                Err(Wanting::Unread(Unread::Failed(failure, Vec::new())))
-            }
-            Retry::Stop => {
-                if error.kind != ErrorKind::Cancelled {
-                    self.stop(error.to_string());
-                }
-                Ok(None)
-            }
         }
     }
 
@@ -279,8 +280,8 @@ impl Runner {
             last: place(slice.parts.last()).unwrap_or_default(),
             asking: self.asking_digest,
             model: self.asking.model.clone(),
-            prompt_id: self.asking.prompts.id().to_owned(),
-            prompt_version: self.asking.prompts.version(),
+            prompt_id: self.asking.prompts().id().to_owned(),
+            prompt_version: self.asking.prompts().version(),
             schema_version: SCHEMA_VERSION,
             rung: *self.rung.lock().unwrap_or_else(PoisonError::into_inner),
             generation,

@@ -96,6 +96,15 @@ impl Cassette {
         self.origins
     }
 
+    /// The model that most questions name, so that they are asked alike; none if none is named.
+    pub fn model(&self) -> Option<&str> {
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for held in self.held.values().filter(|held| !held.outline.model().is_empty()) {
+            *times.entry(held.outline.model()).or_default() += 1;
+        }
+        times.into_iter().max_by_key(|(_, times)| *times).map(|(model, _)| model)
+    }
+
     /// How many answers it holds.
     pub fn len(&self) -> usize {
         self.held.len()

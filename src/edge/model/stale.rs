@@ -49,6 +49,11 @@ impl Outline {
         }
     }
 
+    /// The model's name, empty where a hand-written question names none.
+    pub(super) fn model(&self) -> &str {
+        &self.model
+    }
+
     fn of_messages(
         messages: impl Iterator<Item = (Role, Digest)>,
         settings: (u32, Option<f32>),
