@@ -1,6 +1,6 @@
 //! Files that are whole: a reader sees the old text or the new one, never a half.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -47,19 +47,27 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes an empty file for its owner only; says whether it was not there before.
+/// An empty file beside `path`, for its owner only; gone when dropped, unless [`place_new`] takes
+/// it. The folder is made if it is not there.
 ///
 /// # Errors
 /// Those of the file system.
-pub fn make_private_file(path: &Path) -> io::Result<bool> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
+pub fn draft_of(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = folder_of(path)?;
+    make_private_folder(folder)?;
+    tempfile::NamedTempFile::new_in(folder)
+}
+
+/// Makes `draft`, whose contents are on the disk already, the file at `path`; false, and the draft
+/// is gone, if there is one by now.
+///
+/// # Errors
+/// Those of the file system.
+pub fn place_new(draft: tempfile::NamedTempFile, path: &Path) -> io::Result<bool> {
+    match draft.persist_noclobber(path) {
+        Ok(_) => sync_folder(folder_of(path)?).map(|()| true),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(failed) => Err(failed.error),
     }
 }
 
@@ -98,13 +106,11 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let folder = tempfile::tempdir().unwrap();
-        let inner = folder.path().join("a/b");
-        make_private_folder(&inner).unwrap();
-        assert_eq!(mode(&inner), 0o700);
-        let path = inner.join("c");
-        assert!(make_private_file(&path).unwrap());
-        assert!(!make_private_file(&path).unwrap());
-        assert_eq!(mode(&path), 0o600);
+        let path = folder.path().join("a/b/c");
+        assert!(place_new(draft_of(&path).unwrap(), &path).unwrap());
+        assert!(!place_new(draft_of(&path).unwrap(), &path).unwrap());
+        assert_eq!((mode(&folder.path().join("a/b")), mode(&path)), (0o700, 0o600));
+        assert_eq!(std::fs::read_dir(folder.path().join("a/b")).unwrap().count(), 1);
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
         replace(&path, "x").unwrap();
         assert_eq!(mode(&path), 0o644);

@@ -44,30 +44,43 @@ fn is_scheme(text: &str) -> bool {
     text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
 }
 
+const DOING: &str = "opening the store";
+
 /// The connection that writes. Creates file and folder if asked to, and migrates.
 pub(super) fn open_writer(path: &Path, open: Open) -> Result<Connection, StoreError> {
-    const DOING: &str = "opening the store";
+    let there = path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path))?;
     match open {
-        Open::Create => create(path).map_err(|error| StoreError::of_io(error, DOING, path))?,
-        Open::Existing => {
-            std::fs::metadata(path).map_err(|error| StoreError::of_io(error, DOING, path))?;
+        Open::Create if !there => create(path)?,
+        Open::Existing if !there => {
+            return Err(StoreError::new(StoreErrorKind::Missing, DOING, path));
         }
+        Open::Create | Open::Existing => {}
     }
-    let prepare = || -> Result<Connection, Fault> {
-        let mut connection = connect(path)?;
-        check_ours(&connection)?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        connection.pragma_update(None, "synchronous", "full")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        // Roll-back copies of pages stay in memory; the file system sees only the log.
-        connection.pragma_update(None, "temp_store", "memory")?;
-        connection.pragma_update(None, "cache_size", -i64::from(WRITER_CACHE_KIB))?;
-        connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
-        connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
-        migrate(&mut connection)?;
-        Ok(connection)
-    };
-    prepare().map_err(|fault| fault.at(DOING, path))
+    prepare(path).map_err(|fault| fault.at(DOING, path))
+}
+
+/// Makes the database beside its place and puts it there when it is whole: processes that begin at
+/// once all find one store, and none sees it half-made.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let of_io = |error| StoreError::of_io(error, DOING, path);
+    let draft = disk::draft_of(path).map_err(of_io)?;
+    prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path))?;
+    disk::place_new(draft, path).map(drop).map_err(of_io)
+}
+
+fn prepare(path: &Path) -> Result<Connection, Fault> {
+    let mut connection = connect(path)?;
+    check_ours(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Roll-back copies of pages stay in memory; the file system sees only the log.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -i64::from(WRITER_CACHE_KIB))?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    migrate(&mut connection)?;
+    Ok(connection)
 }
 
 /// A connection that only reads, of a database that a writer has opened.
@@ -76,12 +89,6 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
     Ok(connection)
-}
-
-fn create(path: &Path) -> std::io::Result<()> {
-    disk::make_private_folder(disk::folder_of(path)?)?;
-    // SQLite gives the log beside it the same mode.
-    disk::make_private_file(path).map(|_| ())
 }
 
 fn connect(path: &Path) -> Result<Connection, Fault> {
@@ -93,8 +100,14 @@ fn connect(path: &Path) -> Result<Connection, Fault> {
     Ok(connection)
 }
 
-/// Refuses, before anything is written, what is not ours or newer than we are.
+/// The version of a database; refuses what is not ours or newer than we are.
 fn check_ours(connection: &Connection) -> Result<u32, Fault> {
+    // One moment for all questions: another process may be migrating.
+    let moment = connection.unchecked_transaction()?;
+    version(&moment)
+}
+
+fn version(connection: &Connection) -> Result<u32, Fault> {
     let application: i32 = pragma(connection, "application_id")?;
     let found: u32 = pragma(connection, "user_version")?;
     if application != APPLICATION_ID {
@@ -122,7 +135,7 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = check_ours(&transaction)?;
+    let found = version(&transaction)?;
     for migration in MIGRATIONS.iter().skip(found as usize) {
         transaction.execute_batch(migration)?;
     }
@@ -145,5 +158,73 @@ mod tests {
         let refused = file("postgres://user:word@host/db").unwrap_err();
         assert_eq!(refused.kind, StoreErrorKind::BadUrl("postgres".to_owned()));
         assert!(file("sqlite:").is_err());
+    }
+
+    /// What opening a file made by `make` comes to.
+    #[track_caller]
+    fn check(make: impl FnOnce(&Path), open: Open, expected: &StoreErrorKind) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        make(&path);
+        let error = open_writer(&path, open).unwrap_err();
+        assert_eq!(&error.kind, expected);
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+
+    fn sql(sql: &'static str) -> impl FnOnce(&Path) {
+        move |path| Connection::open(path).unwrap().execute_batch(sql).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_there_is_missing_and_not_made() {
+        check(|_| (), Open::Existing, &StoreErrorKind::Missing);
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_with_both_versions() {
+        let newer = sql("PRAGMA application_id = 0x616e6e61; PRAGMA user_version = 99");
+        check(newer, Open::Existing, &StoreErrorKind::Newer { found: 99, known: 1 });
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_untouched() {
+        let text = "not a database ".repeat(100);
+        let other = |path: &Path| disk::replace(path, &text).unwrap();
+        check(other, Open::Create, &StoreErrorKind::NotADatabase);
+        check(sql("CREATE TABLE notes (a)"), Open::Create, &StoreErrorKind::Foreign);
+        check(sql("PRAGMA application_id = 7"), Open::Create, &StoreErrorKind::Foreign);
+    }
+
+    #[test]
+    fn a_folder_is_no_store() {
+        let folder = |path: &Path| std::fs::create_dir(path).unwrap();
+        check(folder, Open::Existing, &StoreErrorKind::CannotOpen);
+    }
+
+    #[test]
+    fn opening_twice_migrates_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/s.db");
+        let versions: Vec<u32> = std::thread::scope(|scope| {
+            let open = || check_ours(&open_writer(&path, Open::Create).unwrap()).unwrap();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(versions, [1; 4]);
+        assert_eq!(check_ours(&open_writer(&path, Open::Existing).unwrap()).unwrap(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_store_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/s.db");
+        let _open = open_writer(&path, Open::Create).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
     }
 }

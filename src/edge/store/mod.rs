@@ -14,6 +14,10 @@ mod session;
 mod staging;
 mod status;
 mod writer;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
 
 pub use entry::Covered;
 pub use error::{StoreError, StoreErrorKind};

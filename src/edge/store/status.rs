@@ -26,8 +26,6 @@ pub struct Status {
 pub struct SessionStatus {
     /// The session.
     pub session: Session,
-    /// Its row number, which ties the sums together.
-    no: i64,
     /// Entries read in all; none while it has not been read to the end.
     pub entries: Option<u64>,
     /// Where its entries ended.
@@ -73,9 +71,9 @@ pub struct FailedRun {
 }
 
 pub(super) fn read(connection: &Connection) -> Result<Status, Fault> {
-    let mut sessions = sessions(connection)?;
-    let by_no: HashMap<i64, usize> =
-        sessions.iter().enumerate().map(|(at, status)| (status.no, at)).collect();
+    let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) =
+        sessions(connection)?.into_iter().unzip();
+    let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
     let mut of = |no: i64, add: &mut dyn FnMut(&mut SessionStatus)| {
         if let Some(status) = by_no.get(&no).and_then(|at| sessions.get_mut(*at)) {
             add(status);
@@ -91,18 +89,19 @@ pub(super) fn read(connection: &Connection) -> Result<Status, Fault> {
 /// Finds a session's status by its row number and changes it.
 type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
 
-fn sessions(connection: &Connection) -> Result<Vec<SessionStatus>, Fault> {
+/// Every session with its row number, which ties the sums to it.
+fn sessions(connection: &Connection) -> Result<Vec<(i64, SessionStatus)>, Fault> {
     let sql = format!(
-        "SELECT {}, s.no, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
+        "SELECT s.no, {}, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
         ORDER BY s.started_at, s.id",
         session::COLUMNS
     );
     let mut select = connection.prepare_cached(&sql)?;
     let rows = select.query_map([], |row| {
         let row = &mut Columns::of(row);
-        Ok(SessionStatus {
+        let no = row.next()?;
+        let status = SessionStatus {
             session: session::read(row)?,
-            no: row.next()?,
             entries: row.next::<Option<u32>>()?.map(u64::from),
             findings: row.json_if()?.unwrap_or_default(),
             masked: row.json_if()?.unwrap_or_default(),
@@ -112,7 +111,8 @@ fn sessions(connection: &Connection) -> Result<Vec<SessionStatus>, Fault> {
             quarantined: 0,
             runs_done: 0,
             runs_failed: 0,
-        })
+        };
+        Ok((no, status))
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }

@@ -129,3 +129,142 @@ fn savepoint(connection: &Connection, sql: &str) -> Result<(), Fault> {
     connection.prepare_cached(sql)?.execute([])?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A writer on a new database with a table of numbers, and a second connection to it.
+    fn numbers() -> (tempfile::TempDir, Writer, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n.db");
+        let connection = Connection::open(&path).unwrap();
+        let schema = "PRAGMA journal_mode = wal; PRAGMA foreign_keys = on;
+            CREATE TABLE numbers (n INTEGER PRIMARY KEY);
+            CREATE TABLE children (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED)";
+        connection.execute_batch(schema).unwrap();
+        connection.busy_timeout(Duration::ZERO).unwrap();
+        let writer = Writer::start(connection, &path).unwrap();
+        (folder, writer, Connection::open(&path).unwrap())
+    }
+
+    fn add(n: i64) -> impl FnOnce(&Connection) -> Result<i64, Fault> + Send + 'static {
+        move |to| {
+            to.execute("INSERT INTO numbers VALUES (?1)", [n])?;
+            Ok(n)
+        }
+    }
+
+    fn all(connection: &Connection) -> Vec<i64> {
+        let mut select = connection.prepare("SELECT n FROM numbers ORDER BY rowid").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    type Job = Box<dyn FnOnce(&Connection) -> Result<i64, Fault> + Send>;
+
+    /// Holds the writer until all of `jobs` wait for it, so that they make one group.
+    async fn group(writer: Writer, jobs: Vec<Job>) -> (Vec<Result<i64, StoreError>>, Writer) {
+        let writer = std::sync::Arc::new(writer);
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel::<()>();
+        let hold: Job = Box::new(move |_| {
+            let _ = begin.send(());
+            let _ = wait.recv();
+            Ok(-1)
+        });
+        let spawn = |job: Job| {
+            let writer = std::sync::Arc::clone(&writer);
+            tokio::spawn(async move { writer.write("counting", job).await })
+        };
+        let held = spawn(hold);
+        begun.await.unwrap();
+        let tasks: Vec<_> = jobs.into_iter().map(spawn).collect();
+        // One thread runs the tasks in their order: after this each has handed its job over.
+        tokio::task::yield_now().await;
+        go.send(()).unwrap();
+        held.await.unwrap().unwrap();
+        let mut answers = Vec::new();
+        for task in tasks {
+            answers.push(task.await.unwrap());
+        }
+        (answers, std::sync::Arc::into_inner(writer).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_group_is_one_commit_in_order_and_a_failing_job_takes_no_other_with_it() {
+        let (_folder, writer, beside) = numbers();
+        let mut jobs: Vec<Job> = (0..10).map(|n| Box::new(add(n)) as Job).collect();
+        jobs.insert(
+            4,
+            Box::new(|to| {
+                add(77)(to)?;
+                add(0)(to)
+            }),
+        );
+        let path = beside.path().unwrap().to_owned();
+        // A reader beside the writer sees nothing of a group that is not committed.
+        jobs.push(Box::new(move |_| Ok(all(&Connection::open(path)?).len() as i64)));
+        let (mut answers, _writer) = group(writer, jobs).await;
+        assert_eq!(answers.pop().unwrap().unwrap(), 0);
+        let failed = answers.remove(4).unwrap_err();
+        assert_eq!((failed.kind, failed.doing), (StoreErrorKind::Other, "counting"));
+        let done: Vec<i64> = answers.into_iter().map(Result::unwrap).collect();
+        assert_eq!(done, (0..10).collect::<Vec<_>>());
+        assert_eq!(all(&beside), done);
+    }
+
+    #[tokio::test]
+    async fn a_failed_commit_fails_everybody_and_the_writer_goes_on() {
+        let (_folder, writer, beside) = numbers();
+        let orphan: Job =
+            Box::new(|to| Ok(to.execute("INSERT INTO children VALUES (9)", [])? as i64));
+        let (answers, writer) = group(writer, vec![Box::new(add(1)), orphan]).await;
+        assert!(answers.iter().all(Result::is_err), "{answers:?}");
+        assert!(all(&beside).is_empty());
+        assert_eq!(writer.write("counting", add(2)).await.unwrap(), 2);
+        assert_eq!(all(&beside), [2]);
+    }
+
+    #[tokio::test]
+    async fn a_lost_transaction_fails_everybody_in_it() {
+        let (_folder, writer, beside) = numbers();
+        let lose: Job = Box::new(|to| {
+            to.execute_batch("ROLLBACK")?;
+            Err(StoreErrorKind::Full.into())
+        });
+        let (answers, _writer) =
+            group(writer, vec![Box::new(add(1)), lose, Box::new(add(2))]).await;
+        let kinds: Vec<_> = answers.into_iter().map(|answer| answer.unwrap_err().kind).collect();
+        assert_eq!(kinds[0], StoreErrorKind::Full, "{kinds:?}");
+        assert_eq!(kinds[2], StoreErrorKind::Full, "{kinds:?}");
+        assert!(all(&beside).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_named_and_nothing_half_written_stays() {
+        let (_folder, writer, beside) = numbers();
+        let fill = |to: &Connection| {
+            to.execute_batch("PRAGMA max_page_count = 8")?;
+            let sql = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 99999)
+                INSERT INTO numbers SELECT n FROM r";
+            Ok(to.execute(sql, [])?)
+        };
+        let error = writer.write("filling", fill).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Full);
+        assert!(all(&beside).is_empty());
+        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_database_that_another_process_holds_is_told_as_locked() {
+        let (_folder, writer, beside) = numbers();
+        beside.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = writer.write("counting", add(1)).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Locked);
+        let line = error.to_string();
+        assert!(line.starts_with("counting: ") && line.contains("another process"), "{line}");
+        beside.execute_batch("COMMIT").unwrap();
+        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+    }
+}
