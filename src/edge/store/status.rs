@@ -3,7 +3,9 @@
 use super::column::Columns;
 use super::error::Fault;
 use super::{Failure, Spent, run, session};
-use crate::domain::{ClaimKind, Coverage, Finding, RunId, Session, SessionId, Timestamp};
+use crate::domain::{
+    ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
+};
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,6 +32,8 @@ pub struct SessionStatus {
     pub entries: Option<u64>,
     /// Where its entries ended.
     pub coverage: Coverage,
+    /// Why entries were skipped or failed, and how many for each reason.
+    pub reasons: BTreeMap<(CoverageState, String), u64>,
     /// Staged records by kind, each kind in its place of [`ClaimKind::ALL`].
     pub staged: BTreeMap<ClaimKind, u64>,
     /// Records that were not proven.
@@ -107,6 +111,7 @@ fn sessions(connection: &Connection) -> Result<Vec<(i64, SessionStatus)>, Fault>
             masked: row.json_if()?.unwrap_or_default(),
             ended_at: row.time_if()?,
             coverage: Coverage::default(),
+            reasons: BTreeMap::new(),
             staged: BTreeMap::new(),
             quarantined: 0,
             runs_done: 0,
@@ -117,21 +122,27 @@ fn sessions(connection: &Connection) -> Result<Vec<(i64, SessionStatus)>, Fault>
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// An entry is what its highest row in current runs is; the table's order makes the groups.
+/// An entry is what its highest row in current runs is, and for the reason of that row: SQLite takes
+/// the other columns beside a lone `max` from the row that has it. The table's order makes groups.
 fn add_coverage(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
-    let sql = "SELECT session_no, state, count(*) FROM (
-            SELECT session_no, ordinal, max(state) AS state FROM coverage
+    let sql = "SELECT session_no, state, reason, count(*) FROM (
+            SELECT session_no, ordinal, max(state) AS state, reason FROM coverage
             WHERE run_no NOT IN (SELECT no FROM runs WHERE current = 0)
             GROUP BY session_no, ordinal)
-        GROUP BY session_no, state";
+        GROUP BY session_no, state, reason";
     let mut select = connection.prepare_cached(sql)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let mut row = Columns::of(row);
-        let (no, rank, entries) = (row.next()?, row.next()?, row.count()?);
-        if let Some(state) = super::entry::of_rank(rank) {
-            of(no, &mut |status| status.coverage.add(state, entries));
-        }
+        let (no, rank) = (row.next()?, row.next()?);
+        let (reason, entries) = (row.next::<Option<String>>()?, row.count()?);
+        let Some(state) = super::entry::of_rank(rank) else { continue };
+        of(no, &mut |status| {
+            status.coverage.add(state, entries);
+            if let Some(reason) = &reason {
+                status.reasons.insert((state, reason.clone()), entries);
+            }
+        });
     }
     Ok(())
 }

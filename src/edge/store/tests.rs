@@ -112,6 +112,20 @@ async fn an_entry_of_many_parts_is_what_its_worst_part_is() {
 }
 
 #[tokio::test]
+async fn entries_are_failed_for_the_reason_of_the_part_that_failed() {
+    let (_folder, store, session) = begun().await;
+    let mut good = staging(&session, "a", 0, &[]);
+    good.entries = vec![Covered { reason: Some("good".to_owned()), ..good.entries.remove(0) }];
+    let mut bad = failed(staging(&session, "b", 0, &[]));
+    bad.entries = vec![Covered { reason: Some("bad".to_owned()), ..bad.entries.remove(0) }];
+    for staging in [bad, good] {
+        store.stage(staging).await.unwrap();
+    }
+    let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+    assert_eq!(reasons, [((CoverageState::Failed, "bad".to_owned()), 1)].into());
+}
+
+#[tokio::test]
 async fn a_failed_run_that_is_asked_again_is_replaced_and_both_are_paid_for() {
     let (_folder, store, session) = begun().await;
     let good = staging(&session, "r", 0, &["a"]);
@@ -198,6 +212,8 @@ async fn every_entry_ends_somewhere_or_the_session_does_not_balance() {
     store.stage_skipped(session.id, vec![skipped]).await.unwrap();
     let balanced = async || store.status().await.unwrap().sessions[0].is_balanced();
     assert!(!balanced().await, "it has not ended");
+    let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+    assert_eq!(reasons, [((CoverageState::Skipped, "empty".to_owned()), 1)].into());
     store.end_session(session.id, ended(12, &[&run])).await.unwrap();
     assert!(!balanced().await, "entry 11 is nowhere");
     store.stage_skipped(session.id, vec![covered(11, CoverageState::Pending)]).await.unwrap();
