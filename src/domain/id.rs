@@ -25,6 +25,11 @@ impl Digest {
         Digest::first_half(&blake3::hash(bytes))
     }
 
+    /// The digest with these bytes, read back from a database column.
+    pub fn from_bytes(bytes: [u8; 16]) -> Digest {
+        Digest(bytes)
+    }
+
     /// The bytes, for a database column.
     pub fn as_bytes(&self) -> &[u8; 16] {
         &self.0

@@ -1,3 +1,8 @@
-//! The world: clock, disk, models, store. The rooms below know nothing of it; `worker` joins them.
+//! The world: clock, disk, models, store. Only here and in `cli` is anything read or written; the
+//! rooms below know nothing of it, and `worker` joins them.
 
+pub mod clock;
+pub mod disk;
 pub mod model;
+pub mod store;
+pub mod walk;

@@ -1,0 +1,230 @@
+//! Opens the file: makes it, knows it for ours, brings it to our version.
+
+use super::error::{Fault, StoreError, StoreErrorKind};
+use super::{BUSY_SECS, Open};
+use crate::edge::disk;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Marks a SQLite file as annalist's: `anna` in ASCII.
+const APPLICATION_ID: i32 = 0x616e_6e61;
+/// What brings a database from version N to N + 1. Never edit one that was released.
+const MIGRATIONS: [&str; 1] =
+    [include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0001_begin.sql"))];
+/// The writer's page cache, in KiB: holds the pages of one group commit.
+const WRITER_CACHE_KIB: u32 = 8 * 1024;
+/// A reader's page cache, in KiB: reads are short or scan once.
+const READER_CACHE_KIB: u32 = 2 * 1024;
+/// Pages in the write-ahead log before they move into the database: 16 MiB; fewer, larger moves
+/// write a page that changes often once.
+const WAL_PAGES: u32 = 4_096;
+/// What the write-ahead log keeps of its size on the disk when it begins anew, in bytes.
+const WAL_BYTES_KEPT: u32 = 64 * 1024 * 1024;
+/// Prepared statements kept a connection; more than the statements that there are.
+const STATEMENTS_MAX: usize = 64;
+
+/// The file that `url` names: `sqlite:PATH`, `sqlite://PATH` or a bare path.
+pub(super) fn path_of(url: &str) -> Result<PathBuf, StoreError> {
+    let path = match url.split_once(':') {
+        Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
+        Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => "",
+        Some(_) | None => url,
+    };
+    if path.is_empty() {
+        // A URL may hold a password: only what stands before the colon is repeated.
+        let shown = url.split(':').next().unwrap_or_default().to_owned();
+        let kind = StoreErrorKind::BadUrl(shown);
+        return Err(StoreError::new(kind, "opening the store", Path::new("")));
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+}
+
+const DOING: &str = "opening the store";
+
+/// The connection that writes. Creates file and folder if asked to, and migrates.
+pub(super) fn open_writer(path: &Path, open: Open) -> Result<Connection, StoreError> {
+    let there = path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path))?;
+    match open {
+        Open::Create if !there => create(path)?,
+        Open::Existing if !there => {
+            return Err(StoreError::new(StoreErrorKind::Missing, DOING, path));
+        }
+        Open::Create | Open::Existing => {}
+    }
+    prepare(path).map_err(|fault| fault.at(DOING, path))
+}
+
+/// Makes the database beside its place and puts it there when it is whole: processes that begin at
+/// once all find one store, and none sees it half-made.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let of_io = |error| StoreError::of_io(error, DOING, path);
+    let draft = disk::draft_of(path).map_err(of_io)?;
+    prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path))?;
+    disk::place_new(draft, path).map(drop).map_err(of_io)
+}
+
+fn prepare(path: &Path) -> Result<Connection, Fault> {
+    let mut connection = connect(path)?;
+    check_ours(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Roll-back copies of pages stay in memory; the file system sees only the log.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -i64::from(WRITER_CACHE_KIB))?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection that only reads, of a database that a writer has opened.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, Fault> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> Result<Connection, Fault> {
+    // Neither created nor read as a URI here: the path is taken as it is.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+/// The version of a database; refuses what is not ours or newer than we are.
+fn check_ours(connection: &Connection) -> Result<u32, Fault> {
+    // One moment for all questions: another process may be migrating.
+    let moment = connection.unchecked_transaction()?;
+    version(&moment)
+}
+
+fn version(connection: &Connection) -> Result<u32, Fault> {
+    let application: i32 = pragma(connection, "application_id")?;
+    let found: u32 = pragma(connection, "user_version")?;
+    if application != APPLICATION_ID {
+        let sql = "SELECT count(*) FROM sqlite_schema";
+        let tables: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        let empty = application == 0 && found == 0 && tables == 0;
+        return if empty { Ok(0) } else { Err(StoreErrorKind::Foreign.into()) };
+    }
+    let known = MIGRATIONS.len() as u32;
+    if known < found {
+        return Err(StoreErrorKind::Newer { found, known }.into());
+    }
+    Ok(found)
+}
+
+fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> Result<T, Fault> {
+    Ok(connection.pragma_query_value(None, name, |row| row.get(0))?)
+}
+
+/// Brings the database to our version in one transaction. Looks again at the version within it:
+/// another process may have been first.
+fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let known = MIGRATIONS.len() as u32;
+    if check_ours(connection)? == known {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    for migration in MIGRATIONS.iter().skip(found as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", known)?;
+    Ok(transaction.commit()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_file_or_is_refused() {
+        let file = |url: &str| path_of(url).map(|path| path.display().to_string());
+        assert_eq!(file("sqlite:a/b.db").unwrap(), "a/b.db");
+        assert_eq!(file("sqlite:///a/b.db").unwrap(), "/a/b.db");
+        assert_eq!(file("a/b.db").unwrap(), "a/b.db");
+        assert_eq!(file("C:\\b.db").unwrap(), "C:\\b.db");
+        let refused = file("postgres://user:word@host/db").unwrap_err();
+        assert_eq!(refused.kind, StoreErrorKind::BadUrl("postgres".to_owned()));
+        assert!(file("sqlite:").is_err());
+    }
+
+    /// What opening a file made by `make` comes to.
+    #[track_caller]
+    fn check(make: impl FnOnce(&Path), open: Open, expected: &StoreErrorKind) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        make(&path);
+        let error = open_writer(&path, open).unwrap_err();
+        assert_eq!(&error.kind, expected);
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+
+    fn sql(sql: &'static str) -> impl FnOnce(&Path) {
+        move |path| Connection::open(path).unwrap().execute_batch(sql).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_there_is_missing_and_not_made() {
+        check(|_| (), Open::Existing, &StoreErrorKind::Missing);
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_with_both_versions() {
+        let newer = sql("PRAGMA application_id = 0x616e6e61; PRAGMA user_version = 99");
+        check(newer, Open::Existing, &StoreErrorKind::Newer { found: 99, known: 1 });
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_untouched() {
+        let text = "not a database ".repeat(100);
+        let other = |path: &Path| disk::replace(path, &text).unwrap();
+        check(other, Open::Create, &StoreErrorKind::NotADatabase);
+        check(sql("CREATE TABLE notes (a)"), Open::Create, &StoreErrorKind::Foreign);
+        check(sql("PRAGMA application_id = 7"), Open::Create, &StoreErrorKind::Foreign);
+    }
+
+    #[test]
+    fn a_folder_is_no_store() {
+        let folder = |path: &Path| std::fs::create_dir(path).unwrap();
+        check(folder, Open::Existing, &StoreErrorKind::CannotOpen);
+    }
+
+    #[test]
+    fn opening_twice_migrates_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/s.db");
+        let versions: Vec<u32> = std::thread::scope(|scope| {
+            let open = || check_ours(&open_writer(&path, Open::Create).unwrap()).unwrap();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(versions, [1; 4]);
+        assert_eq!(check_ours(&open_writer(&path, Open::Existing).unwrap()).unwrap(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_store_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/s.db");
+        let _open = open_writer(&path, Open::Create).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+    }
+}

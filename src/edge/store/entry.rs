@@ -1,0 +1,166 @@
+//! Entries and what became of them.
+
+use super::column::Columns;
+use super::error::Fault;
+use crate::domain::{
+    Branch, CoverageState, Entry, EntryKind, Outcome, SessionId, Skip, Speaker, Tool,
+};
+use rusqlite::{Connection, params};
+use std::ops::Range;
+
+/// An entry and what became of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Covered {
+    /// The whole entry, also where a slice holds a part of it.
+    pub entry: Entry,
+    /// Where it ended.
+    pub state: CoverageState,
+    /// Why, for skipped and failed.
+    pub reason: Option<String>,
+}
+
+/// The run number of entries that were in no slice.
+pub(super) const NO_RUN: i64 = 0;
+
+/// Where an entry stands in the table: sessions apart, ordinals in order.
+fn place(session_no: i64, ordinal: u32) -> i64 {
+    (session_no << 32) | i64::from(ordinal)
+}
+
+/// A state's rank: an entry of many parts is what its highest part is. What failed is never hidden
+/// by a part that did not, and what is pending yields to any news.
+pub(super) fn rank(state: CoverageState) -> u8 {
+    match state {
+        CoverageState::Pending => 0,
+        CoverageState::Skipped => 1,
+        CoverageState::Nothing => 2,
+        CoverageState::Extracted => 3,
+        CoverageState::Failed => 4,
+    }
+}
+
+/// The state of a rank.
+pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
+    let all = [
+        CoverageState::Pending,
+        CoverageState::Skipped,
+        CoverageState::Nothing,
+        CoverageState::Extracted,
+        CoverageState::Failed,
+    ];
+    all.get(usize::from(rank)).copied()
+}
+
+/// Writes entries and their coverage in `run_no`. The later text of an entry stands: the gate may
+/// have learned to mask more.
+pub(super) fn write(
+    connection: &Connection,
+    session_no: i64,
+    run_no: i64,
+    entries: &[Covered],
+) -> Result<(), Fault> {
+    let sql =
+        "INSERT INTO entries (place, line, speaker, kind, branch, at, native_id, tool, call_id,
+            outcome, exit_code, skip, text)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+        ON CONFLICT (place) DO UPDATE SET
+            line = excluded.line, speaker = excluded.speaker, kind = excluded.kind,
+            branch = excluded.branch, at = excluded.at, native_id = excluded.native_id,
+            tool = excluded.tool, call_id = excluded.call_id, outcome = excluded.outcome,
+            exit_code = excluded.exit_code, skip = excluded.skip, text = excluded.text";
+    let mut insert = connection.prepare_cached(sql)?;
+    let sql = "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)
+        VALUES (?1, ?2, ?3, ?4, ?5)
+        ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
+            state = excluded.state, reason = excluded.reason WHERE state < excluded.state";
+    let mut cover = connection.prepare_cached(sql)?;
+    for Covered { entry, state, reason } in entries {
+        insert.execute(params![
+            place(session_no, entry.ordinal),
+            entry.line,
+            entry.speaker.name(),
+            entry.kind.name(),
+            entry.branch.name(),
+            entry.at.map(|at| at.0),
+            entry.native_id.as_ref().map(|id| id.as_str()),
+            entry.tool.as_ref().map(|tool| tool.name.as_str()),
+            entry.tool.as_ref().and_then(|tool| tool.call_id.as_ref()).map(|id| id.as_str()),
+            entry.outcome.map(Outcome::name),
+            entry.exit_code,
+            entry.skip.map(Skip::name),
+            entry.text.as_str(),
+        ])?;
+        cover.execute(params![session_no, entry.ordinal, run_no, rank(*state), reason])?;
+    }
+    Ok(())
+}
+
+/// Forgets the coverage that an earlier staging of `run_no` left between two ordinals, inclusive.
+pub(super) fn uncover(
+    connection: &Connection,
+    session_no: i64,
+    run_no: i64,
+    ordinals: (u32, u32),
+) -> Result<(), Fault> {
+    let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
+        AND run_no = ?4";
+    let mut delete = connection.prepare_cached(sql)?;
+    delete.execute(params![session_no, ordinals.0, ordinals.1, run_no])?;
+    Ok(())
+}
+
+/// Entries that were in no slice. What is said of them now replaces what was said before.
+pub(super) fn write_skipped(
+    connection: &Connection,
+    session: SessionId,
+    entries: &[Covered],
+) -> Result<(), Fault> {
+    let session_no = super::session::number(connection, session)?;
+    for covered in entries {
+        let ordinal = covered.entry.ordinal;
+        uncover(connection, session_no, NO_RUN, (ordinal, ordinal))?;
+    }
+    write(connection, session_no, NO_RUN, entries)
+}
+
+/// The entries of a session whose ordinals lie in `ordinals`, in order.
+pub(super) fn list(
+    connection: &Connection,
+    session: SessionId,
+    ordinals: Range<u32>,
+) -> Result<Vec<Entry>, Fault> {
+    let session_no = super::session::number(connection, session)?;
+    let sql =
+        "SELECT place & 4294967295, line, speaker, kind, branch, at, native_id, tool, call_id,
+            outcome, exit_code, skip, text
+        FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place";
+    let mut select = connection.prepare_cached(sql)?;
+    let (from, to) = (place(session_no, ordinals.start), place(session_no, ordinals.end));
+    let rows = select.query_map([from, to], |row| read(&mut Columns::of(row)))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+fn read(row: &mut Columns<'_>) -> rusqlite::Result<Entry> {
+    let ordinal = row.next()?;
+    let line = row.next()?;
+    let speaker = row.named(Speaker::of_name)?;
+    let kind = row.named(EntryKind::of_name)?;
+    let branch = row.named(Branch::of_name)?;
+    let at = row.time_if()?;
+    let native_id = row.redacted_if()?;
+    let (name, call_id) = (row.redacted_if()?, row.redacted_if()?);
+    Ok(Entry {
+        ordinal,
+        line,
+        native_id,
+        speaker,
+        kind,
+        branch,
+        tool: name.map(|name| Tool { name, call_id }),
+        outcome: row.named_if(Outcome::of_name)?,
+        exit_code: row.next()?,
+        at,
+        skip: row.named_if(Skip::of_name)?,
+        text: row.redacted()?,
+    })
+}

@@ -1,0 +1,140 @@
+//! A conversation about a pump, for the tests of this room.
+
+use super::*;
+use crate::domain::{
+    Attempt, Branch, Claim, CoverageState, EntryKind, Evidence, Format, Match, Provenance, Record,
+    RecordState, RunState, SliceId, Speaker, Usage,
+};
+use crate::privacy::{Redacted, Report};
+
+/// A store in a folder of its own, with one session begun.
+pub(super) async fn begun() -> (tempfile::TempDir, Store, Session) {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("s.db").display());
+    let store = Store::open(&url, Open::Create).unwrap();
+    let session = conversation("one");
+    store.begin_session(&session).await.unwrap();
+    (folder, store, session)
+}
+
+pub(super) fn words(text: &str) -> Redacted {
+    Redacted::reopened(text.to_owned())
+}
+
+pub(super) fn conversation(name: &str) -> Session {
+    Session {
+        id: Session::id_of("project", Format::Codex, name),
+        namespace: "project".to_owned(),
+        format: Format::Codex,
+        native_id: words(name),
+        path: format!("{name}.jsonl"),
+        title: Some(words("Mending the pump")),
+        cwd: None,
+        parent: None,
+        started_at: Some(Timestamp(1_000)),
+    }
+}
+
+pub(super) fn entry(ordinal: u32) -> Entry {
+    Entry {
+        ordinal,
+        line: ordinal + 1,
+        native_id: Some(words(&format!("n{ordinal}"))),
+        speaker: Speaker::Tool,
+        kind: EntryKind::ToolResult,
+        branch: Branch::Active,
+        text: words(&format!("the pump of line {ordinal} runs")),
+        tool: Some(crate::domain::Tool { name: words("shell"), call_id: Some(words("c1")) }),
+        outcome: Some(crate::domain::Outcome::Failed),
+        exit_code: Some(-1),
+        at: Some(Timestamp(2_000 + i64::from(ordinal))),
+        skip: None,
+    }
+}
+
+pub(super) fn covered(ordinal: u32, state: CoverageState) -> Covered {
+    Covered { entry: entry(ordinal), state, reason: None }
+}
+
+/// A run named `name` of ten entries from `first` on, with one record for each of `claims`.
+pub(super) fn staging(session: &Session, name: &str, first: u32, claims: &[&str]) -> Staging {
+    let slice = SliceId(Digest::of(&[name, "slice"]));
+    let id = RunId(Digest::of(&[name]));
+    let last = first + 9;
+    let record = |claim: &&str| {
+        let action = (*claim).to_owned();
+        let claim =
+            Claim::Attempt(Attempt { action, result: "it ran".to_owned(), succeeded: true });
+        let proof = Evidence {
+            field: "action".to_owned(),
+            ordinal: first,
+            line: first + 1,
+            bytes: 4..8,
+            speaker: Speaker::Person,
+            found: Match::Folded,
+            words: words("pu\"mp"),
+        };
+        Record {
+            id: Record::id_of(id, &claim),
+            claim,
+            provenance: Provenance {
+                namespace: session.namespace.clone(),
+                session: session.id,
+                slice,
+                run: id,
+                entries: (first, last),
+                at: Some(Timestamp(2_000 + i64::from(first))),
+            },
+            evidence: vec![proof],
+            score: 0.75,
+            state: RecordState::Staged,
+            reason: None,
+        }
+    };
+    let run = Run {
+        id,
+        session: session.id,
+        slice,
+        index: first / 10,
+        first: (first, 0),
+        last: (last, 0),
+        asking: Digest::of(&["asking"]),
+        model: "small".to_owned(),
+        prompt_id: "extract".to_owned(),
+        prompt_version: 3,
+        schema_version: 1,
+        rung: Rung::ForcedTool,
+        generation: 0,
+        asks: 2,
+        calls: 1,
+        usage: Usage { prompt_tokens: 100, cached_tokens: 50, completion_tokens: 10 },
+        cost_micros: 7,
+        state: RunState::Done,
+        failure: None,
+        findings: vec![],
+        started_at: Timestamp(5_000),
+        finished_at: Timestamp(6_000),
+    };
+    let entries = (first..=last).map(|ordinal| covered(ordinal, CoverageState::Nothing)).collect();
+    Staging { run, entries, records: claims.iter().map(record).collect() }
+}
+
+pub(super) fn failed(mut staging: Staging) -> Staging {
+    staging.run.state = RunState::Failed;
+    staging.run.failure =
+        Some(Failure { kind: "too-long".to_owned(), detail: "cut it".to_owned() });
+    staging.records.clear();
+    staging.entries.iter_mut().for_each(|covered| covered.state = CoverageState::Failed);
+    staging
+}
+
+pub(super) fn ended(entries: u32, runs: &[&Staging]) -> SessionEnd {
+    SessionEnd {
+        entries,
+        lines: Some(entries),
+        findings: vec![],
+        masked: Report::default(),
+        runs: runs.iter().map(|staging| staging.run.id).collect(),
+        at: Timestamp(9_000),
+    }
+}

@@ -1,0 +1,287 @@
+//! The store: sessions, entries, runs, records, journal and coverage in one database, so that what
+//! belongs together is written together or not at all. No type of the database leaves this room.
+
+mod column;
+mod database;
+mod entry;
+mod error;
+mod journal;
+mod prefix;
+mod reader;
+mod record;
+mod run;
+mod session;
+mod staging;
+mod status;
+mod writer;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
+pub use entry::Covered;
+pub use error::{StoreError, StoreErrorKind};
+pub use journal::JournalEntry;
+pub use prefix::{BadPrefix, Found, IdPrefix};
+pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
+pub use run::{Failure, KnownRun, Run, Spent, StoredRun};
+pub use session::{Ended, SessionEnd};
+pub use staging::{Staged, Staging};
+pub use status::{FailedRun, SessionStatus, Status};
+
+use crate::domain::{
+    Digest, Entry, RecordId, Reply, RequestDigest, RunId, Rung, Session, SessionId, Timestamp,
+};
+use error::Fault;
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How long we wait for another process that writes, in seconds: its commits take milliseconds, so
+/// that one which takes longer is stuck.
+pub const BUSY_SECS: u64 = 5;
+
+/// What to do where there is no store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Open {
+    /// Make one, and the folder it stands in.
+    Create,
+    /// Say that there is none.
+    Existing,
+}
+
+/// The door to the database; clones share it. Dropping the last one waits until everything is
+/// written.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+/// Fields are dropped in their order: readers close first, so that the writer, closing last, can
+/// move the whole log into the database.
+struct Shared {
+    path: PathBuf,
+    readers: reader::Readers,
+    writer: writer::Writer,
+}
+
+impl Store {
+    /// Opens the store at `sqlite:PATH`, or at a bare path. Waits for the disk.
+    ///
+    /// # Errors
+    /// Every kind of [`StoreErrorKind`] but `UnknownSession` and `Closed`.
+    pub fn open(url: &str, open: Open) -> Result<Store, StoreError> {
+        let path = database::path_of(url)?;
+        let writer = writer::Writer::start(database::open_writer(&path, open)?, &path)?;
+        let readers = reader::Readers::new(path.clone());
+        Ok(Store { shared: Arc::new(Shared { path, readers, writer }) })
+    }
+
+    /// The database's file.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Writes what is known of a session before its entries are read. Beginning it again updates
+    /// that, and forgets what it came to until it ends again; what was staged stays.
+    pub async fn begin_session(&self, session: &Session) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.write("beginning a session", move |to| session::begin(to, &session)).await
+    }
+
+    /// Writes what a session came to, and lets exactly `end.runs` cover it: the records of its other
+    /// runs are replaced, those of runs that come back are as they were.
+    pub async fn end_session(&self, id: SessionId, end: SessionEnd) -> Result<Ended, StoreError> {
+        self.write("ending a session", move |to| session::end(to, id, &end)).await
+    }
+
+    /// The finished runs of a session that asked in this way, replaced ones too, by position.
+    pub async fn known_runs(
+        &self,
+        session: SessionId,
+        asking: Digest,
+    ) -> Result<Vec<KnownRun>, StoreError> {
+        self.read("reading known runs", move |from| run::known(from, session, asking)).await
+    }
+
+    /// The answer that was given to this question, if it was ever asked.
+    pub async fn journaled(&self, digest: RequestDigest) -> Result<Option<Reply>, StoreError> {
+        self.read("reading the journal", move |from| journal::find(from, digest)).await
+    }
+
+    /// Keeps an answer; it is on the disk when this returns. The first answer to a question wins:
+    /// this gives the one that is kept.
+    pub async fn journal(&self, entry: JournalEntry) -> Result<Reply, StoreError> {
+        self.write("journaling an answer", move |to| journal::write(to, entry)).await
+    }
+
+    /// Writes a run with its entries, coverage and records. Twice is the same as once; a run that is
+    /// staged anew replaces what it came to before, unless it was done then and failed now.
+    pub async fn stage(&self, staging: Staging) -> Result<Staged, StoreError> {
+        self.write("staging a slice", move |to| staging::write(to, &staging)).await
+    }
+
+    /// Writes entries that were in no slice, with what became of them and why.
+    pub async fn stage_skipped(
+        &self,
+        session: SessionId,
+        entries: Vec<Covered>,
+    ) -> Result<(), StoreError> {
+        let write = move |to: &_| entry::write_skipped(to, session, &entries);
+        self.write("staging skipped entries", write).await
+    }
+
+    /// The best way of asking that worked at this endpoint, if it was found.
+    pub async fn capability(
+        &self,
+        base_url: &str,
+        model: &str,
+    ) -> Result<Option<Rung>, StoreError> {
+        let (base_url, model) = (base_url.to_owned(), model.to_owned());
+        let read = move |from: &_| journal::capability(from, &base_url, &model);
+        self.read("reading what the endpoint can do", read).await
+    }
+
+    /// Remembers the best way of asking that worked at this endpoint.
+    pub async fn learn(
+        &self,
+        base_url: &str,
+        model: &str,
+        rung: Rung,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let (base_url, model) = (base_url.to_owned(), model.to_owned());
+        let write = move |to: &_| journal::learn(to, (&base_url, &model), rung, at);
+        self.write("remembering what the endpoint can do", write).await
+    }
+
+    /// What runs that finished at `since` or later cost, replaced ones too; of one namespace, of one
+    /// session, or of all.
+    pub async fn spent(
+        &self,
+        since: Timestamp,
+        namespace: Option<&str>,
+        session: Option<SessionId>,
+    ) -> Result<Spent, StoreError> {
+        let namespace = namespace.map(str::to_owned);
+        let read = move |from: &_| run::spent(from, since, namespace.as_deref(), session);
+        self.read("adding up what was spent", read).await
+    }
+
+    /// The records of a filter, by time of session, place and order of staging.
+    pub async fn records(&self, filter: RecordFilter) -> Result<Vec<StoredRecord>, StoreError> {
+        let keep = |kept: &mut Vec<StoredRecord>, record| {
+            kept.push(record);
+            ControlFlow::Continue(())
+        };
+        self.fold_records(filter, Vec::new(), keep).await
+    }
+
+    /// Hands the records of a filter to `each` one by one, in the order of [`Store::records`],
+    /// until it breaks; gives back what it made of `start`. For exports: memory stays flat.
+    pub async fn fold_records<S: Send + 'static>(
+        &self,
+        filter: RecordFilter,
+        start: S,
+        mut each: impl FnMut(&mut S, StoredRecord) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<S, StoreError> {
+        let mut state = start;
+        let read = move |from: &_| {
+            record::each(from, &filter, |record| each(&mut state, record))?;
+            Ok(state)
+        };
+        self.read("reading records", read).await
+    }
+
+    /// The record whose id begins so, with its run and its session.
+    pub async fn record(
+        &self,
+        prefix: IdPrefix,
+    ) -> Result<Found<RecordPage, RecordId>, StoreError> {
+        let read = move |from: &_| {
+            prefix::find(from, "records", &prefix, (RecordId, |id| record::page(from, id)))
+        };
+        self.read("looking up a record", read).await
+    }
+
+    /// As [`Store::record`], with the entries that it rests on.
+    pub async fn why(&self, prefix: IdPrefix) -> Result<Found<Why, RecordId>, StoreError> {
+        let read = move |from: &_| {
+            prefix::find(from, "records", &prefix, (RecordId, |id| record::why(from, id)))
+        };
+        self.read("looking up a record's sources", read).await
+    }
+
+    /// The run whose id begins so.
+    pub async fn run(&self, prefix: IdPrefix) -> Result<Found<StoredRun, RunId>, StoreError> {
+        let read = move |from: &_| {
+            prefix::find(from, "runs", &prefix, (RunId, |id| run::find(from, RunId(id))))
+        };
+        self.read("looking up a run", read).await
+    }
+
+    /// Runs of one session or of all, replaced ones too, by session and position; `limit` at most.
+    pub async fn runs(
+        &self,
+        session: Option<SessionId>,
+        limit: u32,
+    ) -> Result<Vec<StoredRun>, StoreError> {
+        self.read("reading runs", move |from| run::list(from, session, limit)).await
+    }
+
+    /// Every record of either run, replaced ones too, in order of staging: what a diff compares.
+    pub async fn diff(
+        &self,
+        old: RunId,
+        new: RunId,
+    ) -> Result<(Vec<StoredRecord>, Vec<StoredRecord>), StoreError> {
+        let read = move |from: &_| Ok((record::of_run(from, old)?, record::of_run(from, new)?));
+        self.read("reading the records of two runs", read).await
+    }
+
+    /// The session whose id begins so.
+    pub async fn session(&self, prefix: IdPrefix) -> Result<Found<Session, SessionId>, StoreError> {
+        let read = move |from: &_| {
+            let read = |id| session::find(from, SessionId(id));
+            prefix::find(from, "sessions", &prefix, (SessionId, read))
+        };
+        self.read("looking up a session", read).await
+    }
+
+    /// The entries of a session with ordinals in this range, in order.
+    pub async fn entries_of(
+        &self,
+        session: SessionId,
+        ordinals: Range<u32>,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.read("reading entries", move |from| entry::list(from, session, ordinals)).await
+    }
+
+    /// What became of everything.
+    pub async fn status(&self) -> Result<Status, StoreError> {
+        self.read("reading the status", status::read).await
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.shared.writer.write(doing, work).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = self.shared.readers.turn().await;
+        let shared = Arc::clone(&self.shared);
+        let read = tokio::task::spawn_blocking(move || {
+            let _held = turn;
+            shared.readers.read(doing, work)
+        });
+        // Fails only where the runtime is shutting down.
+        read.await.unwrap_or_else(|_| Err(self.shared.readers.closed(doing)))
+    }
+}

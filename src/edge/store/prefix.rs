@@ -1,0 +1,101 @@
+//! Ids as a person types them: the first digits.
+
+use super::error::Fault;
+use crate::domain::Digest;
+use rusqlite::{Connection, params};
+use std::str::FromStr;
+
+/// Ids that are listed when a prefix fits many.
+const FOUND_MAX: u32 = 20;
+
+/// The first hex digits of an id, from one to all 32.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct IdPrefix {
+    low: Digest,
+    high: Digest,
+}
+
+impl FromStr for IdPrefix {
+    type Err = BadPrefix;
+
+    fn from_str(text: &str) -> Result<IdPrefix, BadPrefix> {
+        if text.is_empty() {
+            return Err(BadPrefix);
+        }
+        let filled = |digit: &str| -> Result<Digest, BadPrefix> {
+            let rest = digit.repeat(32usize.saturating_sub(text.chars().count()));
+            format!("{text}{rest}").parse().map_err(|_| BadPrefix)
+        };
+        Ok(IdPrefix { low: filled("0")?, high: filled("f")? })
+    }
+}
+
+impl From<Digest> for IdPrefix {
+    fn from(whole: Digest) -> IdPrefix {
+        IdPrefix { low: whole, high: whole }
+    }
+}
+
+impl IdPrefix {
+    /// The lowest and the highest id that begin so, for `BETWEEN`.
+    pub(super) fn bounds(&self) -> (&[u8; 16], &[u8; 16]) {
+        (self.low.as_bytes(), self.high.as_bytes())
+    }
+}
+
+/// Not the beginning of an id.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("not the beginning of an id: expected 1 to 32 hex digits")]
+pub struct BadPrefix;
+
+/// What a prefix leads to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found<T, Id> {
+    /// Nothing begins so.
+    None,
+    /// The one.
+    One(Box<T>),
+    /// The first of those that begin so, 20 at most.
+    Many(Vec<Id>),
+}
+
+/// Looks `prefix` up in a table's ids, and has `read` fetch the one it finds.
+pub(super) fn find<T, Id>(
+    connection: &Connection,
+    table: &'static str,
+    prefix: &IdPrefix,
+    (wrap, read): (fn(Digest) -> Id, impl FnOnce(Digest) -> Result<Option<T>, Fault>),
+) -> Result<Found<T, Id>, Fault> {
+    let sql = format!("SELECT id FROM {table} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3");
+    let (low, high) = prefix.bounds();
+    let mut select = connection.prepare_cached(&sql)?;
+    let rows = select
+        .query_map(params![low, high, FOUND_MAX], |row| row.get(0).map(Digest::from_bytes))?;
+    let ids: Vec<Digest> = rows.collect::<rusqlite::Result<_>>()?;
+    match ids.as_slice() {
+        [] => Ok(Found::None),
+        [one] => Ok(read(*one)?.map_or(Found::None, |found| Found::One(Box::new(found)))),
+        _ => Ok(Found::Many(ids.into_iter().map(wrap).collect())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_spans_all_ids_that_begin_so() {
+        let prefix: IdPrefix = "Ab3".parse().unwrap();
+        assert_eq!(prefix.low.to_string(), format!("ab3{}", "0".repeat(29)));
+        assert_eq!(prefix.high.to_string(), format!("ab3{}", "f".repeat(29)));
+        let whole = Digest::of(&["x"]);
+        assert_eq!(whole.to_string().parse(), Ok(IdPrefix::from(whole)));
+    }
+
+    #[test]
+    fn what_begins_no_id_is_refused() {
+        for bad in ["", "xyz", "é", &"0".repeat(33)] {
+            assert_eq!(bad.parse::<IdPrefix>(), Err(BadPrefix), "{bad}");
+        }
+    }
+}

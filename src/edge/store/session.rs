@@ -1,0 +1,156 @@
+//! Sessions: what is known of a conversation, and what it came to when it was read to the end.
+
+use super::column::{Columns, json, unreadable};
+use super::error::{Fault, StoreErrorKind};
+use crate::domain::{Finding, Format, RunId, Session, SessionId, Timestamp};
+use crate::privacy::Report;
+use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::HashSet;
+
+/// What a session came to.
+#[derive(Clone, Debug)]
+pub struct SessionEnd {
+    /// Entries read in all; the coverage must add up to it.
+    pub entries: u32,
+    /// Lines of the file, if it has lines.
+    pub lines: Option<u32>,
+    /// What was wrong with it; rules and places, no words.
+    pub findings: Vec<Finding>,
+    /// What the gate masked in it.
+    pub masked: Report,
+    /// The runs that cover it now; records of all others are replaced.
+    pub runs: Vec<RunId>,
+    /// When it ended.
+    pub at: Timestamp,
+}
+
+/// What [`end_session`](super::Store::end_session) changed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Ended {
+    /// Runs that no longer cover the session.
+    pub replaced_runs: u32,
+    /// Their records that were staged or quarantined until now.
+    pub replaced_records: u32,
+    /// Runs that cover it again, after others had taken their place.
+    pub restored_runs: u32,
+}
+
+/// Columns of a session, for [`read`].
+pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
+     s.cwd, s.parent, s.started_at";
+
+pub(super) fn read(row: &mut Columns<'_>) -> rusqlite::Result<Session> {
+    Ok(Session {
+        id: SessionId(row.digest()?),
+        namespace: row.next()?,
+        format: format(row)?,
+        native_id: row.redacted()?,
+        path: row.next()?,
+        title: row.redacted_if()?,
+        cwd: row.redacted_if()?,
+        parent: row.redacted_if()?,
+        started_at: row.time_if()?,
+    })
+}
+
+pub(super) fn format(row: &mut Columns<'_>) -> rusqlite::Result<Format> {
+    let at = row.position();
+    let name: String = row.next()?;
+    name.parse::<Format>().map_err(|error| unreadable(at, error))
+}
+
+/// The row number of a session.
+pub(super) fn number(connection: &Connection, id: SessionId) -> Result<i64, Fault> {
+    let mut find = connection.prepare_cached("SELECT no FROM sessions WHERE id = ?1")?;
+    let no = find.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?;
+    no.ok_or_else(|| StoreErrorKind::UnknownSession(id).into())
+}
+
+/// Writes what is known; what an earlier reading came to is forgotten until this one ends.
+pub(super) fn begin(connection: &Connection, session: &Session) -> Result<(), Fault> {
+    let sql = "INSERT INTO sessions
+            (id, namespace, format, native_id, path, title, cwd, parent, started_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+        ON CONFLICT (id) DO UPDATE SET
+            path = excluded.path, title = excluded.title, cwd = excluded.cwd,
+            parent = excluded.parent, started_at = excluded.started_at,
+            entries = NULL, lines = NULL, findings = NULL, masked = NULL, ended_at = NULL";
+    let text =
+        |text: &Option<crate::privacy::Redacted>| text.as_ref().map(|t| t.as_str().to_owned());
+    connection.prepare_cached(sql)?.execute(params![
+        session.id.0.as_bytes(),
+        session.namespace,
+        session.format.name(),
+        session.native_id.as_str(),
+        session.path,
+        text(&session.title),
+        text(&session.cwd),
+        text(&session.parent),
+        session.started_at.map(|at| at.0),
+    ])?;
+    Ok(())
+}
+
+pub(super) fn end(
+    connection: &Connection,
+    id: SessionId,
+    end: &SessionEnd,
+) -> Result<Ended, Fault> {
+    let no = number(connection, id)?;
+    let sql = "UPDATE sessions SET entries = ?2, lines = ?3, findings = ?4, masked = ?5,
+        ended_at = ?6 WHERE no = ?1";
+    connection.prepare_cached(sql)?.execute(params![
+        no,
+        end.entries,
+        end.lines,
+        json(&end.findings)?,
+        json(&end.masked.counts)?,
+        end.at.0,
+    ])?;
+    // A file that was rewritten shorter has no entries there any more.
+    let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
+    connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
+    let covering: HashSet<RunId> = end.runs.iter().copied().collect();
+    switch_runs(connection, no, &covering)
+}
+
+/// Makes exactly the runs in `covering` current.
+fn switch_runs(
+    connection: &Connection,
+    session_no: i64,
+    covering: &HashSet<RunId>,
+) -> Result<Ended, Fault> {
+    let sql = "SELECT no, id, current FROM runs WHERE session_no = ?1";
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([session_no])?;
+    let mut changes: Vec<(i64, bool)> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let mut row = Columns::of(row);
+        let (no, id, current) = (row.next()?, RunId(row.digest()?), row.next::<bool>()?);
+        let covers = covering.contains(&id);
+        if covers != current {
+            changes.push((no, covers));
+        }
+    }
+    let mut set = connection.prepare_cached("UPDATE runs SET current = ?2 WHERE no = ?1")?;
+    let sql = "SELECT count(*) FROM records WHERE run_no = ?1 AND state <> 'replaced'";
+    let mut count = connection.prepare_cached(sql)?;
+    let mut ended = Ended::default();
+    for (no, covers) in changes {
+        set.execute(params![no, covers])?;
+        if covers {
+            ended.restored_runs += 1;
+        } else {
+            ended.replaced_runs += 1;
+            ended.replaced_records += count.query_row([no], |row| row.get::<_, u32>(0))?;
+        }
+    }
+    Ok(ended)
+}
+
+/// One session by its id.
+pub(super) fn find(connection: &Connection, id: SessionId) -> Result<Option<Session>, Fault> {
+    let sql = format!("SELECT {COLUMNS} FROM sessions s WHERE s.id = ?1");
+    let mut find = connection.prepare_cached(&sql)?;
+    Ok(find.query_row([id.0.as_bytes()], |row| read(&mut Columns::of(row))).optional()?)
+}

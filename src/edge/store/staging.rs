@@ -1,0 +1,87 @@
+//! Staging: what a run came to, in one transaction. Staging twice changes nothing; staging a run
+//! anew makes exactly the new records its current ones.
+
+use super::error::Fault;
+use super::{Covered, Run};
+use super::{entry, record, run, session};
+use crate::domain::{Record, RecordState, RunState};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// A run with all that it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Staging {
+    /// The run.
+    pub run: Run,
+    /// The entries of its slice and what became of each. An entry may stand here more than once,
+    /// once a part; it is then what its worst part is.
+    pub entries: Vec<Covered>,
+    /// Its records, in the order in which they are listed.
+    pub records: Vec<Record>,
+}
+
+/// What staging did.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Staged {
+    /// Records that the store did not hold before.
+    pub new_records: u32,
+    /// Records of the run that are staged now.
+    pub staged: u32,
+    /// Records of the run that are quarantined now.
+    pub quarantined: u32,
+    /// The run had been done before and failed now: the earlier extraction stays, and only the
+    /// cost was added.
+    pub earlier_kept: bool,
+}
+
+pub(super) fn write(connection: &Connection, staging: &Staging) -> Result<Staged, Fault> {
+    let run = &staging.run;
+    let session_no = session::number(connection, run.session)?;
+    let sql = "SELECT no, state = 'done' FROM runs WHERE id = ?1";
+    let mut find = connection.prepare_cached(sql)?;
+    let earlier: Option<(i64, bool)> =
+        find.query_row([run.id.0.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
+        run::add_cost(connection, run_no, run)?;
+        let counts = count(connection, run_no)?;
+        return Ok(Staged { new_records: 0, earlier_kept: true, ..counts.staged });
+    }
+    run::write(connection, session_no, run)?;
+    let (run_no, before) = match earlier {
+        None => (connection.last_insert_rowid(), 0),
+        Some((run_no, _)) => {
+            entry::uncover(connection, session_no, run_no, (run.first.0, run.last.0))?;
+            (run_no, replace_records(connection, run_no)?)
+        }
+    };
+    entry::write(connection, session_no, run_no, &staging.entries)?;
+    record::write(connection, run_no, &staging.records)?;
+    if staging.records.is_empty() {
+        return Ok(Staged::default());
+    }
+    let counts = count(connection, run_no)?;
+    Ok(Staged { new_records: counts.all.saturating_sub(before), ..counts.staged })
+}
+
+/// Sets the records of an earlier staging aside, and says how many there are.
+fn replace_records(connection: &Connection, run_no: i64) -> Result<u32, Fault> {
+    let sql = "UPDATE records SET state = 'replaced' WHERE run_no = ?1";
+    let replaced = connection.prepare_cached(sql)?.execute([run_no])?;
+    Ok(u32::try_from(replaced).unwrap_or(u32::MAX))
+}
+
+struct Counts {
+    all: u32,
+    staged: Staged,
+}
+
+fn count(connection: &Connection, run_no: i64) -> Result<Counts, Fault> {
+    let sql = "SELECT count(*), count(*) FILTER (WHERE state = ?2),
+        count(*) FILTER (WHERE state = ?3) FROM records WHERE run_no = ?1";
+    let states = (RecordState::Staged.name(), RecordState::Quarantined.name());
+    let mut select = connection.prepare_cached(sql)?;
+    let counts = select.query_row(params![run_no, states.0, states.1], |row| {
+        let staged = Staged { staged: row.get(1)?, quarantined: row.get(2)?, ..Staged::default() };
+        Ok(Counts { all: row.get(0)?, staged })
+    })?;
+    Ok(counts)
+}

@@ -1,0 +1,205 @@
+//! Status: what became of everything, by session, in sums that the database makes.
+
+use super::column::Columns;
+use super::error::Fault;
+use super::{Failure, Spent, run, session};
+use crate::domain::{
+    ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
+};
+use rusqlite::{Connection, params};
+use std::collections::{BTreeMap, HashMap};
+
+/// Failed runs that are listed; all of them are counted.
+const FAILED_MAX: u32 = 1_000;
+
+/// What became of everything.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Every session, by time and id.
+    pub sessions: Vec<SessionStatus>,
+    /// Runs that failed and that nothing has replaced, the latest first, 1,000 at most.
+    pub failed: Vec<FailedRun>,
+    /// What all runs cost.
+    pub spent: Spent,
+}
+
+/// What became of one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionStatus {
+    /// The session.
+    pub session: Session,
+    /// Entries read in all; none while it has not been read to the end.
+    pub entries: Option<u64>,
+    /// Where its entries ended.
+    pub coverage: Coverage,
+    /// Why entries were skipped or failed, and how many for each reason.
+    pub reasons: BTreeMap<(CoverageState, String), u64>,
+    /// Staged records by kind, each kind in its place of [`ClaimKind::ALL`].
+    pub staged: BTreeMap<ClaimKind, u64>,
+    /// Records that were not proven.
+    pub quarantined: u64,
+    /// Current runs with an extraction.
+    pub runs_done: u64,
+    /// Current runs without one.
+    pub runs_failed: u64,
+    /// What was wrong with the file.
+    pub findings: Vec<Finding>,
+    /// What the gate masked, by rule.
+    pub masked: BTreeMap<String, u64>,
+    /// When it was last read to the end.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl SessionStatus {
+    /// Whether every entry that was read ended somewhere; false while it is being read.
+    pub fn is_balanced(&self) -> bool {
+        self.entries == Some(self.coverage.total())
+    }
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FailedRun {
+    /// The run.
+    pub run: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// The session's file.
+    pub path: String,
+    /// The first and the last ordinal of its slice.
+    pub entries: (u32, u32),
+    /// Why.
+    pub failure: Failure,
+    /// When.
+    pub at: Timestamp,
+}
+
+pub(super) fn read(connection: &Connection) -> Result<Status, Fault> {
+    let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) =
+        sessions(connection)?.into_iter().unzip();
+    let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
+    let mut of = |no: i64, add: &mut dyn FnMut(&mut SessionStatus)| {
+        if let Some(status) = by_no.get(&no).and_then(|at| sessions.get_mut(*at)) {
+            add(status);
+        }
+    };
+    add_coverage(connection, &mut of)?;
+    add_records(connection, &mut of)?;
+    add_runs(connection, &mut of)?;
+    let spent = run::spent(connection, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(connection)?, spent })
+}
+
+/// Finds a session's status by its row number and changes it.
+type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
+
+/// Every session with its row number, which ties the sums to it.
+fn sessions(connection: &Connection) -> Result<Vec<(i64, SessionStatus)>, Fault> {
+    let sql = format!(
+        "SELECT s.no, {}, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
+        ORDER BY s.started_at, s.id",
+        session::COLUMNS
+    );
+    let mut select = connection.prepare_cached(&sql)?;
+    let rows = select.query_map([], |row| {
+        let row = &mut Columns::of(row);
+        let no = row.next()?;
+        let status = SessionStatus {
+            session: session::read(row)?,
+            entries: row.next::<Option<u32>>()?.map(u64::from),
+            findings: row.json_if()?.unwrap_or_default(),
+            masked: row.json_if()?.unwrap_or_default(),
+            ended_at: row.time_if()?,
+            coverage: Coverage::default(),
+            reasons: BTreeMap::new(),
+            staged: BTreeMap::new(),
+            quarantined: 0,
+            runs_done: 0,
+            runs_failed: 0,
+        };
+        Ok((no, status))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// An entry is what its highest row in current runs is, and for the reason of that row: SQLite takes
+/// the other columns beside a lone `max` from the row that has it. The table's order makes groups.
+fn add_coverage(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT session_no, state, reason, count(*) FROM (
+            SELECT session_no, ordinal, max(state) AS state, reason FROM coverage
+            WHERE run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+            GROUP BY session_no, ordinal)
+        GROUP BY session_no, state, reason";
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut row = Columns::of(row);
+        let (no, rank) = (row.next()?, row.next()?);
+        let (reason, entries) = (row.next::<Option<String>>()?, row.count()?);
+        let Some(state) = super::entry::of_rank(rank) else { continue };
+        of(no, &mut |status| {
+            status.coverage.add(state, entries);
+            if let Some(reason) = &reason {
+                status.reasons.insert((state, reason.clone()), entries);
+            }
+        });
+    }
+    Ok(())
+}
+
+fn add_records(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT r.session_no, c.state = 'quarantined', c.kind, count(*)
+        FROM records c JOIN runs r ON r.no = c.run_no
+        WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2, 3";
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut row = Columns::of(row);
+        let (no, quarantined) = (row.next()?, row.next::<bool>()?);
+        let (kind, records) = (row.named(ClaimKind::of_name)?, row.count()?);
+        of(no, &mut |status| {
+            *(if quarantined {
+                &mut status.quarantined
+            } else {
+                status.staged.entry(kind).or_default()
+            }) += records;
+        });
+    }
+    Ok(())
+}
+
+fn add_runs(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT session_no, count(*) FILTER (WHERE state = 'done'),
+            count(*) FILTER (WHERE state = 'failed')
+        FROM runs WHERE current = 1 GROUP BY session_no";
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let mut row = Columns::of(row);
+        let (no, done, failed) = (row.next()?, row.count()?, row.count()?);
+        of(no, &mut |status| (status.runs_done, status.runs_failed) = (done, failed));
+    }
+    Ok(())
+}
+
+fn failed(connection: &Connection) -> Result<Vec<FailedRun>, Fault> {
+    let sql = "SELECT r.id, s.id, s.path, r.first_ordinal, r.last_ordinal, r.error_kind,
+            r.error_detail, r.finished_at
+        FROM runs r JOIN sessions s ON s.no = r.session_no
+        WHERE r.current = 1 AND r.state = 'failed'
+        ORDER BY r.finished_at DESC, r.no DESC LIMIT ?1";
+    let mut select = connection.prepare_cached(sql)?;
+    let rows = select.query_map(params![FAILED_MAX], |row| {
+        let row = &mut Columns::of(row);
+        Ok(FailedRun {
+            run: RunId(row.digest()?),
+            session: SessionId(row.digest()?),
+            path: row.next()?,
+            entries: (row.next()?, row.next()?),
+            failure: run::failure(row)?
+                .unwrap_or(Failure { kind: "unknown".to_owned(), detail: String::new() }),
+            at: row.time()?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
