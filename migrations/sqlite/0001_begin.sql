@@ -22,6 +22,14 @@ CREATE TABLE sessions (
     ended_at   INTEGER                  -- when we last read it to the end
 ) STRICT;
 
+-- How many entries a session had each time it was read to its end. A session that grew is cut there
+-- again, so that what was paid for is found again.
+CREATE TABLE session_ends (
+    session_no INTEGER NOT NULL REFERENCES sessions (no),
+    entries    INTEGER NOT NULL,
+    PRIMARY KEY (session_no, entries)
+) WITHOUT ROWID, STRICT;
+
 -- One row an entry, redacted.
 CREATE TABLE entries (
     place     INTEGER PRIMARY KEY, -- sessions.no * 2^32 + ordinal: one key, no second index

@@ -115,17 +115,20 @@ fn one(
         Value::Number(number) => Some(number.to_string()),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     });
-    let recorded = || format!("recorded elsewhere for the whole of {}", answer.transcript.display());
+    let recorded =
+        || format!("recorded elsewhere for the whole of {}", answer.transcript.display());
     let about = answer.about.clone().unwrap_or_else(recorded);
     let whole = Answer { conversation, arguments: answer.arguments, origin: answer.origin, about };
     let imported = import(config, found, &whole, model)?;
-    let case: String = path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or("answer")
-        .chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() || ".-_".contains(letter) { letter } else { '-' })
-        .collect();
+    let case: String =
+        path.file_stem()
+            .and_then(|stem| stem.to_str())
+            .unwrap_or("answer")
+            .chars()
+            .map(|letter| {
+                if letter.is_ascii_alphanumeric() || ".-_".contains(letter) { letter } else { '-' }
+            })
+            .collect();
     imported.file.save(to, &case).map_err(|error| format!("cannot be saved: {error}"))?;
     for finding in &imported.findings {
         output::note(&format!("{}: {finding}", path.display()));

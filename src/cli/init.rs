@@ -30,15 +30,15 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         })?,
     };
     let path = folder.join("config.toml");
-    if path.exists() {
+    let written = disk::create(&path, DEFAULT).map_err(|error| {
+        Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+    })?;
+    if !written {
         let path = path.display();
         return Err(Failure::usage(format!(
             "{path} is there already and is left as it is: `annalist init --print` shows the defaults"
         )));
     }
-    disk::create(&path, DEFAULT).map_err(|error| {
-        Failure::failed(format!("{}: cannot be written: {error}", path.display()))
-    })?;
     output::line(&format!("wrote {}", path.display()))?;
     output::note("next: set base_url and model, then `annalist doctor`");
     Ok(ExitCode::SUCCESS)

@@ -70,7 +70,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let line = chain(&error);
         match error.kind {
-            StoreErrorKind::Missing | StoreErrorKind::BadUrl => Failure::usage(line),
+            StoreErrorKind::Missing | StoreErrorKind::BadUrl(_) => Failure::usage(line),
             _ => Failure::failed(line),
         }
     }
@@ -121,7 +121,7 @@ pub(super) fn is_watched() -> bool {
 /// A table without lines, as wide as the terminal.
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     if !header.is_empty() {
         table.set_header(header.iter().map(|name| name.to_uppercase()));

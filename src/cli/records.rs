@@ -14,12 +14,15 @@ use std::process::ExitCode;
 const HEADLINE_LETTERS: usize = 80;
 
 #[derive(Debug, clap::Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = "\
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
 Examples:
   annalist records --kind decision --since 2026-11-01
   annalist records show 3fa9
   annalist records export --format jsonl > records.jsonl
-  annalist records diff OLD_RUN NEW_RUN")]
+  annalist records diff OLD_RUN NEW_RUN"
+)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -179,7 +182,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             None => list(&store, &args.filter, args.json).await,
             Some(Command::List { filter, json }) => list(&store, &filter, json).await,
             Some(Command::Show { id, json }) => show(&store, &id, json).await,
-            Some(Command::Export { filter, format: Export::Jsonl }) => export(&store, &filter).await,
+            Some(Command::Export { filter, format: Export::Jsonl }) => {
+                export(&store, &filter).await
+            }
             Some(Command::Diff { old, new, json }) => diff(&store, &old, &new, json).await,
             Some(Command::Runs { json }) => runs(&store, json).await,
         }
@@ -267,7 +272,10 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
         return output::json(&to_json(&page.stored));
     }
     print_claim(&page.stored.record)?;
-    output::note(&format!("{DIM}annalist why {} shows the words it rests on{DIM:#}", short(&page.stored.record.id)));
+    output::note(&format!(
+        "{DIM}annalist why {} shows the words it rests on{DIM:#}",
+        short(&page.stored.record.id)
+    ));
     Ok(())
 }
 
@@ -294,13 +302,13 @@ pub(super) fn print_claim(record: &Record) -> Result<(), Failure> {
 }
 
 async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
-    let each = |failed: &mut Option<Failure>, stored: StoredRecord| {
-        match output::line(&to_json(&stored).to_string()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(failure) => {
-                *failed = Some(failure);
-                ControlFlow::Break(())
-            }
+    let each = |failed: &mut Option<Failure>, stored: StoredRecord| match output::line(
+        &to_json(&stored).to_string(),
+    ) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => {
+            *failed = Some(failure);
+            ControlFlow::Break(())
         }
     };
     store.fold_records(filter.read()?, None, each).await?.map_or(Ok(()), Err)
@@ -313,7 +321,8 @@ async fn runs(store: &Store, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return output::json(&runs.iter().map(run_json).collect::<Vec<_>>());
     }
-    let mut table = output::table(&["run", "session", "entries", "model", "prompt", "state", "calls"]);
+    let mut table =
+        output::table(&["run", "session", "entries", "model", "prompt", "state", "calls"]);
     for StoredRun { run, current } in &runs {
         let state = if *current { run.state.name() } else { "replaced" };
         table.add_row([
@@ -361,7 +370,13 @@ async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), 
         }));
     }
     let about = |it: &StoredRun| {
-        format!("{} {} {} v{}", short(&it.run.id), it.run.model, it.run.prompt_id, it.run.prompt_version)
+        format!(
+            "{} {} {} v{}",
+            short(&it.run.id),
+            it.run.model,
+            it.run.prompt_id,
+            it.run.prompt_version
+        )
     };
     output::line(&format!("{RED}- {}{RED:#}\n{GREEN}+ {}{GREEN:#}", about(&from), about(&to)))?;
     if from.run.slice != to.run.slice {

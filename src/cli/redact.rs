@@ -63,11 +63,13 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
 
 fn read(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    let name = if path == Path::new("-") { "standard input".into() } else { path.display() .to_string() };
+    let name =
+        if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes)
     } else {
-        crate::edge::walk::open(path).and_then(|file| file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes))
+        crate::edge::walk::open(path)
+            .and_then(|file| file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes))
     };
     read.map_err(|error| Failure::failed(format!("{name}: cannot be read: {error}")))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

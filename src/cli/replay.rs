@@ -281,7 +281,10 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
     };
     let mut files = count(totals.files);
     if totals.files_passed_over > 0 {
-        files.push_str(&format!(" ({} passed over: no transcripts)", count(totals.files_passed_over)));
+        files.push_str(&format!(
+            " ({} passed over: no transcripts)",
+            count(totals.files_passed_over)
+        ));
     }
     row("files", files);
     row("sessions", count(totals.sessions));
@@ -312,9 +315,20 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
         row("  requests", count(records.requests));
         row("quarantined", count(totals.quarantined));
         let journaled = totals.journaled;
-        let free = if journaled > 0 { format!(" ({} from the journal)", count(journaled)) } else { String::new() };
+        let free = if journaled > 0 {
+            format!(" ({} from the journal)", count(journaled))
+        } else {
+            String::new()
+        };
         row("calls", format!("{}{free}", count(totals.calls)));
-        row("tokens", format!("{} sent, {} answered", count(totals.tokens.sent), count(totals.tokens.answered)));
+        row(
+            "tokens",
+            format!(
+                "{} sent, {} answered",
+                count(totals.tokens.sent),
+                count(totals.tokens.answered)
+            ),
+        );
     }
     row("cost", format!("${:.4}", totals.cost));
     if !totals.masked.is_empty() {
@@ -323,8 +337,11 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
         row("masked", masked.join(", "));
     }
     if !totals.findings.is_empty() {
-        let found: Vec<String> =
-            totals.findings.iter().map(|(rule, times)| format!("{rule} {}", count(*times))).collect();
+        let found: Vec<String> = totals
+            .findings
+            .iter()
+            .map(|(rule, times)| format!("{rule} {}", count(*times)))
+            .collect();
         row("findings", found.join(", "));
     }
     output::print_table(&table)?;
@@ -333,8 +350,11 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
 }
 
 fn skipped(totals: &Totals) -> String {
-    let reasons: Vec<String> =
-        totals.skipped.iter().map(|(reason, entries)| format!("{} {reason}", count(*entries))).collect();
+    let reasons: Vec<String> = totals
+        .skipped
+        .iter()
+        .map(|(reason, entries)| format!("{} {reason}", count(*entries)))
+        .collect();
     match reasons.is_empty() {
         true => count(totals.coverage.skipped),
         false => format!("{} ({})", count(totals.coverage.skipped), reasons.join(", ")),

@@ -39,7 +39,8 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         if args.check {
             let published = disk::read_to_string(&path).unwrap_or_default();
             let same = published.trim() == content.trim();
-            let state = if same { "is the type" } else { "differs from the type: run `just bless`" };
+            let state =
+                if same { "is the type" } else { "differs from the type: run `just bless`" };
             output::line(&format!("{}: {state}", path.display()))?;
             if !same {
                 code = ExitCode::from(output::FAILED);

@@ -35,7 +35,10 @@ fn places() -> Vec<PathBuf> {
 pub(super) fn user_folder() -> Option<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || set("HOME").map(|home| home.join(".config"));
-    set("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).or_else(home).map(|base| base.join("annalist"))
+    set("XDG_CONFIG_HOME")
+        .filter(|path| path.is_absolute())
+        .or_else(home)
+        .map(|base| base.join("annalist"))
 }
 
 /// The key of the endpoint, if the settings name a variable for it.

@@ -86,7 +86,14 @@ fn session_json(it: &SessionStatus) -> Value {
 
 fn print(status: &Status, all: bool) -> Result<(), Failure> {
     let header = [
-        "session", "transcript", "entries", "extracted", "nothing", "skipped", "failed", "records",
+        "session",
+        "transcript",
+        "entries",
+        "extracted",
+        "nothing",
+        "skipped",
+        "failed",
+        "records",
         "quarantined",
     ];
     let mut table = output::table(&header);

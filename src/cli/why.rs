@@ -60,11 +60,25 @@ fn print(why: &Why) -> Result<(), Failure> {
     let mut table = output::table(&[]);
     let title = session.title.as_ref().map(|title| format!(" “{}”", title.as_str()));
     let rows = [
-        ("session", format!("{} {}{}", session.native_id.as_str(), session.format, title.unwrap_or_default())),
+        (
+            "session",
+            format!(
+                "{} {}{}",
+                session.native_id.as_str(),
+                session.format,
+                title.unwrap_or_default()
+            ),
+        ),
         ("namespace", session.namespace.clone()),
         ("run", format!("{}, entries {}–{}", run.id, run.first.0, run.last.0)),
         ("model", run.model.clone()),
-        ("prompt", format!("{} version {}, schema version {}", run.prompt_id, run.prompt_version, run.schema_version)),
+        (
+            "prompt",
+            format!(
+                "{} version {}, schema version {}",
+                run.prompt_id, run.prompt_version, run.schema_version
+            ),
+        ),
         ("extracted", run.finished_at.to_string()),
     ];
     for (name, value) in rows {

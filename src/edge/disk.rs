@@ -23,6 +23,26 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Writes a new file, whole; says whether it was not there before, and leaves it as it is if it was.
+///
+/// # Errors
+/// Those of the file system.
+pub fn create(path: &Path, text: &str) -> io::Result<bool> {
+    std::fs::create_dir_all(folder_of(path)?)?;
+    let mut draft = draft_of(path)?;
+    draft.write_all(text.as_bytes())?;
+    draft.as_file().sync_all()?;
+    place_new(draft, path)
+}
+
+/// The text of `path`.
+///
+/// # Errors
+/// Those of the file system; `InvalidData` if it is not UTF-8.
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    std::fs::read_to_string(path)
+}
+
 /// The text of `path`; none if there is no such file.
 ///
 /// # Errors

@@ -8,16 +8,16 @@ use std::sync::{Mutex, PoisonError};
 
 /// Tokens and micro-dollars.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Charge {
+pub(super) struct Charge {
     /// Tokens, sent and answered.
-    pub tokens: u64,
+    pub(super) tokens: u64,
     /// Micro-dollars.
-    pub micros: u64,
+    pub(super) micros: u64,
 }
 
 /// What was spent against the caps.
 #[derive(Debug)]
-pub struct Budget {
+pub(super) struct Budget {
     limits: Limits,
     price: Price,
     spent: Mutex<Account>,
@@ -32,23 +32,28 @@ struct Account {
 
 impl Budget {
     /// Caps with what was spent today already.
-    pub fn new(limits: &Limits, price: Price, now: Timestamp, today: Charge) -> Budget {
+    pub(super) fn new(limits: &Limits, price: Price, now: Timestamp, today: Charge) -> Budget {
         let account = Account { day: now.day(), today, sessions: HashMap::new() };
         Budget { limits: limits.clone(), price, spent: Mutex::new(account) }
     }
 
     /// Whether there are caps on sessions, so that what they spent before must be known.
-    pub fn caps_sessions(&self) -> bool {
+    pub(super) fn caps_sessions(&self) -> bool {
         self.limits.session_tokens.is_some() || self.limits.session_micros.is_some()
     }
 
     /// What `session` spent before.
-    pub fn opened(&self, session: SessionId, before: Charge) {
+    pub(super) fn opened(&self, session: SessionId, before: Charge) {
         self.with(|account| account.sessions.insert(session, before));
     }
 
     /// Reserves `tokens` to be sent for `session`, or says at which cap it waits.
-    pub fn reserve(&self, session: SessionId, tokens: u64, now: Timestamp) -> Result<(), String> {
+    pub(super) fn reserve(
+        &self,
+        session: SessionId,
+        tokens: u64,
+        now: Timestamp,
+    ) -> Result<(), String> {
         let micros = self.micros(tokens);
         self.with(|account| {
             let day = now.day();
@@ -77,12 +82,12 @@ impl Budget {
     }
 
     /// Gives back what was reserved for a call that cost nothing.
-    pub fn release(&self, session: SessionId, tokens: u64) {
+    pub(super) fn release(&self, session: SessionId, tokens: u64) {
         self.settle(session, tokens, Charge::default());
     }
 
     /// Replaces what was reserved by what the call cost.
-    pub fn settle(&self, session: SessionId, reserved: u64, charge: Charge) {
+    pub(super) fn settle(&self, session: SessionId, reserved: u64, charge: Charge) {
         let micros = self.micros(reserved);
         self.with(|account| {
             let Account { today, sessions, .. } = account;

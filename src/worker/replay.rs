@@ -258,8 +258,8 @@ pub(super) fn asking_of(config: &Config, model: &str) -> Arc<Asking> {
 /// Everything that makes two answers to one slice comparable: who is asked what, and how slices are
 /// cut.
 fn asking_digest(asking: &Asking, config: &Config) -> Digest {
-    let prompts =
-        format!("{} {} {}", asking.prompts.id(), asking.prompts.version(), asking.prompts.digest());
+    let prompts = asking.prompts();
+    let prompts = format!("{} {} {}", prompts.id(), prompts.version(), prompts.digest());
     let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
     let schema = SCHEMA_VERSION.to_string();
     Digest::of(&["asking", &asking.model, &prompts, &schema, asking.language(), &slices])

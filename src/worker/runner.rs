@@ -7,7 +7,7 @@ use crate::domain::{
     CoverageState, Digest, Entry, ErrorKind, Finding, ModelError, Provenance, Record, Retry, RunId,
     RunState, Rung, Session, Severity, Slice, SliceId, Timestamp,
 };
-use crate::edge::store::{Failure, KnownRun, Run, Staging, StoreError};
+use crate::edge::store::{Covered, Failure, KnownRun, Run, Staging, StoreError};
 use crate::extract::{Asking, Exchange, Extraction, SCHEMA_VERSION, Step};
 use crate::grounding::ground;
 use crate::privacy::Gate;
@@ -78,7 +78,7 @@ impl Runner {
             let run = self.run_id(cutting.slice.id);
             let before = known.get(&run);
             let done = before.is_some_and(|before| before.state == RunState::Done);
-            if done && before.is_some_and(|before| before.cut_in_two) {
+            if done && before.is_some_and(|it| it.failure.as_deref() == Some(CUT_IN_TWO)) {
                 worked.runs.push(run);
                 waiting.extend(self.halves(session, &cutting));
             } else if done {
@@ -316,19 +316,21 @@ fn provenance(session: &Session, slice: &Slice, run: RunId) -> Provenance {
 }
 
 /// An entry that a record rests on is extracted; of the others the model kept nothing.
-fn covered(entries: Vec<Entry>, records: &[Record]) -> Vec<(Entry, CoverageState, Option<String>)> {
+fn covered(entries: Vec<Entry>, records: &[Record]) -> Vec<Covered> {
     let evidence = records.iter().flat_map(|record| &record.evidence);
     let used: BTreeSet<u32> = evidence.map(|evidence| evidence.ordinal).collect();
     let state = |entry: &Entry| match used.contains(&entry.ordinal) {
         true => CoverageState::Extracted,
         false => CoverageState::Nothing,
     };
-    entries.into_iter().map(|entry| (state(&entry), entry)).map(|(s, e)| (e, s, None)).collect()
+    let cover = |entry: Entry| Covered { state: state(&entry), entry, reason: None };
+    entries.into_iter().map(cover).collect()
 }
 
-fn failed(entries: Vec<Entry>, kind: &str) -> Vec<(Entry, CoverageState, Option<String>)> {
-    let reason = |entry| (entry, CoverageState::Failed, Some(kind.to_owned()));
-    entries.into_iter().map(reason).collect()
+fn failed(entries: Vec<Entry>, kind: &str) -> Vec<Covered> {
+    let (state, reason) = (CoverageState::Failed, Some(kind.to_owned()));
+    let cover = |entry| Covered { entry, state, reason: reason.clone() };
+    entries.into_iter().map(cover).collect()
 }
 
 fn extraction_findings(tally: &Tally, findings: &[Finding]) {

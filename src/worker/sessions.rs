@@ -4,8 +4,8 @@
 use super::reader::{Desk, Ended, Work};
 use super::replay::{go_on, spent};
 use super::runner::{Known, Runner, Worked};
-use crate::domain::{Digest, Session};
-use crate::edge::store::{SessionEnd, Store, StoreError};
+use crate::domain::{CoverageState, Digest, Entry, Session};
+use crate::edge::store::{Covered, SessionEnd, Store, StoreError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -105,6 +105,10 @@ impl Sessions {
                 if let Some(open) = &mut self.open {
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
                     let session = open.session.id;
+                    let state = CoverageState::Skipped;
+                    let reason = |entry: &Entry| entry.skip.map(|skip| skip.name().to_owned());
+                    let cover = |entry| Covered { reason: reason(&entry), entry, state };
+                    let entries: Vec<Covered> = entries.into_iter().map(cover).collect();
                     open.skipped.push(tokio::spawn(async move {
                         if begun.wait_for(|begun| *begun).await.is_ok() {
                             runner.asker.store.stage_skipped(session, entries).await?;
@@ -230,7 +234,7 @@ async fn close(
         sum.skipped += more.skipped;
         sum.failed += more.failed;
         tally.quarantined += totals.quarantined;
-        for (kind, count) in totals.records {
+        for (kind, count) in totals.staged {
             tally.records.add(kind, count);
         }
     });

@@ -27,7 +27,7 @@ pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};
 pub use session::{Ended, SessionEnd};
 pub use staging::{Staged, Staging};
-pub use status::{FailedRun, SessionStatus, Status};
+pub use status::{FailedRun, SessionStatus, SessionTotals, Status};
 
 use crate::domain::{
     Digest, Entry, RecordId, Reply, RequestDigest, RunId, Rung, Session, SessionId, Timestamp,
@@ -255,6 +255,16 @@ impl Store {
         ordinals: Range<u32>,
     ) -> Result<Vec<Entry>, StoreError> {
         self.read("reading entries", move |from| entry::list(from, session, ordinals)).await
+    }
+
+    /// How many entries a session had each time it was read to its end, in order.
+    pub async fn session_ends(&self, session: SessionId) -> Result<Vec<u32>, StoreError> {
+        self.read("reading where a session ended", move |from| session::ends(from, session)).await
+    }
+
+    /// What became of one session.
+    pub async fn session_totals(&self, session: SessionId) -> Result<SessionTotals, StoreError> {
+        self.read("adding up a session", move |from| status::totals(from, session)).await
     }
 
     /// What became of everything.

@@ -87,6 +87,8 @@ pub struct KnownRun {
     pub state: RunState,
     /// 0, and one more each time the slice was asked afresh.
     pub generation: u32,
+    /// The stable name of what failed, if something did.
+    pub failure: Option<String>,
 }
 
 /// What was paid for.
@@ -234,7 +236,7 @@ pub(super) fn known(
     asking: Digest,
 ) -> Result<Vec<KnownRun>, Fault> {
     let sql = "SELECT r.id, r.slice, r.first_ordinal, r.first_part, r.last_ordinal, r.last_part,
-            r.state, r.generation
+            r.state, r.generation, r.error_kind
         FROM sessions s JOIN runs r ON r.session_no = s.no
         WHERE s.id = ?1 AND r.asking = ?2
         ORDER BY r.first_ordinal, r.first_part, r.no";
@@ -248,6 +250,7 @@ pub(super) fn known(
             last: (row.next()?, row.next()?),
             state: row.named(RunState::of_name)?,
             generation: row.next()?,
+            failure: row.next()?,
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)

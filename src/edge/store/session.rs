@@ -91,6 +91,15 @@ pub(super) fn begin(connection: &Connection, session: &Session) -> Result<(), Fa
     Ok(())
 }
 
+/// How many entries the session had each time it was read to its end; none if it never was.
+pub(super) fn ends(connection: &Connection, id: SessionId) -> Result<Vec<u32>, Fault> {
+    let sql = "SELECT e.entries FROM session_ends e JOIN sessions s ON s.no = e.session_no
+        WHERE s.id = ?1 ORDER BY e.entries";
+    let mut select = connection.prepare_cached(sql)?;
+    let rows = select.query_map([id.0.as_bytes()], |row| row.get(0))?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
 pub(super) fn end(
     connection: &Connection,
     id: SessionId,
@@ -109,6 +118,10 @@ pub(super) fn end(
     ])?;
     // A file that was rewritten shorter has no entries there any more.
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
+    connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
+    let sql = "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries";
+    connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
+    let sql = "INSERT OR IGNORE INTO session_ends (session_no, entries) VALUES (?1, ?2)";
     connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
     let covering: HashSet<RunId> = end.runs.iter().copied().collect();
     switch_runs(connection, no, &covering)

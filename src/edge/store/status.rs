@@ -57,6 +57,17 @@ impl SessionStatus {
     }
 }
 
+/// What became of one session's entries, in sums.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct SessionTotals {
+    /// Where its entries ended.
+    pub coverage: Coverage,
+    /// Staged records by kind.
+    pub staged: BTreeMap<ClaimKind, u64>,
+    /// Records that were not proven.
+    pub quarantined: u64,
+}
+
 /// A run that failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FailedRun {
@@ -88,6 +99,41 @@ pub(super) fn read(connection: &Connection) -> Result<Status, Fault> {
     add_runs(connection, &mut of)?;
     let spent = run::spent(connection, Timestamp(i64::MIN), None, None)?;
     Ok(Status { sessions, failed: failed(connection)?, spent })
+}
+
+/// The sums of one session; it need not have been read to its end.
+pub(super) fn totals(connection: &Connection, id: SessionId) -> Result<SessionTotals, Fault> {
+    let no = session::number(connection, id)?;
+    let mut totals = SessionTotals::default();
+    let sql = "SELECT state, count(*) FROM (
+            SELECT max(state) AS state FROM coverage
+            WHERE session_no = ?1 AND run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+            GROUP BY ordinal)
+        GROUP BY state";
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([no])?;
+    while let Some(row) = rows.next()? {
+        let mut row = Columns::of(row);
+        let (rank, entries) = (row.next()?, row.count()?);
+        if let Some(state) = super::entry::of_rank(rank) {
+            totals.coverage.add(state, entries);
+        }
+    }
+    let sql = "SELECT c.state = 'quarantined', c.kind, count(*)
+        FROM runs r JOIN records c ON r.no = c.run_no
+        WHERE r.session_no = ?1 AND r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
+    let mut select = connection.prepare_cached(sql)?;
+    let mut rows = select.query([no])?;
+    while let Some(row) = rows.next()? {
+        let mut row = Columns::of(row);
+        let quarantined = row.next::<bool>()?;
+        let (kind, records) = (row.named(ClaimKind::of_name)?, row.count()?);
+        match quarantined {
+            true => totals.quarantined += records,
+            false => *totals.staged.entry(kind).or_default() += records,
+        }
+    }
+    Ok(totals)
 }
 
 /// Finds a session's status by its row number and changes it.
