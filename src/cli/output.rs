@@ -52,11 +52,11 @@ impl Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
-        match error.kind() {
-            // The reader has seen enough.
-            io::ErrorKind::BrokenPipe => Failure { line: String::new(), code: 0 },
-            _ => Failure::failed(format!("cannot print: {error}")),
+        // The reader has seen enough.
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure { line: String::new(), code: 0 };
         }
+        Failure::failed(format!("cannot print: {error}"))
     }
 }
 
@@ -69,10 +69,8 @@ impl From<ConfigError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let line = chain(&error);
-        match error.kind {
-            StoreErrorKind::Missing | StoreErrorKind::BadUrl(_) => Failure::usage(line),
-            _ => Failure::failed(line),
-        }
+        let usage = matches!(error.kind, StoreErrorKind::Missing | StoreErrorKind::BadUrl(_));
+        if usage { Failure::usage(line) } else { Failure::failed(line) }
     }
 }
 

@@ -133,11 +133,10 @@ impl<'a> Index<'a> {
             }
         }
         let trusted = |part: u32, gain: f64| gain * self.trust(part);
-        let best = gains.into_iter().max_by(|one, other| {
+        gains.into_iter().max_by(|one, other| {
             let order = trusted(one.0, one.1).total_cmp(&trusted(other.0, other.1));
             order.then(other.0.cmp(&one.0))
-        });
-        best
+        })
     }
 
     /// Of two entries that say the same, a person's is the better evidence.

@@ -7,15 +7,3 @@ mod raw;
 
 pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
 
-/// temp
-pub fn detect(_head: &[u8], _name: Option<&str>) -> Result<crate::domain::Format, String> {
-    Ok(crate::domain::Format::Plain)
-}
-/// temp
-pub fn read<R: std::io::Read>(
-    _f: crate::domain::Format,
-    _i: R,
-    _s: &mut Sink<'_>,
-) -> std::io::Result<()> {
-    Ok(())
-}
