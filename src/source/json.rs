@@ -161,6 +161,62 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
     }
 }
 
+/// A string, or an object of which some fields are read.
+#[derive(Debug)]
+pub(super) enum TextOr<'a, T> {
+    /// Neither.
+    None,
+    /// A string.
+    Text(Cow<'a, str>),
+    /// An object.
+    Fields(T),
+}
+
+#[expect(clippy::derivable_impls, reason = "the derive would ask for `T: Default`")]
+impl<T> Default for TextOr<'_, T> {
+    fn default() -> Self {
+        TextOr::None
+    }
+}
+
+impl<'a, T> TextOr<'a, T> {
+    /// The object, if it is one.
+    pub(super) fn fields(&self) -> Option<&T> {
+        match self {
+            TextOr::Fields(fields) => Some(fields),
+            TextOr::Text(_) | TextOr::None => None,
+        }
+    }
+
+    /// The string, if it is one.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            TextOr::Text(text) => Some(text),
+            TextOr::Fields(_) | TextOr::None => None,
+        }
+    }
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for TextOr<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TextOr<'a, T>, D::Error> {
+        struct Visit<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
+            type Value = TextOr<'de, T>;
+            pass_over!(scalar, unit, seq);
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(TextOr::Text(Cow::Owned(text.to_owned())))
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(TextOr::Text(Cow::Borrowed(text)))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(TextOr::Fields)
+            }
+        }
+        deserializer.deserialize_any(Visit(PhantomData))
+    }
+}
+
 /// What a message or a tool's answer holds: a string, or a list of blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Content<'a> {

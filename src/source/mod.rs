@@ -11,5 +11,6 @@ mod text;
 #[cfg(test)]
 mod testing;
 pub mod claude;
+pub mod codex;
 
 pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};

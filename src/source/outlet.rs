@@ -1,6 +1,8 @@
 //! The mouth of a reader: passes items to the sink until it says stop, and bounds the findings of
 //! one file.
 
+use super::json::Parsed;
+use super::lines::Line;
 use super::{Item, RawEntry, RawSession, Sink};
 use crate::domain::{FINDINGS_MAX, Finding, Severity};
 use std::ops::ControlFlow;
@@ -39,6 +41,16 @@ impl<'a, 's> Outlet<'a, 's> {
         }
     }
 
+    /// Reports how a line parsed, unless as it should.
+    pub(super) fn parsed(&mut self, line: &Line<'_>, parsed: Parsed, expected: &str) {
+        match parsed {
+            Parsed::AsIs if line.repaired => self.repaired(line.number),
+            Parsed::AsIs => {}
+            Parsed::Mended => self.repaired(line.number),
+            Parsed::Not => self.unreadable(line.number, line.complete, expected),
+        }
+    }
+
     /// A line that does not parse: a warning, or, when it is being written, a remark.
     pub(super) fn unreadable(&mut self, line: u32, complete: bool, expected: &str) {
         let (severity, rule, detail) = match complete {
@@ -58,7 +70,7 @@ impl<'a, 's> Outlet<'a, 's> {
     }
 
     /// Counts a line whose bytes were not UTF-8 (or whose escapes were no characters).
-    pub(super) fn repaired(&mut self, line: u32) {
+    fn repaired(&mut self, line: u32) {
         if self.repaired.1 == 0 {
             self.repaired.0 = line;
         }

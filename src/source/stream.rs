@@ -1,12 +1,37 @@
-//! The elements of one list inside one JSON object, a record at a time, for exports that are not
-//! written in lines.
+//! One pass over a transcript, a record at a time: its lines, or the elements of one list inside
+//! one JSON object, for exports that are not written in lines.
 
+use super::lines::{Line, Lines};
 use crate::domain::DETECT_BYTES_MAX;
 use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
+
+/// Hands over each record from the beginning, until `take` says no: the elements of the list under
+/// `key`, or the lines where there is no key. Says whether the whole could be read.
+pub(super) fn pass<R: Read + Seek>(
+    input: &mut R,
+    key: Option<&str>,
+    mut take: impl FnMut(Line<'_>) -> bool,
+) -> io::Result<bool> {
+    input.seek(SeekFrom::Start(0))?;
+    if let Some(key) = key {
+        return each(input, key, |number, text| {
+            let text = Cow::Borrowed(text);
+            take(Line { number, text, complete: true, too_long: false, repaired: false })
+        });
+    }
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        if !take(line) {
+            break;
+        }
+    }
+    Ok(true)
+}
 
 /// Whether the input is one object that holds a list under `key`; reads from the beginning.
 pub(super) fn is_list<R: Read + Seek>(input: &mut R, key: &str) -> io::Result<bool> {
@@ -28,7 +53,7 @@ pub(super) fn is_list<R: Read + Seek>(input: &mut R, key: &str) -> io::Result<bo
 
 /// Hands over the JSON of each element of the list under `key`, numbered from 1, until `take` says
 /// no. Says whether the whole object could be read, as far as `take` wanted it.
-pub(super) fn each(
+fn each(
     input: &mut impl Read,
     key: &str,
     mut take: impl FnMut(u32, &str) -> bool,

@@ -122,7 +122,7 @@ fn flatten_block(block: Block<'_>) -> String {
         "web_search_result" => format!("{} {}", block.title.get(), block.url.get()),
         _ => match block.text.0 {
             Some(text) => clean(text),
-            None => String::new(),
+            None => flatten(block.content),
         },
     }
 }

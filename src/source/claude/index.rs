@@ -69,7 +69,6 @@ struct Ids {
 struct Titles {
     custom: Option<String>,
     ai: Option<String>,
-    summary: Option<String>,
     summaries: Vec<(u64, String)>,
 }
 
@@ -274,13 +273,11 @@ impl Builder {
         }
         let titles = &mut self.titles;
         let known = |(leaf, _): &&(u64, String)| self.sessions.contains_key(leaf);
-        titles.summary = match titles.summaries.as_slice() {
-            [(_, only)] => Some(only.clone()),
-            many => many.iter().rfind(known).map(|(_, summary)| summary.clone()),
-        };
+        // Summaries of other sessions pile up at the head of a file.
+        let summary = titles.summaries.iter().rfind(known).map(|(_, summary)| summary.clone());
         let ids = self.ids;
         let session = &mut self.index.session;
-        session.title = titles.custom.take().or(titles.ai.take()).or(titles.summary.take());
+        session.title = titles.custom.take().or(titles.ai.take()).or(summary);
         // Some files hold records of two ids: hooks that ran under the next one, or the prompt of
         // a plan that was accepted in the session before. What the assistant said is the session's
         // own; the first such id stays the same when the file grows, as a majority would not.

@@ -12,14 +12,14 @@ mod tree;
 mod tests;
 
 use super::Sink;
-use super::json::{Content, Parsed, parse};
-use super::lines::Lines;
+use super::json::{Content, parse};
+use super::lines::Line;
 use super::outlet::Outlet;
 use super::stream;
 use crate::domain::LINE_BYTES_MAX;
 use reader::Reader;
 use record::{Head, Record};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek};
 
 /// What a line should have been.
 const EXPECTED: &str = "a JSON object of a session";
@@ -33,78 +33,45 @@ const WEB_LIST: &str = "loglines";
 ///
 /// Only what `input` itself returns; content gives findings.
 pub fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
-    let list = stream::is_list(&mut input, WEB_LIST)?;
+    let list = stream::is_list(&mut input, WEB_LIST)?.then_some(WEB_LIST);
     let mut builder = index::Builder::default();
-    let mut first = |line: u32, text: &str| {
-        parse(text, |json| {
+    stream::pass(&mut input, list, |line| {
+        parse(&line.text, |json| {
             let head: Head<'_> = serde_json::from_str(json)?;
-            builder.add(line, &head, text);
+            builder.add(line.number, &head, &line.text);
             Ok(())
         });
-    };
-    rewind(&mut input)?;
-    if list {
-        stream::each(&mut input, WEB_LIST, |number, text| {
-            first(number, text);
-            true
-        })?;
-    } else {
-        let mut lines = Lines::new(&mut input);
-        while let Some(line) = lines.next()? {
-            first(line.number, &line.text);
-        }
-    }
+        true
+    })?;
     let index = builder.finish();
     let mut outlet = Outlet::new(sink);
     outlet.session(index.session.clone());
     let mut reader = Reader::new(index, outlet);
-    rewind(&mut input)?;
-    if list {
-        let read = stream::each(&mut input, WEB_LIST, |number, text| {
-            second(&mut reader, number, text, true);
-            !reader.outlet.stopped()
-        })?;
-        if !read {
-            reader.outlet.unreadable(0, true, "one JSON object with a list of records");
-        }
-    } else {
-        let mut lines = Lines::new(&mut input);
-        while let Some(line) = lines.next()? {
-            if reader.outlet.stopped() {
-                break;
-            }
-            if line.repaired {
-                reader.outlet.repaired(line.number);
-            }
-            match line.too_long {
-                true => reader.outlet.too_long(line.number, LINE_BYTES_MAX),
-                false => second(&mut reader, line.number, &line.text, line.complete),
-            }
-        }
+    let whole = stream::pass(&mut input, list, |line| {
+        second(&mut reader, &line);
+        !reader.outlet.stopped()
+    })?;
+    if !whole {
+        reader.outlet.unreadable(0, true, "one JSON object with a list of records");
     }
     reader.close();
     Ok(())
 }
 
-fn rewind(input: &mut impl Seek) -> io::Result<()> {
-    input.seek(SeekFrom::Start(0)).map(drop)
-}
-
 /// Emits what a line holds.
-fn second(reader: &mut Reader<'_, '_>, line: u32, text: &str, complete: bool) {
-    if reader.is_passed(line) || text.trim().is_empty() {
+fn second(reader: &mut Reader<'_, '_>, line: &Line<'_>) {
+    if line.too_long {
+        return reader.outlet.too_long(line.number, LINE_BYTES_MAX);
+    }
+    if reader.is_passed(line.number) || line.text.trim().is_empty() {
         return;
     }
-    let parsed = parse(text, |json| {
+    let parsed = parse(&line.text, |json| {
         let record: Record<'_> = serde_json::from_str(json)?;
-        reader.record(line, record);
+        reader.record(line.number, record);
         Ok(())
     });
-    match parsed {
-        Parsed::AsIs => {}
-        Parsed::Mended => reader.outlet.repaired(line),
-        Parsed::Not => reader.outlet.unreadable(line, complete, EXPECTED),
-    }
+    reader.outlet.parsed(line, parsed, EXPECTED);
 }
 
 /// Whether a user record answers a tool.

@@ -1,11 +1,10 @@
 //! The fields of Claude Code's records that are read; all others are passed over.
 
-use crate::source::json::{Content, Flag, Int, Obj, Str};
+use crate::source::json::{Content, Flag, Int, Obj, Str, TextOr};
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, IgnoredAny};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
 
 /// What the first pass reads of a record.
 #[derive(Debug, Default, Deserialize)]
@@ -227,63 +226,4 @@ pub(super) struct TwinFields<'a> {
     pub(super) answers: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) annotations: Option<&'a RawValue>,
-}
-
-/// A string, or an object of which some fields are read.
-#[derive(Debug)]
-pub(super) enum TextOr<'a, T> {
-    /// Neither.
-    None,
-    /// A string.
-    Text(Cow<'a, str>),
-    /// An object.
-    Fields(T),
-}
-
-#[expect(clippy::derivable_impls, reason = "the derive would ask for `T: Default`")]
-impl<T> Default for TextOr<'_, T> {
-    fn default() -> Self {
-        TextOr::None
-    }
-}
-
-impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for TextOr<'a, T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TextOr<'a, T>, D::Error> {
-        struct Visit<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Visit<T> {
-            type Value = TextOr<'de, T>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("any value")
-            }
-            fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-                Ok(TextOr::None)
-            }
-            fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-                Ok(TextOr::None)
-            }
-            fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-                Ok(TextOr::None)
-            }
-            fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-                Ok(TextOr::None)
-            }
-            fn visit_unit<E>(self) -> Result<Self::Value, E> {
-                Ok(TextOr::None)
-            }
-            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(TextOr::Text(Cow::Owned(text.to_owned())))
-            }
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(TextOr::Text(Cow::Borrowed(text)))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-                IgnoredAny.visit_seq(seq).map(|_| TextOr::None)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let map = serde::de::value::MapAccessDeserializer::new(map);
-                T::deserialize(map).map(TextOr::Fields)
-            }
-        }
-        deserializer.deserialize_any(Visit(std::marker::PhantomData))
-    }
 }

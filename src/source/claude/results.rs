@@ -1,7 +1,7 @@
 //! What a tool answered and how its call ended; and what a person answered in a tool's place.
 
 use super::calls::is_web;
-use super::record::{TextOr, Twin};
+use super::record::Twin;
 use crate::domain::{EntryKind, Outcome, Speaker};
 use crate::source::json::Block;
 use crate::source::marks::name_of;
@@ -84,12 +84,9 @@ fn answered(text: String) -> Answer {
 
 /// A person's answers to the agent's questions, one a line.
 fn chosen(text: &str, twin: &Twin<'_>) -> Option<Answer> {
-    let structured = match twin {
-        TextOr::Fields(fields) => {
-            fields.answers.and_then(|answers| pairs(answers.get(), fields.annotations))
-        }
-        TextOr::Text(_) | TextOr::None => None,
-    };
+    let structured = twin
+        .fields()
+        .and_then(|fields| pairs(fields.answers?.get(), fields.annotations));
     structured.or_else(|| written(text)).map(answered)
 }
 
@@ -127,10 +124,7 @@ fn written(text: &str) -> Option<String> {
 
 /// A person's approval of a plan; with the plan if they edited it.
 fn approval(text: &str, twin: &Twin<'_>, call: Option<&Call>) -> Answer {
-    let approved = match twin {
-        TextOr::Fields(fields) => fields.plan.some(),
-        TextOr::Text(_) | TextOr::None => None,
-    };
+    let approved = twin.fields().and_then(|fields| fields.plan.some());
     let proposed = call.and_then(|call| call.plan);
     let differs = match (approved, proposed) {
         (Some(approved), Some(proposed)) => name_of(approved.trim()) != proposed,
@@ -166,14 +160,10 @@ fn exit_code(text: &str) -> Option<i32> {
 
 fn outcome(text: &str, failed: bool, twin: &Twin<'_>, exit: Option<i32>) -> Outcome {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
-    let interrupted = match twin {
-        TextOr::Fields(fields) => fields.interrupted.on(),
-        TextOr::Text(_) | TextOr::None => false,
-    };
-    let running = match twin {
-        TextOr::Fields(fields) => fields.is_async.on() || fields.background.some().is_some(),
-        TextOr::Text(_) | TextOr::None => false,
-    };
+    let fields = twin.fields();
+    let interrupted = fields.is_some_and(|fields| fields.interrupted.on());
+    let running =
+        fields.is_some_and(|fields| fields.is_async.on() || fields.background.some().is_some());
     let timed_out = || (failed || exit.is_some()) && text.contains("Command timed out after");
     let stopped = ["[Request interrupted", "Command timed out", "Interrupted by user"];
     if interrupted || starts(&stopped) || timed_out() {
@@ -182,7 +172,7 @@ fn outcome(text: &str, failed: bool, twin: &Twin<'_>, exit: Option<i32>) -> Outc
     if running || starts(&["Command running in background", "Async agent launched"]) {
         return Outcome::Running;
     }
-    let twin_failed = matches!(twin, TextOr::Text(text) if text.starts_with("Error"));
+    let twin_failed = twin.text().is_some_and(|text| text.starts_with("Error"));
     let said = starts(&["<tool_use_error>", "Error:", "MCP error"]);
     match exit {
         Some(0) if !failed => Outcome::Succeeded,

@@ -48,6 +48,8 @@ impl Tree {
         };
         node.message = match self.get(node.parent) {
             Some(parent) if parent.speaks && !parent.sidechain => node.parent,
+            // What a first prompt hangs on: the hook that began the session.
+            Some(parent) if parent.message == NONE => node.parent,
             Some(parent) => parent.message,
             None => NONE,
         };
@@ -95,7 +97,8 @@ impl Tree {
         let mut below: NameMap<Vec<u32>> = NameMap::default();
         let mut parents = Vec::new();
         for (at, node) in (0u32..).zip(&self.nodes) {
-            if node.prompt && !node.sidechain {
+            // Prompts that begin a tree are no fork: a plan was accepted with a cleared context.
+            if node.prompt && !node.sidechain && node.message != NONE {
                 let prompts = below.entry(u64::from(node.message)).or_default();
                 prompts.push(at);
                 if prompts.len() == 2 {
@@ -159,7 +162,13 @@ mod tests {
 
     #[test]
     fn the_first_prompt_may_be_rewound_too() {
-        check("P<- a<P Q<- b<Q", &[1, 2]);
+        check(".s<- P<.s a<P Q<.s b<Q", &[2, 3]);
+    }
+
+    #[test]
+    fn a_second_tree_is_no_fork() {
+        check(".s<- P<.s a<P .t<- Q<.t b<Q", &[]);
+        check("P<- a<P Q<- b<Q", &[]);
     }
 
     #[test]
