@@ -1,0 +1,90 @@
+//! Codex's rollouts: one record a line, everything said twice. A first pass finds which stream to
+//! read, how calls ended and what is copied from another session; the second emits.
+
+mod calls;
+mod fork;
+mod index;
+mod outputs;
+mod reader;
+mod record;
+mod review;
+mod said;
+#[cfg(test)]
+mod tests;
+
+use super::Sink;
+use super::json::parse;
+use super::lines::Line;
+use super::outlet::Outlet;
+use super::stream;
+use crate::domain::LINE_BYTES_MAX;
+use reader::Reader;
+use record::{Envelope, Head, Payload};
+use std::io::{self, Read, Seek};
+
+/// What a line should have been.
+const EXPECTED: &str = "a JSON object of a rollout";
+/// The list that the first clients, which wrote one JSON object, kept their items in.
+const OLD_LIST: &str = "items";
+
+/// Reads a rollout of Codex, with or without envelopes.
+///
+/// # Errors
+///
+/// Only what `input` itself returns; content gives findings.
+pub fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    let list = stream::is_list(&mut input, OLD_LIST)?.then_some(OLD_LIST);
+    let mut builder = index::Builder::default();
+    stream::pass(&mut input, list, |line| {
+        parse(&line.text, |json| {
+            let envelope: Envelope<'_> = serde_json::from_str(json)?;
+            let inner = envelope.payload.map_or(json, |payload| payload.get());
+            let head: Head<'_> = object(inner)?;
+            builder.add(line.number, &envelope, &head, &line.text);
+            Ok(())
+        });
+        true
+    })?;
+    let index = builder.finish();
+    let mut outlet = Outlet::new(sink);
+    outlet.session(index.session.clone());
+    let mut reader = Reader::new(index, outlet);
+    let whole = stream::pass(&mut input, list, |line| {
+        second(&mut reader, &line);
+        !reader.outlet.stopped()
+    })?;
+    if !whole {
+        reader.outlet.unreadable(0, true, "one JSON object with a list of items");
+    }
+    reader.outlet.close();
+    Ok(())
+}
+
+/// Emits what a line holds.
+fn second(reader: &mut Reader<'_, '_>, line: &Line<'_>) {
+    if line.too_long {
+        return reader.outlet.too_long(line.number, LINE_BYTES_MAX);
+    }
+    if line.text.trim().is_empty() {
+        return;
+    }
+    let parsed = parse(&line.text, |json| {
+        let envelope: Envelope<'_> = serde_json::from_str(json)?;
+        if reader::is_passed(&envelope) {
+            return Ok(());
+        }
+        let inner = envelope.payload.map_or(json, |payload| payload.get());
+        let payload: Payload<'_> = object(inner)?;
+        reader.record(line.number, &envelope, payload);
+        Ok(())
+    });
+    reader.outlet.parsed(line, parsed, EXPECTED);
+}
+
+/// Reads an object; any other value is one without fields.
+fn object<'a, T: Default + serde::Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
+    match json.trim_start().starts_with('{') {
+        true => serde_json::from_str(json),
+        false => Ok(T::default()),
+    }
+}
