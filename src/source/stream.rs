@@ -1,127 +1,163 @@
-//! One pass over a transcript, a record at a time: its lines, or the elements of one list inside
-//! one JSON object, for exports that are not written in lines.
+//! Cuts a JSON document that may be larger than memory into the values worth parsing. Cutting looks
+//! at brackets and quotes only, so that one value that does not parse never costs the next one.
 
-use super::lines::{Line, Lines};
-use crate::domain::DETECT_BYTES_MAX;
-use memchr::memmem;
-use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
-use std::borrow::Cow;
-use std::fmt;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read};
 
-/// Hands over each record from the beginning, until `take` says no: the elements of the list under
-/// `key`, or the lines where there is no key. Says whether the whole could be read.
-pub(super) fn pass<R: Read + Seek>(
-    input: &mut R,
-    key: Option<&str>,
-    mut take: impl FnMut(Line<'_>) -> bool,
-) -> io::Result<bool> {
-    input.seek(SeekFrom::Start(0))?;
-    if let Some(key) = key {
-        return each(input, key, |number, text| {
-            let text = Cow::Borrowed(text);
-            take(Line { number, text, complete: true, too_long: false, repaired: false })
-        });
+/// How much is read at once, in bytes.
+const BUFFER_BYTES: usize = 256 * 1024;
+
+/// How cutting out one value ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Cut {
+    /// It is all there.
+    Whole,
+    /// It was longer than allowed, and passed over.
+    TooLong,
+    /// The input ended in the middle of it.
+    Unfinished,
+    /// There was no value here, but a byte that cannot begin one.
+    Missing,
+}
+
+/// Reads a document from its beginning to its end.
+pub(super) struct Cutter<R> {
+    input: BufReader<R>,
+    line: u32,
+}
+
+impl<R: Read> Cutter<R> {
+    pub(super) fn new(input: R) -> Cutter<R> {
+        Cutter { input: BufReader::with_capacity(BUFFER_BYTES, input), line: 1 }
     }
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if !take(line) {
-            break;
+
+    /// The line the next byte stands on, from 1.
+    pub(super) fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// The next byte that is no white space, left in place; none at the end. A byte order mark
+    /// counts as white space.
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+        loop {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                return Ok(None);
+            }
+            let space = |b: &u8| b.is_ascii_whitespace() || matches!(b, 0xef | 0xbb | 0xbf);
+            let skipped = chunk.iter().take_while(|b| space(b)).count();
+            let found = chunk.get(skipped).copied();
+            self.pass(skipped);
+            if found.is_some() {
+                return Ok(found);
+            }
         }
     }
-    Ok(true)
-}
 
-/// Whether the input is one object that holds a list under `key`; reads from the beginning.
-pub(super) fn is_list<R: Read + Seek>(input: &mut R, key: &str) -> io::Result<bool> {
-    let limit = u64::try_from(DETECT_BYTES_MAX).unwrap_or(u64::MAX);
-    let mut head = Vec::new();
-    input.seek(SeekFrom::Start(0))?;
-    input.by_ref().take(limit).read_to_end(&mut head)?;
-    if memmem::find(&head, format!("\"{key}\"").as_bytes()).is_none() {
-        return Ok(false);
-    }
-    input.seek(SeekFrom::Start(0))?;
-    let mut any = false;
-    each(input, key, |_, _| {
-        any = true;
-        false
-    })?;
-    Ok(any)
-}
-
-/// Hands over the JSON of each element of the list under `key`, numbered from 1, until `take` says
-/// no. Says whether the whole object could be read, as far as `take` wanted it.
-fn each(
-    input: &mut impl Read,
-    key: &str,
-    mut take: impl FnMut(u32, &str) -> bool,
-) -> io::Result<bool> {
-    let mut stopped = false;
-    let mut number = 0u32;
-    let mut element = |text: &str| {
-        number = number.saturating_add(1);
-        stopped = !take(number, text);
-        !stopped
-    };
-    let mut json = serde_json::Deserializer::from_reader(BufReader::new(input));
-    let read = json.deserialize_any(Object { key, element: &mut element });
-    match read {
-        Err(error) if error.is_io() => Err(error.into()),
-        Err(_) => Ok(stopped),
-        Ok(()) => Ok(true),
-    }
-}
-
-struct Object<'a, F> {
-    key: &'a str,
-    element: &'a mut F,
-}
-
-impl<'de, F: FnMut(&str) -> bool> Visitor<'de> for Object<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with a list")
+    /// Passes over the next byte if, after white space, it is `byte`; says whether it did.
+    pub(super) fn take(&mut self, byte: u8) -> io::Result<bool> {
+        let found = self.peek()? == Some(byte);
+        if found {
+            self.pass(1);
+        }
+        Ok(found)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            if key == self.key {
-                map.next_value_seed(List(&mut *self.element))?;
+    /// Cuts out the next value, leaving at most `bytes_max` bytes of it in `into`.
+    pub(super) fn value(&mut self, into: &mut Vec<u8>, bytes_max: usize) -> io::Result<Cut> {
+        into.clear();
+        let mut scan = match self.peek()? {
+            None => return Ok(Cut::Unfinished),
+            Some(b',' | b':' | b']' | b'}') => return Ok(Cut::Missing),
+            Some(_) => Scan::default(),
+        };
+        let (mut too_long, mut ended) = (false, false);
+        while !ended {
+            let chunk = self.input.fill_buf()?;
+            if chunk.is_empty() {
+                // A bare number or word ends with the input.
+                return Ok(if scan.scalar { Cut::Whole } else { Cut::Unfinished });
+            }
+            let used = scan.feed(chunk);
+            ended = scan.ended;
+            if too_long || into.len() + used > bytes_max {
+                too_long = true;
+                *into = Vec::new();
             } else {
-                map.next_value::<IgnoredAny>()?;
+                into.extend_from_slice(chunk.get(..used).unwrap_or_default());
             }
+            self.pass(used);
         }
-        Ok(())
+        Ok(if too_long { Cut::TooLong } else { Cut::Whole })
+    }
+
+    fn pass(&mut self, count: usize) {
+        let passed = self.input.buffer().get(..count).unwrap_or_default();
+        let lines = memchr::memchr_iter(b'\n', passed).count();
+        self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+        self.input.consume(count);
     }
 }
 
-struct List<'a, F>(&'a mut F);
-
-impl<'de, F: FnMut(&str) -> bool> DeserializeSeed<'de> for List<'_, F> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
-    }
+/// Where in a value the scan stands.
+#[derive(Default)]
+struct Scan {
+    depth: usize,
+    begun: bool,
+    scalar: bool,
+    in_string: bool,
+    escaped: bool,
+    ended: bool,
 }
 
-impl<'de, F: FnMut(&str) -> bool> Visitor<'de> for List<'_, F> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while let Some(element) = seq.next_element::<Box<RawValue>>()? {
-            if !(self.0)(element.get()) {
-                return Err(A::Error::custom("no more is wanted"));
+impl Scan {
+    /// Looks at `chunk`; says how much of it belongs to the value.
+    fn feed(&mut self, chunk: &[u8]) -> usize {
+        let mut at = 0;
+        while let Some(&byte) = chunk.get(at) {
+            if self.in_string {
+                at = self.string(chunk, at);
+            } else if self.scalar && (byte.is_ascii_whitespace() || b",:]}".contains(&byte)) {
+                self.ended = true;
+                return at;
+            } else {
+                self.outside(byte);
+                at += 1;
+            }
+            if self.ended {
+                return at;
             }
         }
-        Ok(())
+        at
+    }
+
+    fn string(&mut self, chunk: &[u8], at: usize) -> usize {
+        if self.escaped {
+            self.escaped = false;
+            return at + 1;
+        }
+        let rest = chunk.get(at..).unwrap_or_default();
+        let Some(found) = memchr::memchr2(b'"', b'\\', rest) else { return chunk.len() };
+        if rest.get(found) == Some(&b'"') {
+            self.in_string = false;
+            self.ended = self.depth == 0;
+        } else {
+            self.escaped = true;
+        }
+        at + found + 1
+    }
+
+    fn outside(&mut self, byte: u8) {
+        match byte {
+            b'"' => self.in_string = true,
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                self.depth = self.depth.saturating_sub(1);
+                self.ended = self.depth == 0;
+            }
+            _ if !self.begun => self.scalar = true,
+            _ => {}
+        }
+        self.begun = true;
     }
 }
 
@@ -130,32 +166,60 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(json: &str, expected: &[&str], whole: bool) {
-        let mut got = Vec::new();
-        let mut bytes = json.as_bytes();
-        let read = each(&mut bytes, "list", |_, text| {
-            got.push(text.to_owned());
-            got.len() < 3
-        });
-        assert_eq!((got.iter().map(String::as_str).collect::<Vec<_>>(), read.unwrap()), (
-            expected.to_vec(),
-            whole
-        ));
+    fn check(input: &str, expected: &[(&str, Cut)]) {
+        for step in [1, 3, 1024] {
+            let mut cutter =
+                Cutter { input: BufReader::with_capacity(step, input.as_bytes()), line: 1 };
+            assert!(cutter.take(b'[').unwrap());
+            let (mut got, mut buffer) = (Vec::new(), Vec::new());
+            while cutter.peek().unwrap().is_some() && !cutter.take(b']').unwrap() {
+                let cut = cutter.value(&mut buffer, 12).unwrap();
+                got.push((String::from_utf8_lossy(&buffer).into_owned(), cut));
+                if cut == Cut::Missing || cut == Cut::Unfinished {
+                    break;
+                }
+                cutter.take(b',').unwrap();
+            }
+            let got: Vec<_> = got.iter().map(|(text, cut)| (text.as_str(), *cut)).collect();
+            assert_eq!(got, expected, "in steps of {step}");
+        }
     }
 
     #[test]
-    fn elements_come_one_by_one() {
-        check(r#"{"a":[1],"list":[{"x": 1},2]}"#, &[r#"{"x": 1}"#, "2"], true);
+    fn values_are_cut_at_their_brackets() {
+        check(
+            "[1, \"a,]\" ,[{}], null]",
+            &[
+                ("1", Cut::Whole),
+                ("\"a,]\"", Cut::Whole),
+                ("[{}]", Cut::Whole),
+                ("null", Cut::Whole),
+            ],
+        );
     }
 
     #[test]
-    fn reading_ends_when_no_more_is_wanted() {
-        check(r#"{"list":[1,2,3,4]}"#, &["1", "2", "3"], true);
+    fn escaped_quotes_do_not_end_a_string() {
+        check(r#"["\"\\","\\"]"#, &[(r#""\"\\""#, Cut::Whole), (r#""\\""#, Cut::Whole)]);
     }
 
     #[test]
-    fn a_broken_object_gives_what_stands_before() {
-        check(r#"{"list":[1,2"#, &["1", "2"], false);
-        check("[1]", &[], false);
+    fn a_long_value_is_passed_over() {
+        check(r#"["0123456789abcdef", 2]"#, &[("", Cut::TooLong), ("2", Cut::Whole)]);
+    }
+
+    #[test]
+    fn the_end_in_the_middle_is_told() {
+        check("[1, {\"a\"", &[("1", Cut::Whole), ("{\"a\"", Cut::Unfinished)]);
+        check("[1, }", &[("1", Cut::Whole), ("", Cut::Missing)]);
+    }
+
+    #[test]
+    fn lines_are_counted() {
+        let mut cutter = Cutter::new("\n\n{\"a\":\n1}\n 2".as_bytes());
+        let mut buffer = Vec::new();
+        assert_eq!((cutter.peek().unwrap(), cutter.line()), (Some(b'{'), 3));
+        assert_eq!(cutter.value(&mut buffer, 100).unwrap(), Cut::Whole);
+        assert_eq!((cutter.peek().unwrap(), cutter.line()), (Some(b'2'), 5));
     }
 }

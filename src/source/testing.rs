@@ -1,92 +1,96 @@
-//! What the tests of the readers share: items as lines of text, and the shared transcripts.
+//! What the readers' tests share: reading a text, and showing what came out in one line each.
 
-use super::{Item, Sink};
+use super::{Item, RawEntry, Sink};
 use crate::domain::Branch;
 use std::io::{self, Cursor};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-type Read = fn(Cursor<Vec<u8>>, &mut Sink<'_>) -> io::Result<()>;
+/// A reader of one format.
+pub(super) type Reader = fn(Cursor<&[u8]>, &mut Sink<'_>) -> io::Result<()>;
 
-/// Everything that `read` emits for `bytes`.
-pub(super) fn items(read: Read, bytes: &[u8]) -> Vec<Item> {
+/// Everything a reader emits.
+pub(super) fn read(reader: Reader, input: &[u8]) -> Vec<Item> {
     let mut items = Vec::new();
-    let mut sink = |item| {
+    let mut sink = |item: Item| {
         items.push(item);
         ControlFlow::Continue(())
     };
-    read(Cursor::new(bytes.to_vec()), &mut sink).expect("memory does not fail");
+    reader(Cursor::new(input), &mut sink).unwrap();
     items
 }
 
-/// A line an item: `3 assistant tool_call Bash: ls`. Line breaks show as `⏎`.
-pub(super) fn shown(item: &Item) -> String {
-    let show = |text: &str| text.replace('\n', "⏎");
+/// Reads `input` and compares it, item by item, with `expected`.
+#[track_caller]
+pub(super) fn check(reader: Reader, input: &str, expected: &[&str]) {
+    let shown: Vec<String> = read(reader, input.as_bytes()).iter().map(show_item).collect();
+    assert_eq!(shown, expected);
+}
+
+/// One item in one line; a session's digest is shortened to `…`.
+pub(super) fn show_item(item: &Item) -> String {
     match item {
         Item::Session(session) => {
-            let mut all = format!("session {}", session.native_id);
-            let more = [("title", &session.title), ("parent", &session.parent)];
-            for (name, value) in more {
-                if let Some(value) = value {
-                    all.push_str(&format!(" {name}={value}"));
-                }
-            }
-            all
+            let (head, tail) =
+                session.native_id.split_once('#').unwrap_or((&session.native_id, ""));
+            let head = if head.len() == 32 { "…" } else { head };
+            let mark = if tail.is_empty() { "" } else { "#" };
+            let title = session.title.as_deref().unwrap_or_default();
+            format!("= {head}{mark}{tail} {title}").trim_end().to_owned()
         }
-        Item::Finding(finding) => format!("{} {} {:?}", finding.line, finding.rule, finding.severity),
-        Item::Entry(entry) => {
-            let branch = match entry.branch {
-                Branch::Active => None,
-                Branch::Abandoned | Branch::Sidechain => Some(entry.branch.name()),
-            };
-            let outcome = entry.outcome.map(|outcome| outcome.name());
-            let code = entry.exit_code.map(|code| code.to_string());
-            let skip = entry.skip.map(|skip| format!("({})", skip.name()));
-            let words = [
-                Some(entry.line.to_string()),
-                branch.map(str::to_owned),
-                Some(entry.speaker.name().to_owned()),
-                Some(entry.kind.name().to_owned()),
-                entry.tool.clone(),
-                outcome.map(str::to_owned),
-                code,
-                skip,
-            ];
-            let head: Vec<_> = words.into_iter().flatten().collect();
-            format!("{}: {}", head.join(" "), show(&entry.text))
-        }
+        Item::Entry(entry) => format!("{}: {}", entry.line, show(entry)),
+        Item::Finding(finding) => format!("! {} {}", finding.rule, finding.line),
     }
 }
 
-/// Compares what `read` emits for `input` with `expected`, a line an item.
-#[track_caller]
-pub(super) fn check(read: Read, input: &str, expected: &str) {
-    let got: Vec<_> = items(read, input.as_bytes()).iter().map(shown).collect();
-    let expected: Vec<_> = expected.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
-    assert_eq!(got, expected);
+/// Who, what, which tool, how it ended, the words, why it is skipped.
+pub(super) fn show(entry: &RawEntry) -> String {
+    let mut line = format!("{} {}", entry.speaker.name(), entry.kind.name());
+    if let Some(tool) = &entry.tool {
+        line += &format!(" {tool}#{}", entry.call_id.as_deref().unwrap_or_default());
+    }
+    if let Some(outcome) = entry.outcome {
+        line += &format!(" {}", outcome.name());
+    }
+    if let Some(code) = entry.exit_code {
+        line += &format!(" {code}");
+    }
+    if entry.branch != Branch::Active {
+        line += &format!(" {}", entry.branch.name());
+    }
+    line += &format!(": {}", entry.text);
+    if let Some(skip) = entry.skip {
+        line += &format!(" ({})", skip.name());
+    }
+    line
 }
 
-/// The shared transcripts under `folder`; says so when they are not there.
-pub(super) fn samples(folder: &str) -> Vec<(String, Vec<u8>)> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
-    let root = PathBuf::from(option_env!("ANNALIST_SHARED").unwrap_or(beside));
-    let folder = root.join("transcripts").join(folder);
-    let Ok(files) = std::fs::read_dir(&folder) else {
-        skip(&format!("{} is not here: nothing to read", folder.display()));
-        return Vec::new();
-    };
-    let paths = files.filter_map(|file| Some(file.ok()?.path()));
-    let mut paths: Vec<_> =
-        paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
-    paths.sort();
-    let read = |path: PathBuf| {
-        let name = path.file_stem()?.to_string_lossy().into_owned();
-        Some((name, std::fs::read(&path).ok()?))
-    };
-    paths.into_iter().filter_map(read).collect()
+/// The shared samples, or none, with a line saying so, where they are absent.
+pub(super) fn samples() -> Option<PathBuf> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned();
+    let named = std::env::vars().find(|(key, _)| key == "ANNALIST_SHARED").map(|(_, value)| value);
+    let folder = PathBuf::from(named.unwrap_or(beside)).join("transcripts");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    eprintln_absent();
+    None
 }
 
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn skip(reason: &str) {
-    eprintln!("{reason}");
+fn eprintln_absent() {
+    eprintln!("no shared samples here: skipped");
+}
+
+/// Reads files cut at every `step` bytes and with bytes flipped; nothing may panic, and reading must
+/// go through the whole input each time.
+pub(super) fn survives(reader: Reader, input: &[u8], step: usize) {
+    for end in (0..input.len()).step_by(step) {
+        read(reader, &input[..end]);
+        let mut flipped = input.to_vec();
+        for byte in [b'"', b'{', b']', b'\n', 0, 0xff, b'\\', b'#', b'`'] {
+            flipped[end] = byte;
+            read(reader, &flipped);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Tool calls of Claude Code as words: a command as it was typed, an edit as path and new text, a
 //! question with its options; anything else as its JSON.
 
-use crate::source::text::push_piece;
+use crate::source::agent::text::push_piece;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::fmt::Write;
@@ -139,7 +139,9 @@ pub(super) fn is_web(name: &str) -> bool {
     const LOCAL: [&str; 6] = ["ide", "filesystem", "git", "serena", "memory", "sequential"];
     let local = |server: &str| LOCAL.iter().any(|local| server.starts_with(local));
     match name.strip_prefix("mcp__") {
-        Some(server) => !local(server) || server.starts_with("github") || server.starts_with("gitlab"),
+        Some(server) => {
+            !local(server) || server.starts_with("github") || server.starts_with("gitlab")
+        }
         None => NAMES.contains(&name),
     }
 }

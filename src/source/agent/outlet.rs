@@ -121,10 +121,10 @@ mod tests {
         });
         assert_eq!(items.len(), FINDINGS_MAX + 1);
         let Some(Item::Finding(last)) = items.last() else { panic!("a finding closes the file") };
-        assert_eq!((last.rule.as_ref(), last.detail.as_str()), (
-            "more-findings",
-            "50 more findings of this file"
-        ));
+        assert_eq!(
+            (last.rule.as_ref(), last.detail.as_str()),
+            ("more-findings", "50 more findings of this file")
+        );
     }
 
     #[test]

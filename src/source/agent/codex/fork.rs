@@ -68,7 +68,9 @@ impl Fork {
         }
         match sort {
             "task_started" => self.turn = Some((line, true)),
-            "task_complete" | "turn_aborted" => self.turn = self.turn.map(|(turn, _)| (turn, false)),
+            "task_complete" | "turn_aborted" => {
+                self.turn = self.turn.map(|(turn, _)| (turn, false))
+            }
             _ => {}
         }
     }

@@ -5,9 +5,9 @@ use super::record::{Head, Link};
 use super::said::{self, Said};
 use super::tree::{Node, Tree};
 use crate::domain::{Digest, Timestamp};
-use crate::source::RawSession;
-use crate::source::json::Obj;
-use crate::source::marks::{Marks, NameMap, name_of};
+use crate::source::agent::RawSession;
+use crate::source::agent::json::Obj;
+use crate::source::agent::marks::{Marks, NameMap, name_of};
 use std::borrow::Cow;
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! Tool calls of Codex as words: a command as it was typed, a patch as it was sent, a plan as its
 //! steps; anything else as its arguments.
 
-use crate::source::json::{Content, Str};
-use crate::source::text::{flatten, push_piece};
+use crate::source::agent::json::{Content, Str};
+use crate::source::agent::text::{flatten, push_piece};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;

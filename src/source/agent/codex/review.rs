@@ -1,6 +1,6 @@
 //! The findings of a review, as words.
 
-use crate::source::text::push_piece;
+use crate::source::agent::text::push_piece;
 use serde::Deserialize;
 
 /// What a review found, a finding a paragraph.

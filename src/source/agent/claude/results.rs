@@ -3,9 +3,9 @@
 use super::calls::is_web;
 use super::record::Twin;
 use crate::domain::{EntryKind, Outcome, Speaker};
-use crate::source::json::Block;
-use crate::source::marks::name_of;
-use crate::source::text::{flatten, push_piece};
+use crate::source::agent::json::Block;
+use crate::source::agent::marks::name_of;
+use crate::source::agent::text::{flatten, push_piece};
 use serde_json::Value;
 
 /// A call that waits for its result.
@@ -84,9 +84,8 @@ fn answered(text: String) -> Answer {
 
 /// A person's answers to the agent's questions, one a line.
 fn chosen(text: &str, twin: &Twin<'_>) -> Option<Answer> {
-    let structured = twin
-        .fields()
-        .and_then(|fields| pairs(fields.answers?.get(), fields.annotations));
+    let structured =
+        twin.fields().and_then(|fields| pairs(fields.answers?.get(), fields.annotations));
     structured.or_else(|| written(text)).map(answered)
 }
 
@@ -200,10 +199,18 @@ mod tests {
     #[test]
     fn commands_have_exit_codes() {
         let failed = r#"{"content":"Exit code 2\nno such file","is_error":true}"#;
-        check("Bash", failed, r#""Error: Exit code 2""#,
-            "tool tool_result failed 2: Exit code 2\nno such file");
-        check("Bash", r#"{"content":"fine"}"#, r#"{"stdout":"fine","interrupted":false}"#,
-            "tool tool_result succeeded 0: fine");
+        check(
+            "Bash",
+            failed,
+            r#""Error: Exit code 2""#,
+            "tool tool_result failed 2: Exit code 2\nno such file",
+        );
+        check(
+            "Bash",
+            r#"{"content":"fine"}"#,
+            r#"{"stdout":"fine","interrupted":false}"#,
+            "tool tool_result succeeded 0: fine",
+        );
     }
 
     #[test]
@@ -212,16 +219,28 @@ mod tests {
         check("Read", tagged, "null", "tool tool_result failed: no file");
         check("Read", r#"{"content":"x","is_error":true}"#, "1", "tool tool_result failed: x");
         check("Read", r#"{"content":"x"}"#, r#""Error: x""#, "tool tool_result failed: x");
-        check("Read", r#"{"content":[{"type":"text","text":"a"},"b"]}"#, "[1]",
-            "tool tool_result succeeded: a\nb");
+        check(
+            "Read",
+            r#"{"content":[{"type":"text","text":"a"},"b"]}"#,
+            "[1]",
+            "tool tool_result succeeded: a\nb",
+        );
     }
 
     #[test]
     fn interrupted_and_background_work_is_told_apart() {
-        check("Bash", r#"{"content":"x"}"#, r#"{"interrupted":true}"#,
-            "tool tool_result aborted: x");
-        check("Bash", r#"{"content":"started"}"#, r#"{"backgroundTaskId":"b1"}"#,
-            "tool tool_result running: started");
+        check(
+            "Bash",
+            r#"{"content":"x"}"#,
+            r#"{"interrupted":true}"#,
+            "tool tool_result aborted: x",
+        );
+        check(
+            "Bash",
+            r#"{"content":"started"}"#,
+            r#"{"backgroundTaskId":"b1"}"#,
+            "tool tool_result running: started",
+        );
     }
 
     #[test]
@@ -236,19 +255,35 @@ mod tests {
     fn answers_are_a_persons() {
         let block = r#"{"content":"Your questions have been answered: \"Which?\"=\"A\", \"Why?\"=\"fast\". You can now continue"}"#;
         let twin = r#"{"answers":{"Which?":"A","Why?":["fast","small"]},"annotations":{"Which?":{"notes":"for now"}}}"#;
-        check("AskUserQuestion", block, twin,
-            "person answer succeeded: Which? → A (for now)\nWhy? → fast, small");
-        check("AskUserQuestion", block, "null",
-            "person answer succeeded: \"Which?\" → \"A\"\n\"Why?\" → \"fast\"");
+        check(
+            "AskUserQuestion",
+            block,
+            twin,
+            "person answer succeeded: Which? → A (for now)\nWhy? → fast, small",
+        );
+        check(
+            "AskUserQuestion",
+            block,
+            "null",
+            "person answer succeeded: \"Which?\" → \"A\"\n\"Why?\" → \"fast\"",
+        );
     }
 
     #[test]
     fn an_edited_plan_is_a_persons_and_an_approved_one_the_agents() {
         let block = r#"{"content":"User has approved your plan."}"#;
-        check("ExitPlanMode", block, r#"{"plan":"step one"}"#,
-            "person answer succeeded: [plan approved]");
-        check("ExitPlanMode", block, r#"{"plan":"step two"}"#,
-            "person answer succeeded: [plan approved, as edited]\nstep two");
+        check(
+            "ExitPlanMode",
+            block,
+            r#"{"plan":"step one"}"#,
+            "person answer succeeded: [plan approved]",
+        );
+        check(
+            "ExitPlanMode",
+            block,
+            r#"{"plan":"step two"}"#,
+            "person answer succeeded: [plan approved, as edited]\nstep two",
+        );
     }
 
     #[test]

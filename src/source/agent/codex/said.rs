@@ -2,7 +2,7 @@
 //! that the client sends in the user's name is told apart.
 
 use crate::domain::{EntryKind, Skip, Speaker};
-use crate::source::text::between;
+use crate::source::agent::text::between;
 
 /// Words of a user item with their speaker.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -75,8 +75,7 @@ mod tests {
     fn check(text: &str, expected: &str) {
         let said = read(text);
         let skip = said.skip.map_or("", |_| " skipped");
-        let shown =
-            format!("{} {}{skip}: {}", said.speaker.name(), said.kind.name(), said.text);
+        let shown = format!("{} {}{skip}: {}", said.speaker.name(), said.kind.name(), said.text);
         assert_eq!(shown, expected);
     }
 
@@ -84,8 +83,14 @@ mod tests {
     fn a_prompt_is_cut_out_of_its_wrapper() {
         let wrapped = "\n# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\nfix a.rs\n";
         check(wrapped, "person prompt: fix a.rs");
-        check("# Files mentioned by the user:\n- a\n", "person prompt: # Files mentioned by the user:\n- a");
-        check("say ## My request for Codex: twice", "person prompt: say ## My request for Codex: twice");
+        check(
+            "# Files mentioned by the user:\n- a\n",
+            "person prompt: # Files mentioned by the user:\n- a",
+        );
+        check(
+            "say ## My request for Codex: twice",
+            "person prompt: say ## My request for Codex: twice",
+        );
     }
 
     #[test]

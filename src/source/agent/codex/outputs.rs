@@ -1,8 +1,8 @@
 //! What a tool answered and how its call ended, in the forms that Codex has had over time.
 
 use crate::domain::Outcome;
-use crate::source::json::{Content, Int, Obj, Str};
-use crate::source::text::flatten;
+use crate::source::agent::json::{Content, Int, Obj, Str};
+use crate::source::agent::text::flatten;
 use serde::Deserialize;
 
 /// How a call ended, from an event of its own; more reliable than the text.
@@ -86,7 +86,7 @@ fn json(text: &str, found: &mut End) -> Option<String> {
         None if wrapped.session_id.0.is_some() => found.outcome = Some(Outcome::Running),
         None => {}
     }
-    Some(crate::source::text::clean(output))
+    Some(crate::source::agent::text::clean(output))
 }
 
 /// Lines such as `Process exited with code 1` up to `Output:`.
@@ -171,14 +171,23 @@ mod tests {
 
     #[test]
     fn headers_hold_the_exit_code() {
-        check(r#""Chunk ID: a\nWall time: 1.0 seconds\nProcess exited with code 1\nOriginal token count: 3\nOutput:\nno\n""#, "failed 1: no\n");
+        check(
+            r#""Chunk ID: a\nWall time: 1.0 seconds\nProcess exited with code 1\nOriginal token count: 3\nOutput:\nno\n""#,
+            "failed 1: no\n",
+        );
         check(r#""Exit code: 0\nWall time: 0 seconds\nOutput:\nyes""#, "succeeded 0: yes");
-        check(r#""Command: ls\nChunk ID: a\nProcess running with session ID 7\nOutput:\n""#, "running: ");
+        check(
+            r#""Command: ls\nChunk ID: a\nProcess running with session ID 7\nOutput:\n""#,
+            "running: ",
+        );
     }
 
     #[test]
     fn old_outputs_are_json() {
-        check(r#""{\"output\":\"no\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.1}}""#, "failed 2: no");
+        check(
+            r#""{\"output\":\"no\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.1}}""#,
+            "failed 2: no",
+        );
     }
 
     #[test]
@@ -186,7 +195,10 @@ mod tests {
         let list = r#"[{"type":"input_text","text":"Script completed\nWall time 0.3 seconds\nOutput:\n"},
             {"type":"input_text","text":"{\"chunk_id\":\"a\",\"exit_code\":1,\"output\":\"no\"}"}]"#;
         check(list, "failed 1: no");
-        check(r#"[{"type":"input_text","text":"Script failed\nWall time 0.3 seconds\nOutput:\n"}]"#, "failed: ");
+        check(
+            r#"[{"type":"input_text","text":"Script failed\nWall time 0.3 seconds\nOutput:\n"}]"#,
+            "failed: ",
+        );
     }
 
     #[test]
@@ -200,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_broken_image_is_a_mark() {
-        let image = r#"[{"type":"input_image","image_url":"data:image/png;base64,iVBOREDACTED=="}]"#;
+        let image =
+            r#"[{"type":"input_image","image_url":"data:image/png;base64,iVBOREDACTED=="}]"#;
         check(image, "succeeded: [image image/png, 9 bytes]");
     }
 

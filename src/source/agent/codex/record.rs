@@ -1,6 +1,6 @@
 //! The fields of Codex's records that are read; all others are passed over.
 
-use crate::source::json::{Content, Flag, Int, Obj, Str, TextOr};
+use crate::source::agent::json::{Content, Flag, Int, Obj, Str, TextOr};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;

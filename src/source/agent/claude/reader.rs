@@ -6,11 +6,11 @@ use super::record::{Attachment, Record, Twin};
 use super::results::{self, Call};
 use super::said::{self, Said};
 use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
-use crate::source::RawEntry;
-use crate::source::json::{Block, Content, Str};
-use crate::source::marks::{NameSet, OpenCalls, name_of};
-use crate::source::outlet::Outlet;
-use crate::source::text::{clean, flatten, mark, push_piece};
+use crate::source::agent::RawEntry;
+use crate::source::agent::json::{Block, Content, Str};
+use crate::source::agent::marks::{NameSet, OpenCalls, name_of};
+use crate::source::agent::outlet::Outlet;
+use crate::source::agent::text::{clean, flatten, mark, push_piece};
 use std::borrow::Cow;
 
 /// Entries that wait behind a text which may go on; a message's results come sooner.

@@ -6,8 +6,8 @@ use super::outputs::End;
 use super::record::{Envelope, Head};
 use super::said;
 use crate::domain::{Digest, Outcome, Timestamp};
-use crate::source::RawSession;
-use crate::source::marks::{Marks, NameMap, NameSet, name_of};
+use crate::source::agent::RawSession;
+use crate::source::agent::marks::{Marks, NameMap, NameSet, name_of};
 
 /// The line is copied from the session that this one was forked from.
 pub(super) const COPIED: u8 = 1;
@@ -80,8 +80,8 @@ impl Builder {
             let spawn = subagent.and_then(|sub| sub.fields()).and_then(|sub| {
                 sub.thread_spawn.0.as_ref().and_then(|spawn| spawn.parent_thread_id.some())
             });
-            self.index.subagent = subagent
-                .is_some_and(|sub| sub.fields().is_some() || sub.text().is_some());
+            self.index.subagent =
+                subagent.is_some_and(|sub| sub.fields().is_some() || sub.text().is_some());
             let parents = [head.forked_from_id.some(), head.parent_thread_id.some(), spawn];
             session.parent = parents.into_iter().flatten().next().map(str::to_owned);
             let ordinal = head.subagent_history_start_ordinal.0;

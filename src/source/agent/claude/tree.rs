@@ -1,7 +1,7 @@
 //! Which records hang on which, to find the branches that were rewound: a parent with two prompts
 //! below it. A few dozen bytes a record.
 
-use crate::source::marks::NameMap;
+use crate::source::agent::marks::NameMap;
 
 /// No node.
 const NONE: u32 = u32::MAX;
@@ -128,7 +128,7 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::marks::name_of;
+    use crate::source::agent::marks::name_of;
 
     /// Records as `name<parent`, prompts in capitals, assistants in small letters, `.` for others;
     /// `-` begins a tree, `?` is missing.

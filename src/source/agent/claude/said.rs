@@ -2,8 +2,8 @@
 //! anybody.
 
 use crate::domain::{EntryKind, Skip, Speaker};
-use crate::source::json::{Block, Content};
-use crate::source::text::{between, clean, mark, push_piece};
+use crate::source::agent::json::{Block, Content};
+use crate::source::agent::text::{between, clean, mark, push_piece};
 use std::borrow::Cow;
 
 /// Words of a user record with their speaker.
@@ -193,7 +193,10 @@ mod tests {
     #[test]
     fn what_a_person_typed_is_a_prompt() {
         check(" make it so\n", "person prompt: make it so");
-        check("Implement the following plan:\n1", "person prompt: Implement the following plan:\n1");
+        check(
+            "Implement the following plan:\n1",
+            "person prompt: Implement the following plan:\n1",
+        );
         check("<div> is wrong here", "person prompt: <div> is wrong here");
     }
 

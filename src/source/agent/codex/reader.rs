@@ -4,11 +4,11 @@ use super::index::{self, Index};
 use super::record::{Envelope, Payload};
 use super::{calls, outputs, review, said};
 use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
-use crate::source::RawEntry;
-use crate::source::json::Content;
-use crate::source::marks::{OpenCalls, name_of};
-use crate::source::outlet::Outlet;
-use crate::source::text::{between, clean, flatten, mark, mark_url, push_piece};
+use crate::source::agent::RawEntry;
+use crate::source::agent::json::Content;
+use crate::source::agent::marks::{OpenCalls, name_of};
+use crate::source::agent::outlet::Outlet;
+use crate::source::agent::text::{between, clean, flatten, mark, mark_url, push_piece};
 use std::borrow::Cow;
 
 /// Calls without any output that an interruption may end.

@@ -1,0 +1,299 @@
+//! Walks a file of API conversations, of any size, and hands its parts to a [`Log`]: an array or an
+//! object is streamed message by message, a file of lines record by record.
+
+use super::Sink;
+use super::emit::Emit;
+use super::json::Json;
+use super::lines::Lines;
+use super::log::Log;
+use super::messages::is_message;
+use super::record::{LISTS, Record, SYSTEMS, head};
+use super::stream::{Cut, Cutter};
+use crate::domain::{LINE_BYTES_MAX, Severity};
+use std::borrow::Cow;
+use std::io::{self, Read, Seek};
+
+/// The longest field beside the messages that is read, in bytes: ids, titles, system prompts.
+const FIELD_BYTES_MAX: usize = 1024 * 1024;
+/// Fields of one object that are read; a document has a dozen.
+const FIELDS_MAX: usize = 10_000;
+
+/// How a file is laid out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Layout {
+    Lines,
+    Array,
+    Object,
+}
+
+/// Reads a file of messages.
+pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut log = Log::new(Emit::new(sink));
+    let layout = layout(&mut input)?;
+    input.rewind()?;
+    match layout {
+        Layout::Lines => lines(input, &mut log)?,
+        Layout::Array => array(&mut Cutter::new(input), &mut log)?,
+        Layout::Object => object(input, &mut log)?,
+    }
+    log.close();
+    log.emit.finish();
+    Ok(())
+}
+
+/// Looks at the first value and what follows it.
+fn layout<R: Read>(input: &mut R) -> io::Result<Layout> {
+    let mut cutter = Cutter::new(input);
+    let alone = match cutter.peek()? {
+        Some(b'[') => Layout::Array,
+        _ => Layout::Object,
+    };
+    let begun = cutter.line();
+    let cut = cutter.value(&mut Vec::new(), 0)?;
+    let ended = cutter.line();
+    let more = cutter.peek()?.is_some();
+    Ok(match cut {
+        // One value a line, and more than one: lines. A value over several lines stands alone.
+        Cut::Whole | Cut::TooLong if more && begun == ended => Layout::Lines,
+        Cut::Whole | Cut::TooLong => alone,
+        // A broken line hides where it ends. Printed JSON breaks its lines after the first bracket.
+        Cut::Unfinished if alone == Layout::Object && ended > begun => Layout::Lines,
+        Cut::Unfinished => alone,
+        Cut::Missing => Layout::Lines,
+    })
+}
+
+fn lines<R: Read>(input: R, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        if log.emit.stopped() {
+            break;
+        }
+        let number = line.number;
+        if !log.emit.takes(&line) {
+            log.pass();
+            continue;
+        }
+        if line.text.trim().is_empty() {
+            continue;
+        }
+        let mut store = String::new();
+        match Json::parse(&line.text, &mut store) {
+            // One message a line: they belong together.
+            Ok(json) if json.is_map() && Record::of(&json).is_none() && is_message(&json) => {
+                if !log.is_open() {
+                    log.open(head(&Json::Null));
+                }
+                log.message(&json, number, number);
+            }
+            Ok(json) => log.record(&json, Some(number), number),
+            Err(_) if !line.complete => {
+                let detail = "the last line is not complete yet; it is read when it is";
+                log.emit.finding(Severity::Info, "truncated-last-line", number, detail);
+            }
+            Err(expected) => {
+                log.pass();
+                log.emit.finding(Severity::Warning, "bad-line", number, expected);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Streams an array: of messages, which are one session, or of records, each of them one.
+fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut number = 0;
+    elements(cutter, log, |log, json, line| {
+        number += 1;
+        let Ok(json) = json else {
+            return if log.is_open() {
+            } else {
+                log.pass()
+            };
+        };
+        let alone = is_message(json) && (log.is_open() || Record::of(json).is_none());
+        if alone && !log.is_open() {
+            log.open(head(&Json::Null));
+        }
+        if alone {
+            log.message(json, number, line);
+        } else {
+            log.record(json, None, line);
+        }
+    })?;
+    Ok(())
+}
+
+/// Hands every element of an array on; what cannot be read is a finding, and handed on as an error so
+/// that it is counted. Gives the cut at which it had to stop, which it has reported.
+fn elements<R: Read>(
+    cutter: &mut Cutter<R>,
+    log: &mut Log<'_, '_>,
+    mut each: impl FnMut(&mut Log<'_, '_>, Result<&Json<'_>, ()>, u32),
+) -> io::Result<Cut> {
+    let mut buffer = Vec::new();
+    cutter.take(b'[')?;
+    while !log.emit.stopped() && !cutter.take(b']')? {
+        cutter.peek()?;
+        let line = cutter.line();
+        let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
+        if let Some((rule, detail)) = complaint(cut) {
+            log.emit.finding(Severity::Warning, rule, line, detail);
+        }
+        match cut {
+            Cut::Whole => {
+                let mut store = String::new();
+                match Json::parse(&text(&buffer), &mut store) {
+                    Ok(json) => each(log, Ok(&json), line),
+                    Err(expected) => {
+                        log.emit.finding(Severity::Warning, "bad-json", line, expected);
+                        each(log, Err(()), line);
+                    }
+                }
+            }
+            Cut::TooLong => each(log, Err(()), line),
+            Cut::Unfinished | Cut::Missing => return Ok(cut),
+        }
+        cutter.take(b',')?;
+    }
+    Ok(Cut::Whole)
+}
+
+/// What to report of a value that could not be cut out.
+pub(super) fn complaint(cut: Cut) -> Option<(&'static str, String)> {
+    match cut {
+        Cut::Whole => None,
+        Cut::TooLong => {
+            let detail = format!("expected at most {LINE_BYTES_MAX} bytes a value; passed over");
+            Some(("line-too-long", detail))
+        }
+        Cut::Unfinished => {
+            Some(("bad-json", "expected the end of the value, found the end of the file".into()))
+        }
+        Cut::Missing => {
+            Some(("bad-json", "expected a value; the rest of the file is not read".into()))
+        }
+    }
+}
+
+/// The bytes as text; what is not UTF-8 is replaced.
+pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+/// Reads one object. Its messages are streamed, once the fields beside them are known, which may
+/// stand before or after them.
+fn object<R: Read + Seek>(mut input: R, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut fields = Fields::default();
+    walk(&mut Cutter::new(&mut input), |cutter, key, buffer| {
+        if LISTS.contains(&key) && cutter.peek()? == Some(b'[') && fields.list.is_none() {
+            fields.list = Some(key.to_owned());
+            return cutter.value(buffer, 0);
+        }
+        let cut = cutter.value(buffer, FIELD_BYTES_MAX)?;
+        if cut == Cut::Whole {
+            fields.add(key, &text(buffer));
+        }
+        Ok(cut)
+    })?;
+    input.rewind()?;
+    let mut cutter = Cutter::new(input);
+    let Some(list) = fields.list.take() else { return whole(&mut cutter, log) };
+    let mut store = String::new();
+    let beside = format!("{{{}}}", fields.json);
+    let beside = Json::parse(&beside, &mut store).unwrap_or(Json::Null);
+    log.open(head(&beside));
+    let system = SYSTEMS.iter().map(|key| beside.get(key)).find(|value| !value.is_null());
+    if let Some(system) = system {
+        log.system(system, 1);
+    }
+    let mut told = false;
+    let cut = walk(&mut cutter, |cutter, key, buffer| {
+        if key != list {
+            return cutter.value(buffer, 0);
+        }
+        let mut number = 0;
+        let cut = elements(cutter, log, |log, json, line| {
+            number += 1;
+            if let Ok(json) = json {
+                log.message(json, number, line);
+            }
+        })?;
+        told = cut != Cut::Whole;
+        Ok(cut)
+    })?;
+    if let Some((rule, detail)) = cut.and_then(complaint)
+        && !told
+    {
+        log.emit.finding(Severity::Warning, rule, cutter.line(), detail);
+    }
+    Ok(())
+}
+
+/// Reads one object that keeps its messages deeper inside.
+fn whole<R: Read>(cutter: &mut Cutter<R>, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
+    if let Some((rule, detail)) = complaint(cut) {
+        log.emit.finding(Severity::Warning, rule, cutter.line(), detail);
+        return Ok(());
+    }
+    let mut store = String::new();
+    match Json::parse(&text(&buffer), &mut store) {
+        Ok(json) => log.record(&json, None, 1),
+        Err(expected) => log.emit.finding(Severity::Warning, "bad-json", 1, expected),
+    }
+    Ok(())
+}
+
+/// The fields beside the messages, as the inside of a JSON object.
+#[derive(Default)]
+struct Fields {
+    json: String,
+    list: Option<String>,
+}
+
+impl Fields {
+    fn add(&mut self, key: &str, value: &str) {
+        // One broken field must not cost the others.
+        let valid = serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
+        if !valid || self.json.len() + value.len() > FIELD_BYTES_MAX {
+            return;
+        }
+        if !self.json.is_empty() {
+            self.json.push(',');
+        }
+        self.json += &format!("{}:{value}", Json::Text(Cow::Borrowed(key)).compact());
+    }
+}
+
+/// Walks the fields of one object; `each` passes over the value. Gives the cut at which it had to
+/// stop, if it did not come to the end.
+fn walk<R: Read>(
+    cutter: &mut Cutter<R>,
+    mut each: impl FnMut(&mut Cutter<R>, &str, &mut Vec<u8>) -> io::Result<Cut>,
+) -> io::Result<Option<Cut>> {
+    let mut buffer = Vec::new();
+    if !cutter.take(b'{')? {
+        return Ok(Some(Cut::Missing));
+    }
+    for _ in 0..FIELDS_MAX {
+        if cutter.take(b'}')? {
+            return Ok(None);
+        }
+        let cut = cutter.value(&mut buffer, FIELD_BYTES_MAX)?;
+        if cut == Cut::Missing || cut == Cut::Unfinished {
+            return Ok(Some(cut));
+        }
+        let key = serde_json::from_slice::<String>(&buffer).unwrap_or_default();
+        if !cutter.take(b':')? {
+            return Ok(Some(Cut::Missing));
+        }
+        let cut = each(cutter, &key, &mut buffer)?;
+        if cut == Cut::Missing || cut == Cut::Unfinished {
+            return Ok(Some(cut));
+        }
+        cutter.take(b',')?;
+    }
+    Ok(None)
+}

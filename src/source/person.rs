@@ -1,0 +1,270 @@
+//! What a person typed inside a user message, and what the client put around it: reminders, Cline's
+//! and Roo's wrappers, results of tools that old clients wrote as text.
+
+use crate::domain::{EntryKind, Skip, Speaker};
+
+/// Blocks that a client adds; nobody typed them.
+const INJECTED_TAGS: [&str; 3] = ["environment_details", "system-reminder", "user_info"];
+/// Blocks that hold a person's words, and what sort of words.
+const WORDS_TAGS: [(&str, EntryKind); 5] = [
+    ("task", EntryKind::Prompt),
+    ("feedback", EntryKind::Prompt),
+    ("user_message", EntryKind::Prompt),
+    ("user_query", EntryKind::Prompt),
+    ("answer", EntryKind::Answer),
+];
+/// How texts begin that a client wrote into a user message, and what they are.
+const CLIENT_HEADS: [(&str, Speaker, EntryKind); 20] = [
+    ("[Request interrupted by user", Speaker::Client, EntryKind::Notice),
+    ("Operation stopped by hook:", Speaker::Client, EntryKind::Notice),
+    ("<task-notification>", Speaker::Client, EntryKind::Notice),
+    ("<subagent_notification>", Speaker::Client, EntryKind::Notice),
+    ("<turn_aborted>", Speaker::Client, EntryKind::Notice),
+    ("<command-name>", Speaker::Person, EntryKind::Command),
+    ("<command-message>", Speaker::Person, EntryKind::Command),
+    ("<bash-input>", Speaker::Person, EntryKind::Command),
+    ("<bash-stdout>", Speaker::Tool, EntryKind::ToolResult),
+    ("<bash-stderr>", Speaker::Tool, EntryKind::ToolResult),
+    ("<local-command-stdout>", Speaker::Client, EntryKind::Notice),
+    ("<local-command-stderr>", Speaker::Client, EntryKind::Notice),
+    ("<local-command-caveat>", Speaker::Client, EntryKind::Injected),
+    ("Caveat: The messages below", Speaker::Client, EntryKind::Injected),
+    ("<ide_opened_file>", Speaker::Client, EntryKind::Injected),
+    ("<ide_selection>", Speaker::Client, EntryKind::Injected),
+    ("<environment_context>", Speaker::Client, EntryKind::Injected),
+    ("<user_instructions>", Speaker::Client, EntryKind::Injected),
+    ("# AGENTS.md instructions for", Speaker::Client, EntryKind::Injected),
+    (
+        "This session is being continued from a previous conversation",
+        Speaker::Client,
+        EntryKind::Summary,
+    ),
+];
+/// Blocks looked for in one text: real messages hold a handful.
+const BLOCKS_MAX: usize = 1_000;
+
+/// A stretch of a user message.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Said {
+    pub(super) speaker: Speaker,
+    pub(super) kind: EntryKind,
+    pub(super) skip: Option<Skip>,
+    pub(super) text: String,
+}
+
+impl Said {
+    fn new(speaker: Speaker, kind: EntryKind, text: &str) -> Said {
+        let text = text.trim().to_owned();
+        let skip = (kind == EntryKind::Injected).then_some(Skip::Injected);
+        Said { speaker, kind, skip, text }
+    }
+}
+
+/// Takes a user message apart.
+pub(super) fn said(text: &str) -> Vec<Said> {
+    let (own, injected) = cut_injected(text);
+    let mut out = Vec::new();
+    let start = own.trim_start();
+    let head = CLIENT_HEADS.iter().find(|(head, _, _)| start.starts_with(head));
+    if let Some((_, speaker, kind)) = head {
+        out.push(Said::new(*speaker, *kind, &own));
+    } else if begins_as_wrapper(&own) {
+        unwrap(&own, Speaker::Client, &mut out);
+    } else if is_result(&own) {
+        out.push(Said::new(Speaker::Tool, EntryKind::ToolResult, &own));
+    } else if !own.trim().is_empty() {
+        out.push(Said { text: own, ..Said::new(Speaker::Person, EntryKind::Prompt, "") });
+    }
+    if !injected.is_empty() {
+        out.push(Said::new(Speaker::Client, EntryKind::Injected, &injected));
+    }
+    out
+}
+
+/// Takes a tool's result apart: clients put a person's answer or refusal into it. The first part is
+/// the result itself; the words of a person follow.
+pub(super) fn said_in_result(text: &str) -> (String, Vec<Said>) {
+    let (own, _) = cut_injected(text);
+    let mut words = Vec::new();
+    if begins_as_wrapper(&own) {
+        unwrap(&own, Speaker::Tool, &mut words);
+        words.retain(|said| said.speaker == Speaker::Person);
+    }
+    (own, words)
+}
+
+/// Whether a text is a client's frame around a person's words. A tag in the middle of a text is not
+/// one: it may be pasted or printed by a tool.
+fn begins_as_wrapper(text: &str) -> bool {
+    let mut start = text.trim_start();
+    if let Some((head, rest)) = start.split_once('\n')
+        && is_result(head)
+    {
+        start = rest.trim_start();
+    }
+    let tagged = |text: &str| {
+        WORDS_TAGS.iter().any(|(tag, _)| block(text, tag).is_some_and(|b| b.start == 0))
+    };
+    tagged(start)
+        || (start.starts_with("The user ")
+            && WORDS_TAGS.iter().any(|(tag, _)| block(start, tag).is_some()))
+}
+
+/// Whether a text is `[tool for 'x'] Result:`, as clients without tool messages write results.
+fn is_result(text: &str) -> bool {
+    let head = text.lines().next().unwrap_or_default().trim_end();
+    head.starts_with('[') && head.ends_with("Result:")
+}
+
+/// Whether a text is the heading of a result and nothing more.
+pub(super) fn is_result_heading(text: &str) -> bool {
+    is_result(text) && text.trim().lines().count() == 1
+}
+
+fn unwrap(text: &str, around: Speaker, out: &mut Vec<Said>) {
+    let mut rest = text;
+    for _ in 0..BLOCKS_MAX {
+        let first = WORDS_TAGS
+            .iter()
+            .filter_map(|(tag, kind)| Some((block(rest, tag)?, *kind)))
+            .min_by_key(|(block, _)| block.start);
+        let Some((block, kind)) = first else { break };
+        let before = rest.get(..block.start).unwrap_or_default();
+        let denied = before.contains("denied") || before.contains("rejected");
+        let kind = if denied { EntryKind::Rejection } else { kind };
+        frame(before, around, out);
+        out.push(Said::new(Speaker::Person, kind, rest.get(block.inner).unwrap_or_default()));
+        rest = rest.get(block.end..).unwrap_or_default();
+    }
+    frame(rest, around, out);
+}
+
+/// What stands around a person's words: a result where it says so, else the client's own text.
+fn frame(text: &str, around: Speaker, out: &mut Vec<Said>) {
+    if text.trim().is_empty() {
+        return;
+    }
+    out.push(match around {
+        Speaker::Tool => Said::new(Speaker::Tool, EntryKind::ToolResult, text),
+        Speaker::Person | Speaker::Assistant | Speaker::Web | Speaker::Client => {
+            if is_result(text.trim_start()) {
+                Said::new(Speaker::Tool, EntryKind::ToolResult, text)
+            } else {
+                Said::new(Speaker::Client, EntryKind::Injected, text)
+            }
+        }
+    });
+}
+
+/// The text without the client's blocks, and those blocks.
+fn cut_injected(text: &str) -> (String, String) {
+    let (mut own, mut injected) = (text.to_owned(), String::new());
+    for tag in INJECTED_TAGS {
+        for _ in 0..BLOCKS_MAX {
+            let Some(found) = block(&own, tag) else { break };
+            injected.push_str(own.get(found.inner.clone()).unwrap_or_default().trim());
+            injected.push('\n');
+            own.replace_range(found.start..found.end, "");
+        }
+    }
+    if own.len() < text.len() {
+        own.truncate(own.trim_end().len());
+    }
+    (own, injected.trim().to_owned())
+}
+
+/// Where `<tag>…</tag>` stands.
+struct Block {
+    start: usize,
+    inner: std::ops::Range<usize>,
+    end: usize,
+}
+
+fn block(text: &str, tag: &str) -> Option<Block> {
+    let open = format!("<{tag}>");
+    let close = format!("</{tag}>");
+    let start = text.find(&open)?;
+    let inner = start + open.len();
+    let length = text.get(inner..)?.find(&close)?;
+    Some(Block { start, inner: inner..inner + length, end: inner + length + close.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let lines = said(text).into_iter();
+        let lines = lines.map(|s| format!("{} {}: {}", s.speaker.name(), s.kind.name(), s.text));
+        assert_eq!(lines.collect::<Vec<_>>().join("\n"), expected);
+    }
+
+    #[test]
+    fn words_stay_as_they_are() {
+        check("please fix it ", "person prompt: please fix it ");
+        check(
+            "compare <task>x</task> with this",
+            "person prompt: compare <task>x</task> with this",
+        );
+    }
+
+    #[test]
+    fn wrappers_are_taken_off() {
+        check(
+            "<task>\nfix it\n</task>\n\n<environment_details>\ncwd\n</environment_details>",
+            "person prompt: fix it\nclient injected: cwd",
+        );
+        check(
+            "[ask_followup_question for 'which?'] Result:\n<answer>\nthe second\n</answer>",
+            "tool tool_result: [ask_followup_question for 'which?'] Result:\nperson answer: the second",
+        );
+    }
+
+    #[test]
+    fn what_the_client_wrote_is_not_the_person() {
+        check("[Request interrupted by user]", "client notice: [Request interrupted by user]");
+        check(
+            "<command-name>/clear</command-name>",
+            "person command: <command-name>/clear</command-name>",
+        );
+        check(
+            "# AGENTS.md instructions for /a\nbe brief",
+            "client injected: # AGENTS.md instructions for /a\nbe brief",
+        );
+    }
+
+    #[test]
+    fn a_refusal_keeps_its_words() {
+        check(
+            "The user denied this operation and provided the following feedback:\n<feedback>\nuse jj\n</feedback>",
+            "client injected: The user denied this operation and provided the following feedback:\n\
+             person rejection: use jj",
+        );
+    }
+
+    #[test]
+    fn results_written_as_text_are_not_the_person() {
+        check(
+            "[execute_command for 'ls'] Result:\na.rs",
+            "tool tool_result: [execute_command for 'ls'] Result:\na.rs",
+        );
+    }
+
+    #[test]
+    fn reminders_are_cut() {
+        check(
+            "go on<system-reminder>be brief</system-reminder>",
+            "person prompt: go on\nclient injected: be brief",
+        );
+        check("<system-reminder>a</system-reminder>", "client injected: a");
+    }
+
+    #[test]
+    fn tags_printed_by_a_tool_are_not_a_person() {
+        let (_, words) = said_in_result("build.xml:\n<task>delete everything</task>");
+        assert!(words.is_empty());
+        let (_, words) = said_in_result("<answer>\nyes\n</answer>");
+        assert_eq!(words[0].text, "yes");
+    }
+}
