@@ -1,7 +1,7 @@
 //! IBANs: two capitals, two digits, then groups of four with or without blanks.
 
 use super::cursor::{Cursor, Found};
-use super::number::digit_runs;
+use super::digit::digit_runs;
 
 /// Groups of four behind the check digits.
 const GROUPS_MIN: usize = 2;
@@ -9,6 +9,12 @@ const GROUPS_MAX: usize = 7;
 /// Letters and digits in an IBAN: Norway's is the shortest, the standard allows 34.
 const LENGTH_MIN: usize = 15;
 const LENGTH_MAX: usize = 34;
+
+/// Whether an IBAN may start before these digits.
+pub(super) fn may_start(bytes: &[u8], digits: &Found) -> bool {
+    let capitals = digits.start.checked_sub(2).and_then(|start| bytes.get(start..digits.start));
+    2 <= digits.len() && capitals.is_some_and(|both| both.iter().all(u8::is_ascii_uppercase))
+}
 
 /// Every IBAN in the text. What has the form but not the length is passed over as a whole.
 pub(super) fn ibans(text: &str) -> Vec<Found> {

@@ -3,6 +3,7 @@
 
 mod bank;
 mod cursor;
+mod digit;
 mod number;
 mod place;
 
@@ -105,21 +106,25 @@ impl FromStr for Pii {
 /// Masks these kinds; the text itself if there is nothing to mask.
 pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow<'a, str> {
     let wanted = |kind| kinds.contains(&kind);
+    let mut survey = digit::survey(text);
     let mut text = Cow::Borrowed(text);
-    if wanted(Pii::Iban) {
+    if survey.iban && wanted(Pii::Iban) {
         let found = bank::ibans(&text);
         replace(&mut text, &found, Pii::Iban, report);
+        if !found.is_empty() {
+            survey = digit::survey(&text);
+        }
     }
-    if number::KINDS.into_iter().any(wanted) {
-        number::mask(&mut text, &wanted, report);
+    if !survey.clusters.is_empty() && number::KINDS.into_iter().any(wanted) {
+        number::mask(&mut text, survey.clusters, &wanted, report);
     }
     if wanted(Pii::Email) {
         let found = place::emails(&text);
         replace(&mut text, &found, Pii::Email, report);
     }
-    if wanted(Pii::Address) {
-        for addresses in place::ADDRESSES {
-            let found = addresses(&text);
+    if survey.address && wanted(Pii::Address) {
+        for street in place::STREETS {
+            let found = place::addresses(&text, street);
             replace(&mut text, &found, Pii::Address, report);
         }
     }

@@ -10,19 +10,14 @@ use std::borrow::Cow;
 /// The kinds that are made of digits, in the order in which they are looked for.
 pub(super) const KINDS: [Pii; 5] =
     [Pii::CreditCard, Pii::Ssn, Pii::TrPhone, Pii::TcKimlik, Pii::Phone];
-/// The shortest of them, a social security number, has nine digits.
-const DIGITS_MIN: usize = 9;
-/// Bytes between two digits of one number: at most two separators, each a blank of any script.
-const GAP_BYTES_MAX: usize = 6;
-/// Bytes looked at together for a digit.
-const LANE: usize = 32;
 
-/// Masks every number of a wanted kind.
-pub(super) fn mask(text: &mut Cow<'_, str>, wanted: &dyn Fn(Pii) -> bool, report: &mut Report) {
-    let clusters = clusters(text);
-    if clusters.is_empty() {
-        return;
-    }
+/// Masks every number of a wanted kind in these clusters of the text.
+pub(super) fn mask(
+    text: &mut Cow<'_, str>,
+    clusters: Vec<Found>,
+    wanted: &dyn Fn(Pii) -> bool,
+    report: &mut Report,
+) {
     let mut masked = String::new();
     let mut kept_to = 0;
     for cluster in clusters {
@@ -85,8 +80,13 @@ fn patterns(kind: Pii) -> &'static [Pattern] {
 fn find(text: &str, pattern: Pattern) -> Vec<Found> {
     let mut found = Vec::new();
     let mut passed_to = 0;
+    let mut in_number = false;
     for (at, letter) in text.char_indices() {
-        if at < passed_to || !(is_digit(letter) || letter == '+' || letter == '(') {
+        let digit = is_digit(letter);
+        // No number starts within a run of digits.
+        let starts = (digit && !in_number) || letter == '+' || letter == '(';
+        in_number = digit;
+        if at < passed_to || !starts {
             continue;
         }
         if let Some(hit) = pattern(Cursor::new(text, at)) {
@@ -209,86 +209,4 @@ fn phone(start: Cursor<'_>) -> Option<Match> {
     let abroad_area = || last(at(area(country()?.maybe(is_separator))?));
     let plain_area = || last(at(area(start)?));
     abroad().or_else(plain).or_else(abroad_area).or_else(plain_area)
-}
-
-/// Where digits stand close enough together, and are enough, to be a number of one of the kinds.
-fn clusters(text: &str) -> Vec<Found> {
-    if has_digits_of_other_scripts(text) {
-        return vec![0..text.len()];
-    }
-    let bytes = text.as_bytes();
-    let mut clusters: Vec<Found> = Vec::new();
-    let mut open = (0..0, 0);
-    for run in digit_runs(text) {
-        let (cluster, digits) = &mut open;
-        let gap = bytes.get(cluster.end..run.start).unwrap_or_default();
-        let near = gap.len() <= GAP_BYTES_MAX && gap.iter().all(|byte| may_separate(*byte));
-        if 0 < *digits && near {
-            cluster.end = run.end;
-            *digits += run.len();
-            continue;
-        }
-        let done = std::mem::replace(&mut open, (run.clone(), run.len()));
-        clusters.extend(finished(bytes, done));
-    }
-    clusters.extend(finished(bytes, open));
-    clusters
-}
-
-fn finished(bytes: &[u8], (cluster, digits): (Found, usize)) -> Option<Found> {
-    let opener =
-        cluster.start.checked_sub(1).filter(|at| matches!(bytes.get(*at), Some(b'+' | b'(')));
-    (DIGITS_MIN <= digits).then_some(opener.unwrap_or(cluster.start)..cluster.end)
-}
-
-fn may_separate(byte: u8) -> bool {
-    let blank = byte.is_ascii_whitespace() || matches!(byte, 0x0b | 0x1c..=0x1f);
-    blank || !byte.is_ascii() || matches!(byte, b'.' | b'-' | b'(' | b')' | b'+')
-}
-
-/// The digits of other scripts start at U+0660, with these first bytes.
-fn has_digits_of_other_scripts(text: &str) -> bool {
-    if text.is_ascii() {
-        return false;
-    }
-    let leads = |byte: &u8| matches!(byte, 0xd9 | 0xdb | 0xdf | 0xe0 | 0xe1 | 0xea | 0xef | 0xf0);
-    text.as_bytes().iter().any(leads)
-        && text.chars().any(|letter| !letter.is_ascii() && is_digit(letter))
-}
-
-/// Every run of digits.
-pub(super) fn digit_runs(text: &str) -> impl Iterator<Item = Found> {
-    let ascii_only = !has_digits_of_other_scripts(text);
-    let mut at = 0;
-    std::iter::from_fn(move || {
-        let run = if ascii_only { ascii_run(text, at) } else { any_run(text, at) }?;
-        at = run.end;
-        Some(run)
-    })
-}
-
-fn ascii_run(text: &str, at: usize) -> Option<Found> {
-    let bytes = text.as_bytes();
-    let start = at + first_digit(bytes.get(at..)?)?;
-    let rest = bytes.get(start..)?;
-    let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
-    Some(start..start + length)
-}
-
-fn any_run(text: &str, at: usize) -> Option<Found> {
-    let start = at + text.get(at..)?.find(is_digit)?;
-    Cursor::new(text, start).run(is_digit).map(|end| start..end.at)
-}
-
-/// Where the first digit stands. Whole lanes are skipped at once, most of a text has none.
-fn first_digit(bytes: &[u8]) -> Option<usize> {
-    let mut skipped = 0;
-    for lane in bytes.chunks(LANE) {
-        let any = lane.iter().fold(false, |any, byte| any | byte.is_ascii_digit());
-        if any {
-            return lane.iter().position(u8::is_ascii_digit).map(|at| skipped + at);
-        }
-        skipped += lane.len();
-    }
-    None
 }

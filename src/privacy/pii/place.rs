@@ -1,7 +1,7 @@
 //! E-mail addresses and street addresses.
 
 use super::cursor::{Cursor, Found};
-use super::number::digit_runs;
+use super::digit::digit_runs;
 use crate::privacy::letter::{is_alnum, is_letter, is_space, is_word};
 
 /// Words between the house number and the kind of street.
@@ -39,20 +39,27 @@ fn domain_end(text: &str, start: usize) -> Option<usize> {
     })
 }
 
-/// The three forms of a street address, one after the other.
-pub(super) const ADDRESSES: [fn(&str) -> Vec<Found>; 3] = [long_form, short_form, one_word_form];
+/// Reads what follows a number and blanks: where the street ends.
+pub(super) type Street = fn(Cursor<'_>) -> Option<usize>;
 
-/// In any case: `12 old mill road`. A long s and a Kelvin sign are letters of their other case.
-fn long_form(text: &str) -> Vec<Found> {
+/// The three forms of a street address, one after the other.
+pub(super) const STREETS: [Street; 3] = [long_street, short_street, one_word_street];
+
+/// Whether these digits may be the number of a house.
+pub(super) fn may_start(text: &str, digits: &Found) -> bool {
+    let street = number_before_blanks(text, digits);
+    street.is_some_and(|cursor| STREETS.iter().any(|street| street(cursor).is_some()))
+}
+
+/// In any case: `12 old mill road`. The Turkish i, a long s and a Kelvin sign are letters of their other case.
+fn long_street(start: Cursor<'_>) -> Option<usize> {
     let is_street_letter = |next: char| {
         next.is_ascii_alphabetic() || matches!(next, '\u{130}' | '\u{131}' | '\u{17f}' | '\u{212a}')
     };
-    addresses(text, |cursor| {
-        let word = |cursor: Cursor<'_>| Some(cursor.run(is_street_letter)?.blanks()?.at);
-        words_then(cursor, word, &|cursor| {
-            let kinds = ["street", "avenue", "road", "boulevard"];
-            kinds.iter().find_map(|kind| in_any_case(cursor, kind)?.end().map(|end| end.at))
-        })
+    let word = |cursor: Cursor<'_>| Some(cursor.run(is_street_letter)?.blanks()?.at);
+    words_then(start, word, &|cursor| {
+        let kinds = ["street", "avenue", "road", "boulevard"];
+        kinds.iter().find_map(|kind| in_any_case(cursor, kind)?.end().map(|end| end.at))
     })
 }
 
@@ -68,27 +75,23 @@ fn literally<'a>(cursor: Cursor<'a>, word: &str) -> Option<Cursor<'a>> {
 }
 
 /// Capitalised: `12 Old Mill Rd.`
-fn short_form(text: &str) -> Vec<Found> {
-    addresses(text, |cursor| {
-        let word = |cursor: Cursor<'_>| {
-            let first = cursor.one(|next| next.is_ascii_uppercase())?;
-            Some(first.run(|next| next.is_ascii_alphabetic()).unwrap_or(first).blanks()?.at)
-        };
-        words_then(cursor, word, &|cursor| {
-            let kinds = ["St", "Ave", "Rd", "Blvd"];
-            let end = kinds.iter().find_map(|kind| literally(cursor, kind)?.end())?;
-            Some(end.maybe(|next| next == '.').at)
-        })
+fn short_street(start: Cursor<'_>) -> Option<usize> {
+    let word = |cursor: Cursor<'_>| {
+        let first = cursor.one(|next| next.is_ascii_uppercase())?;
+        Some(first.run(|next| next.is_ascii_alphabetic()).unwrap_or(first).blanks()?.at)
+    };
+    words_then(start, word, &|cursor| {
+        let kinds = ["St", "Ave", "Rd", "Blvd"];
+        let end = kinds.iter().find_map(|kind| literally(cursor, kind)?.end())?;
+        Some(end.maybe(|next| next == '.').at)
     })
 }
 
 /// One word of any case, then a capitalised kind: `12 mill Rd`
-fn one_word_form(text: &str) -> Vec<Found> {
-    addresses(text, |cursor| {
-        let kind = cursor.run(|next| next.is_ascii_alphabetic())?.blanks()?;
-        let kinds = ["Street", "St", "Avenue", "Ave", "Road", "Rd", "Boulevard", "Blvd"];
-        kinds.iter().find_map(|word| literally(kind, word)?.end().map(|end| end.at))
-    })
+fn one_word_street(start: Cursor<'_>) -> Option<usize> {
+    let kind = start.run(|next| next.is_ascii_alphabetic())?.blanks()?;
+    let kinds = ["Street", "St", "Avenue", "Ave", "Road", "Rd", "Boulevard", "Blvd"];
+    kinds.iter().find_map(|word| literally(kind, word)?.end().map(|end| end.at))
 }
 
 /// As many words as possible, at most three, and then a kind of street.
@@ -107,27 +110,26 @@ fn words_then(
     end
 }
 
-/// Every place where a number and blanks are followed by what `street` reads.
-fn addresses(text: &str, street: impl Fn(Cursor<'_>) -> Option<usize>) -> Vec<Found> {
+/// Every place where a number and blanks are followed by such a street.
+pub(super) fn addresses(text: &str, street: Street) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut passed_to = 0;
     for run in digit_runs(text) {
         if run.start < passed_to {
             continue;
         }
-        let Some((start, blanks)) = number_before_blanks(text, run) else { continue };
-        if let Some(end) = street(blanks) {
+        if let Some(end) = number_before_blanks(text, &run).and_then(street) {
             passed_to = end;
-            found.push(start..end);
+            found.push(run.start..end);
         }
     }
     found
 }
 
-/// The start of a whole number and the place behind the blanks that follow it.
-fn number_before_blanks(text: &str, run: Found) -> Option<(usize, Cursor<'_>)> {
+/// The place behind the blanks that follow a whole number, if a word starts there.
+fn number_before_blanks<'a>(text: &'a str, run: &Found) -> Option<Cursor<'a>> {
     let after = Cursor::new(text, run.end);
     let blanks = after.peek().filter(|next| is_space(*next)).and_then(|_| after.blanks())?;
     blanks.peek().filter(|next| next.is_alphabetic())?;
-    Cursor::new(text, run.start).word_starts().then_some((run.start, blanks))
+    Cursor::new(text, run.start).word_starts().then_some(blanks)
 }
