@@ -1,7 +1,8 @@
 //! The gate itself: private blocks, then secrets, then PII, before anything is cut.
 
-use super::Pii;
+use super::{Pii, block, pii, secret};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
@@ -87,6 +88,18 @@ pub struct Report {
     pub counts: BTreeMap<&'static str, u64>,
 }
 
+impl Report {
+    /// Counts `count` more matches of `rule`.
+    pub(super) fn add(&mut self, rule: &'static str, count: u64) {
+        *self.counts.entry(rule).or_default() += count;
+    }
+
+    /// Matches of all rules.
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}
+
 /// Which part of the gate to apply; everything but `annalist redact --only` applies all of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Only {
@@ -99,6 +112,11 @@ pub enum Only {
     /// Personal data.
     Pii,
 }
+
+/// The rule of private blocks in a [`Report`].
+const PRIVATE: &str = "private";
+/// Passes over one text. The first finds nearly everything, the second that there is no more.
+const PASSES_MAX: usize = 8;
 
 /// The gate. It always stands; which PII patterns it masks is configurable.
 #[derive(Clone, Debug)]
@@ -120,13 +138,69 @@ impl Gate {
     }
 
     /// Lets `raw` through, and counts in `report` what was masked.
+    ///
+    /// Private blocks go first, then secrets, then personal data. Where something was masked the text is
+    /// looked at again until nothing more is found: what stood around a secret may show another, and so
+    /// passing the gate twice changes nothing.
     pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
-        let _ = (&self.pii, self.only, report);
-        Redacted(raw.to_owned())
+        let mut text = Cow::Borrowed(raw);
+        for _ in 0..PASSES_MAX {
+            match self.pass(&text, report) {
+                Some(masked) => text = Cow::Owned(masked),
+                None => return Redacted(text.into_owned()),
+            }
+        }
+        // Only tags made to appear out of each other get here; what follows the first is not let out.
+        if self.masks_private()
+            && let Some(head) = block::before_first_tag(&text)
+        {
+            return Redacted(head.to_owned());
+        }
+        Redacted(text.into_owned())
     }
 
     /// Lets `raw` through.
     pub fn redact(&self, raw: &str) -> Redacted {
         self.redact_into(raw, &mut Report::default())
+    }
+
+    /// The names of all rules, as they appear in a [`Report`].
+    pub fn rules() -> Vec<&'static str> {
+        let kinds = Pii::ALL.iter().map(|kind| kind.name());
+        [PRIVATE].into_iter().chain(secret::rules()).chain(kinds).collect()
+    }
+
+    fn masks_private(&self) -> bool {
+        match self.only {
+            Only::Everything | Only::Private => true,
+            Only::Secrets | Only::Pii => false,
+        }
+    }
+
+    /// One pass over the text; none if it changes nothing.
+    fn pass(&self, raw: &str, report: &mut Report) -> Option<String> {
+        let (secrets, pii) = match self.only {
+            Only::Everything => (true, true),
+            Only::Private => (false, false),
+            Only::Secrets => (true, false),
+            Only::Pii => (false, true),
+        };
+        let mut text = Cow::Borrowed(raw);
+        if self.masks_private()
+            && let Some((public, count)) = block::strip_counted(&text)
+        {
+            report.add(PRIVATE, count);
+            text = Cow::Owned(public);
+        }
+        if secrets && let Some(masked) = secret::mask(&text, report) {
+            text = Cow::Owned(masked);
+        }
+        if pii && let Cow::Owned(masked) = pii::mask(&text, &self.pii, report) {
+            text = Cow::Owned(masked);
+        }
+        match text {
+            Cow::Owned(masked) => Some(masked),
+            Cow::Borrowed(_) => None,
+        }
     }
 }

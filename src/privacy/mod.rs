@@ -2,10 +2,11 @@
 //! that skips the gate does not compile.
 
 mod block;
+mod letter;
 mod mask;
 mod pii;
 mod secret;
 
 pub use block::{is_private_file, strip_private};
 pub use mask::{Gate, Only, Redacted, Report, Woven};
-pub use pii::Pii;
+pub use pii::{Pii, UnknownPii};

@@ -1,0 +1,95 @@
+//! Reading a pattern by hand: a place in the text that moves only over what fits. The patterns leave no
+//! choice but the few that are spelled out, so no backtracking is needed.
+
+use crate::privacy::letter::{is_digit, is_space, is_word};
+use std::ops::Range;
+
+/// Where something was found, in bytes.
+pub(super) type Found = Range<usize>;
+
+/// A place in a text.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    pub(super) at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// A cursor at byte `at`.
+    pub(super) fn new(text: &'a str, at: usize) -> Cursor<'a> {
+        Cursor { text, at }
+    }
+
+    /// The same text at another place.
+    pub(super) fn to(self, at: usize) -> Cursor<'a> {
+        Cursor { at, ..self }
+    }
+
+    pub(super) fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    pub(super) fn peek(&self) -> Option<char> {
+        match self.text.as_bytes().get(self.at) {
+            Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
+            Some(_) | None => self.rest().chars().next(),
+        }
+    }
+
+    pub(super) fn before(&self) -> Option<char> {
+        self.text.get(..self.at).and_then(|head| head.chars().next_back())
+    }
+
+    /// Whether no word goes on behind the cursor.
+    pub(super) fn word_starts(&self) -> bool {
+        !self.before().is_some_and(is_word)
+    }
+
+    /// Whether no word goes on before it.
+    pub(super) fn word_ends(&self) -> bool {
+        !self.peek().is_some_and(is_word)
+    }
+
+    /// Takes one character that `fits`.
+    pub(super) fn one(self, fits: impl Fn(char) -> bool) -> Option<Cursor<'a>> {
+        let next = self.peek().filter(|next| fits(*next))?;
+        Some(Cursor { at: self.at + next.len_utf8(), ..self })
+    }
+
+    /// Takes this character.
+    pub(super) fn char(self, wanted: char) -> Option<Cursor<'a>> {
+        self.one(|next| next == wanted)
+    }
+
+    /// Takes one character that fits, if there is one.
+    pub(super) fn maybe(self, fits: impl Fn(char) -> bool) -> Cursor<'a> {
+        self.one(fits).unwrap_or(self)
+    }
+
+    /// Takes exactly `count` characters that fit.
+    pub(super) fn exactly(self, count: usize, fits: impl Fn(char) -> bool) -> Option<Cursor<'a>> {
+        (0..count).try_fold(self, |cursor, _| cursor.one(&fits))
+    }
+
+    /// Takes `count` digits.
+    pub(super) fn digits(self, count: usize) -> Option<Cursor<'a>> {
+        self.exactly(count, is_digit)
+    }
+
+    /// Takes all that fit, at least one.
+    pub(super) fn run(self, fits: impl Fn(char) -> bool) -> Option<Cursor<'a>> {
+        let rest = self.rest();
+        let length = rest.find(|next| !fits(next)).unwrap_or(rest.len());
+        (0 < length).then_some(Cursor { at: self.at + length, ..self })
+    }
+
+    /// Takes all blanks, at least one.
+    pub(super) fn blanks(self) -> Option<Cursor<'a>> {
+        self.run(is_space)
+    }
+
+    /// The cursor itself if no word goes on before it.
+    pub(super) fn end(self) -> Option<Cursor<'a>> {
+        self.word_ends().then_some(self)
+    }
+}

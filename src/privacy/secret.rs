@@ -1,1 +1,0 @@
-//! Secrets by shape and by name.

@@ -1,0 +1,159 @@
+//! Headers that carry a login: `Authorization`, `Cookie`, and `curl -u`.
+
+use super::{Scan, value};
+use std::ops::Range;
+
+/// The bytes between two words of a header.
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// Whether a header's value ends here: a quote, an escape or the end of the line.
+fn ends_value(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' | b'<' | b'>')
+}
+
+/// The place of a header's value: behind the closing quote of the name, a colon, and an opening quote.
+fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
+    let named = scan.quote(name_end).map_or(name_end, |(_, end)| end);
+    let separator = scan.run(scan.run(named, |byte| byte == b']'), is_blank);
+    let after = match scan.byte(separator) {
+        b':' | b',' => separator + 1,
+        b'=' => scan.run(separator, |byte| matches!(byte, b'=' | b'>')),
+        _ => return None,
+    };
+    let value = scan.run(after, is_blank);
+    Some(scan.quote(value).map_or(value, |(_, end)| end))
+}
+
+/// Schemes whose next word is always the login.
+const SCHEMES: [&str; 16] = [
+    "bearer",
+    "basic",
+    "token",
+    "digest",
+    "apikey",
+    "api-key",
+    "negotiate",
+    "ntlm",
+    "hawk",
+    "oauth",
+    "ssws",
+    "key",
+    "splunk",
+    "mac",
+    "dpop",
+    "aws4-hmac-sha256",
+];
+
+/// Of these, the ones whose login is a list.
+const LISTING_SCHEMES: [&str; 5] = ["digest", "aws4-hmac-sha256", "hawk", "mac", "oauth"];
+
+/// Masks what follows the scheme of an `Authorization` header, and what follows `Bearer` anywhere.
+pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
+    if scan.byte(at.end - 1) == b' ' {
+        let start = scan.run(at.end, is_blank);
+        let end = scan
+            .run(start, |byte| !ends_value(byte) && !byte.is_ascii_whitespace() && byte != b',');
+        let token = scan.piece(start..end).trim_end_matches(['.', ')', ';', ']', '}']);
+        if scan.word_starts(at.start) && is_token(token) {
+            let end = start + token.len();
+            scan.mark(start..end);
+        }
+        return;
+    }
+    let Some(start) = value_start(scan, at.end) else { return };
+    let end = scan.run(start, |byte| !ends_value(byte));
+    let header = scan.piece(start..end).trim_end();
+    let (scheme, login) = header.split_once([' ', '\t']).unwrap_or(("", header));
+    let known = SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let login = login.trim_start();
+    let login_start = start + header.len() - login.len();
+    let listed = LISTING_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let first = login.split([' ', '\t', ',', ';']).next().unwrap_or_default();
+    let login = if listed || !known { login } else { first };
+    let login_end = login_start + login.len();
+    let secret = if known {
+        !value::is_reference(login) && !is_word_for_it(login)
+    } else {
+        let first = login.split([' ', '\t', ',', ';', ')']).next().unwrap_or_default();
+        !value::is_reference(login) && value::is_random(first) && !first.contains(['(', '{', '['])
+    };
+    if secret {
+        let piece = scan.piece(login_start..login_end);
+        let end = login_start + piece.trim_end_matches([')', ',', ';', '}', ']']).len();
+        scan.mark(login_start..end);
+    }
+}
+
+/// Words that stand for a login in prose and samples.
+fn is_word_for_it(login: &str) -> bool {
+    let word = login.split([' ', ',', '.', ';', ')']).next().unwrap_or_default();
+    let words = [
+        "token",
+        "tokens",
+        "auth",
+        "authentication",
+        "scheme",
+        "header",
+        "credentials",
+        "and",
+        "or",
+        "is",
+    ];
+    words.iter().any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Behind a `Bearer` in prose: long or mixed, and no call or template.
+fn is_token(token: &str) -> bool {
+    let plain =
+        token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~+/=|:".contains(&byte));
+    let digits = token.bytes().any(|byte| byte.is_ascii_digit());
+    plain && !value::is_reference(token) && ((8 <= token.len() && digits) || 32 <= token.len())
+}
+
+/// Masks the values of `Cookie: a=b; c=d`, and the first of `Set-Cookie: a=b; Path=/`.
+pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Pairs in one header; browsers keep fewer than 200 a site.
+    const PAIRS_MAX: usize = 256;
+    let sets = scan.run_back(at.start, 4, |byte| byte == b'-' || byte.is_ascii_alphabetic());
+    let sets = scan.piece(sets..at.start).eq_ignore_ascii_case("set-");
+    let Some(mut start) = value_start(scan, at.end) else { return };
+    let pairs = if sets { 1 } else { PAIRS_MAX };
+    for _ in 0..pairs {
+        let name = scan.run(start, |byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte));
+        if name == start || scan.byte(name) != b'=' {
+            return;
+        }
+        let end = scan
+            .run(name + 1, |byte| !ends_value(byte) && byte != b';' && !byte.is_ascii_whitespace());
+        let secret = scan.piece(name + 1..end);
+        if 4 <= secret.len() && !value::is_reference(secret) {
+            scan.mark(name + 1..end);
+        }
+        if scan.byte(end) != b';' {
+            return;
+        }
+        start = scan.run(end + 1, is_blank);
+    }
+}
+
+/// Masks the password of `curl -u user:password` and `--user user:password`.
+pub(super) fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Bytes of a command that are read for its login.
+    const COMMAND_MAX: usize = 512;
+    let end = scan.run(at.end, |byte| byte != b'\n').min(at.end + COMMAND_MAX);
+    let Some(command) = scan.text.get(at.end..end) else { return };
+    let flag = [" -u ", " --user ", " --user="]
+        .iter()
+        .find_map(|flag| Some(command.find(flag)? + flag.len()));
+    let Some(flag) = flag else { return };
+    let login = scan.run(at.end + flag, is_blank);
+    let login = scan.quote(login).map_or(login, |(_, end)| end);
+    let end = scan.run(login, |byte| !ends_value(byte) && !byte.is_ascii_whitespace());
+    let Some(colon) = scan.piece(login..end).find(':') else { return };
+    let start = login + colon + 1;
+    if !value::is_reference(scan.piece(start..end)) {
+        scan.mark(start..end);
+    }
+}

@@ -1,0 +1,331 @@
+//! Names under which secrets stand: `DB_PASSWORD`, `githubToken`, `aws_secret_access_key`; and names that
+//! look alike and hold none: `max_tokens`, `api_key_env`, `public_key`.
+
+/// Words that make the rule look.
+pub(super) const WORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "pwd",
+    "pass=",
+    "pass:",
+    "pass\"",
+    "pass'",
+    "pass ",
+    "pass\\",
+    "secret",
+    "token",
+    "credential",
+    "apikey",
+    "api_key",
+    "api-key",
+    "api key",
+    "accesskey",
+    "access_key",
+    "access-key",
+    "access key",
+    "privatekey",
+    "private_key",
+    "private-key",
+    "private key",
+    "accountkey",
+    "account_key",
+    "signingkey",
+    "signing_key",
+    "signing-key",
+    "encryptionkey",
+    "encryption_key",
+    "encryption-key",
+    "masterkey",
+    "master_key",
+    "master-key",
+    "authkey",
+    "auth_key",
+    "auth-key",
+    "sharedkey",
+    "shared_key",
+    "servicekey",
+    "service_key",
+    "service-key",
+    "deploykey",
+    "deploy_key",
+    "deploy-key",
+    "licensekey",
+    "license_key",
+    "sessionkey",
+    "session_key",
+    "webhookkey",
+    "hmackey",
+    "hmac_key",
+    "jwt_key",
+    "connectionstring",
+    "connection_string",
+    "connection-string",
+    "conn_str",
+    "connstr",
+    "_auth=",
+    "\"auth\"",
+    "signature=",
+    "&sig=",
+    "?sig=",
+    "&key=",
+    "?key=",
+    "&code=",
+    "?code=",
+];
+
+/// How sure a name is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    /// Whatever stands there is secret, numbers too.
+    Password,
+    /// A key or token; a bare number under it is a count.
+    Token,
+    /// Secret only if it looks so.
+    Maybe,
+}
+
+/// What may follow the word that names a secret.
+const QUALIFIERS: [&str; 34] = [
+    "value",
+    "val",
+    "base64",
+    "b64",
+    "hex",
+    "raw",
+    "plain",
+    "plaintext",
+    "prod",
+    "production",
+    "dev",
+    "development",
+    "staging",
+    "stage",
+    "test",
+    "testing",
+    "live",
+    "local",
+    "old",
+    "new",
+    "current",
+    "primary",
+    "secondary",
+    "default",
+    "base",
+    "confirm",
+    "confirmation",
+    "again",
+    "repeat",
+    "backup",
+    "main",
+    "admin",
+    "root",
+    "id_token",
+];
+const PASSWORDS: [&str; 5] = ["password", "passwd", "passphrase", "passcode", "pwd"];
+/// What a key is for, if it is secret.
+const KEYS_OF: [&str; 31] = [
+    "api",
+    "access",
+    "secret",
+    "private",
+    "account",
+    "signing",
+    "encryption",
+    "master",
+    "auth",
+    "shared",
+    "service",
+    "deploy",
+    "license",
+    "session",
+    "webhook",
+    "hmac",
+    "jwt",
+    "client",
+    "ssh",
+    "cipher",
+    "crypto",
+    "aes",
+    "openai",
+    "anthropic",
+    "stripe",
+    "sendgrid",
+    "google",
+    "gemini",
+    "azure",
+    "aws",
+    "app",
+];
+/// Tokens of texts, pages and tests rather than of logins.
+const TOKENS_OF: [&str; 40] = [
+    "pad",
+    "eos",
+    "bos",
+    "unk",
+    "sep",
+    "mask",
+    "cls",
+    "special",
+    "stop",
+    "start",
+    "end",
+    "next",
+    "prev",
+    "previous",
+    "page",
+    "continuation",
+    "max",
+    "num",
+    "min",
+    "per",
+    "total",
+    "image",
+    "video",
+    "audio",
+    "word",
+    "sub",
+    "first",
+    "last",
+    "peek",
+    "cancellation",
+    "cancel",
+    "separator",
+    "delimiter",
+    "open",
+    "close",
+    "eof",
+    "a",
+    "each",
+    "single",
+    "expected",
+];
+/// Words that names are joined to without a mark between.
+const ENDINGS: [&str; 11] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "apikey",
+    "secretkey",
+    "accesskey",
+    "privatekey",
+    "token",
+    "secret",
+    "accountkey",
+    "connectionstring",
+];
+
+/// Whether a name is one of a secret, and how sure.
+pub(super) fn kind(name: &str) -> Option<Kind> {
+    let mut words = words(name);
+    while let [_, .., last] = words.as_slice()
+        && (QUALIFIERS.contains(&last.as_str()) || last.bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        words.pop();
+    }
+    let (last, before) = words.split_last()?;
+    let last = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    let before_last = before.last().map_or("", String::as_str);
+    let is_login = !TOKENS_OF.contains(&before_last);
+    match last {
+        _ if PASSWORDS.contains(&last) => Some(Kind::Password),
+        "pass" => (!before.is_empty()).then_some(Kind::Password),
+        "secret" | "apikey" | "credential" | "credentials" | "connectionstring" | "connstr" => {
+            Some(Kind::Token)
+        }
+        "token" => is_login.then_some(Kind::Token),
+        "key" => KEYS_OF.contains(&before_last).then_some(Kind::Token),
+        "string" | "str" => {
+            matches!(before_last, "connection" | "conn" | "connect").then_some(Kind::Token)
+        }
+        "auth" | "signature" | "sig" => Some(Kind::Maybe),
+        _ => {
+            let ending = ENDINGS.iter().find(|ending| last.ends_with(*ending))?;
+            let password = PASSWORDS.contains(ending);
+            Some(if password { Kind::Password } else { Kind::Token })
+        }
+    }
+}
+
+/// The words of a name, in small letters: at `_`, `-`, blanks, and where capitals begin.
+fn words(name: &str) -> Vec<String> {
+    let bytes = name.as_bytes();
+    let mut words: Vec<String> = Vec::new();
+    let mut fresh = true;
+    for (at, byte) in bytes.iter().enumerate() {
+        if !byte.is_ascii_alphanumeric() {
+            fresh = true;
+            continue;
+        }
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b'_');
+        let after = bytes.get(at + 1).copied().unwrap_or(b'_');
+        let rises = !before.is_ascii_uppercase() || after.is_ascii_lowercase();
+        if fresh || (byte.is_ascii_uppercase() && rises) {
+            words.push(String::new());
+        }
+        fresh = false;
+        if let Some(word) = words.last_mut() {
+            word.push(char::from(byte.to_ascii_lowercase()));
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known_in_any_style() {
+        for name in [
+            "DB_PASSWORD",
+            "githubToken",
+            "aws_secret_access_key",
+            "MY_APP_SECRET_KEY",
+            "x-api-key",
+            "APIKey",
+            "clientSecret",
+            "SECRET_KEY_BASE",
+            "ConnectionString",
+            "authtoken",
+            "SMTP_PASS",
+            "OPENAI_API_KEY_2",
+            "Secret Access Key",
+            "dbPassword1",
+            "new_password_confirmation",
+            "AccountKey",
+            "_authToken",
+        ] {
+            assert!(kind(name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_look_alike_hold_none() {
+        for name in [
+            "max_tokens",
+            "completion_tokens",
+            "tokenizer",
+            "api_key_env",
+            "public_key",
+            "primary_key",
+            "keyboard",
+            "token_type",
+            "passwordReset",
+            "secret_name",
+            "eos_token",
+            "nextPageToken",
+            "tokens",
+            "pass",
+            "compass",
+            "aws_access_key_id",
+            "author",
+            "SecretManager",
+            "password_file",
+            "CancellationToken2x",
+        ] {
+            assert_eq!(kind(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Secrets that show by their name: `password = "…"`, `API_KEY=…`, `"token": "…"`, `--password …`.
+//!
+//! A quoted literal under such a name is secret. A word without quotes is secret if the form says so (an
+//! environment file, a query, a flag) or if it looks like one: types, calls and variables stay.
+
+use super::escape::Quote;
+use super::name::{self, Kind};
+use super::{Scan, value};
+use std::ops::Range;
+
+/// The longest name; what is longer is data.
+const NAME_MAX: usize = 80;
+
+/// What joins a name and its value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Joint {
+    /// `=`, `:=`, `=>`
+    Equals,
+    /// `==`, `!=`: only a literal on the other side is secret.
+    Compares,
+    /// `:`
+    Colon,
+    /// `<password>…</password>`
+    Tag,
+    /// `--password …`
+    Flag,
+    /// `password("…")`
+    Call,
+    /// `("X-Api-Key", "…")`
+    Comma,
+    /// `the password is …`
+    Is,
+}
+
+/// A name and where its value starts.
+struct Named<'a> {
+    name: &'a str,
+    kind: Kind,
+    start: usize,
+    /// The quote behind the name, if it stands in quotes.
+    quote: Option<Quote>,
+    joint: Joint,
+    /// Where the value starts.
+    value: usize,
+    /// Whether blanks stand around the joint.
+    spaced: bool,
+}
+
+/// Reads a name, what joins it to a value, and the value.
+pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
+    if at.start < scan.named_to {
+        return;
+    }
+    let Some(named) = find_name(scan, at) else { return };
+    scan.named_to = named.value.min(scan.bytes.len());
+    let prefixed = match scan.byte(named.value) {
+        b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
+        _ => 0,
+    };
+    match scan.quote(named.value + prefixed) {
+        Some((quote, start)) => quoted(scan, &named, quote, start),
+        None => unquoted(scan, &named),
+    }
+}
+
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// The name that the word is part of, if a value may follow it.
+fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
+    let core = scan.run(at.start, |byte| !is_name_byte(byte)).min(at.end);
+    let last = scan.run_back(at.end, at.len(), |byte| !is_name_byte(byte));
+    let left = scan.run_back(core, NAME_MAX, is_name_byte);
+    let end = scan.run(last, is_name_byte);
+    if NAME_MAX < end - left {
+        scan.named_to = end;
+        return None;
+    }
+    let start = scan.skip_escape(left, at.end);
+    let (quote, joint, value) = joint(scan, start, end)?;
+    scan.named_to = end;
+    let name = scan.text.get(start..end)?.trim_matches('-');
+    let kind = kind(scan, name, start, joint)?;
+    let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
+    Some(Named { name, kind, start, quote, joint, value, spaced })
+}
+
+fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Joint) -> Option<Kind> {
+    let in_query = matches!(scan.before(start), b'?' | b'&') && joint == Joint::Equals;
+    let short = in_query && ["key", "code", "sig"].contains(&name);
+    name::kind(name).or(short.then_some(Kind::Maybe))
+}
+
+/// What joins the name to a value, and where that starts.
+fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
+    let (quote, after) = match scan.quote(end) {
+        Some((quote, after)) => (Some(quote), after),
+        None => (None, end),
+    };
+    let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
+    let closed = scan.run(after, marks);
+    let at = scan.run(closed, is_blank);
+    let skip = |at: usize| {
+        let at = scan.run(at, is_blank);
+        let stars = scan.run(at, |byte| byte == b'*');
+        if stars - at == 2 { scan.run(stars, is_blank) } else { at }
+    };
+    let (joint, value) = match (scan.byte(at), scan.byte(at + 1)) {
+        (b'=', b'=') if scan.byte(at + 2) == b'=' => (Joint::Compares, skip(at + 3)),
+        (b'=', b'=') => (Joint::Compares, skip(at + 2)),
+        (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Joint::Equals, skip(at + 2)),
+        (b'=', b'~') | (b':', b':') => return None,
+        (b'=', _) if scan.before(at) == b'!' => (Joint::Compares, skip(at + 1)),
+        (b'=', _) => (Joint::Equals, skip(at + 1)),
+        (b':', _) => (Joint::Colon, skip(at + 1)),
+        (b'>', _) if scan.before(start) == b'<' => (Joint::Tag, at + 1),
+        (b'(', _) if at == end => (Joint::Call, at + 1),
+        (b',', _) if quote.is_some() => (Joint::Comma, skip(at + 1)),
+        (b'i', b's') if end < at && is_blank(scan.byte(at + 2)) => {
+            let value = skip(at + 2);
+            (Joint::Is, if scan.byte(value) == b':' { skip(value + 1) } else { value })
+        }
+        _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
+            (Joint::Flag, at)
+        }
+        _ => return None,
+    };
+    (value < scan.bytes.len()).then_some((quote, joint, value))
+}
+
+/// A value in quotes.
+fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
+    if named.quote.is_none() && scan.lies_in_string(named.start, quote) {
+        return;
+    }
+    let content = scan.quoted(quote, start);
+    let secret = scan.piece(content.clone());
+    let after = scan.run(content.end, |byte| byte == b'\\' || byte == quote.mark);
+    let continues = secret.trim_start().starts_with([')', ',', ';', ']', '}', '+'])
+        && secret.len() != secret.trim_start().len()
+        || matches!(secret.bytes().next(), Some(b')' | b',' | b';' | b']' | b'}'))
+            && !named_as_key(named);
+    let secret_by_form = match named.joint {
+        Joint::Equals | Joint::Colon | Joint::Compares | Joint::Flag => match named.kind {
+            Kind::Password | Kind::Token => true,
+            Kind::Maybe => 16 <= secret.len() && value::is_random(secret),
+        },
+        Joint::Call => named.kind == Kind::Password && scan.byte(after) == b')',
+        Joint::Comma | Joint::Is => value::is_random(secret),
+        Joint::Tag => false,
+    };
+    if secret_by_form && !continues && !value::is_no_secret(secret, named.name) {
+        scan.named_to = content.end;
+        scan.mark(content);
+    }
+}
+
+fn named_as_key(named: &Named<'_>) -> bool {
+    named.quote.is_some()
+}
+
+/// Where a word without quotes ends. A quote, an escape and a tag end it in any form.
+fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
+    let hard = |byte: u8| {
+        byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+    };
+    let ends = |byte: u8| match form {
+        Form::Environment => hard(byte),
+        Form::Query => hard(byte) || b"&#)]},;".contains(&byte),
+        Form::Other => hard(byte) || b",;()[]{}".contains(&byte),
+    };
+    let mut end = scan.run(named.value, |byte| !ends(byte));
+    if form == Form::Other && named.quote.is_none() {
+        // What fills its line alone goes on over commas, and over brackets that are not a call's.
+        let whole = scan.run(end, |byte| !hard(byte));
+        let word = scan.piece(named.value..end);
+        let call = matches!(scan.byte(end), b'(' | b'[' | b'{')
+            && (word.is_empty() || value::is_code_or_name(word));
+        if !call && stands_alone(scan, named, whole) {
+            end = whole;
+        }
+    }
+    if let Some(next) = next_parameter(scan.piece(named.value..end)) {
+        end = named.value + next;
+    }
+    let word = scan
+        .piece(named.value..end)
+        .trim_end_matches(['.', ',', ';', ':', ')', ']', '}', '!', '|']);
+    named.value..named.value + word.len()
+}
+
+/// Where `&name=` follows: the value is one of a form.
+fn next_parameter(word: &str) -> Option<usize> {
+    word.match_indices('&').map(|(at, _)| at).find(|at| {
+        let name = word.get(at + 1..).and_then(|rest| rest.split_once('='));
+        name.is_some_and(|(name, _)| value::is_name(name))
+    })
+}
+
+/// Where a name stands, when that says what its value is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Form {
+    /// `NAME=value` in capitals, nothing between.
+    Environment,
+    /// `?name=value`
+    Query,
+    /// Anything else.
+    Other,
+}
+
+fn form(scan: &Scan<'_>, named: &Named<'_>) -> Form {
+    let capitals = named
+        .name
+        .bytes()
+        .all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte.is_ascii_digit());
+    let tight = named.joint == Joint::Equals && !named.spaced;
+    match (tight, scan.before(named.start)) {
+        (true, b'?' | b'&') => Form::Query,
+        (true, _) if capitals => Form::Environment,
+        _ => Form::Other,
+    }
+}
+
+/// A value without quotes.
+fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
+    let form = form(scan, named);
+    if named.joint == Joint::Tag {
+        return tagged(scan, named);
+    }
+    let at = bare(scan, named, form);
+    if named.joint == Joint::Colon && declared(scan, named, at.end) {
+        return;
+    }
+    let word = scan.piece(at.clone());
+    let is_place = named.name.to_ascii_lowercase().ends_with("pwd") && word.starts_with(['/', '~']);
+    if word.is_empty() || is_place || value::is_reference(word) {
+        return;
+    }
+    if is_secret(scan, named, form, &at) {
+        scan.named_to = at.end;
+        let key = named.quote.filter(|quote| quote.mark == b'"' && named.joint == Joint::Colon);
+        scan.mark_as(at, key.map(|quote| quote.depth));
+    }
+}
+
+fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) -> bool {
+    let word = scan.piece(at.clone());
+    let next = scan.byte(at.end);
+    let called = matches!(next, b'(' | b'[') || (next == b'<' && value::is_name(word));
+    if called || value::is_code(word) && form == Form::Other {
+        return false;
+    }
+    if value::is_number(word) {
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        return match named.kind {
+            Kind::Password => 4 <= digits,
+            Kind::Token => form != Form::Other && 6 <= digits,
+            Kind::Maybe => false,
+        };
+    }
+    let line = stands_alone(scan, named, at.end);
+    let random = value::is_random(word)
+        && (!value::is_name(word) || line || !named.spaced || 10 <= word.len());
+    match (named.joint, form) {
+        (Joint::Compares | Joint::Call | Joint::Comma | Joint::Tag, _) => false,
+        (_, _) if named.kind == Kind::Maybe => 8 <= word.len() && value::is_random(word),
+        (_, Form::Environment) => !is_expression(word),
+        (_, Form::Query) => true,
+        (Joint::Flag, Form::Other) => !value::is_about(word) && !is_metavariable(word),
+        (Joint::Is, Form::Other) => value::is_random(word),
+        (Joint::Equals, Form::Other) => random || is_option(scan, named, at.end, word),
+        (Joint::Colon, Form::Other) => {
+            random || (line && is_capitals(named.name) && !value::is_about(word))
+        }
+    }
+}
+
+fn is_capitals(name: &str) -> bool {
+    name.contains('_') && name.bytes().all(|byte| !byte.is_ascii_lowercase())
+}
+
+/// `--password=plain`, and `…;Password=plain;…` in a connection string.
+fn is_option(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool {
+    let flag = scan.piece(named.start..named.start + 2) == "--" && !is_metavariable(word);
+    let listed = scan.before(named.start) == b';'
+        || (scan.byte(end) == b';' && scan.byte(end + 1).is_ascii_alphabetic());
+    !named.spaced && (flag || listed) && !value::is_about(word)
+}
+
+/// `PASSWORD`, as a usage line puts it.
+fn is_metavariable(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_' || byte == b'-')
+}
+
+/// Code on the other side of `NAME=`: `os.environ["X"]`, `config.api_key`.
+fn is_expression(word: &str) -> bool {
+    let roots = [
+        "os.",
+        "self.",
+        "this.",
+        "process.",
+        "config.",
+        "settings.",
+        "env.",
+        "args.",
+        "options.",
+        "secrets.",
+    ];
+    word.contains("://") && !word.contains('@')
+        || roots.iter().any(|root| word.starts_with(root))
+        || (word.ends_with('(') || word.contains("(\"") || word.contains("()"))
+}
+
+/// Whether the name starts its line and the value ends it.
+fn stands_alone(scan: &Scan<'_>, named: &Named<'_>, end: usize) -> bool {
+    let path = scan
+        .run_back(named.start, super::named::NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
+    let path = scan.skip_escape(path, named.start);
+    let head = scan.run_back(path, NAME_MAX, |byte| {
+        is_blank(byte) || matches!(byte, b'-' | b'#' | b'>' | b'*')
+    });
+    let starts =
+        head == 0 || matches!(scan.before(head), b'\n' | b'\r' | b'"') || scan.escape_ends(head);
+    let tail = scan.run(end, is_blank);
+    let ends = matches!(scan.byte(tail), 0 | b'\n' | b'\r' | b'\\' | b'#' | b'"');
+    starts && ends
+}
+
+/// `password: str = "…"`: a type, and the literal behind it.
+fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
+    /// Bytes of a type.
+    const TYPE_MAX: usize = 64;
+    let is_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&<>[]:,'|. ?".contains(&byte);
+    let equals = scan.run(type_end.min(scan.bytes.len()), is_type);
+    if TYPE_MAX < equals - named.value || scan.byte(equals) != b'=' {
+        return false;
+    }
+    let at = scan.run(equals + 1, is_blank);
+    let Some((quote, start)) = scan.quote(at) else { return false };
+    let assigned = Named { joint: Joint::Equals, value: at, ..*named };
+    quoted(scan, &assigned, quote, start);
+    true
+}
+
+/// `<password>…</password>`
+fn tagged(scan: &mut Scan<'_>, named: &Named<'_>) {
+    let end =
+        scan.run(named.value, |byte| !matches!(byte, b'<' | b'>' | b'"' | b'\\' | b'\n' | b'\r'));
+    let closes = scan.piece(end..end + 2) == "</" || scan.piece(end..end + 3) == "<\\/";
+    let secret = scan.piece(named.value..end);
+    if closes && !secret.is_empty() && !value::is_no_secret(secret, named.name) {
+        let at = named.value..end;
+        scan.mark(at);
+    }
+}
