@@ -48,9 +48,18 @@ impl Folded {
     /// Whether `needle`, folded too, occurs; where it begins or ends with a letter or digit, only as
     /// whole words.
     pub(super) fn has_whole(&self, needle: &str) -> Option<Range<usize>> {
+        self.has_apart(needle, char::is_alphanumeric)
+    }
+
+    /// Whether `needle`, a number, occurs as a whole one; a unit may follow at once.
+    pub(super) fn has_number(&self, needle: &str) -> Option<Range<usize>> {
+        self.has_apart(needle, |letter| letter.is_ascii_digit())
+    }
+
+    fn has_apart(&self, needle: &str, one: fn(char) -> bool) -> Option<Range<usize>> {
         let bytes = self.text.as_bytes();
         let glued = |inside: Option<char>, outside: Option<char>| {
-            inside.is_some_and(char::is_alphanumeric) && outside.is_some_and(char::is_alphanumeric)
+            inside.is_some_and(one) && outside.is_some_and(one)
         };
         let mut found = memchr::memmem::find_iter(bytes, needle.as_bytes());
         found.find_map(|start| {

@@ -25,8 +25,8 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r#"|(?<quote>"[^"\n]{2,160}"|“[^”\n]{2,160}”)"#,
         r"|(?<path>(?:[A-Za-z0-9_.~-]*/)+[A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_-]+\.(?:rs|py|js|ts|tsx|jsx|go|java|kt|rb|c|h|cpp|hpp|cs|php|swift|sh|sql|md|toml|yaml|yml|json|jsonl|lock|txt|html|css|xml|env|cfg|ini)\b)",
         r"|(?<option>--[A-Za-z][A-Za-z0-9-]+)",
-        r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]+[a-z0-9]*[A-Z][A-Za-z0-9]*\b)",
-        r"|(?<number>[0-9][0-9.,:]*[0-9]|[0-9]+%)",
+        r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]{2}[a-z0-9]*[A-Z][a-z][A-Za-z0-9]*\b)",
+        r"|(?<number>\b[0-9][0-9.,:]*[0-9]\b)",
     ))
     .ok()
 });
@@ -61,14 +61,32 @@ fn is_path(text: &str) -> bool {
 /// Where `literal` stands in the slice; none if it does not.
 pub(super) fn find(literal: &Literal, slice: &super::fold::Folded) -> Option<Range<usize>> {
     let folded = super::fold::Folded::new(&literal.text);
+    if literal.rule == "number" {
+        // Units are written with and without a blank, thousands with and without a comma.
+        let plain = folded.as_str().replace(',', "");
+        return slice.has_number(folded.as_str()).or_else(|| slice.has_number(&plain));
+    }
     let whole = slice.has_whole(folded.as_str());
-    whole.or_else(|| bare(folded.as_str()).and_then(|bare| slice.has_whole(bare))).or_else(|| {
-        match literal.rule {
-            // Thousands are written with and without a comma.
-            "number" => slice.has_whole(&folded.as_str().replace(',', "")),
-            _ => None,
-        }
-    })
+    let whole = whole.or_else(|| bare(folded.as_str()).and_then(|bare| slice.has_whole(bare)));
+    match literal.rule {
+        "code" => whole.or_else(|| composed(folded.as_str(), slice)),
+        _ => whole,
+    }
+}
+
+/// Code is also said in pieces: `Coder.__init__` of a class `Coder` with a method `__init__`. Every
+/// name and number of it must occur.
+fn composed(code: &str, slice: &super::fold::Folded) -> Option<Range<usize>> {
+    let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut pieces = code
+        .split(|letter: char| !is_name(letter) && letter != '.' && letter != '-')
+        .flat_map(|piece| match piece.starts_with(|letter: char| letter.is_ascii_digit()) {
+            true => vec![piece],
+            false => piece.split(['.', '-']).collect(),
+        })
+        .filter(|piece| piece.chars().any(is_name));
+    let first = slice.has_whole(pieces.next()?)?;
+    pieces.all(|piece| slice.has_whole(piece).is_some()).then_some(first)
 }
 
 /// A call without its brackets, a sentence without its full stop.
@@ -97,14 +115,22 @@ mod tests {
         );
         check("set max_tokens to 4096 and readRow", &["max_tokens", "4096", "readRow"]);
         check("they said \"ship it on Friday\"", &["ship it on Friday"]);
-        check("read/write and 3 tries, step 2", &[]);
+        check("read/write and 3 tries, step 2, cp1252, error 40P01, 64KB", &[]);
     }
 
     #[test]
     fn numbers_are_found_with_and_without_a_comma() {
-        let slice = Folded::new("it took 12000 ms, or 1,255 dollars; readRow() is slow");
+        let slice = Folded::new("it took 12000ms, or 1,255 dollars; readRow() is slow");
         let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
         assert!(there("12,000 ms") && there("1,255") && there("`readRow()`"));
         assert!(!there("13,000") && !there("`writeRow`"));
+    }
+
+    #[test]
+    fn code_that_was_said_in_pieces_is_there() {
+        let slice = Folded::new("class Coder:\n  def __init__(self)\ntokenizers 0.20.0");
+        let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
+        assert!(there("`Coder.__init__`") && there("`tokenizers==0.20.0`"));
+        assert!(!there("`Coder.run`") && !there("`tokenizers==0.20.1`"));
     }
 }

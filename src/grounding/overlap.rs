@@ -187,12 +187,50 @@ impl<'a> Index<'a> {
         let low = text.ceil_char_boundary(span.start.saturating_sub(room).max(part.span.start));
         let high = text.floor_char_boundary((span.end + room).min(part.span.end)).max(span.end);
         let low = low.min(span.start);
-        let ends = ['\n', '.', '!', '?', '。', '！', '？'];
-        let before = text[low..span.start].rfind(ends);
-        let start = before.map_or(low, |at| text.ceil_char_boundary(low + at + 1));
-        let after = text[span.end..high].find(ends);
-        let end = after.map_or(high, |at| text.ceil_char_boundary(span.end + at + 1));
+        let start = match last_end(&text[low..span.start]) {
+            Some(end) => low + end,
+            // No sentence begins near: a word does.
+            None if low > part.span.start => {
+                text[low..span.start].find(' ').map_or(span.start, |at| low + at + 1)
+            }
+            None => low,
+        };
+        let end = match first_end(&text[span.end..high]) {
+            Some(end) => span.end + end,
+            None if high < part.span.end => {
+                text[span.end..high].rfind(' ').map_or(span.end, |at| span.end + at)
+            }
+            None => high,
+        };
         let blank = |text: &str| text.len() - text.trim_start().len();
         start + blank(&text[start..span.start])..end
     }
+}
+
+/// Where the first sentence or line of `text` ends, its mark included.
+fn first_end(text: &str) -> Option<usize> {
+    ends(text).next()
+}
+
+/// Where the last one ends.
+fn last_end(text: &str) -> Option<usize> {
+    ends(text).last()
+}
+
+/// A full stop ends a sentence only before a blank: `1.2` and `main.rs` go on.
+fn ends(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let mut letters = text.char_indices().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let (at, letter) = letters.next()?;
+            let ended = match letter {
+                '\n' | '。' | '！' | '？' => true,
+                '.' | '!' | '?' => letters.peek().is_none_or(|(_, next)| next.is_whitespace()),
+                _ => false,
+            };
+            if ended {
+                return Some(at + letter.len_utf8());
+            }
+        }
+    })
 }

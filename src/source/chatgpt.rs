@@ -20,6 +20,10 @@ pub(super) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<
     while !emit.stopped() {
         let ended = if in_array { cutter.take(b']')? } else { cutter.peek()?.is_none() };
         if ended {
+            if cutter.peek()?.is_some() {
+                let detail = "expected the end of the file; what follows the array is not read";
+                emit.finding(Severity::Warning, "bad-json", cutter.line(), detail);
+            }
             break;
         }
         let line = cutter.line();

@@ -42,25 +42,51 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
 }
 
 /// Looks at the first value and what follows it.
-fn layout<R: Read>(input: &mut R) -> io::Result<Layout> {
-    let mut cutter = Cutter::new(input);
+fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
+    // A first line is not longer than this; what goes on behind it stands alone.
+    let head = Read::take(&mut *input, LINE_BYTES_MAX as u64 + 1);
+    let mut cutter = Cutter::new(head);
     let alone = match cutter.peek()? {
         Some(b'[') => Layout::Array,
         _ => Layout::Object,
     };
     let begun = cutter.line();
     let cut = cutter.value(&mut Vec::new(), 0)?;
-    let ended = cutter.line();
+    let (ended, length) = (cutter.line(), cutter.passed());
     let more = cutter.peek()?.is_some();
+    // A line end behind a single object is what a file of lines has after its first record; taken as
+    // such, it is read the same way when the next one comes.
+    let first_of_lines = alone == Layout::Object
+        && begun == ended
+        && cutter.line() > ended
+        && length <= LINE_BYTES_MAX as u64;
     Ok(match cut {
         // One value a line, and more than one: lines. A value over several lines stands alone.
-        Cut::Whole | Cut::TooLong if more && begun == ended => Layout::Lines,
+        Cut::Whole | Cut::TooLong if (more && begun == ended) || first_of_lines => Layout::Lines,
         Cut::Whole | Cut::TooLong => alone,
-        // A broken line hides where it ends. Printed JSON breaks its lines after the first bracket.
-        Cut::Unfinished if alone == Layout::Object && ended > begun => Layout::Lines,
+        // A broken line hides where it ends.
+        Cut::Unfinished if alone == Layout::Object && ended > begun => {
+            input.rewind()?;
+            if breaks_at_records(input)? { Layout::Lines } else { alone }
+        }
         Cut::Unfinished => alone,
         Cut::Missing => Layout::Lines,
     })
+}
+
+/// Whether the second line begins a value of its own, and not one inside the first line's.
+fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
+    let mut lines = Lines::new(input);
+    let mut first = None;
+    while let Some(line) = lines.next()? {
+        let text = line.text.trim_end();
+        match first {
+            _ if text.is_empty() && !line.too_long => {}
+            None => first = Some(text.ends_with(['[', ',', ':', '{'])),
+            Some(goes_on) => return Ok(!goes_on && text.starts_with('{')),
+        }
+    }
+    Ok(false)
 }
 
 fn lines<R: Read>(input: R, log: &mut Log<'_, '_>) -> io::Result<()> {
@@ -120,7 +146,16 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut Log<'_, '_>) -> io::Result<(
         } else {
             log.record(json, None, line);
         }
-    })?;
+    })
+    .and_then(|cut| rest(cutter, cut, log))
+}
+
+/// Reports what follows a whole value.
+fn rest<R: Read>(cutter: &mut Cutter<R>, cut: Cut, log: &mut Log<'_, '_>) -> io::Result<()> {
+    if cut == Cut::Whole && !log.emit.stopped() && cutter.peek()?.is_some() {
+        let detail = "expected the end of the file; what follows the first value is not read";
+        log.emit.finding(Severity::Warning, "bad-json", cutter.line(), detail);
+    }
     Ok(())
 }
 
@@ -178,7 +213,7 @@ pub(super) fn complaint(cut: Cut) -> Option<(&'static str, String)> {
 
 /// The bytes as text; what is not UTF-8 is replaced.
 pub(super) fn text(bytes: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// Reads one object. Its messages are streamed, once the fields beside them are known, which may
@@ -227,7 +262,7 @@ fn object<R: Read + Seek>(mut input: R, log: &mut Log<'_, '_>) -> io::Result<()>
     {
         log.emit.finding(Severity::Warning, rule, cutter.line(), detail);
     }
-    Ok(())
+    rest(&mut cutter, cut.unwrap_or(Cut::Whole), log)
 }
 
 /// Reads one object that keeps its messages deeper inside.

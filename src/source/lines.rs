@@ -77,7 +77,11 @@ impl<R: Read> Lines<R> {
         if self.number == 1 {
             bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
         }
-        let text = String::from_utf8_lossy(bytes);
+        // Checking first is several times faster than replacing at once, and most text is fine.
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => String::from_utf8_lossy(bytes),
+        };
         let repaired = matches!(text, Cow::Owned(_));
         Line { number: self.number, text, complete, too_long, repaired }
     }

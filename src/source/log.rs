@@ -11,14 +11,15 @@ use super::messages::{Talk, is_message};
 use super::record::Record;
 use super::{RawEntry, RawSession};
 use crate::domain::{Digest, EntryKind, Severity};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Messages of a record remembered to tell whether the next one repeats them.
 const HISTORY_MAX: usize = 100_000;
 /// Entries held back until a session's first words are known, which give it its id.
 const HELD_MAX: usize = 64;
 
-/// Entries, and for each message its digest and where its entries end.
-type Said = (Vec<RawEntry>, Vec<(Digest, usize)>);
+/// Entries, and for each message its mark and where its entries end.
+type Said = (Vec<RawEntry>, Vec<(u64, usize)>);
 
 /// Turns records and messages into sessions and entries.
 pub(super) struct Log<'e, 's> {
@@ -27,8 +28,8 @@ pub(super) struct Log<'e, 's> {
     records: u64,
     /// Digest of the file's first words.
     prefix: Option<Digest>,
-    /// Digests of the messages of the session emitted last.
-    history: Vec<Digest>,
+    /// Marks of the messages of the session emitted last.
+    history: Vec<u64>,
     /// A session whose messages come one by one.
     open: Option<Open>,
     talk: Talk,
@@ -78,11 +79,11 @@ impl<'e, 's> Log<'e, 's> {
             self.begin(record.head, &entries);
         }
         self.records += 1;
-        self.history = said.into_iter().map(|(digest, _)| digest).collect();
+        self.history = said.into_iter().map(|(mark, _)| mark).collect();
         entries.into_iter().skip(repeated).for_each(|entry| self.emit.entry(entry));
     }
 
-    /// The entries of a record; for each message that says something its digest, and how many entries
+    /// The entries of a record; for each message that says something its mark, and how many entries
     /// there are up to its end.
     fn read(&mut self, record: &Record<'_, '_>, line: Option<u32>, file_line: u32) -> Said {
         let (mut entries, mut said) = (Vec::new(), Vec::new());
@@ -98,7 +99,7 @@ impl<'e, 's> Log<'e, 's> {
                 self.unknown_role(file_line);
             }
             if from < entries.len() && said.len() < HISTORY_MAX {
-                said.push((digest(entries.get(from..).unwrap_or_default()), entries.len()));
+                said.push((mark(entries.get(from..).unwrap_or_default()), entries.len()));
                 from = entries.len();
             }
         }
@@ -107,8 +108,8 @@ impl<'e, 's> Log<'e, 's> {
 
     /// How many entries of a record stood in the record before: a log of requests repeats the whole
     /// conversation each time, and that is one session that goes on.
-    fn repeated(&self, said: &[(Digest, usize)], entries: &[RawEntry]) -> usize {
-        let same = said.iter().zip(&self.history).take_while(|((digest, _), old)| digest == *old);
+    fn repeated(&self, said: &[(u64, usize)], entries: &[RawEntry]) -> usize {
+        let same = said.iter().zip(&self.history).take_while(|((mark, _), old)| mark == *old);
         if self.history.is_empty() || same.count() < self.history.len() {
             return 0;
         }
@@ -199,6 +200,7 @@ impl<'e, 's> Log<'e, 's> {
         let own = std::mem::take(&mut head.native_id);
         let name = if own.is_empty() { prefix.to_string() } else { own };
         head.native_id = format!("{name}#{}", self.records);
+        head.started_at = head.started_at.or_else(|| entries.iter().find_map(|entry| entry.at));
         self.emit.session(head);
     }
 
@@ -208,7 +210,17 @@ impl<'e, 's> Log<'e, 's> {
     }
 }
 
-/// What a message says, in one digest: the same message in another wrapping has the same one.
+/// Tells a message from the one that stood in its place in the record before. Compared within one run
+/// only, so that a fast hash will do.
+fn mark(entries: &[RawEntry]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for entry in entries {
+        (entry.speaker, entry.kind, &entry.tool, &entry.text).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// What messages say, in one digest: the same messages in another wrapping have the same one.
 fn digest(entries: &[RawEntry]) -> Digest {
     let parts = entries.iter().flat_map(|entry| {
         let tool = entry.tool.as_deref().unwrap_or_default();

@@ -198,7 +198,8 @@ impl Talk {
         let name =
             name.unwrap_or_else(|| kind.strip_suffix("_tool_result").unwrap_or("tool").into());
         let speaker = if calls::is_web(&name) { Speaker::Web } else { Speaker::Tool };
-        let (text, words) = person::said_in_result(&words_of(content(json)));
+        let printed = words_of(content(json));
+        let (text, words) = person::said_in_result(&printed);
         let mut entry = RawEntry::new(line, speaker, EntryKind::ToolResult, text);
         let (told, code) = outcome::of_output(&entry.text);
         let flag = json.get("is_error").bool().map(|error| outcome::of_flag(!error));

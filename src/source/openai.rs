@@ -37,11 +37,11 @@ mod tests {
         let expected =
             ["= c-1#0 T", "1: client injected: s (injected context)", "1: person prompt: q"];
         check(
-            r#"{"id":"c-1","title":"T","system":"s","messages":[{"role":"user","content":"q"}]}"#,
+            r#"{"conversation_id":"c-1","title":"T","system":"s","messages":[{"role":"user","content":"q"}]}"#,
             &expected,
         );
         check(
-            "{\"messages\":\n[{\"role\":\"user\",\"content\":\"q\"}],\n\"system\":\"s\",\"title\":\"T\",\"id\":\"c-1\"}",
+            "{\"messages\":\n[{\"role\":\"user\",\"content\":\"q\"}],\n\"system\":\"s\",\"title\":\"T\",\"conversation_id\":\"c-1\"}",
             &expected,
         );
     }
@@ -50,7 +50,7 @@ mod tests {
     fn an_array_of_records_has_a_session_each() {
         check(
             r#"[{"messages":[{"role":"user","content":"q"}],"images":["x"]},{"task_id":5,"traj":[{"role":"user","content":"r"}]}]"#,
-            &["= …#0", "1: person prompt: q", "= 5#1", "1: person prompt: r"],
+            &["= …#0", "1: person prompt: q", "= …#1", "1: person prompt: r"],
         );
     }
 
@@ -128,8 +128,42 @@ mod tests {
             &["= …#0", "1: person prompt: q", "! bad-json 2", "3: assistant text: a"],
         );
         check(
-            "{\"id\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"ro",
+            "{\"session_id\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"ro",
             &["= x#0", "1: person prompt: q", "! bad-json 1"],
+        );
+    }
+
+    #[test]
+    fn a_printed_value_that_breaks_is_no_file_of_lines() {
+        check(
+            "{\n  \"messages\": [\n    {\"role\": \"user\", \"content\": \"q\"},\n    {\"ro",
+            &["= …#0", "1: person prompt: q", "! bad-json 4"],
+        );
+        check(
+            "{\"messages\":[\n{\"role\":\"user\",\"content\":\"q\"},\n{\"ro",
+            &["= …#0", "1: person prompt: q", "! bad-json 3"],
+        );
+    }
+
+    #[test]
+    fn what_follows_a_value_is_reported() {
+        check(
+            "[{\"role\":\"user\",\n\"content\":\"q\"}]\n[]",
+            &["= …#0", "1: person prompt: q", "! bad-json 3"],
+        );
+        check(
+            "{\n\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}\n{}",
+            &["= …#0", "1: person prompt: q", "! bad-json 3"],
+        );
+    }
+
+    #[test]
+    fn the_first_line_is_read_the_same_before_and_after_the_second() {
+        let line = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":\"a\"}]}\n";
+        check(line, &["= …#0", "1: person prompt: q", "1: assistant text: a"]);
+        check(
+            &format!("{line}[]"),
+            &["= …#0", "1: person prompt: q", "1: assistant text: a", "! no-messages 2"],
         );
     }
 
@@ -177,6 +211,34 @@ mod tests {
         check("[]", &[]);
         check("", &["! bad-json 1"]);
         check(r#"{"messages":[]}"#, &[]);
+    }
+
+    /// What a file cut off anywhere after `from` gives is what the whole file gives at first.
+    #[track_caller]
+    fn check_cuts(input: &str, from: usize) {
+        let shown = |text: &str| -> Vec<String> {
+            let items = testing::read(|input, sink| read(input, sink), text.as_bytes());
+            items.iter().map(testing::show_item).collect()
+        };
+        let whole = shown(input);
+        for end in from..input.len() {
+            let mut cut = shown(&input[..end]);
+            cut.retain(|item| !item.starts_with('!'));
+            assert!(whole.starts_with(&cut), "cut at {end}: {cut:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_grows_gives_the_same_and_more() {
+        let call = r#"{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}"#;
+        let messages = format!(
+            r#"[{{"role":"system","content":"s"}},{{"role":"user","content":"q"}},{call},{{"role":"tool","tool_call_id":"a","content":"r"}}]"#
+        );
+        check_cuts(&messages, 0);
+        check_cuts(&format!("{{\"session_id\":\"x\",\"messages\":{messages}}}"), 0);
+        let line = format!("{{\"messages\":{messages}}}\n");
+        let other = line.replace("\"q\"", "\"p\"");
+        check_cuts(&format!("{line}{other}{line}"), line.len());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! and Roo's wrappers, results of tools that old clients wrote as text.
 
 use crate::domain::{EntryKind, Skip, Speaker};
+use std::borrow::Cow;
 
 /// Blocks that a client adds; nobody typed them.
 const INJECTED_TAGS: [&str; 3] = ["environment_details", "system-reminder", "user_info"];
@@ -40,8 +41,9 @@ const CLIENT_HEADS: [(&str, Speaker, EntryKind); 20] = [
         EntryKind::Summary,
     ),
 ];
-/// Blocks looked for in one text: real messages hold a handful.
-const BLOCKS_MAX: usize = 1_000;
+/// Wrappers taken off one text: real messages hold a handful, and each is looked for from where the
+/// last one ended.
+const BLOCKS_MAX: usize = 64;
 
 /// A stretch of a user message.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -73,7 +75,10 @@ pub(super) fn said(text: &str) -> Vec<Said> {
     } else if is_result(&own) {
         out.push(Said::new(Speaker::Tool, EntryKind::ToolResult, &own));
     } else if !own.trim().is_empty() {
-        out.push(Said { text: own, ..Said::new(Speaker::Person, EntryKind::Prompt, "") });
+        out.push(Said {
+            text: own.into_owned(),
+            ..Said::new(Speaker::Person, EntryKind::Prompt, "")
+        });
     }
     if !injected.is_empty() {
         out.push(Said::new(Speaker::Client, EntryKind::Injected, &injected));
@@ -83,7 +88,7 @@ pub(super) fn said(text: &str) -> Vec<Said> {
 
 /// Takes a tool's result apart: clients put a person's answer or refusal into it. The first part is
 /// the result itself; the words of a person follow.
-pub(super) fn said_in_result(text: &str) -> (String, Vec<Said>) {
+pub(super) fn said_in_result(text: &str) -> (Cow<'_, str>, Vec<Said>) {
     let (own, _) = cut_injected(text);
     let mut words = Vec::new();
     if begins_as_wrapper(&own) {
@@ -157,20 +162,32 @@ fn frame(text: &str, around: Speaker, out: &mut Vec<Said>) {
 }
 
 /// The text without the client's blocks, and those blocks.
-fn cut_injected(text: &str) -> (String, String) {
-    let (mut own, mut injected) = (text.to_owned(), String::new());
+fn cut_injected(text: &str) -> (Cow<'_, str>, String) {
+    let (mut own, mut injected) = (Cow::Borrowed(text), String::new());
     for tag in INJECTED_TAGS {
-        for _ in 0..BLOCKS_MAX {
-            let Some(found) = block(&own, tag) else { break };
-            injected.push_str(own.get(found.inner.clone()).unwrap_or_default().trim());
-            injected.push('\n');
-            own.replace_range(found.start..found.end, "");
+        if let Some(rest) = cut(&own, tag, &mut injected) {
+            own = Cow::Owned(rest);
         }
     }
-    if own.len() < text.len() {
-        own.truncate(own.trim_end().len());
-    }
     (own, injected.trim().to_owned())
+}
+
+/// The text without the blocks of one tag, if it has any.
+fn cut(text: &str, tag: &str, injected: &mut String) -> Option<String> {
+    let mut own = String::new();
+    let mut rest = text;
+    while let Some(found) = block(rest, tag) {
+        own.push_str(rest.get(..found.start).unwrap_or_default());
+        injected.push_str(rest.get(found.inner).unwrap_or_default().trim());
+        injected.push('\n');
+        rest = rest.get(found.end..).unwrap_or_default();
+    }
+    if rest.len() == text.len() {
+        return None;
+    }
+    own.push_str(rest);
+    own.truncate(own.trim_end().len());
+    Some(own)
 }
 
 /// Where `<tag>…</tag>` stands.
@@ -180,13 +197,23 @@ struct Block {
     end: usize,
 }
 
+/// Where the first block of a tag stands. Most texts have none, and most have no `<` at all, so it is
+/// looked for byte by byte and nothing is allocated.
 fn block(text: &str, tag: &str) -> Option<Block> {
-    let open = format!("<{tag}>");
-    let close = format!("</{tag}>");
-    let start = text.find(&open)?;
-    let inner = start + open.len();
-    let length = text.get(inner..)?.find(&close)?;
-    Some(Block { start, inner: inner..inner + length, end: inner + length + close.len() })
+    let start = bracket(text, 0, "<", tag)?;
+    let inner = start + tag.len() + 2;
+    let close = bracket(text, inner, "</", tag)?;
+    Some(Block { start, inner: inner..close, end: close + tag.len() + 3 })
+}
+
+/// Where `<tag>` or `</tag>` stands, from `from` on.
+fn bracket(text: &str, from: usize, open: &str, tag: &str) -> Option<usize> {
+    let is_it = |at: &usize| {
+        let rest = text.get(*at..).and_then(|rest| rest.strip_prefix(open)?.strip_prefix(tag));
+        rest.is_some_and(|rest| rest.starts_with('>'))
+    };
+    let rest = text.as_bytes().get(from..)?;
+    memchr::memchr_iter(b'<', rest).map(|at| from + at).find(is_it)
 }
 
 #[cfg(test)]

@@ -6,19 +6,11 @@ use super::json::Json;
 use super::messages::{is_message, time_of};
 
 /// Fields that name a conversation, the surest first.
-const IDS: [&str; 11] = [
-    "conversation_id",
-    "session_id",
-    "sessionId",
-    "thread_id",
-    "chat_id",
-    "custom_id",
-    "task_id",
-    "instance_id",
-    "request_id",
-    "uuid",
-    "id",
-];
+const IDS: [&str; 7] =
+    ["conversation_id", "session_id", "sessionId", "thread_id", "chat_id", "uuid", "id"];
+/// The shortest `id` that is taken for a name, in bytes: shorter ones are numbers within their file,
+/// and another file has the same.
+const ID_BYTES_MIN: usize = 16;
 /// Fields that hold a conversation's messages.
 pub(super) const LISTS: [&str; 6] =
     ["messages", "traj", "conversations", "conversation", "chat_messages", "items"];
@@ -60,10 +52,9 @@ impl<'j, 'a> Record<'j, 'a> {
 
 /// The head that fields beside the messages give.
 pub(super) fn head(json: &Json<'_>) -> RawSession {
-    let id = IDS.iter().find_map(|key| {
-        let value = json.get(key);
-        value.text().map(str::to_owned).or_else(|| value.number().map(|_| value.compact()))
-    });
+    let ids = IDS.iter().filter_map(|key| Some((*key, json.first_text(&[key])?)));
+    let id = ids.filter(|(key, id)| *key != "id" || id.len() >= ID_BYTES_MIN);
+    let id = id.map(|(_, id)| id.to_owned()).next();
     RawSession {
         native_id: id.unwrap_or_default(),
         title: json.first_text(&["title", "name"]).map(str::to_owned),
@@ -108,9 +99,9 @@ mod tests {
     fn messages_are_found_in_every_wrapping() {
         const M: &str = r#"[{"role":"user","content":"a"}]"#;
         check(M, "", 1);
-        check(&format!(r#"{{"messages":{M},"id":7}}"#), "7", 1);
-        check(&format!(r#"{{"task_id":3,"reward":1,"traj":{M}}}"#), "3", 1);
-        check(&format!(r#"{{"custom_id":"c","body":{{"messages":{M}}}}}"#), "c", 1);
+        check(&format!(r#"{{"messages":{M},"session_id":"s"}}"#), "s", 1);
+        check(&format!(r#"{{"task_id":3,"reward":1,"traj":{M}}}"#), "", 1);
+        check(&format!(r#"{{"custom_id":"c","body":{{"messages":{M}}}}}"#), "", 1);
         check(
             &format!(
                 r#"{{"input":{{"messages":{M}}},"preferred_output":{M},"non_preferred_output":{M}}}"#
@@ -119,6 +110,17 @@ mod tests {
             2,
         );
         check(r#"{"conversations":[{"from":"human","value":"a"}]}"#, "", 1);
+    }
+
+    #[test]
+    fn a_number_within_a_file_is_no_name() {
+        const M: &str = r#"[{"role":"user","content":"a"}]"#;
+        check(&format!(r#"{{"messages":{M},"id":"identity_0"}}"#), "", 1);
+        check(
+            &format!(r#"{{"messages":{M},"id":"chatcmpl-0123456789"}}"#),
+            "chatcmpl-0123456789",
+            1,
+        );
     }
 
     #[test]

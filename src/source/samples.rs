@@ -194,7 +194,8 @@ fn chatgpt_exports_have_their_sizes() {
 #[test]
 fn aider_histories_have_their_sizes() {
     let Some(own) = counts("large/aider-own-full.md") else { return };
-    assert_eq!((own.sessions, own.findings().len()), (1_133, 0));
+    // One more than starts: the file begins in the middle of a chat.
+    assert_eq!((own.sessions, own.findings().len()), (1_134, 0));
     assert_eq!(counts("aider/aider-own-slice1.md").unwrap().sessions, 56);
     assert_eq!(counts("aider/aider-own-slice2.md").unwrap().sessions, 85);
     assert_eq!(counts("aider/zen-mcp-server-small.md").unwrap().sessions, 4);
@@ -207,7 +208,8 @@ fn specstory_files_have_their_sizes() {
         return;
     }
     assert_eq!(prompts("evaluate-cursor-ide.md"), Some(3));
-    assert_eq!(prompts("plan-add-timestamps.md"), Some(4));
+    // The other three are commands and what their client wrote.
+    assert_eq!(prompts("plan-add-timestamps.md"), Some(1));
     assert_eq!(prompts("codex-start-with-docs-git.md"), Some(2));
     assert_eq!(prompts("gemini-read-docs-git-provenance.md"), Some(4));
     assert_eq!(prompts("cursor-ide-fix-unknown-field.md"), Some(1));

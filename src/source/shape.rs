@@ -24,7 +24,8 @@ pub(super) fn of_value(json: &Json<'_>, file_name: Option<&str>) -> Guess {
     match json {
         Json::Map(_) => of_object(json, file_name),
         Json::List(list) => {
-            let own = of_array(list, file_name);
+            let first = list.first().map_or(&[][..], Json::list);
+            let own = first_of([&|| of_array(list, file_name), &|| of_array(first, file_name)]);
             if own == NOTHING {
                 list.first().map_or(NOTHING, |first| of_element(first, file_name))
             } else {

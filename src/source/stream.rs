@@ -23,16 +23,22 @@ pub(super) enum Cut {
 pub(super) struct Cutter<R> {
     input: BufReader<R>,
     line: u32,
+    passed: u64,
 }
 
 impl<R: Read> Cutter<R> {
     pub(super) fn new(input: R) -> Cutter<R> {
-        Cutter { input: BufReader::with_capacity(BUFFER_BYTES, input), line: 1 }
+        Cutter { input: BufReader::with_capacity(BUFFER_BYTES, input), line: 1, passed: 0 }
     }
 
     /// The line the next byte stands on, from 1.
     pub(super) fn line(&self) -> u32 {
         self.line
+    }
+
+    /// How many bytes were passed over or read.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// The next byte that is no white space, left in place; none at the end. A byte order mark
@@ -94,6 +100,7 @@ impl<R: Read> Cutter<R> {
         let passed = self.input.buffer().get(..count).unwrap_or_default();
         let lines = memchr::memchr_iter(b'\n', passed).count();
         self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+        self.passed = self.passed.saturating_add(count as u64);
         self.input.consume(count);
     }
 }
@@ -168,8 +175,11 @@ mod tests {
     #[track_caller]
     fn check(input: &str, expected: &[(&str, Cut)]) {
         for step in [1, 3, 1024] {
-            let mut cutter =
-                Cutter { input: BufReader::with_capacity(step, input.as_bytes()), line: 1 };
+            let mut cutter = Cutter {
+                input: BufReader::with_capacity(step, input.as_bytes()),
+                line: 1,
+                passed: 0,
+            };
             assert!(cutter.take(b'[').unwrap());
             let (mut got, mut buffer) = (Vec::new(), Vec::new());
             while cutter.peek().unwrap().is_some() && !cutter.take(b']').unwrap() {

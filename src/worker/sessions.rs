@@ -182,7 +182,7 @@ impl Sessions {
 
 async fn close(
     runner: Arc<Runner>,
-    open: OpenSession,
+    mut open: OpenSession,
     ended: Option<Ended>,
 ) -> Result<(), StoreError> {
     let (mut runs, mut waits, mut failure) = (Vec::new(), false, None);
@@ -207,6 +207,10 @@ async fn close(
     }
     if let Some(error) = failure {
         return Err(error);
+    }
+    if open.begun.wait_for(|begun| *begun).await.is_err() {
+        // Beginning failed, and said so itself.
+        return Ok(());
     }
     let (store, session) = (&runner.asker.store, open.session.id);
     // A session that was stopped keeps the runs that it had: they still cover what is not read again.

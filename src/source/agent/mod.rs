@@ -3,6 +3,7 @@
 
 mod json;
 mod marks;
+mod mend;
 mod outlet;
 mod stream;
 mod text;

@@ -1,8 +1,8 @@
 //! The mouth of a reader: passes items to the sink until it says stop, and bounds the findings of
 //! one file.
 
-use super::json::Parsed;
 use super::lines::Line;
+use super::mend::Parsed;
 use super::{Item, RawEntry, RawSession, Sink};
 use crate::domain::{FINDINGS_MAX, Finding, Severity};
 use std::ops::ControlFlow;

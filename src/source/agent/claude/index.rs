@@ -8,7 +8,6 @@ use crate::domain::{Digest, Timestamp};
 use crate::source::agent::RawSession;
 use crate::source::agent::json::Obj;
 use crate::source::agent::marks::{Marks, NameMap, name_of};
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// The line holds nothing that becomes an entry.
@@ -60,9 +59,20 @@ pub(super) struct Builder {
 #[derive(Debug, Default)]
 struct Ids {
     first: Option<String>,
-    assistant: Option<String>,
+    /// The first and the last session that the assistant spoke in.
+    assistant: Option<(String, String)>,
     agent: Option<String>,
     digest: Option<String>,
+}
+
+impl Ids {
+    fn assistant(&mut self, id: &str) {
+        match &mut self.assistant {
+            Some((_, last)) if last == id => {}
+            Some((_, last)) => id.clone_into(last),
+            None => self.assistant = Some((id.to_owned(), id.to_owned())),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -108,7 +118,7 @@ impl Builder {
         if let Some(id) = head.session_id() {
             self.ids.first.get_or_insert_with(|| id.to_owned());
             if head.kind.is("assistant") {
-                self.ids.assistant.get_or_insert_with(|| id.to_owned());
+                self.ids.assistant(id);
             }
         }
         if session.cwd.is_none() {
@@ -278,10 +288,14 @@ impl Builder {
         let ids = self.ids;
         let session = &mut self.index.session;
         session.title = titles.custom.take().or(titles.ai.take()).or(summary);
-        // Some files hold records of two ids: hooks that ran under the next one, or the prompt of
-        // a plan that was accepted in the session before. What the assistant said is the session's
-        // own; the first such id stays the same when the file grows, as a majority would not.
-        let id = ids.assistant.or(ids.first).or(ids.digest).unwrap_or_default();
+        // Some files hold records of two ids: hooks that ran under another, the prompt of a plan
+        // that was accepted in the session before, or the copied history of a session that was
+        // resumed. The session is the one the assistant spoke in last: the first may be the copy's
+        // (and the same as that of another file), and a majority could change as the file grows.
+        let (first, last) = ids.assistant.unzip();
+        let digest = || Digest::of(&["claude-code", ""]).to_string();
+        let id = last.or(ids.first).or(ids.digest).unwrap_or_else(digest);
+        session.parent = first.filter(|first| *first != id);
         match ids.agent.filter(|_| !self.main && 0 < self.conversational) {
             Some(agent) => {
                 self.index.compaction_run = agent.starts_with("acompact");
@@ -301,5 +315,5 @@ fn is_id(text: &str) -> bool {
 
 /// The text that [`Builder::queue`] names, as a person typed it.
 pub(super) fn queued_name(text: &str) -> u64 {
-    name_of(Cow::Borrowed(text).trim())
+    name_of(text.trim())
 }

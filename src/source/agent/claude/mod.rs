@@ -9,11 +9,14 @@ mod results;
 mod said;
 mod tree;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod tests;
 
 use super::Sink;
-use super::json::{Content, parse};
+use super::json::Content;
 use super::lines::Line;
+use super::mend::parse;
 use super::outlet::Outlet;
 use super::stream;
 use crate::domain::LINE_BYTES_MAX;
@@ -32,7 +35,7 @@ const WEB_LIST: &str = "loglines";
 /// # Errors
 ///
 /// Only what `input` itself returns; content gives findings.
-pub fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(in crate::source) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let list = stream::is_list(&mut input, WEB_LIST)?.then_some(WEB_LIST);
     let mut builder = index::Builder::default();
     stream::pass(&mut input, list, |line| {

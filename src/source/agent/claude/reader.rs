@@ -122,7 +122,7 @@ impl<'a, 's> Reader<'a, 's> {
             Content::Blocks(blocks) if answers => {
                 self.answers(frame, blocks, &record.tool_result);
             }
-            content => {
+            content @ (Content::None | Content::Text(_) | Content::Blocks(_)) => {
                 let origin = record.origin.0.as_ref().map(|origin| origin.kind.get());
                 let source = record.prompt_source.get();
                 let made = said::is_made(origin.unwrap_or_default(), source);
@@ -149,6 +149,9 @@ impl<'a, 's> Reader<'a, 's> {
         }
         let mut entry = frame.entry(said.speaker, said.kind, said.text);
         entry.skip = frame.skip.or(said.skip);
+        // What the agent was at did not end by itself.
+        let interrupted = entry.text.starts_with(said::INTERRUPTED);
+        entry.outcome = (interrupted && !person).then_some(Outcome::Aborted);
         self.emit(entry);
     }
 
@@ -307,12 +310,13 @@ impl<'a, 's> Reader<'a, 's> {
             entry.skip = frame.skip.or(Some(Skip::Injected));
             return self.emit(entry);
         }
-        if let Content::Text(text) = &attachment.prompt {
-            let known = self.index.steering.get_mut(&index::queued_name(text));
-            if let Some(left) = known.filter(|left| 0 < **left) {
-                *left -= 1;
-                return;
-            }
+        if self.is_steered(&attachment.prompt) {
+            return;
+        }
+        let origin = attachment.origin.0.as_ref().map(|origin| origin.kind.get());
+        if said::is_made(origin.unwrap_or_default(), "") {
+            let text = flatten(attachment.prompt);
+            return self.emit(frame.entry(Speaker::Client, EntryKind::Notice, text));
         }
         match attachment.mode.get() {
             "task-notification" => {
@@ -320,6 +324,23 @@ impl<'a, 's> Reader<'a, 's> {
                 self.emit(frame.entry(Speaker::Client, EntryKind::Notice, text));
             }
             _ => self.steering(frame, attachment.prompt, None),
+        }
+    }
+
+    /// Whether the queue gave this prompt already; takes it off the list if so.
+    fn is_steered(&mut self, prompt: &Content<'_>) -> bool {
+        let steering = &mut self.index.steering;
+        let mut take = |text: &str| match steering.get_mut(&index::queued_name(text)) {
+            Some(left) if 0 < *left => {
+                *left -= 1;
+                true
+            }
+            Some(_) | None => false,
+        };
+        match prompt {
+            Content::None => false,
+            Content::Text(text) => take(text),
+            Content::Blocks(blocks) => blocks.iter().any(|block| take(block.text.get())),
         }
     }
 

@@ -176,6 +176,8 @@ pub(super) struct Attachment<'a> {
     pub(super) mode: Str<'a>,
     #[serde(borrow)]
     pub(super) filename: Str<'a>,
+    #[serde(borrow)]
+    pub(super) origin: Obj<Origin<'a>>,
 }
 
 /// A message as the API has it; old fixtures have a bare string.

@@ -31,6 +31,10 @@ impl Said {
     }
 }
 
+/// What stands for context blocks, whose words nobody reads.
+const CONTEXT: &str = "[context of the editor or of a hook]";
+/// How a client says that a person stopped the agent.
+pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
 /// How a hook that stopped a prompt announces itself.
 pub(super) const HOOK_STOPPED: &str = "Operation stopped by hook:";
 
@@ -41,7 +45,7 @@ pub(super) fn read(text: &str) -> Said {
     let text = rest.trim();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
     if text.is_empty() {
-        return if injected { Said::injected(whole(rest)) } else { person(Prompt, "") };
+        return if injected { Said::injected(CONTEXT) } else { person(Prompt, "") };
     }
     if starts(&["<command-name>", "<command-message>"]) {
         return person(Command, command(text));
@@ -56,8 +60,7 @@ pub(super) fn read(text: &str) -> Said {
         let output = inner(text, &["local-command-stdout", "local-command-stderr"]);
         return Said::new(Speaker::Client, Notice, output);
     }
-    let notices =
-        ["<task-notification>", "<teammate-message", "[Request interrupted by user", HOOK_STOPPED];
+    let notices = ["<task-notification>", "<teammate-message", INTERRUPTED, HOOK_STOPPED];
     if starts(&notices) {
         return Said::new(Speaker::Client, Notice, text);
     }
@@ -86,7 +89,7 @@ fn without_context(text: &str) -> (&str, bool) {
     ];
     let mut rest = text.trim_start();
     let mut any = false;
-    // A bound for the eye: each turn takes at least one tag off the text.
+    // Each turn takes at least a byte off the text.
     for _ in 0..text.len() {
         let tag = BLOCKS.iter().find(|tag| {
             let opened = rest.strip_prefix('<').and_then(|rest| rest.strip_prefix(**tag));
@@ -101,12 +104,6 @@ fn without_context(text: &str) -> (&str, bool) {
         };
     }
     (rest, any)
-}
-
-/// Context blocks have no words that anybody reads; their name is enough.
-fn whole(rest: &str) -> String {
-    debug_assert!(rest.trim().is_empty(), "context alone leaves nothing");
-    "[context of the editor or of a hook]".to_owned()
 }
 
 /// `/name arguments` of a slash command's tags.

@@ -46,10 +46,12 @@ impl Fork {
         (kind, sort): (&str, &str),
     ) {
         self.last = line;
-        self.spoken |= matches!(kind, "response_item" | "event_msg" | "compacted");
-        if self.own_line.is_some() || line <= self.head {
+        let meta = matches!(kind, "session_meta" | "");
+        self.spoken |= !meta;
+        // The parent's head opens the copy: pauses count from there.
+        if self.own_line.is_some() || line <= self.head || (meta && !self.spoken) {
             self.begun = self.begun.or(at);
-            self.previous = self.previous.or(at);
+            self.previous = at.or(self.previous);
             return;
         }
         if let Some(own) = self.own_ordinal {

@@ -46,12 +46,19 @@ pub(super) struct Builder {
     digest: Option<String>,
     fork: Fork,
     prompts: Vec<u32>,
-    copied: Vec<(u32, u32)>,
+    /// Lines of turns that were rolled back, the end left out.
+    rolled_back: Vec<(u32, u32)>,
 }
 
 impl Builder {
     /// Takes the next line, whose payload is `head`; `text` is the whole line.
-    pub(super) fn add(&mut self, line: u32, envelope: &Envelope<'_>, head: &Head<'_>, text: &str) {
+    pub(super) fn add(
+        &mut self,
+        line: u32,
+        envelope: &Envelope<'_, Head<'_>>,
+        head: &Head<'_>,
+        text: &str,
+    ) {
         if self.digest.is_none() {
             self.digest = Some(Digest::of(&["codex", text]).to_string());
         }
@@ -131,7 +138,7 @@ impl Builder {
         let turns = turns.and_then(|turns| usize::try_from(turns).ok()).unwrap_or(0);
         let kept = self.prompts.len().saturating_sub(turns);
         if let Some(first) = self.prompts.get(kept) {
-            self.copied.push((*first, line));
+            self.rolled_back.push((*first, line));
             self.prompts.truncate(kept);
         }
     }
@@ -141,12 +148,13 @@ impl Builder {
         for line in self.fork.copied() {
             self.index.marks.set(line, COPIED);
         }
-        for (first, after) in std::mem::take(&mut self.copied) {
+        for (first, after) in std::mem::take(&mut self.rolled_back) {
             for line in first..after {
                 self.index.marks.set(line, ABANDONED);
             }
         }
-        self.index.session.native_id = self.id.or(self.digest).unwrap_or_default();
+        let digest = || Digest::of(&["codex", ""]).to_string();
+        self.index.session.native_id = self.id.or(self.digest).unwrap_or_else(digest);
         self.index
     }
 }

@@ -13,8 +13,8 @@ mod said;
 mod tests;
 
 use super::Sink;
-use super::json::parse;
 use super::lines::Line;
+use super::mend::parse;
 use super::outlet::Outlet;
 use super::stream;
 use crate::domain::LINE_BYTES_MAX;
@@ -32,14 +32,13 @@ const OLD_LIST: &str = "items";
 /// # Errors
 ///
 /// Only what `input` itself returns; content gives findings.
-pub fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(in crate::source) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let list = stream::is_list(&mut input, OLD_LIST)?.then_some(OLD_LIST);
     let mut builder = index::Builder::default();
     stream::pass(&mut input, list, |line| {
         parse(&line.text, |json| {
-            let envelope: Envelope<'_> = serde_json::from_str(json)?;
-            let inner = envelope.payload.map_or(json, |payload| payload.get());
-            let head: Head<'_> = object(inner)?;
+            let mut envelope: Envelope<'_, Head<'_>> = serde_json::from_str(json)?;
+            let head = envelope.open(json)?;
             builder.add(line.number, &envelope, &head, &line.text);
             Ok(())
         });
@@ -69,22 +68,13 @@ fn second(reader: &mut Reader<'_, '_>, line: &Line<'_>) {
         return;
     }
     let parsed = parse(&line.text, |json| {
-        let envelope: Envelope<'_> = serde_json::from_str(json)?;
+        let mut envelope: Envelope<'_, Payload<'_>> = serde_json::from_str(json)?;
         if reader::is_passed(&envelope) {
             return Ok(());
         }
-        let inner = envelope.payload.map_or(json, |payload| payload.get());
-        let payload: Payload<'_> = object(inner)?;
+        let payload = envelope.open(json)?;
         reader.record(line.number, &envelope, payload);
         Ok(())
     });
     reader.outlet.parsed(line, parsed, EXPECTED);
-}
-
-/// Reads an object; any other value is one without fields.
-fn object<'a, T: Default + serde::Deserialize<'a>>(json: &'a str) -> serde_json::Result<T> {
-    match json.trim_start().starts_with('{') {
-        true => serde_json::from_str(json),
-        false => Ok(T::default()),
-    }
 }

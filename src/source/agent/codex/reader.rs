@@ -44,7 +44,7 @@ impl Frame {
 }
 
 /// Whether nothing of use can stand on the line.
-pub(super) fn is_passed(envelope: &Envelope<'_>) -> bool {
+pub(super) fn is_passed<P>(envelope: &Envelope<'_, P>) -> bool {
     let kinds = ["session_meta", "turn_context", "world_state"];
     kinds.contains(&envelope.kind.get()) || envelope.record_type.some().is_some()
 }
@@ -55,7 +55,12 @@ impl<'a, 's> Reader<'a, 's> {
     }
 
     /// Emits what a record holds.
-    pub(super) fn record(&mut self, line: u32, envelope: &Envelope<'_>, payload: Payload<'_>) {
+    pub(super) fn record(
+        &mut self,
+        line: u32,
+        envelope: &Envelope<'_, Payload<'_>>,
+        payload: Payload<'_>,
+    ) {
         let marks = &self.index.marks;
         let branch = match (marks.has(line, index::ABANDONED), self.index.subagent) {
             (true, _) => Branch::Abandoned,

@@ -6,18 +6,33 @@ use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 /// A line: an envelope with a payload, or, before there were envelopes, the item itself.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Envelope<'a> {
-    #[serde(rename = "type", borrow)]
+#[derive(Debug, Deserialize)]
+#[serde(bound = "'de: 'a, P: Deserialize<'de>")]
+pub(super) struct Envelope<'a, P> {
+    #[serde(default, rename = "type", borrow)]
     pub(super) kind: Str<'a>,
-    #[serde(borrow)]
+    #[serde(default, borrow)]
     pub(super) timestamp: Str<'a>,
+    #[serde(default)]
     pub(super) ordinal: Int,
-    #[serde(borrow)]
-    pub(super) payload: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(default = "none")]
+    pub(super) payload: Option<Obj<P>>,
+    #[serde(default, borrow)]
     pub(super) record_type: Str<'a>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+impl<'a, P: Default + Deserialize<'a>> Envelope<'a, P> {
+    /// The payload; where there is no envelope, the line itself is read as one.
+    pub(super) fn open(&mut self, line: &'a str) -> serde_json::Result<P> {
+        match &mut self.payload {
+            Some(payload) => Ok(payload.0.take().unwrap_or_default()),
+            None => serde_json::from_str(line),
+        }
+    }
 }
 
 /// What the first pass reads of a payload.

@@ -4,6 +4,12 @@
 //! A session's id is the time its chat started, with its number among chats that started at the same
 //! second; the file's beginning says nothing about a chat further down.
 
+mod line;
+
+pub(super) use line::start_of;
+
+use line::{command, ends_a_reply, is_commit, is_noise, printed, question, typed};
+
 use super::emit::Emit;
 use super::fence::Fence;
 use super::lines::Lines;
@@ -12,48 +18,15 @@ use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Outcome, Skip, Speaker, T
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
 
-/// What a chat begins with, before its time.
-const START: &str = "# aider chat started at ";
 /// What aider ends everything with that it prints or that was typed.
 const ENDING: &str = "  ";
 /// How messages begin that aider writes itself when it asks a model to mend or to explain something.
 const OWN_MESSAGES: [&str; 2] = ["# Fix any errors below", "# Question: "];
 /// Chats whose times are remembered to number equal ones; beyond it numbering begins anew.
 const STARTS_MAX: usize = 100_000;
-/// Lines of a banner, which aider prints at every start, and of its accounts.
-const NOISE: [&str; 22] = [
-    "Aider v",
-    "Main model:",
-    "Model:",
-    "Models:",
-    "Weak model:",
-    "Editor model:",
-    "Git repo:",
-    "Git working dir:",
-    "Repo-map:",
-    "Use /help ",
-    "Tokens:",
-    "Cost:",
-    "You can use /undo ",
-    "You can skip this check",
-    "VSCode terminal detected",
-    "Initial repo scan",
-    "Too soon to check version",
-    "Loaded ",
-    "Note: in-chat filenames",
-    "Restored previous conversation",
-    "Newer aider version",
-    "https://aider.chat/",
-];
 /// What aider prints when an edit of the model could not be used.
 const FAILURES: [&str; 4] =
     ["The LLM did not conform", "failed to match!", "SearchReplaceNoExactMatch", "Malformed edit"];
-/// Answers that a person gives to aider's questions.
-const ANSWERS: [&str; 14] = [
-    "y", "n", "yes", "no", "a", "all", "s", "skip", "skip all", "d", "don't", "o", "always",
-    "never",
-];
-
 /// Reads a chat history.
 pub(super) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader {
@@ -110,18 +83,6 @@ struct Reader<'e, 's> {
     command: Option<String>,
     /// What is being printed goes on without marks, until a line that ends with two spaces.
     unfinished: bool,
-}
-
-/// The time of a chat's start, if the line is one and nothing else.
-pub(super) fn start_of(line: &str) -> Option<&str> {
-    let time = line.strip_prefix(START)?.trim_end();
-    let shape = "dddd-dd-dd dd:dd:dd";
-    let fits = time.len() == shape.len()
-        && time.chars().zip(shape.chars()).all(|(c, s)| match s {
-            'd' => c.is_ascii_digit(),
-            _ => c == s,
-        });
-    fits.then_some(time)
 }
 
 impl Reader<'_, '_> {
@@ -213,8 +174,7 @@ impl Reader<'_, '_> {
         } else if words.starts_with("^C") || words == "KeyboardInterrupt" {
             entry = RawEntry::new(number, Speaker::Client, EntryKind::Notice, words);
         } else {
-            let noise =
-                NOISE.iter().any(|start| words.starts_with(start)) || is_start_command(words);
+            let noise = is_noise(words);
             // An empty line belongs to whatever is being printed.
             let hand = match self.block.as_ref().map(|block| block.hand) {
                 Some(hand @ (Hand::Tool | Hand::Noise)) if words.is_empty() => hand,
@@ -286,67 +246,6 @@ impl Reader<'_, '_> {
         let kind = if name.is_some() { EntryKind::Command } else { EntryKind::Prompt };
         RawEntry::new(line, Speaker::Person, kind, text)
     }
-}
-
-/// What a person typed on this line.
-fn typed(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix("####")?;
-    let rest = rest.strip_suffix("  ").unwrap_or(rest);
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
-}
-
-/// What was printed on this line.
-fn printed(line: &str) -> Option<&str> {
-    let rest = line.strip_prefix('>')?;
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ').map(str::trim_end) }
-}
-
-/// Whether a printed line cannot stand inside a reply, even if its fence was never closed.
-fn ends_a_reply(words: &str) -> bool {
-    ["Tokens: ", "^C", "Applied edit to "].iter().any(|start| words.starts_with(start))
-        || is_commit(words)
-}
-
-fn is_commit(words: &str) -> bool {
-    let Some(rest) = words.strip_prefix("Commit ") else { return false };
-    let Some((sha, message)) = rest.split_once(' ') else { return false };
-    (7..=40).contains(&sha.len())
-        && sha.bytes().all(|b| b.is_ascii_hexdigit())
-        && !message.trim().is_empty()
-}
-
-/// Whether a line belongs to the banner or to aider's accounts.
-fn is_noise(words: &str) -> bool {
-    NOISE.iter().any(|start| words.starts_with(start)) || is_start_command(words)
-}
-
-/// Whether a line is the command line that aider was started with.
-fn is_start_command(words: &str) -> bool {
-    let program = words.split_whitespace().next().unwrap_or_default();
-    program == "aider" || program.ends_with("/aider") || program.ends_with("\\aider.exe")
-}
-
-/// Whether a line is a question of aider's; and if so, whether it has a person's answer.
-fn question(words: &str) -> Option<bool> {
-    let is_answer = |rest: &str| ANSWERS.contains(&rest.trim().to_lowercase().as_str());
-    if words.contains("? (Y)es/(N)o") {
-        return Some(words.rsplit_once(':').is_some_and(|(_, answer)| !answer.trim().is_empty()));
-    }
-    let (question, rest) = words.rsplit_once('?')?;
-    let rest = ["[Y/n]", "[y/N]", "[y/n]", "(y/n)"]
-        .iter()
-        .find_map(|options| rest.trim_start().strip_prefix(options))
-        .unwrap_or(rest);
-    (question.contains(' ') && is_answer(rest)).then_some(true)
-}
-
-/// The name of a slash command, or `run` for a shell escape; a path is neither.
-fn command(text: &str) -> Option<&str> {
-    if text.starts_with('!') {
-        return Some("run");
-    }
-    let name = text.strip_prefix('/')?.split_whitespace().next()?;
-    name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-').then_some(name)
 }
 
 #[cfg(test)]
