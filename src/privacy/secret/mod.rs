@@ -169,6 +169,13 @@ impl Scan<'_> {
         at + rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len())
     }
 
+    /// The same, at most `most` bytes on: what lies further would be read again for every word before it.
+    fn run_within(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
+        let rest = self.bytes.get(at..self.bytes.len().min(at + most)).unwrap_or_default();
+        let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
+        self.text.floor_char_boundary(at + length).max(at)
+    }
+
     /// Where the run of bytes that fit, back from `at`, starts; at most `most` bytes back.
     fn run_back(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
         let head = self.bytes.get(at.saturating_sub(most)..at).unwrap_or_default();

@@ -11,6 +11,9 @@ use std::ops::Range;
 /// The longest name; what is longer is data.
 const NAME_MAX: usize = 80;
 
+/// The longest word that may be something else than a secret.
+const WORD_MAX: usize = 1024;
+
 /// What joins a name and its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Joint {
@@ -177,7 +180,7 @@ fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     let mut end = scan.run(named.value, |byte| !ends(byte));
     if form == Form::Other && named.quote.is_none() {
         // What fills its line alone goes on over commas, and over brackets that are not a call's.
-        let whole = scan.run(end, |byte| !hard(byte));
+        let whole = scan.run_within(end, WORD_MAX, |byte| !hard(byte));
         let word = scan.piece(named.value..end);
         let call = matches!(scan.byte(end), b'(' | b'[' | b'{')
             && (word.is_empty() || value::is_code_or_name(word));
@@ -185,7 +188,8 @@ fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
             end = whole;
         }
     }
-    if let Some(next) = next_parameter(scan.piece(named.value..end)) {
+    let short = scan.floor(end.min(named.value + WORD_MAX));
+    if let Some(next) = next_parameter(scan.piece(named.value..short)) {
         end = named.value + next;
     }
     let word = scan
@@ -238,10 +242,15 @@ fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     }
     let word = scan.piece(at.clone());
     let is_place = named.name.to_ascii_lowercase().ends_with("pwd") && word.starts_with(['/', '~']);
-    if word.is_empty() || is_place || value::is_reference(word) {
+    if word.is_empty() || is_place {
         return;
     }
-    if is_secret(scan, named, form, &at) {
+    // What is longer than any reference is data.
+    let long = WORD_MAX < word.len();
+    if !long && value::is_reference(word) {
+        return;
+    }
+    if long || is_secret(scan, named, form, &at) {
         scan.named_to = at.end;
         let key = named.quote.filter(|quote| quote.mark == b'"' && named.joint == Joint::Colon);
         scan.mark_as(at, key.map(|quote| quote.depth));
@@ -336,7 +345,7 @@ fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
     /// Bytes of a type.
     const TYPE_MAX: usize = 64;
     let is_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&<>[]:,'|. ?".contains(&byte);
-    let equals = scan.run(type_end.min(scan.bytes.len()), is_type);
+    let equals = scan.run_within(type_end, TYPE_MAX, is_type);
     if TYPE_MAX < equals - named.value || scan.byte(equals) != b'=' {
         return false;
     }

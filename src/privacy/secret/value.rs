@@ -144,8 +144,14 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || word.eq_ignore_ascii_case(name)
         || is_name_of_variable(word)
         || is_template(value)
-        || ["./", "../", "~/", "--"].iter().any(|start| word.starts_with(start))
+        || is_place(word)
         || is_sentence(value)
+}
+
+/// A path or a flag: letters only.
+fn is_place(word: &str) -> bool {
+    let starts = ["./", "../", "~/", "--"].iter().any(|start| word.starts_with(start));
+    starts && word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"./~_-".contains(&byte))
 }
 
 /// `OPENAI_API_KEY` is where a key is looked up.
