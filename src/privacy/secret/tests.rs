@@ -122,6 +122,8 @@ fn literals_under_a_name_go() {
         ("connectionString=\"Server=x;Password=y\"", "connectionString=\"<SECRET>\""),
         ("passphrase: \"correct horse battery staple\"", "passphrase: \"<SECRET>\""),
         (".password(\"hunter2\")", ".password(\"<SECRET>\")"),
+        ("\"password\" : \"a b c\"", "\"password\" : \"<SECRET>\""),
+        ("pass: \"hunter2\"", "pass: \"<SECRET>\""),
         ("your password: Ab1&Z1. Keep", "your password: <SECRET>. Keep"),
         ("password: P@ss(w)1,x\\n", "password: <SECRET>\\n"),
         ("password=Ab1cdef&user=x", "password=<SECRET>&user=x"),
@@ -162,6 +164,9 @@ fn bare_values_go_where_the_form_says_so() {
             "//registry.npmjs.org/:_authToken=0a1b2c3d-4e5f",
             "//registry.npmjs.org/:_authToken=<SECRET>",
         ),
+        ("k=v;AccountKey=Zm9vYmFyYmF6cXV4==;E=c", "k=v;AccountKey=<SECRET>;E=c"),
+        ("secret_access_key=abcdefghijklmnopqrstuvwxyz", "secret_access_key=<SECRET>"),
+        ("X-Api-Key: plain\n", "X-Api-Key: <SECRET>\n"),
         ("the password is hunter42!", "the password is <SECRET>!"),
     ] {
         check(text, expected);
@@ -198,6 +203,8 @@ fn logins_in_headers_and_addresses_go() {
 
 /// Code, prose and settings that only speak of secrets.
 const INNOCENT: &[&str] = &[
+    "--- PASS: TestParse/with_tag_0x0a (0.00s)",
+    "gho_****************",
     "token: CancellationToken",
     "token = self.next_token()",
     "let token = parse(input)?",
