@@ -10,3 +10,6 @@ mod secret;
 pub use block::{is_private_file, strip_private};
 pub use mask::{Gate, Only, Redacted, Report, Woven};
 pub use pii::{Pii, UnknownPii};
+
+#[cfg(test)]
+mod tests;

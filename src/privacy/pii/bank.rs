@@ -1,7 +1,7 @@
 //! IBANs: two capitals, two digits, then groups of four with or without blanks.
 
 use super::cursor::{Cursor, Found};
-use super::digit::digit_runs;
+use super::digit::{Digits, digit_runs};
 
 /// Groups of four behind the check digits.
 const GROUPS_MIN: usize = 2;
@@ -17,11 +17,11 @@ pub(super) fn may_start(bytes: &[u8], digits: &Found) -> bool {
 }
 
 /// Every IBAN in the text. What has the form but not the length is passed over as a whole.
-pub(super) fn ibans(text: &str) -> Vec<Found> {
+pub(super) fn ibans(text: &str, digits: Digits) -> Vec<Found> {
     let mut found = Vec::new();
     let mut passed_to = 0;
     let bytes = text.as_bytes();
-    for run in digit_runs(text) {
+    for run in digit_runs(text, digits) {
         let Some(start) = run.start.checked_sub(2) else { continue };
         let capitals = bytes.get(start..run.start).unwrap_or_default();
         if start < passed_to || !capitals.iter().all(u8::is_ascii_uppercase) {

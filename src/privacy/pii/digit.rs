@@ -21,15 +21,33 @@ pub(super) struct Survey {
     pub(super) iban: bool,
     /// Whether a street address may be there.
     pub(super) address: bool,
+    /// Whose digits there are.
+    pub(super) digits: Digits,
+}
+
+/// The digits of a text. Masking adds none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Digits {
+    /// Only `0` to `9`.
+    Ascii,
+    /// Those of other scripts too.
+    AnyScript,
 }
 
 /// Looks over the text.
 pub(super) fn survey(text: &str) -> Survey {
     if has_digits_of_other_scripts(text) {
-        return Survey { clusters: vec![0..text.len()], iban: true, address: true };
+        let digits = Digits::AnyScript;
+        return Survey {
+            clusters: std::iter::once(0..text.len()).collect(),
+            iban: true,
+            address: true,
+            digits,
+        };
     }
     let bytes = text.as_bytes();
-    let mut survey = Survey { clusters: Vec::new(), iban: false, address: false };
+    let digits = Digits::Ascii;
+    let mut survey = Survey { clusters: Vec::new(), iban: false, address: false, digits };
     let mut open = (0..0, 0);
     for run in std::iter::successors(ascii_run(text, 0), |run| ascii_run(text, run.end)) {
         survey.iban = survey.iban || bank::may_start(bytes, &run);
@@ -72,11 +90,13 @@ fn has_digits_of_other_scripts(text: &str) -> bool {
 }
 
 /// Every run of digits.
-pub(super) fn digit_runs(text: &str) -> impl Iterator<Item = Found> {
-    let any_script = has_digits_of_other_scripts(text);
+pub(super) fn digit_runs(text: &str, digits: Digits) -> impl Iterator<Item = Found> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let run = if any_script { any_run(text, at) } else { ascii_run(text, at) }?;
+        let run = match digits {
+            Digits::Ascii => ascii_run(text, at),
+            Digits::AnyScript => any_run(text, at),
+        }?;
         at = run.end;
         Some(run)
     })

@@ -109,7 +109,7 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     let mut survey = digit::survey(text);
     let mut text = Cow::Borrowed(text);
     if survey.iban && wanted(Pii::Iban) {
-        let found = bank::ibans(&text);
+        let found = bank::ibans(&text, survey.digits);
         replace(&mut text, &found, Pii::Iban, report);
         if !found.is_empty() {
             survey = digit::survey(&text);
@@ -124,7 +124,7 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
     }
     if survey.address && wanted(Pii::Address) {
         for street in place::STREETS {
-            let found = place::addresses(&text, street);
+            let found = place::addresses(&text, survey.digits, street);
             replace(&mut text, &found, Pii::Address, report);
         }
     }

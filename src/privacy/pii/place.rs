@@ -1,7 +1,7 @@
 //! E-mail addresses and street addresses.
 
 use super::cursor::{Cursor, Found};
-use super::digit::digit_runs;
+use super::digit::{Digits, digit_runs};
 use crate::privacy::letter::{is_alnum, is_letter, is_space, is_word};
 
 /// Words between the house number and the kind of street.
@@ -111,10 +111,10 @@ fn words_then(
 }
 
 /// Every place where a number and blanks are followed by such a street.
-pub(super) fn addresses(text: &str, street: Street) -> Vec<Found> {
+pub(super) fn addresses(text: &str, digits: Digits, street: Street) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut passed_to = 0;
-    for run in digit_runs(text) {
+    for run in digit_runs(text, digits) {
         if run.start < passed_to {
             continue;
         }

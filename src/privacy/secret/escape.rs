@@ -35,6 +35,11 @@ impl Scan<'_> {
         letter || unicode || percent || colour
     }
 
+    /// The start of the character at `at`.
+    pub(super) fn floor(&self, at: usize) -> usize {
+        self.text.floor_char_boundary(at)
+    }
+
     /// The start of a name that reaches back to `start`, without the end of an escape before it.
     pub(super) fn skip_escape(&self, start: usize, end: usize) -> usize {
         if self.before(start) != b'\\' {
@@ -60,7 +65,7 @@ impl Scan<'_> {
     /// What stands between the quote and the one that closes it; without one, the rest of the line.
     ///
     /// A backslash of this depth is doubled within, so the backslashes before a mark tell whether it is
-    /// part of the string (2n+1 of them), closes it (n), or closes one around it (fewer).
+    /// part of the string (2n+1 of them), or closes it or one around it (any other number).
     pub(super) fn quoted(&self, quote: Quote, start: usize) -> Range<usize> {
         let unit = 2 * (quote.depth + 1);
         let mut at = start;
@@ -73,7 +78,7 @@ impl Scan<'_> {
             let slashes = end - self.run_back(end, end - start, |byte| byte == b'\\');
             let over = slashes % unit;
             let closes = if mark == quote.mark {
-                over <= quote.depth
+                over + 1 != unit
             } else {
                 // Another mark closes a string around this one only if what follows goes on there.
                 mark == b'"' && quote.mark != b'"' && self.goes_on_outside(end + 1)

@@ -26,6 +26,9 @@ fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
     Some(scan.quote(value).map_or(value, |(_, end)| end))
 }
 
+/// Bytes of a header that are read for its form; servers take 8 KiB.
+const HEADER_MAX: usize = 8 * 1024;
+
 /// Schemes whose next word is always the login.
 const SCHEMES: [&str; 16] = [
     "bearer",
@@ -63,7 +66,7 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
         return;
     }
     let Some(start) = value_start(scan, at.end) else { return };
-    let end = scan.run(start, |byte| !ends_value(byte));
+    let end = scan.run_within(start, HEADER_MAX, |byte| !ends_value(byte));
     let header = scan.piece(start..end).trim_end();
     let (scheme, login) = header.split_once([' ', '\t']).unwrap_or(("", header));
     let known = SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
@@ -82,7 +85,10 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
     if secret {
         let piece = scan.piece(login_start..login_end);
         let end = login_start + piece.trim_end_matches([')', ',', ';', '}', ']']).len();
-        scan.mark(login_start..end);
+        // A login longer than that goes on to its end.
+        let beyond =
+            if start + HEADER_MAX <= end { scan.run(end, |byte| !ends_value(byte)) } else { end };
+        scan.mark(login_start..beyond);
     }
 }
 
@@ -142,7 +148,7 @@ pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
 pub(super) fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
     /// Bytes of a command that are read for its login.
     const COMMAND_MAX: usize = 512;
-    let end = scan.run(at.end, |byte| byte != b'\n').min(at.end + COMMAND_MAX);
+    let end = scan.run_within(at.end, COMMAND_MAX, |byte| byte != b'\n');
     let Some(command) = scan.text.get(at.end..end) else { return };
     let flag = [" -u ", " --user ", " --user="]
         .iter()

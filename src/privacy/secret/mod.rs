@@ -1,4 +1,4 @@
-//! Secrets, by shape and by name. One automaton looks for the words that begin or announce a secret; what
+//! Secrets, by shape and by name. One look finds the words that begin or announce a secret; what
 //! stands around each is then read by the rule the word belongs to. A text without such words is read
 //! once and not copied.
 //!
@@ -8,6 +8,7 @@
 
 mod escape;
 mod header;
+mod keyword;
 mod name;
 mod named;
 mod pem;
@@ -16,9 +17,7 @@ mod url;
 mod value;
 
 use super::mask::Report;
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// What stands in the place of a secret.
 pub(super) const PLACEHOLDER: &str = "<SECRET>";
@@ -96,24 +95,6 @@ static RULES: &[Rule] = &[
     Rule { name: "named-secret", words: name::WORDS, read: named::read },
 ];
 
-/// The automaton, and which rule and word each of its patterns is.
-struct Keywords {
-    automaton: AhoCorasick,
-    rules: Vec<&'static Rule>,
-}
-
-static KEYWORDS: LazyLock<Option<Keywords>> = LazyLock::new(|| {
-    let rules = RULES.iter().flat_map(|rule| rule.words.iter().map(move |word| (rule, *word)));
-    let (rules, words): (Vec<_>, Vec<_>) = rules.unzip();
-    let automaton = AhoCorasickBuilder::new()
-        .ascii_case_insensitive(true)
-        .match_kind(MatchKind::Standard)
-        .kind(Some(AhoCorasickKind::DFA))
-        .build(words)
-        .ok()?;
-    Some(Keywords { automaton, rules })
-});
-
 /// A place to mask.
 #[derive(Debug)]
 struct Hit {
@@ -169,6 +150,13 @@ impl Scan<'_> {
         at + rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len())
     }
 
+    /// The same, at most `most` bytes on: what lies further would be read again for every word before it.
+    fn run_within(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
+        let rest = self.bytes.get(at..self.bytes.len().min(at + most)).unwrap_or_default();
+        let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
+        self.text.floor_char_boundary(at + length).max(at)
+    }
+
     /// Where the run of bytes that fit, back from `at`, starts; at most `most` bytes back.
     fn run_back(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
         let head = self.bytes.get(at.saturating_sub(most)..at).unwrap_or_default();
@@ -183,14 +171,12 @@ pub(super) fn rules() -> impl Iterator<Item = &'static str> {
 
 /// Masks every secret and counts them; none if there is nothing to mask.
 pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
-    let keywords = KEYWORDS.as_ref()?;
     let bytes = text.as_bytes();
     let mut scan = Scan { text, bytes, rule: "", hits: Vec::new(), named_to: 0, pem_end: None };
-    for found in keywords.automaton.find_overlapping_iter(bytes) {
-        let Some(rule) = keywords.rules.get(found.pattern().as_usize()) else { continue };
+    keyword::KEYWORDS.find(bytes, |rule, at| {
         scan.rule = rule.name;
-        (rule.read)(&mut scan, found.range());
-    }
+        (rule.read)(&mut scan, at);
+    });
     if scan.hits.is_empty() {
         return None;
     }

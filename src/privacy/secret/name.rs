@@ -230,7 +230,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     let is_login = !TOKENS_OF.contains(&before_last);
     match last {
         _ if PASSWORDS.contains(&last) => Some(Kind::Password),
-        "pass" => (!before.is_empty()).then_some(Kind::Password),
+        "pass" => Some(if before.is_empty() { Kind::Maybe } else { Kind::Password }),
         "secret" | "apikey" | "credential" | "credentials" | "connectionstring" | "connstr" => {
             Some(Kind::Token)
         }
@@ -317,7 +317,6 @@ mod tests {
             "eos_token",
             "nextPageToken",
             "tokens",
-            "pass",
             "compass",
             "aws_access_key_id",
             "author",

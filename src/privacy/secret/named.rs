@@ -11,6 +11,9 @@ use std::ops::Range;
 /// The longest name; what is longer is data.
 const NAME_MAX: usize = 80;
 
+/// The longest word that may be something else than a secret.
+const WORD_MAX: usize = 1024;
+
 /// What joins a name and its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Joint {
@@ -135,7 +138,12 @@ fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Jo
 
 /// A value in quotes.
 fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
-    if named.quote.is_none() && scan.lies_in_string(named.start, quote) {
+    let same = named.quote.is_some_and(|name| name.mark == quote.mark);
+    if !same && scan.lies_in_string(named.start, quote) {
+        return;
+    }
+    // A quote of a lesser depth than the name's closes the string that the name stands in.
+    if named.quote.is_some_and(|name| quote.depth < name.depth) {
         return;
     }
     let content = scan.quoted(quote, start);
@@ -148,7 +156,7 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     let secret_by_form = match named.joint {
         Joint::Equals | Joint::Colon | Joint::Compares | Joint::Flag => match named.kind {
             Kind::Password | Kind::Token => true,
-            Kind::Maybe => 16 <= secret.len() && value::is_random(secret),
+            Kind::Maybe => value::is_random(secret) && (named.name == "pass" || 16 <= secret.len()),
         },
         Joint::Call => named.kind == Kind::Password && scan.byte(after) == b')',
         Joint::Comma | Joint::Is => value::is_random(secret),
@@ -177,7 +185,7 @@ fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     let mut end = scan.run(named.value, |byte| !ends(byte));
     if form == Form::Other && named.quote.is_none() {
         // What fills its line alone goes on over commas, and over brackets that are not a call's.
-        let whole = scan.run(end, |byte| !hard(byte));
+        let whole = scan.run_within(end, WORD_MAX, |byte| !hard(byte));
         let word = scan.piece(named.value..end);
         let call = matches!(scan.byte(end), b'(' | b'[' | b'{')
             && (word.is_empty() || value::is_code_or_name(word));
@@ -185,7 +193,8 @@ fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
             end = whole;
         }
     }
-    if let Some(next) = next_parameter(scan.piece(named.value..end)) {
+    let short = scan.floor(end.min(named.value + WORD_MAX));
+    if let Some(next) = next_parameter(scan.piece(named.value..short)) {
         end = named.value + next;
     }
     let word = scan
@@ -229,6 +238,10 @@ fn form(scan: &Scan<'_>, named: &Named<'_>) -> Form {
 /// A value without quotes.
 fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     let form = form(scan, named);
+    // Tests pass; only in quotes is that the short word for a password.
+    if named.name.eq_ignore_ascii_case("pass") {
+        return;
+    }
     if named.joint == Joint::Tag {
         return tagged(scan, named);
     }
@@ -238,10 +251,15 @@ fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     }
     let word = scan.piece(at.clone());
     let is_place = named.name.to_ascii_lowercase().ends_with("pwd") && word.starts_with(['/', '~']);
-    if word.is_empty() || is_place || value::is_reference(word) {
+    if word.is_empty() || is_place {
         return;
     }
-    if is_secret(scan, named, form, &at) {
+    // What is longer than any reference is data.
+    let long = WORD_MAX < word.len();
+    if !long && value::is_reference(word) {
+        return;
+    }
+    if long || is_secret(scan, named, form, &at) {
         scan.named_to = at.end;
         let key = named.quote.filter(|quote| quote.mark == b'"' && named.joint == Joint::Colon);
         scan.mark_as(at, key.map(|quote| quote.depth));
@@ -275,13 +293,17 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
         (Joint::Is, Form::Other) => value::is_random(word),
         (Joint::Equals, Form::Other) => random || is_option(scan, named, at.end, word),
         (Joint::Colon, Form::Other) => {
-            random || (line && is_capitals(named.name) && !value::is_about(word))
+            random || (line && is_label(named) && !value::is_about(word))
         }
     }
 }
 
-fn is_capitals(name: &str) -> bool {
-    name.contains('_') && name.bytes().all(|byte| !byte.is_ascii_lowercase())
+/// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: a plain word is a secret there.
+fn is_label(named: &Named<'_>) -> bool {
+    let capitals =
+        named.name.contains('_') && named.name.bytes().all(|byte| !byte.is_ascii_lowercase());
+    let header = named.name.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("x-"));
+    named.quote.is_none() && (capitals || header)
 }
 
 /// `--password=plain`, and `…;Password=plain;…` in a connection string.
@@ -336,7 +358,7 @@ fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
     /// Bytes of a type.
     const TYPE_MAX: usize = 64;
     let is_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&<>[]:,'|. ?".contains(&byte);
-    let equals = scan.run(type_end.min(scan.bytes.len()), is_type);
+    let equals = scan.run_within(type_end, TYPE_MAX, is_type);
     if TYPE_MAX < equals - named.value || scan.byte(equals) != b'=' {
         return false;
     }

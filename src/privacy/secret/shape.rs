@@ -137,7 +137,7 @@ pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let header = scan.run(at.end, dash);
     let payload = scan.run(header + 1, dash);
-    let long = 6 <= header - at.end && scan.byte(header) == b'.' && 6 <= payload - header - 1;
+    let long = 6 <= header - at.end && scan.byte(header) == b'.' && 6 < payload - header;
     if !long || scan.byte(payload) != b'.' {
         return;
     }
@@ -154,7 +154,7 @@ pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
 pub(super) fn sendgrid(scan: &mut Scan<'_>, at: Range<usize>) {
     let first = scan.run(at.end, dash);
     let second = scan.run(first + 1, dash);
-    let long = 16 <= first - at.end && scan.byte(first) == b'.' && 16 <= second - first - 1;
+    let long = 16 <= first - at.end && scan.byte(first) == b'.' && 16 < second - first;
     if scan.piece(at.clone()) == "SG." && long && scan.word_starts(at.start) {
         scan.mark(at.start..second);
     }

@@ -5,6 +5,8 @@
 const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined", "empty", "unset"];
 /// Marks that people fill a value with that they do not show.
 const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}', ' '];
+/// Bytes of a secret that is shown by its end, as in `...ab12`.
+const SHOWN_MAX: usize = 8;
 /// Where secrets are kept: what follows is their address.
 const KEEPERS: [&str; 9] =
     ["op://", "vault:", "vault://", "env:", "env.", "file:", "file://", "arn:aws:", "urn:"];
@@ -109,8 +111,8 @@ pub(super) fn is_reference(value: &str) -> bool {
     };
     value.trim_matches(FILLING).is_empty()
         || (3 <= value.len() && value.trim_matches(['x', 'X']).is_empty())
-        || value.starts_with("...")
-        || value.contains("****")
+        || (value.starts_with("...") && value.len() <= SHOWN_MAX)
+        || is_starred(value)
         || NOTHING.iter().any(|word| value.eq_ignore_ascii_case(word))
         || enclosed('<', '>')
         || enclosed('[', ']')
@@ -126,6 +128,11 @@ pub(super) fn is_reference(value: &str) -> bool {
         || (first == Some(b'$') && is_variable(value))
         || KEEPERS.iter().any(|keeper| value.starts_with(keeper))
         || value.to_ascii_lowercase().starts_with("redacted")
+}
+
+/// Stars for half of it or more: shown in part, and hidden already.
+fn is_starred(value: &str) -> bool {
+    value.contains("***") && value.len() <= 2 * value.matches('*').count()
 }
 
 /// `$NAME`, `$env:NAME`, `$config.token`, `$user->token`: but not the hash `$2b$…`.
@@ -144,8 +151,14 @@ pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
         || word.eq_ignore_ascii_case(name)
         || is_name_of_variable(word)
         || is_template(value)
-        || ["./", "../", "~/", "--"].iter().any(|start| word.starts_with(start))
+        || is_place(word)
         || is_sentence(value)
+}
+
+/// A path or a flag: letters only.
+fn is_place(word: &str) -> bool {
+    let starts = ["./", "../", "~/", "--"].iter().any(|start| word.starts_with(start));
+    starts && word.bytes().all(|byte| byte.is_ascii_alphabetic() || b"./~_-".contains(&byte))
 }
 
 /// `OPENAI_API_KEY` is where a key is looked up.
@@ -167,13 +180,15 @@ fn is_template(value: &str) -> bool {
     is_name && head.trim().is_empty() && tail.trim().is_empty()
 }
 
-/// Three words or more with grammar among them.
+/// Three words or more with enough grammar among them; a passphrase has little.
 fn is_sentence(value: &str) -> bool {
-    let words = value.split_whitespace().count();
     let plain = |word: &str| {
         word.trim_matches(|letter: char| letter.is_ascii_punctuation()).to_ascii_lowercase()
     };
-    3 <= words && value.split_whitespace().any(|word| GRAMMAR.contains(&plain(word).as_str()))
+    let words = value.split_whitespace().count();
+    let is_grammar = |word: &&str| GRAMMAR.contains(&plain(word).as_str());
+    let grammar = value.split_whitespace().filter(is_grammar).count();
+    (3 <= words && 2 <= grammar) || (4 <= words && 1 <= grammar)
 }
 
 /// Whether a word without quotes looks like a secret rather than like code or prose: it mixes digits or marks
@@ -190,20 +205,26 @@ pub(super) fn is_random(word: &str) -> bool {
         && !is_reference(word)
 }
 
-/// Long, and capitals and small letters change places more often than in words joined to a name.
+/// Long, and in one case as no word is, or in two that change places more often than in joined words.
 fn is_scrambled(word: &str) -> bool {
+    /// Longer than the words that people write.
+    const LETTERS_MIN: usize = 20;
     let bytes = word.as_bytes();
-    let change =
-        |pair: &[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
-    let changes = bytes.windows(2).filter(|pair| change(pair)).count();
-    20 <= bytes.len() && bytes.iter().all(u8::is_ascii_alphanumeric) && bytes.len() <= changes * 5
+    let rises =
+        |pair: &&[u8]| matches!(pair, [a, b] if a.is_ascii_lowercase() && b.is_ascii_uppercase());
+    let rises = bytes.windows(2).filter(rises).count();
+    let one_case =
+        bytes.iter().all(u8::is_ascii_lowercase) || bytes.iter().all(u8::is_ascii_uppercase);
+    let two_cases = bytes.iter().all(u8::is_ascii_alphanumeric) && bytes.len() <= rises * 5;
+    LETTERS_MIN <= bytes.len() && (one_case || two_cases)
 }
 
 /// Whether a word reads like an expression, a path or a type.
 pub(super) fn is_code(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
-    let operator =
-        ["::", "->", "=>", "==", "!=", "&&", "||", "://", "()"].iter().any(|op| word.contains(op));
+    let operator = ["::", "->", "=>", "==", "!=", "&&", "||", "://", "()"]
+        .iter()
+        .any(|op| word.trim_end_matches('=').contains(op));
     let typed = word.starts_with('&') || word.starts_with('*') || word.starts_with('@');
     let path = word.starts_with('/') || word.starts_with("./") || word.starts_with('~');
     operator
