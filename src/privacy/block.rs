@@ -6,8 +6,8 @@ use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Finds `private` in any case at any speed. The Turkish capital and dotless i count as an i, as they
-/// do where text was upper-cased in that language.
+/// Finds `private` in any case at any speed. The Turkish capital and dotless i count as an i, as
+/// they do where text was upper-cased in that language.
 static WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let spellings = ["<private", "</private", "<pr\u{130}vate", "</pr\u{130}vate"];
     let dotless = ["<pr\u{131}vate", "</pr\u{131}vate"];
@@ -25,12 +25,12 @@ struct Tag {
 /// Removes private blocks: the public text, and what was odd about the tags (each remark once, in
 /// alphabetical order).
 ///
-/// - An opening tag at the start of a line opens a block. Nested openings deepen it; it ends at the close
-///   that matches the outer one, or with the text.
-/// - An opening tag within a line opens a span only when a closing tag comes before the next opening;
-///   otherwise somebody speaks about the tag, and it stays.
-/// - Lines that held nothing else vanish; text beside the tags stays. Fences are not respected: a stray
-///   fence before a block would let it out.
+/// - An opening tag at the start of a line opens a block. Nested openings deepen it; it ends at the
+///   close that matches the outer one, or with the text.
+/// - An opening tag within a line opens a span only when a closing tag comes before the next
+///   opening; otherwise somebody speaks about the tag, and it stays.
+/// - Lines that held nothing else vanish; text beside the tags stays. Fences are not respected: a
+///   stray fence before a block would let it out.
 pub fn strip_private(text: &str) -> (String, Vec<&'static str>) {
     let tags = tags(text);
     if tags.is_empty() {
@@ -182,8 +182,9 @@ fn without(text: &str, spans: &[Range<usize>]) -> String {
     public
 }
 
-/// Whether the file's front matter says `private: true` (or yes, or on): quoted or not, in any case, indented,
-/// commented; a block that never ends counts, and of several the private one counts.
+/// Whether the file's front matter says `private: true` (or yes, or on): quoted or not, in any
+/// case, indented, commented; a block that never ends counts, and of several the private one
+/// counts.
 pub fn is_private_file(text: &str) -> bool {
     let text = text.trim_start_matches('\u{feff}');
     let mut lines = text.split(['\n', '\r']).skip_while(|line| line.trim().is_empty());

@@ -1,5 +1,5 @@
-//! What counts as a letter, a digit and a blank in any script. Combining marks are no letters here, so
-//! that the patterns of personal data mean the same as in their published form.
+//! What counts as a letter, a digit and a blank in any script. Combining marks are no letters here,
+//! so that the patterns of personal data mean the same as in their published form.
 
 use regex::Regex;
 use std::sync::LazyLock;

@@ -139,9 +139,9 @@ impl Gate {
 
     /// Lets `raw` through, and counts in `report` what was masked.
     ///
-    /// Private blocks go first, then secrets, then personal data. Where something was masked the text is
-    /// looked at again until nothing more is found: what stood around a secret may show another, and so
-    /// passing the gate twice changes nothing.
+    /// Private blocks go first, then secrets, then personal data. Where something was masked the
+    /// text is looked at again until nothing more is found: what stood around a secret may show
+    /// another, and so passing the gate twice changes nothing.
     pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
         let mut text = Cow::Borrowed(raw);
         for _ in 0..PASSES_MAX {
@@ -150,7 +150,8 @@ impl Gate {
                 None => return Redacted(text.into_owned()),
             }
         }
-        // Only tags made to appear out of each other get here; what follows the first is not let out.
+        // Only tags made to appear out of each other get here; what follows the first is not let
+        // out.
         if self.masks_private()
             && let Some(head) = block::before_first_tag(&text)
         {

@@ -42,8 +42,8 @@ fn is_code(letter: char) -> bool {
     letter.is_ascii_uppercase() || letter.is_ascii_digit()
 }
 
-/// Where the form that starts here ends: as many groups as there are, then a rest of up to four, and
-/// no word behind it.
+/// Where the form that starts here ends: as many groups as there are, then a rest of up to four,
+/// and no word behind it.
 fn iban(text: &str, start: usize) -> Option<usize> {
     let start = Cursor::new(text, start);
     if !start.word_starts() {

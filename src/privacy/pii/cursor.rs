@@ -1,5 +1,5 @@
-//! Reading a pattern by hand: a place in the text that moves only over what fits. The patterns leave no
-//! choice but the few that are spelled out, so no backtracking is needed.
+//! Reading a pattern by hand: a place in the text that moves only over what fits. The patterns
+//! leave no choice but the few that are spelled out, so no backtracking is needed.
 
 use crate::privacy::letter::{is_digit, is_space, is_word};
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Where digits stand. Most texts have few, and most of those belong to nobody: one look over the text
-//! tells which patterns need to be tried, and where.
+//! Where digits stand. Most texts have few, and most of those belong to nobody: one look over the
+//! text tells which patterns need to be tried, and where.
 
 use super::bank;
 use super::cursor::{Cursor, Found};
@@ -15,7 +15,8 @@ const LANE: usize = 32;
 
 /// What one look over the text found.
 pub(super) struct Survey {
-    /// Where digits stand close enough together, and are enough, to be a number of one of the kinds.
+    /// Where digits stand close enough together, and are enough, to be a number of one of the
+    /// kinds.
     pub(super) clusters: Vec<Found>,
     /// Whether an IBAN may be there.
     pub(super) iban: bool,
@@ -70,7 +71,20 @@ pub(super) fn survey(text: &str) -> Survey {
 fn finished(bytes: &[u8], (cluster, digits): (Found, usize)) -> Option<Found> {
     let opener =
         cluster.start.checked_sub(1).filter(|at| matches!(bytes.get(*at), Some(b'+' | b'(')));
-    (DIGITS_MIN <= digits).then_some(opener.unwrap_or(cluster.start)..cluster.end)
+    let enough = DIGITS_MIN <= digits && is_grouped(bytes.get(cluster.clone()).unwrap_or_default());
+    enough.then_some(opener.unwrap_or(cluster.start)..cluster.end)
+}
+
+/// Whether the groups of digits may be those of a number: each kind has a group of three, or of five
+/// and more, or two of four one after the other. Dates and times have not.
+fn is_grouped(cluster: &[u8]) -> bool {
+    let groups = cluster.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len);
+    let mut before = 0;
+    groups.filter(|length| 0 < *length).any(|length| {
+        let twice = before == 4 && length == 4;
+        before = length;
+        twice || length == 3 || 5 <= length
+    })
 }
 
 fn may_separate(byte: u8) -> bool {

@@ -1,5 +1,5 @@
-//! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later kind
-//! eats part of an earlier one. No pattern can match inside a placeholder.
+//! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later
+//! kind eats part of an earlier one. No pattern can match inside a placeholder.
 
 mod bank;
 mod cursor;

@@ -2,7 +2,7 @@
 
 use super::cursor::{Cursor, Found};
 use super::digit::{Digits, digit_runs};
-use crate::privacy::letter::{is_alnum, is_letter, is_space, is_word};
+use crate::privacy::letter::{is_alnum, is_digit, is_space, is_word};
 
 /// Words between the house number and the kind of street.
 const STREET_WORDS_MAX: usize = 3;
@@ -27,14 +27,19 @@ pub(super) fn emails(text: &str) -> Vec<Found> {
     found
 }
 
-/// Where the domain that starts here ends: behind the last dot that two letters or more follow, and then
-/// neither letter nor digit.
+/// A letter, or a number that is no digit.
+fn is_top_letter(letter: char) -> bool {
+    is_alnum(letter) && !is_digit(letter)
+}
+
+/// Where the domain that starts here ends: behind the last dot that two letters or more follow, and
+/// then neither letter nor digit.
 fn domain_end(text: &str, start: usize) -> Option<usize> {
     let domain = Cursor::new(text, start).run(|next| is_word(next) || matches!(next, '.' | '-'))?;
     let name = text.get(start..domain.at)?;
     name.rmatch_indices('.').filter(|(dot, _)| 0 < *dot).find_map(|(dot, _)| {
-        let top = Cursor::new(text, start + dot + 1).exactly(2, is_letter)?;
-        let end = top.run(is_letter).unwrap_or(top);
+        let top = Cursor::new(text, start + dot + 1).exactly(2, is_top_letter)?;
+        let end = top.run(is_top_letter).unwrap_or(top);
         (!end.peek().is_some_and(is_alnum)).then_some(end.at)
     })
 }
@@ -51,7 +56,8 @@ pub(super) fn may_start(text: &str, digits: &Found) -> bool {
     street.is_some_and(|cursor| STREETS.iter().any(|street| street(cursor).is_some()))
 }
 
-/// In any case: `12 old mill road`. The Turkish i, a long s and a Kelvin sign are letters of their other case.
+/// In any case: `12 old mill road`. The Turkish i, a long s and a Kelvin sign are letters of their
+/// other case.
 fn long_street(start: Cursor<'_>) -> Option<usize> {
     let is_street_letter = |next: char| {
         next.is_ascii_alphabetic() || matches!(next, '\u{130}' | '\u{131}' | '\u{17f}' | '\u{212a}')

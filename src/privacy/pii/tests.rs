@@ -1,5 +1,5 @@
-//! Examples of our own, the published cases where they lie beside the project, and the law that masking
-//! twice changes nothing.
+//! Examples of our own, the published cases where they lie beside the project, and the law that
+//! masking twice changes nothing.
 
 use super::{Pii, mask};
 use crate::privacy::mask::Report;

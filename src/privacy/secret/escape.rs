@@ -16,7 +16,8 @@ pub(super) struct Quote {
 }
 
 impl Scan<'_> {
-    /// Whether no word goes on behind `at`: the letter there may end an escape, a colour or a percent code.
+    /// Whether no word goes on behind `at`: the letter there may end an escape, a colour or a
+    /// percent code.
     pub(super) fn word_starts(&self, at: usize) -> bool {
         !self.before(at).is_ascii_alphanumeric() || self.escape_ends(at)
     }
@@ -64,8 +65,8 @@ impl Scan<'_> {
 
     /// What stands between the quote and the one that closes it; without one, the rest of the line.
     ///
-    /// A backslash of this depth is doubled within, so the backslashes before a mark tell whether it is
-    /// part of the string (2n+1 of them), or closes it or one around it (any other number).
+    /// A backslash of this depth is doubled within, so the backslashes before a mark tell whether
+    /// it is part of the string (2n+1 of them), or closes it or one around it (any other number).
     pub(super) fn quoted(&self, quote: Quote, start: usize) -> Range<usize> {
         let unit = 2 * (quote.depth + 1);
         let mut at = start;

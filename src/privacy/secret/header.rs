@@ -13,7 +13,8 @@ fn ends_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' | b'<' | b'>')
 }
 
-/// The place of a header's value: behind the closing quote of the name, a colon, and an opening quote.
+/// The place of a header's value: behind the closing quote of the name, a colon, and an opening
+/// quote.
 fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
     let named = scan.quote(name_end).map_or(name_end, |(_, end)| end);
     let separator = scan.run(scan.run(named, |byte| byte == b']'), is_blank);

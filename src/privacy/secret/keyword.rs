@@ -1,6 +1,7 @@
-//! Finds the words of the rules, in any case, at about a byte a cycle: a table says for each two letters
-//! whether they are the rarest two of some word; only where they are, the word is compared. An automaton
-//! over the same words waits for each letter before it can look at the next, and took twice as long.
+//! Finds the words of the rules, in any case, at about a byte a cycle: a table says for each two
+//! letters whether they are the rarest two of some word; only where they are, the word is compared.
+//! An automaton over the same words waits for each letter before it can look at the next, and took
+//! twice as long.
 
 use super::{RULES, Rule};
 use std::ops::Range;
@@ -70,7 +71,8 @@ impl Keywords {
         let Some((_, rarest, pair)) = pairs.min() else { return };
         let Some(bucket) = self.bucket.get_mut(pair) else { return };
         if *bucket == 0 {
-            // More than 255 buckets do not fit; the words then share the last one, and are still compared.
+            // More than 255 buckets do not fit; the words then share the last one, and are still
+            // compared.
             *bucket = u8::try_from(self.buckets.len()).unwrap_or(u8::MAX);
             if self.buckets.len() <= usize::from(*bucket) {
                 self.buckets.push(Vec::new());

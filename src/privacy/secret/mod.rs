@@ -1,10 +1,10 @@
 //! Secrets, by shape and by name. One look finds the words that begin or announce a secret; what
-//! stands around each is then read by the rule the word belongs to. A text without such words is read
-//! once and not copied.
+//! stands around each is then read by the rule the word belongs to. A text without such words is
+//! read once and not copied.
 //!
-//! The table is [`RULES`]: the name that appears in reports, the words, and the function that reads.
-//! Rules only mark places. A place never holds a quote, a brace or half an escape of the text around
-//! it, so JSON stays JSON, also when it is JSON in a string.
+//! The table is [`RULES`]: the name that appears in reports, the words, and the function that
+//! reads. Rules only mark places. A place never holds a quote, a brace or half an escape of the
+//! text around it, so JSON stays JSON, also when it is JSON in a string.
 
 mod escape;
 mod header;
@@ -113,7 +113,8 @@ struct Scan<'a> {
     hits: Vec<Hit>,
     /// Names before this place have been read.
     named_to: usize,
-    /// Where the next end of a key block stands, once looked up; the length of the text if there is none.
+    /// Where the next end of a key block stands, once looked up; the length of the text if there is
+    /// none.
     pem_end: Option<usize>,
 }
 
@@ -150,7 +151,8 @@ impl Scan<'_> {
         at + rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len())
     }
 
-    /// The same, at most `most` bytes on: what lies further would be read again for every word before it.
+    /// The same, at most `most` bytes on: what lies further would be read again for every word
+    /// before it.
     fn run_within(&self, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(at..self.bytes.len().min(at + most)).unwrap_or_default();
         let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());

@@ -1,5 +1,5 @@
-//! Names under which secrets stand: `DB_PASSWORD`, `githubToken`, `aws_secret_access_key`; and names that
-//! look alike and hold none: `max_tokens`, `api_key_env`, `public_key`.
+//! Names under which secrets stand: `DB_PASSWORD`, `githubToken`, `aws_secret_access_key`; and
+//! names that look alike and hold none: `max_tokens`, `api_key_env`, `public_key`.
 
 /// Words that make the rule look.
 pub(super) const WORDS: &[&str] = &[

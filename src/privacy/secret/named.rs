@@ -1,7 +1,8 @@
 //! Secrets that show by their name: `password = "…"`, `API_KEY=…`, `"token": "…"`, `--password …`.
 //!
-//! A quoted literal under such a name is secret. A word without quotes is secret if the form says so (an
-//! environment file, a query, a flag) or if it looks like one: types, calls and variables stay.
+//! A quoted literal under such a name is secret. A word without quotes is secret if the form says
+//! so (an environment file, a query, a flag) or if it looks like one: types, calls and variables
+//! stay.
 
 use super::escape::Quote;
 use super::name::{self, Kind};

@@ -1,5 +1,5 @@
-//! Private key blocks, and encrypted messages: from the opening line to the closing one, or as far as
-//! the key goes on.
+//! Private key blocks, and encrypted messages: from the opening line to the closing one, or as far
+//! as the key goes on.
 
 use super::Scan;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! What goes, what stays, and three laws: no planted secret survives, masking twice changes nothing, and
-//! JSON stays JSON.
+//! What goes, what stays, and three laws: no planted secret survives, masking twice changes
+//! nothing, and JSON stays JSON.
 
 use super::mask;
 use crate::privacy::mask::Report;
@@ -16,8 +16,8 @@ fn check(text: &str, expected: &str) {
     assert_eq!(masked(&once), once, "masking twice changes nothing");
 }
 
-/// Made-up secrets that show by their shape. They are written in two halves, so that no scanner takes this
-/// file for a leak.
+/// Made-up secrets that show by their shape. They are written in two halves, so that no scanner
+/// takes this file for a leak.
 fn shapes() -> Vec<String> {
     [
         ("sk-", "proj-Ab12Cd34Ef56Gh78Ij90_kLmN-op"),

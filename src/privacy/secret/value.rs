@@ -1,5 +1,5 @@
-//! What a value is: a secret, or something that stands for one. A reference to a variable, a placeholder,
-//! a type and a sentence are none.
+//! What a value is: a secret, or something that stands for one. A reference to a variable, a
+//! placeholder, a type and a sentence are none.
 
 /// Words for nothing.
 const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined", "empty", "unset"];
@@ -142,8 +142,8 @@ fn is_variable(value: &str) -> bool {
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
 }
 
-/// Whether a quoted value under a secret's name is something else: a word about it, a sentence, the name of a
-/// variable, a path.
+/// Whether a quoted value under a secret's name is something else: a word about it, a sentence, the
+/// name of a variable, a path.
 pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
     let word = value.trim();
     is_reference(value)
@@ -191,8 +191,8 @@ fn is_sentence(value: &str) -> bool {
     (3 <= words && 2 <= grammar) || (4 <= words && 1 <= grammar)
 }
 
-/// Whether a word without quotes looks like a secret rather than like code or prose: it mixes digits or marks
-/// with letters, and is neither name, type, path, version nor date.
+/// Whether a word without quotes looks like a secret rather than like code or prose: it mixes
+/// digits or marks with letters, and is neither name, type, path, version nor date.
 pub(super) fn is_random(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -205,7 +205,8 @@ pub(super) fn is_random(word: &str) -> bool {
         && !is_reference(word)
 }
 
-/// Long, and in one case as no word is, or in two that change places more often than in joined words.
+/// Long, and in one case as no word is, or in two that change places more often than in joined
+/// words.
 fn is_scrambled(word: &str) -> bool {
     /// Longer than the words that people write.
     const LETTERS_MIN: usize = 20;
