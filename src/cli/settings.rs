@@ -58,9 +58,10 @@ pub(super) fn open_store(config: &Config, how: Open) -> Result<Store, Failure> {
     Ok(Store::open(&config.store_url, how)?)
 }
 
-/// A runtime for commands that wait for more than the disk.
+/// A runtime for commands that wait for more than the disk. One thread: what is done between two
+/// waits is short, and handing it to another thread costs more than doing it.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::failed(format!("cannot start: {error}")))
 }
 

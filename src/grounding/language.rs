@@ -15,7 +15,7 @@ const OTHER: &[&str] = &[
 /// The share of letters outside Latin above which a slice is in another script, in percent.
 const OTHER_SCRIPT_PERCENT: usize = 15;
 /// How much of a slice is looked at, in bytes.
-const LOOK_BYTES_MAX: usize = 16 * 1024;
+const LOOK_BYTES_MAX: usize = 3 * 1024;
 
 /// Whether people and assistants speak another language than English in `slice`.
 pub(super) fn is_foreign(slice: &Slice) -> bool {

@@ -21,8 +21,8 @@ pub(super) struct Literal {
 /// or a number. Each alternative is one rule.
 static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
-        r"(?<code>`[^`\n]{1,160}`)",
-        r#"|(?<quote>"[^"\n]{2,160}"|“[^”\n]{2,160}”)"#,
+        r"(?<code>`[^`\n]+`)",
+        r#"|(?<quote>"[^"\n]{2,}"|“[^”\n]{2,}”)"#,
         r"|(?<path>(?:[A-Za-z0-9_.~-]*/)+[A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_-]+\.(?:rs|py|js|ts|tsx|jsx|go|java|kt|rb|c|h|cpp|hpp|cs|php|swift|sh|sql|md|toml|yaml|yml|json|jsonl|lock|txt|html|css|xml|env|cfg|ini)\b)",
         r"|(?<option>--[A-Za-z][A-Za-z0-9-]+)",
         r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]{2}[a-z0-9]*[A-Z][a-z][A-Za-z0-9]*\b)",

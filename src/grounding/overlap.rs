@@ -5,6 +5,7 @@ use super::words::{Word, words};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Slice, Speaker};
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// A further entry is evidence only if it adds this share of the claim's weight, in percent.
@@ -24,10 +25,31 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Index<'a> {
     slice: &'a Slice,
-    ids: HashMap<u64, u32>,
+    ids: Ids,
     places: Vec<Vec<Place>>,
-    /// In how many parts each word stands.
-    parts_with: Vec<u32>,
+    /// What each word weighs.
+    weights: Vec<f64>,
+}
+
+/// Words by key. Keys are hashes already.
+type Ids = HashMap<u64, u32, BuildHasherDefault<AsIs>>;
+
+/// Takes a hash for one.
+#[derive(Default)]
+struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash << 8 | u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
 }
 
 /// What supports a string.
@@ -45,7 +67,7 @@ pub(super) struct Support {
 
 impl<'a> Index<'a> {
     pub(super) fn new<'b>(slice: &'a Slice, strings: impl Iterator<Item = &'b str>) -> Index<'a> {
-        let mut ids: HashMap<u64, u32> = HashMap::new();
+        let mut ids = Ids::default();
         for string in strings {
             words(string, |word| {
                 let next = ids.len() as u32;
@@ -73,7 +95,9 @@ impl<'a> Index<'a> {
                 }
             });
         }
-        Index { slice, ids, places, parts_with }
+        let parts = slice.parts.len() as f64;
+        let weights = parts_with.into_iter().map(|with| weight(with, parts)).collect();
+        Index { slice, ids, places, weights }
     }
 
     /// What of `string` stands in the slice.
@@ -107,14 +131,8 @@ impl<'a> Index<'a> {
         support
     }
 
-    /// Rare words weigh more; a word that is nowhere in the slice weighs like a common one, since a
-    /// paraphrase has words of its own.
     fn weight(&self, id: u32) -> f64 {
-        let parts = self.slice.parts.len() as f64;
-        match self.parts_with[id as usize] {
-            0 => 1.0,
-            with => 1.0 + (parts / f64::from(with)).ln() * 0.5,
-        }
+        self.weights[id as usize]
     }
 
     fn stands_in(&self, id: u32, part: u32) -> bool {
@@ -122,18 +140,19 @@ impl<'a> Index<'a> {
     }
 
     fn best_part(&self, open: &[u32]) -> Option<(u32, f64)> {
-        let mut gains: HashMap<u32, f64> = HashMap::new();
+        let mut gains = vec![0.0; self.slice.parts.len()];
         for id in open {
             let mut last = None;
             for place in &self.places[*id as usize] {
                 if last != Some(place.part) {
-                    *gains.entry(place.part).or_default() += self.weight(*id);
+                    gains[place.part as usize] += self.weight(*id);
                     last = Some(place.part);
                 }
             }
         }
         let trusted = |part: u32, gain: f64| gain * self.trust(part);
-        gains.into_iter().max_by(|one, other| {
+        let gains = (0u32..).zip(gains).filter(|(_, gain)| *gain > 0.0);
+        gains.max_by(|one, other| {
             let order = trusted(one.0, one.1).total_cmp(&trusted(other.0, other.1));
             order.then(other.0.cmp(&one.0))
         })
@@ -204,6 +223,15 @@ impl<'a> Index<'a> {
         };
         let blank = |text: &str| text.len() - text.trim_start().len();
         start + blank(&text[start..span.start])..end
+    }
+}
+
+/// Rare words weigh more; a word that is nowhere in the slice weighs like a common one, since a
+/// paraphrase has words of its own.
+fn weight(parts_with: u32, parts: f64) -> f64 {
+    match parts_with {
+        0 => 1.0,
+        with => 1.0 + (parts / f64::from(with)).ln() * 0.5,
     }
 }
 

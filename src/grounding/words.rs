@@ -30,29 +30,69 @@ pub(super) struct Word {
 
 /// Calls `each` with every word of `text`, stop words left out.
 pub(super) fn words(text: &str, mut each: impl FnMut(Word)) {
+    let bytes = text.as_bytes();
     let mut folded = String::new();
-    let mut rest = text.char_indices().peekable();
-    while let Some((start, letter)) = rest.next() {
-        if !is_word(letter) {
-            continue;
+    let mut at = 0;
+    while at < bytes.len() {
+        let start = at;
+        while at < bytes.len() && bytes[at].is_ascii_alphanumeric() {
+            at += 1;
         }
-        let mut end = start + letter.len_utf8();
-        if !stands_alone(letter) {
-            while let Some((at, next)) = rest.next_if(|(_, next)| continues(*next)) {
-                end = at + next.len_utf8();
+        let ascii = at == bytes.len() || bytes[at].is_ascii();
+        if at > start && ascii {
+            let word = &text[start..at];
+            if let Some(key) = ascii_key(word.as_bytes()) {
+                each(Word { key, start, end: at });
             }
-        }
-        if end - start <= WORD_BYTES_MAX
-            && let Some(key) = key_of(&text[start..end], &mut folded)
-        {
-            each(Word { key, start, end });
+        } else if ascii {
+            at += 1;
+        } else {
+            at = other_word(text, start, &mut folded, &mut each);
         }
     }
 }
 
+/// A word, or what stands between words, that begins at `start` and is not ASCII alone; gives where
+/// it ends.
+fn other_word(text: &str, start: usize, folded: &mut String, each: &mut impl FnMut(Word)) -> usize {
+    let mut end = start;
+    for letter in text[start..].chars() {
+        let alone = stands_alone(letter);
+        if !letter.is_alphanumeric() || (alone && end > start) {
+            break;
+        }
+        end += letter.len_utf8();
+        if alone {
+            break;
+        }
+    }
+    if end == start {
+        return start + text[start..].chars().next().map_or(1, char::len_utf8);
+    }
+    if end - start <= WORD_BYTES_MAX
+        && let Some(key) = key_of(&text[start..end], folded)
+    {
+        each(Word { key, start, end });
+    }
+    end
+}
+
+/// The key of a word of ASCII letters and digits; the same as [`key_of`] gives, without a copy on
+/// the heap.
+fn ascii_key(word: &[u8]) -> Option<u64> {
+    let mut lower = [0; WORD_BYTES_MAX];
+    let lower = lower.get_mut(..word.len())?;
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    key(std::str::from_utf8(lower).ok()?)
+}
+
 /// Whether `word` is one of the stop words; `word` must be in lower case.
 pub(super) fn is_stop(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+    let first = word.as_bytes().first().filter(|byte| byte.is_ascii_lowercase());
+    let lengths = first.and_then(|byte| STOP_LENGTHS.get(usize::from(byte - b'a')));
+    let likely = lengths.is_some_and(|lengths| word.len() < 16 && lengths >> word.len() & 1 == 1);
+    likely && STOP.binary_search(&word).is_ok()
 }
 
 fn key_of(word: &str, folded: &mut String) -> Option<u64> {
@@ -65,9 +105,26 @@ fn key_of(word: &str, folded: &mut String) -> Option<u64> {
         let lower = word.chars().flat_map(char::to_lowercase);
         folded.extend(lower.filter(|letter| *letter != '\u{307}'));
     }
+    key(folded)
+}
+
+/// The key of a folded word, if it says anything.
+fn key(folded: &str) -> Option<u64> {
     let single = folded.len() == 1 && !folded.as_bytes()[0].is_ascii_digit();
     (!single && !is_stop(folded)).then(|| hash(stem(folded)))
 }
+
+/// Lengths of stop words by their first letter, a bit each: most words need no search.
+const STOP_LENGTHS: [u16; 26] = {
+    let mut lengths = [0; 26];
+    let mut at = 0;
+    while at < STOP.len() {
+        let word = STOP[at].as_bytes();
+        lengths[(word[0] - b'a') as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
+};
 
 /// Cuts the endings that a paraphrase changes most: `caches`, `caching`, `cached` meet in `cach`.
 fn stem(word: &str) -> &str {
@@ -81,14 +138,6 @@ fn stem(word: &str) -> &str {
     let stem = cut.filter(|stem| stem.len() >= STEM_BYTES_MIN).unwrap_or(word);
     let bare = stem.strip_suffix('e').filter(|bare| bare.len() >= STEM_BYTES_MIN);
     bare.unwrap_or(stem)
-}
-
-fn is_word(letter: char) -> bool {
-    letter.is_alphanumeric()
-}
-
-fn continues(letter: char) -> bool {
-    is_word(letter) && !stands_alone(letter)
 }
 
 /// Scripts written without blanks: each character is a word.

@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Slices that are worked on at once beyond those that are being asked about: decoding, grounding
 /// and storing must not keep the endpoint waiting.
-const IN_FLIGHT_MORE: usize = 64;
+const IN_FLIGHT_MORE: usize = 32;
 /// What the reader may be ahead, in handings-over.
-const READ_AHEAD: usize = 32;
+const READ_AHEAD: usize = 8;
 /// What a slice is answered with in a dry run's estimate, in tokens: recorded answers of slices near
 /// the default budget have 200 to 600.
 const ANSWER_TOKENS_ESTIMATE: u64 = 400;

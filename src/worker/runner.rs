@@ -4,10 +4,10 @@
 use super::asking::{Asker, For, NoAnswer, Paid};
 use super::tally::Tally;
 use crate::domain::{
-    CoverageState, Digest, Entry, ErrorKind, Finding, ModelError, Provenance, Record, Retry, RunId,
-    RunState, Rung, Session, Severity, Slice, SliceId, Timestamp,
+    CoverageState, Digest, Entry, ErrorKind, Finding, ModelError, Provenance, Record, RecordState,
+    Retry, RunId, RunState, Rung, Session, Severity, Slice, SliceId, Timestamp,
 };
-use crate::edge::store::{Covered, Failure, KnownRun, Run, Staging, StoreError};
+use crate::edge::store::{Covered, Failure, KnownRun, Run, SessionTotals, Staging, StoreError};
 use crate::extract::{Asking, Exchange, Extraction, SCHEMA_VERSION, Step};
 use crate::grounding::ground;
 use crate::privacy::Gate;
@@ -43,6 +43,26 @@ pub(super) struct Worked {
     pub(super) runs: Vec<RunId>,
     /// Whether some of it waits for the next time.
     pub(super) waits: bool,
+    /// What became of its entries, where this is known without asking the store.
+    pub(super) totals: SessionTotals,
+    /// Whether only the store knows: runs from before, or entries in several parts.
+    pub(super) ask_store: bool,
+}
+
+impl Worked {
+    fn count(&mut self, staging: &Staging) {
+        for covered in &staging.entries {
+            self.totals.coverage.add(covered.state, 1);
+        }
+        for record in &staging.records {
+            match record.state {
+                RecordState::Quarantined => self.totals.quarantined += 1,
+                RecordState::Staged | RecordState::Replaced => {
+                    *self.totals.staged.entry(record.claim.kind()).or_default() += 1;
+                }
+            }
+        }
+    }
 }
 
 /// The name under which a slice is stored that was cut in two.
@@ -83,6 +103,7 @@ impl Runner {
                 waiting.extend(self.halves(session, &cutting));
             } else if done {
                 self.tally.with(|totals| totals.slices_known += 1);
+                worked.ask_store = true;
                 worked.runs.push(run);
             } else if self.cancel.is_cancelled() {
                 worked.waits = true;
@@ -151,6 +172,8 @@ impl Runner {
                 staging.run.failure = Some(failure);
             }
         }
+        worked.ask_store |= cutting.slice.parts.iter().any(|part| part.parts > 1);
+        worked.count(&staging);
         self.asker.store.stage(staging).await?;
         worked.runs.push(run);
         Ok(halves)

@@ -5,7 +5,7 @@ use super::reader::{Desk, Ended, Work};
 use super::replay::{go_on, spent};
 use super::runner::{Known, Runner, Worked};
 use crate::domain::{CoverageState, Digest, Entry, Session};
-use crate::edge::store::{Covered, SessionEnd, Store, StoreError};
+use crate::edge::store::{Covered, SessionEnd, SessionTotals, Store, StoreError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -88,6 +88,7 @@ struct OpenSession {
     begun: watch::Receiver<bool>,
     slices: Vec<JoinHandle<Result<Worked, StoreError>>>,
     skipped: Vec<JoinHandle<Result<(), StoreError>>>,
+    skipped_entries: u64,
 }
 
 impl Sessions {
@@ -106,6 +107,7 @@ impl Sessions {
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
                     let session = open.session.id;
                     let state = CoverageState::Skipped;
+                    open.skipped_entries += entries.len() as u64;
                     let reason = |entry: &Entry| entry.skip.map(|skip| skip.name().to_owned());
                     let cover = |entry| Covered { reason: reason(&entry), entry, state };
                     let entries: Vec<Covered> = entries.into_iter().map(cover).collect();
@@ -152,8 +154,14 @@ impl Sessions {
             Ok(())
         });
         let known = Arc::new(known);
-        self.open =
-            Some(OpenSession { session, known, begun, slices: Vec::new(), skipped: Vec::new() });
+        self.open = Some(OpenSession {
+            session,
+            known,
+            begun,
+            slices: Vec::new(),
+            skipped: Vec::new(),
+            skipped_entries: 0,
+        });
     }
 
     /// Closes the open session when its slices are done; `ended` is none if reading was stopped.
@@ -180,17 +188,31 @@ impl Sessions {
     }
 }
 
+fn add(sum: &mut SessionTotals, more: SessionTotals) {
+    sum.coverage.extracted += more.coverage.extracted;
+    sum.coverage.nothing += more.coverage.nothing;
+    sum.coverage.failed += more.coverage.failed;
+    sum.quarantined += more.quarantined;
+    for (kind, count) in more.staged {
+        *sum.staged.entry(kind).or_default() += count;
+    }
+}
+
 async fn close(
     runner: Arc<Runner>,
     mut open: OpenSession,
     ended: Option<Ended>,
 ) -> Result<(), StoreError> {
-    let (mut runs, mut waits, mut failure) = (Vec::new(), false, None);
+    let (mut runs, mut waits, mut ask_store, mut failure) = (Vec::new(), false, false, None);
+    let mut totals = SessionTotals::default();
+    totals.coverage.add(CoverageState::Skipped, open.skipped_entries);
     for slice in open.slices {
         match slice.await {
             Ok(Ok(worked)) => {
                 runs.extend(worked.runs);
                 waits |= worked.waits;
+                ask_store |= worked.ask_store;
+                add(&mut totals, worked.totals);
             }
             Ok(Err(error)) => {
                 // The others must not go on paying for what cannot be stored.
@@ -215,6 +237,7 @@ async fn close(
     let (store, session) = (&runner.asker.store, open.session.id);
     // A session that was stopped keeps the runs that it had: they still cover what is not read again.
     let whole = ended.filter(|ended| ended.whole && !waits);
+    let ended_whole = whole.is_some();
     if let Some(ended) = whole {
         store
             .end_session(
@@ -230,7 +253,9 @@ async fn close(
             )
             .await?;
     }
-    let totals = store.session_totals(session).await?;
+    if ask_store || !ended_whole {
+        totals = store.session_totals(session).await?;
+    }
     runner.tally.with(|tally| {
         let (sum, more) = (&mut tally.coverage, totals.coverage);
         sum.extracted += more.extracted;

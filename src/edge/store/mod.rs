@@ -101,12 +101,12 @@ impl Store {
         session: SessionId,
         asking: Digest,
     ) -> Result<Vec<KnownRun>, StoreError> {
-        self.read("reading known runs", move |from| run::known(from, session, asking)).await
+        self.look("reading known runs", move |from| run::known(from, session, asking)).await
     }
 
     /// The answer that was given to this question, if it was ever asked.
     pub async fn journaled(&self, digest: RequestDigest) -> Result<Option<Reply>, StoreError> {
-        self.read("reading the journal", move |from| journal::find(from, digest)).await
+        self.look("reading the journal", move |from| journal::find(from, digest)).await
     }
 
     /// Keeps an answer; it is on the disk when this returns. The first answer to a question wins:
@@ -139,7 +139,7 @@ impl Store {
     ) -> Result<Option<Rung>, StoreError> {
         let (base_url, model) = (base_url.to_owned(), model.to_owned());
         let read = move |from: &_| journal::capability(from, &base_url, &model);
-        self.read("reading what the endpoint can do", read).await
+        self.look("reading what the endpoint can do", read).await
     }
 
     /// Remembers the best way of asking that worked at this endpoint.
@@ -259,12 +259,12 @@ impl Store {
 
     /// How many entries a session had each time it was read to its end, in order.
     pub async fn session_ends(&self, session: SessionId) -> Result<Vec<u32>, StoreError> {
-        self.read("reading where a session ended", move |from| session::ends(from, session)).await
+        self.look("reading where a session ended", move |from| session::ends(from, session)).await
     }
 
     /// What became of one session.
     pub async fn session_totals(&self, session: SessionId) -> Result<SessionTotals, StoreError> {
-        self.read("adding up a session", move |from| status::totals(from, session)).await
+        self.look("adding up a session", move |from| status::totals(from, session)).await
     }
 
     /// What became of everything.
@@ -278,6 +278,16 @@ impl Store {
         work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.shared.writer.write(doing, work).await
+    }
+
+    /// A read of a few rows: over sooner than another thread would begin it.
+    async fn look<T>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let _turn = self.shared.readers.turn().await;
+        self.shared.readers.read(doing, work)
     }
 
     async fn read<T: Send + 'static>(

@@ -37,9 +37,9 @@ impl Readers {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let snapshot = || -> Result<(T, Connection), Fault> {
             let connection = idle.map_or_else(|| database::open_reader(&self.path), Ok)?;
-            connection.execute_batch("BEGIN")?;
+            connection.prepare_cached("BEGIN")?.execute([])?;
             let done = work(&connection);
-            connection.execute_batch("COMMIT")?;
+            connection.prepare_cached("COMMIT")?.execute([])?;
             // A connection whose work failed is closed rather than trusted.
             Ok((done?, connection))
         };

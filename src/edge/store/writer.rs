@@ -69,15 +69,26 @@ impl Drop for Writer {
     }
 }
 
+/// How long a busy writer waits for more work: half as many commits for a wait that is short beside
+/// the commit itself.
+const GATHER: std::time::Duration = std::time::Duration::from_millis(1);
+/// A group of this size means that many write at once; fewer are not kept waiting.
+const BUSY_FROM: usize = 3;
+
 fn run(connection: &Connection, mut queue: mpsc::Receiver<Work>) {
     let mut group: Vec<Work> = Vec::with_capacity(GROUP_MAX);
+    let mut busy = false;
     // Ends with the last sender.
     while let Some(first) = queue.blocking_recv() {
         group.push(first);
+        if busy {
+            std::thread::sleep(GATHER);
+        }
         while group.len() < GROUP_MAX {
             let Ok(next) = queue.try_recv() else { break };
             group.push(next);
         }
+        busy = group.len() >= BUSY_FROM;
         commit(connection, &mut group);
     }
     // Closing the last connection moves the log into the database; with other processes about,
