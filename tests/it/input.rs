@@ -28,7 +28,7 @@ pub(crate) fn claude(talks: std::ops::Range<usize>) -> String {
 
 /// One record of Claude Code.
 fn line(n: usize, side: usize, words: &str) -> Value {
-    let uuid = |n: usize, side: usize| format!("{n:08x}-0000-4000-8000-{side:012x}");
+    let uuid = |n: usize, side: usize| format!("{n:08x}-abcd-4bcd-8bcd-{side:012x}");
     let parent = match (n, side) {
         (0, 0) => Value::Null,
         (_, 0) => json!(uuid(n - 1, 1)),
