@@ -88,6 +88,15 @@ struct OpenSession {
     begun: watch::Receiver<bool>,
     slices: Vec<JoinHandle<Result<Worked, StoreError>>>,
     skipped: Vec<JoinHandle<Result<(), StoreError>>>,
+    /// How far its entries were handed over.
+    reached: u32,
+}
+
+impl OpenSession {
+    fn reach(&mut self, entries: &[Entry]) {
+        let last = entries.iter().map(|entry| entry.ordinal + 1).max();
+        self.reached = self.reached.max(last.unwrap_or_default());
+    }
 }
 
 impl Sessions {
@@ -103,6 +112,7 @@ impl Sessions {
             }
             Work::Skipped(entries) => {
                 if let Some(open) = &mut self.open {
+                    open.reach(&entries);
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
                     let session = open.session.id;
                     let state = CoverageState::Skipped;
@@ -120,6 +130,7 @@ impl Sessions {
             Work::Slice(cutting) => {
                 let permit = Arc::clone(&self.in_flight).acquire_owned().await;
                 if let Some(open) = &mut self.open {
+                    open.reach(&cutting.entries);
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
                     let (session, known) = (Arc::clone(&open.session), Arc::clone(&open.known));
                     open.slices.push(tokio::spawn(async move {
@@ -127,7 +138,12 @@ impl Sessions {
                         if begun.wait_for(|begun| *begun).await.is_err() {
                             return Ok(Worked::default());
                         }
-                        runner.work(&session, *cutting, &known).await
+                        let worked = runner.work(&session, *cutting, &known).await;
+                        if worked.is_err() {
+                            // The others must not go on paying for what cannot be stored.
+                            runner.cancel.cancel();
+                        }
+                        worked
                     }));
                 }
             }
@@ -152,8 +168,8 @@ impl Sessions {
             Ok(())
         });
         let known = Arc::new(known);
-        self.open =
-            Some(OpenSession { session, known, begun, slices: Vec::new(), skipped: Vec::new() });
+        let (slices, skipped, reached) = (Vec::new(), Vec::new(), 0);
+        self.open = Some(OpenSession { session, known, begun, slices, skipped, reached });
     }
 
     /// Closes the open session when its slices are done; `ended` is none if reading was stopped.
@@ -193,8 +209,6 @@ async fn close(
                 waits |= worked.waits;
             }
             Ok(Err(error)) => {
-                // The others must not go on paying for what cannot be stored.
-                runner.cancel.cancel();
                 failure.get_or_insert(error);
             }
             Err(_) => runner.cancel.cancel(),
@@ -213,6 +227,7 @@ async fn close(
         return Ok(());
     }
     let (store, session) = (&runner.asker.store, open.session.id);
+    let reached = ended.as_ref().map_or(open.reached, |ended| ended.entries);
     // A session that was stopped keeps the runs that it had: they still cover what is not read again.
     let whole = ended.filter(|ended| ended.whole && !waits);
     if let Some(ended) = whole {
@@ -230,7 +245,8 @@ async fn close(
             )
             .await?;
     }
-    let totals = store.session_totals(session).await?;
+    // What an earlier reading stored further on was not read this time, and is not counted.
+    let totals = store.session_totals(session, reached).await?;
     runner.tally.with(|tally| {
         let (sum, more) = (&mut tally.coverage, totals.coverage);
         sum.extracted += more.extracted;

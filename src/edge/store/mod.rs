@@ -262,9 +262,13 @@ impl Store {
         self.read("reading where a session ended", move |from| session::ends(from, session)).await
     }
 
-    /// What became of one session.
-    pub async fn session_totals(&self, session: SessionId) -> Result<SessionTotals, StoreError> {
-        self.read("adding up a session", move |from| status::totals(from, session)).await
+    /// What became of one session, of its first `entries` entries.
+    pub async fn session_totals(
+        &self,
+        session: SessionId,
+        entries: u32,
+    ) -> Result<SessionTotals, StoreError> {
+        self.read("adding up a session", move |from| status::totals(from, session, entries)).await
     }
 
     /// What became of everything.
