@@ -13,6 +13,10 @@ use crate::edge::store::{JournalEntry, Store, StoreError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// The shortest wait that an endpoint is believed, in milliseconds: one that asks for none at all,
+/// say by a date that has passed, and goes on refusing would be asked without end.
+const WAIT_LEAST: Duration = Duration::from_millis(50);
+
 /// What answers.
 pub enum Model {
     /// A server.
@@ -124,7 +128,7 @@ impl Asker {
         whose: For,
     ) -> Result<Reply, NoAnswer> {
         let tokens = estimate(request);
-        let (mut tries, mut waited) = (0, Duration::ZERO);
+        let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
         self.budget.reserve(whose.session, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
         let error = loop {
             let permit = tokio::select! {
@@ -147,9 +151,12 @@ impl Asker {
                 permit.ok();
                 break error;
             };
+            // Bounded by the sum of the waits, each longer than nothing.
+            failures += 1;
             tries += u32::from(charged);
             let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
-            let pause = wait.unwrap_or_else(|| back_off(tries.max(1), seed ^ u64::from(tries)));
+            let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
+            let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
             waited += pause;
             if tries >= self.limits.tries_max || waited > self.limits.wait_max {
                 permit.slow_down(None);

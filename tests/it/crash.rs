@@ -87,9 +87,8 @@ fn refused(effect: &str) {
     place.set("ANNALIST__MODEL__CONCURRENCY", "1");
     // Makes the store with nothing in it.
     place.json(&["replay", "s.jsonl", "--limit", "0", "--json"]);
-    let trigger = format!(
-        "CREATE TRIGGER refuse BEFORE {effect} BEGIN SELECT RAISE(ABORT, 'no room'); END"
-    );
+    let trigger =
+        format!("CREATE TRIGGER refuse BEFORE {effect} BEGIN SELECT RAISE(ABORT, 'no room'); END");
     place.sql().execute_batch(&trigger).unwrap();
     let output = place.run(&REPLAY);
     assert_eq!(output.code, 1, "{effect}: {}", output.stderr);
