@@ -1,6 +1,7 @@
 //! The shipped sessions with their shipped answers, through the whole line.
 
 use super::place::{Place, balanced, count, read, records, timeless};
+use super::stub::{Answer, Stub};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -192,4 +193,36 @@ fn same_input_and_cassette_give_the_same_records_anywhere() {
         place.run(&["records", "export"]).stdout.lines().map(timeless).collect()
     };
     assert_eq!(export(&one), export(&other), "in the same order too");
+}
+
+#[test]
+fn secret_that_a_model_says_is_kept_nowhere() {
+    // Once as it is, once in escapes that only JSON undoes.
+    let plain = "sk-proj-ROOFroofROOFroof0123456789abcdefgh";
+    let escaped: String = plain.chars().map(|c| format!("\\u{:04x}", u32::from(c))).collect();
+    for said in [plain.to_owned(), escaped] {
+        let arguments = format!(
+            "{{\"decisions\":[],\"discussions\":[],\"attempts\":[],\"requests\":[{{\"intent\":\
+             \"choose depot-0\",\"target\":null,\"summary\":\"damp-0 ruins paper, key {said}\"}}]}}"
+        );
+        let call =
+            serde_json::json!({"function": {"name": "write_extracted", "arguments": arguments}});
+        let body = serde_json::json!({"choices": [{
+            "message": {"tool_calls": [call]}, "finish_reason": "tool_calls",
+        }]});
+        let stub = Stub::new(move |_| Answer::Status(200, "", body.to_string()));
+        let place = Place::with_endpoint(stub.url());
+        place.write("s.jsonl", super::input::claude(0..1));
+        place.json(&["replay", "s.jsonl", "--json"]);
+        let seen = place.run(&["records", "export"]).stdout;
+        assert!(seen.contains("ruins paper"), "{seen}");
+        for (path, bytes) in place.files() {
+            let text = String::from_utf8_lossy(&bytes);
+            // The journal keeps the arguments as text, whose own backslashes are escaped again.
+            let found =
+                [plain, &said, &said.replace('\\', "\\\\")].iter().any(|form| text.contains(*form));
+            assert!(!found, "in {}", path.display());
+        }
+        assert!(!seen.contains(plain));
+    }
 }
