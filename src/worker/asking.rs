@@ -90,9 +90,13 @@ impl Asker {
             Model::Endpoint(endpoint) => endpoint,
         };
         let digest = request.digest();
-        if let Some(reply) = self.store.journaled(digest).await? {
+        if let Some(kept) = self.store.journaled(digest).await? {
             tally.with(|totals| totals.journaled += 1);
-            return Ok(reply);
+            if kept.run == whose.run {
+                // Paid by this very run, which ended before it was staged: it stands on its bill.
+                self.bill(&kept.reply, request, paid);
+            }
+            return Ok(kept.reply);
         }
         let reply = self.call(endpoint, request, whose).await?;
         let charge = self.count(&reply, request, tally, paid);
@@ -109,16 +113,22 @@ impl Asker {
         Ok(self.store.journal(entry).await?)
     }
 
+    /// Counts a call that was made now.
     fn count(&self, reply: &Reply, request: &Request, tally: &Tally, paid: &mut Paid) -> Charge {
+        let (usage, cost_micros) = self.bill(reply, request, paid);
+        tally.call(usage, cost_micros);
+        Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
+    }
+
+    fn bill(&self, reply: &Reply, request: &Request, paid: &mut Paid) -> (Usage, u64) {
         let usage = counted(reply, request);
         let cost_micros = cost(usage, self.price);
-        tally.call(usage, cost_micros);
         paid.calls += 1;
         paid.usage.prompt_tokens += usage.prompt_tokens;
         paid.usage.cached_tokens += usage.cached_tokens;
         paid.usage.completion_tokens += usage.completion_tokens;
         paid.cost_micros += cost_micros;
-        Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
+        (usage, cost_micros)
     }
 
     async fn call(

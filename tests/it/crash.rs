@@ -34,6 +34,10 @@ fn goes_on(place: &Place, stub: &Stub) {
     assert_eq!(count(&totals, "/coverage/pending"), 0);
     assert_eq!(place.export(), export);
     assert_eq!(stub.count() - seen, requests - journaled, "what is journaled is not asked again");
+    let status = place.json(&["status", "--json"]);
+    let spent = [count(&status, "/spent/calls"), count(&status, "/spent/sent")];
+    let kept = requests as u64;
+    assert_eq!(spent, [kept, 100 * kept], "every answer that is kept is on the bill");
     let seen = stub.count();
     let again = place.json(&REPLAY);
     assert_eq!((count(&again, "/calls"), stub.count()), (0, seen));
@@ -207,4 +211,21 @@ fn asked_twice_it_stops_at_once() {
     sql.execute_batch("ROLLBACK").unwrap();
     drop(sql);
     goes_on(&place, &stub);
+}
+
+#[test]
+fn two_processes_at_once_share_a_store() {
+    let (export, _) = undisturbed();
+    let stub = Stub::good();
+    let place = prepared(&stub);
+    let (one, two) = std::thread::scope(|scope| {
+        let one = scope.spawn(|| place.run(&REPLAY));
+        let two = scope.spawn(|| place.run(&REPLAY));
+        (one.join().unwrap(), two.join().unwrap())
+    });
+    for output in [one, two] {
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        balanced(&output.json());
+    }
+    assert_eq!(place.export(), export);
 }

@@ -62,8 +62,8 @@ impl Ask {
     /// The words of the last message from the user that holds a slice.
     pub(crate) fn slice(&self) -> &str {
         let messages = self.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let said = messages.iter().filter_map(|message| message["content"].as_str());
-        let slice = said.filter(|words| words.contains("<transcript-")).last();
+        let mut said = messages.iter().filter_map(|message| message["content"].as_str());
+        let slice = said.rfind(|words| words.contains("<transcript-"));
         let words = slice.and_then(|words| words.split_once("<transcript-"));
         words.map_or("", |(_, words)| words)
     }

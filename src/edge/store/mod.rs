@@ -21,7 +21,7 @@ mod tests;
 
 pub use entry::Covered;
 pub use error::{StoreError, StoreErrorKind};
-pub use journal::JournalEntry;
+pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// The answer that was given to this question, if it was ever asked.
-    pub async fn journaled(&self, digest: RequestDigest) -> Result<Option<Reply>, StoreError> {
+    pub async fn journaled(&self, digest: RequestDigest) -> Result<Option<Journaled>, StoreError> {
         self.read("reading the journal", move |from| journal::find(from, digest)).await
     }
 
