@@ -133,7 +133,10 @@ async fn replay(
     let (model, model_name) = model(&config, args)?;
     let store = settings::open_store(&config, Open::Create)?;
     let cancel = CancellationToken::new();
-    tokio::spawn(hear_signals(cancel.clone()));
+    let signals = Signals::new();
+    let signals =
+        signals.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    tokio::spawn(hear_signals(signals, cancel.clone()));
     let progress = tokio::spawn(show(Arc::clone(&tally), config.model.model.clone()));
     let clock = clock::now;
     let replay = Replay { config, model, model_name, store, cancel, tally, clock };
@@ -177,9 +180,9 @@ fn origins(cassette: &Cassette) -> String {
 }
 
 /// Ctrl-C or SIGTERM once stops cleanly, twice at once.
-async fn hear_signals(cancel: CancellationToken) {
+async fn hear_signals(mut signals: Signals, cancel: CancellationToken) {
     for again in [false, true] {
-        interrupted().await;
+        signals.next().await;
         if again {
             // Everything that matters is in transactions.
             std::process::exit(i32::from(output::FAILED));
@@ -189,21 +192,41 @@ async fn hear_signals(cancel: CancellationToken) {
     }
 }
 
+/// Listens from when it is made, so that no signal falls between two waits.
 #[cfg(unix)]
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate.recv() => {}
-        },
-        Err(_) => drop(tokio::signal::ctrl_c().await),
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let interrupt = signal(SignalKind::interrupt())?;
+        Ok(Signals { interrupt, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
 #[cfg(not(unix))]
-async fn interrupted() {
-    drop(tokio::signal::ctrl_c().await);
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Signals> {
+        Ok(Signals)
+    }
+
+    async fn next(&mut self) {
+        drop(tokio::signal::ctrl_c().await);
+    }
 }
 
 /// Shows progress: a bar where somebody watches, a line now and then elsewhere.

@@ -6,11 +6,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Text that may be stored and sent. Only the gate makes one, so whoever takes it cannot leak.
+/// Copies share it: an entry of many megabytes stands in every slice that holds a part of it.
 #[derive(Clone, Default, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
-pub struct Redacted(String);
+pub struct Redacted(Arc<str>);
 
 impl Redacted {
     /// The text.
@@ -30,7 +32,7 @@ impl Redacted {
 
     /// A piece of it; `range` must lie on character boundaries, or the piece is empty.
     pub fn cut(&self, range: Range<usize>) -> Redacted {
-        Redacted(self.0.get(range).unwrap_or_default().to_owned())
+        Redacted(self.0.get(range).unwrap_or_default().into())
     }
 
     /// Joins what has passed with words of our own, which are no secret.
@@ -38,12 +40,12 @@ impl Redacted {
         let length = pieces.iter().map(|piece| piece.as_str().len()).sum();
         let mut text = String::with_capacity(length);
         pieces.iter().for_each(|piece| text.push_str(piece.as_str()));
-        Redacted(text)
+        Redacted(text.into())
     }
 
     /// Takes back what our own store, journal or cassette kept; it passed the gate on its way in.
     pub fn reopened(text: String) -> Redacted {
-        Redacted(text)
+        Redacted(text.into())
     }
 }
 
@@ -77,7 +79,7 @@ impl fmt::Debug for Redacted {
 impl<'de> Deserialize<'de> for Redacted {
     /// Only for our own store, journal and cassettes: see [`Redacted::reopened`].
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Redacted, D::Error> {
-        String::deserialize(deserializer).map(Redacted)
+        String::deserialize(deserializer).map(Redacted::reopened)
     }
 }
 
@@ -147,7 +149,7 @@ impl Gate {
         for _ in 0..PASSES_MAX {
             match self.pass(&text, report) {
                 Some(masked) => text = Cow::Owned(masked),
-                None => return Redacted(text.into_owned()),
+                None => return Redacted(text.into()),
             }
         }
         // Only tags made to appear out of each other get here; what follows the first is not let
@@ -155,9 +157,9 @@ impl Gate {
         if self.masks_private()
             && let Some(head) = block::before_first_tag(&text)
         {
-            return Redacted(head.to_owned());
+            return Redacted(head.into());
         }
-        Redacted(text.into_owned())
+        Redacted(text.into())
     }
 
     /// Lets `raw` through.

@@ -13,6 +13,10 @@ use crate::edge::store::{JournalEntry, Store, StoreError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+/// The shortest wait that an endpoint is believed, in milliseconds: one that asks for none at all,
+/// say by a date that has passed, and goes on refusing would be asked without end.
+const WAIT_LEAST: Duration = Duration::from_millis(50);
+
 /// What answers.
 pub enum Model {
     /// A server.
@@ -86,9 +90,13 @@ impl Asker {
             Model::Endpoint(endpoint) => endpoint,
         };
         let digest = request.digest();
-        if let Some(reply) = self.store.journaled(digest).await? {
+        if let Some(kept) = self.store.journaled(digest).await? {
             tally.with(|totals| totals.journaled += 1);
-            return Ok(reply);
+            if kept.run == whose.run {
+                // Paid by this very run, which ended before it was staged: it stands on its bill.
+                self.bill(&kept.reply, request, paid);
+            }
+            return Ok(kept.reply);
         }
         let reply = self.call(endpoint, request, whose).await?;
         let charge = self.count(&reply, request, tally, paid);
@@ -105,16 +113,22 @@ impl Asker {
         Ok(self.store.journal(entry).await?)
     }
 
+    /// Counts a call that was made now.
     fn count(&self, reply: &Reply, request: &Request, tally: &Tally, paid: &mut Paid) -> Charge {
+        let (usage, cost_micros) = self.bill(reply, request, paid);
+        tally.call(usage, cost_micros);
+        Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
+    }
+
+    fn bill(&self, reply: &Reply, request: &Request, paid: &mut Paid) -> (Usage, u64) {
         let usage = counted(reply, request);
         let cost_micros = cost(usage, self.price);
-        tally.call(usage, cost_micros);
         paid.calls += 1;
         paid.usage.prompt_tokens += usage.prompt_tokens;
         paid.usage.cached_tokens += usage.cached_tokens;
         paid.usage.completion_tokens += usage.completion_tokens;
         paid.cost_micros += cost_micros;
-        Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
+        (usage, cost_micros)
     }
 
     async fn call(
@@ -124,7 +138,7 @@ impl Asker {
         whose: For,
     ) -> Result<Reply, NoAnswer> {
         let tokens = estimate(request);
-        let (mut tries, mut waited) = (0, Duration::ZERO);
+        let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
         self.budget.reserve(whose.session, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
         let error = loop {
             let permit = tokio::select! {
@@ -147,9 +161,12 @@ impl Asker {
                 permit.ok();
                 break error;
             };
+            // Bounded by the sum of the waits, each longer than nothing.
+            failures += 1;
             tries += u32::from(charged);
             let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
-            let pause = wait.unwrap_or_else(|| back_off(tries.max(1), seed ^ u64::from(tries)));
+            let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
+            let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
             waited += pause;
             if tries >= self.limits.tries_max || waited > self.limits.wait_max {
                 permit.slow_down(None);

@@ -177,9 +177,9 @@ impl Replay {
         let runner = Arc::new(self.runner(&options).await?);
         let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
         let asking = runner.asking_digest;
-        let (cancelled, counted) = (cancel.clone(), Arc::clone(&tally));
+        let (closing, counted) = (runner.closing.clone(), Arc::clone(&tally));
         let reader = tokio::task::spawn_blocking(move || {
-            let desk = Line::new(store, asking, sender, cancelled);
+            let desk = Line::new(store, asking, sender, closing);
             let mut reader = Reader::new(&reading, &gate, &counted, desk);
             for file in &files {
                 if reader.file(file).is_break() {
@@ -240,6 +240,7 @@ impl Replay {
             tally,
             base_url: config.model.base_url.clone(),
             retry_failed: options.retry_failed,
+            closing: cancel.child_token(),
             cancel,
             rung: Mutex::new(rung),
             stop: Mutex::new(None),

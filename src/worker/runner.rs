@@ -27,6 +27,8 @@ pub(super) struct Runner {
     pub(super) base_url: String,
     pub(super) retry_failed: bool,
     pub(super) cancel: CancellationToken,
+    /// Cancelled with `cancel`, or alone: then nothing new begins, and what is under way ends well.
+    pub(super) closing: CancellationToken,
     /// The rung that the next exchange begins on.
     pub(super) rung: Mutex<Rung>,
     /// The first thing that only a person can mend.
@@ -105,7 +107,7 @@ impl Runner {
                 self.tally.with(|totals| totals.slices_known += 1);
                 worked.ask_store = true;
                 worked.runs.push(run);
-            } else if self.cancel.is_cancelled() {
+            } else if self.closing.is_cancelled() {
                 worked.waits = true;
             } else {
                 waiting.extend(self.one(session, cutting, before, &mut worked).await?);
@@ -233,8 +235,12 @@ impl Runner {
 
     /// Ends the work because of something that only a person can mend.
     pub(super) fn stop(&self, reason: String) {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+        self.note_stop(reason);
         self.cancel.cancel();
+    }
+
+    fn note_stop(&self, reason: String) {
+        self.stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
     }
 
     fn wait_at_cap(&self, reason: String) {
@@ -242,7 +248,9 @@ impl Runner {
         let day = reason.starts_with("limits.day");
         self.tally.with(|totals| *totals.waiting.entry(reason.clone()).or_default() += 1);
         if day {
-            self.stop(format!("{reason}; what is left waits, nothing is lost"));
+            self.note_stop(format!("{reason}; what is left waits, nothing is lost"));
+            // Calls under way are within the cap and will be paid for: their answers are kept.
+            self.closing.cancel();
         }
     }
 

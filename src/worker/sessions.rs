@@ -89,6 +89,15 @@ struct OpenSession {
     slices: Vec<JoinHandle<Result<Worked, StoreError>>>,
     skipped: Vec<JoinHandle<Result<(), StoreError>>>,
     skipped_entries: u64,
+    /// How far its entries were handed over.
+    reached: u32,
+}
+
+impl OpenSession {
+    fn reach(&mut self, entries: &[Entry]) {
+        let last = entries.iter().map(|entry| entry.ordinal + 1).max();
+        self.reached = self.reached.max(last.unwrap_or_default());
+    }
 }
 
 impl Sessions {
@@ -104,6 +113,7 @@ impl Sessions {
             }
             Work::Skipped(entries) => {
                 if let Some(open) = &mut self.open {
+                    open.reach(&entries);
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
                     let session = open.session.id;
                     let state = CoverageState::Skipped;
@@ -122,6 +132,7 @@ impl Sessions {
             Work::Slice(cutting) => {
                 let permit = Arc::clone(&self.in_flight).acquire_owned().await;
                 if let Some(open) = &mut self.open {
+                    open.reach(&cutting.entries);
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
                     let (session, known) = (Arc::clone(&open.session), Arc::clone(&open.known));
                     open.slices.push(tokio::spawn(async move {
@@ -129,7 +140,12 @@ impl Sessions {
                         if begun.wait_for(|begun| *begun).await.is_err() {
                             return Ok(Worked::default());
                         }
-                        runner.work(&session, *cutting, &known).await
+                        let worked = runner.work(&session, *cutting, &known).await;
+                        if worked.is_err() {
+                            // The others must not go on paying for what cannot be stored.
+                            runner.cancel.cancel();
+                        }
+                        worked
                     }));
                 }
             }
@@ -161,6 +177,7 @@ impl Sessions {
             slices: Vec::new(),
             skipped: Vec::new(),
             skipped_entries: 0,
+            reached: 0,
         });
     }
 
@@ -215,8 +232,6 @@ async fn close(
                 add(&mut totals, worked.totals);
             }
             Ok(Err(error)) => {
-                // The others must not go on paying for what cannot be stored.
-                runner.cancel.cancel();
                 failure.get_or_insert(error);
             }
             Err(_) => runner.cancel.cancel(),
@@ -235,6 +250,7 @@ async fn close(
         return Ok(());
     }
     let (store, session) = (&runner.asker.store, open.session.id);
+    let reached = ended.as_ref().map_or(open.reached, |ended| ended.entries);
     // A session that was stopped keeps the runs that it had: they still cover what is not read again.
     let whole = ended.filter(|ended| ended.whole && !waits);
     let ended_whole = whole.is_some();
@@ -254,7 +270,8 @@ async fn close(
             .await?;
     }
     if ask_store || !ended_whole {
-        totals = store.session_totals(session).await?;
+        // What an earlier reading stored further on was not read this time, and is not counted.
+        totals = store.session_totals(session, reached).await?;
     }
     runner.tally.with(|tally| {
         let (sum, more) = (&mut tally.coverage, totals.coverage);

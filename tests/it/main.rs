@@ -1,1 +1,15 @@
+//! The whole line as a process: the real binary, a folder of its own, no network but this machine's.
 #![cfg(test)]
+
+mod again;
+mod bad_input;
+mod caps;
+mod crash;
+mod examples;
+mod faults;
+mod house;
+mod input;
+mod place;
+mod printing;
+mod shared;
+mod stub;

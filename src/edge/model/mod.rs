@@ -5,6 +5,7 @@ mod ask;
 mod cassette;
 mod cassette_file;
 mod error;
+mod escape;
 mod openai;
 mod pace;
 mod pause;

@@ -2,6 +2,7 @@
 //! place, because all of it has been seen; what makes no sense reads as absent.
 
 use super::error::{Failure, Said};
+use super::escape::undone;
 use crate::domain::{Call, Finish, Reply, Timestamp, Usage};
 use crate::privacy::{Gate, Redacted};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -279,7 +280,7 @@ impl Completion {
         let refusal = refusal.iter().map(text_of).find(|text| !text.trim().is_empty());
         Ok(Reply {
             calls,
-            content: gate.redact(without_thoughts(&content)),
+            content: gate.redact(&undone(without_thoughts(&content))),
             refusal: refusal.map(|text| gate.redact(&text)),
             finish: finish_of(&choice.finish_reason),
             usage,
@@ -290,7 +291,9 @@ impl Completion {
 fn calls_of(message: &Message, gate: &Gate) -> Vec<Call> {
     let call = |function: &Function| Call {
         name: gate.redact(&text_of(&function.name)).as_str().to_owned(),
-        arguments: still_json(&arguments_of(&function.arguments), |text| gate.redact(text)),
+        arguments: still_json(&undone(&arguments_of(&function.arguments)), |text| {
+            gate.redact(text)
+        }),
     };
     let listed = message.tool_calls.0.iter().filter_map(|call| call.0.as_ref());
     let calls: Vec<Call> = listed.filter_map(|c| c.function.0.as_ref()).map(call).collect();

@@ -25,6 +25,15 @@ pub struct JournalEntry {
     pub request: Option<String>,
 }
 
+/// An answer that is kept.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Journaled {
+    /// The run that asked first, and paid.
+    pub run: RunId,
+    /// The answer.
+    pub reply: Reply,
+}
+
 /// Keeps the answer unless there is one; gives the one that is kept.
 pub(super) fn write(connection: &Connection, entry: JournalEntry) -> Result<Reply, Fault> {
     let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
@@ -41,13 +50,19 @@ pub(super) fn write(connection: &Connection, entry: JournalEntry) -> Result<Repl
     if inserted == 1 {
         return Ok(entry.reply);
     }
-    Ok(find(connection, entry.digest)?.unwrap_or(entry.reply))
+    Ok(find(connection, entry.digest)?.map_or(entry.reply, |kept| kept.reply))
 }
 
-pub(super) fn find(connection: &Connection, digest: RequestDigest) -> Result<Option<Reply>, Fault> {
-    let mut find = connection.prepare_cached("SELECT reply FROM journal WHERE digest = ?1")?;
-    let reply = find.query_row([digest.0.as_bytes()], |row| Columns::of(row).json());
-    Ok(reply.optional()?)
+pub(super) fn find(
+    connection: &Connection,
+    digest: RequestDigest,
+) -> Result<Option<Journaled>, Fault> {
+    let mut find = connection.prepare_cached("SELECT run, reply FROM journal WHERE digest = ?1")?;
+    let kept = find.query_row([digest.0.as_bytes()], |row| {
+        let mut row = Columns::of(row);
+        Ok(Journaled { run: RunId(row.digest()?), reply: row.json()? })
+    });
+    Ok(kept.optional()?)
 }
 
 pub(super) fn capability(

@@ -21,7 +21,7 @@ mod tests;
 
 pub use entry::Covered;
 pub use error::{StoreError, StoreErrorKind};
-pub use journal::JournalEntry;
+pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};
@@ -105,7 +105,7 @@ impl Store {
     }
 
     /// The answer that was given to this question, if it was ever asked.
-    pub async fn journaled(&self, digest: RequestDigest) -> Result<Option<Reply>, StoreError> {
+    pub async fn journaled(&self, digest: RequestDigest) -> Result<Option<Journaled>, StoreError> {
         self.look("reading the journal", move |from| journal::find(from, digest)).await
     }
 
@@ -262,9 +262,13 @@ impl Store {
         self.look("reading where a session ended", move |from| session::ends(from, session)).await
     }
 
-    /// What became of one session.
-    pub async fn session_totals(&self, session: SessionId) -> Result<SessionTotals, StoreError> {
-        self.look("adding up a session", move |from| status::totals(from, session)).await
+    /// What became of one session, of its first `entries` entries.
+    pub async fn session_totals(
+        &self,
+        session: SessionId,
+        entries: u32,
+    ) -> Result<SessionTotals, StoreError> {
+        self.look("adding up a session", move |from| status::totals(from, session, entries)).await
     }
 
     /// What became of everything.

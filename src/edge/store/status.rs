@@ -101,17 +101,22 @@ pub(super) fn read(connection: &Connection) -> Result<Status, Fault> {
     Ok(Status { sessions, failed: failed(connection)?, spent })
 }
 
-/// The sums of one session; it need not have been read to its end.
-pub(super) fn totals(connection: &Connection, id: SessionId) -> Result<SessionTotals, Fault> {
+/// The sums of a session's first `entries` entries; it need not have been read to its end.
+pub(super) fn totals(
+    connection: &Connection,
+    id: SessionId,
+    entries: u32,
+) -> Result<SessionTotals, Fault> {
     let no = session::number(connection, id)?;
     let mut totals = SessionTotals::default();
     let sql = "SELECT state, count(*) FROM (
             SELECT max(state) AS state FROM coverage
-            WHERE session_no = ?1 AND run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+            WHERE session_no = ?1 AND ordinal < ?2
+                AND run_no NOT IN (SELECT no FROM runs WHERE current = 0)
             GROUP BY ordinal)
         GROUP BY state";
     let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([no])?;
+    let mut rows = select.query(params![no, entries])?;
     while let Some(row) = rows.next()? {
         let mut row = Columns::of(row);
         let (rank, entries) = (row.next()?, row.count()?);

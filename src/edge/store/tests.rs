@@ -245,7 +245,8 @@ async fn the_first_answer_to_a_question_wins() {
     assert_eq!(store.journaled(digest).await.unwrap(), None);
     assert_eq!(store.journal(entry("one")).await.unwrap(), reply("one"));
     assert_eq!(store.journal(entry("two")).await.unwrap(), reply("one"));
-    assert_eq!(store.journaled(digest).await.unwrap(), Some(reply("one")));
+    let kept = Journaled { run: RunId(digest.0), reply: reply("one") };
+    assert_eq!(store.journaled(digest).await.unwrap(), Some(kept));
 }
 
 #[tokio::test]

@@ -1,0 +1,122 @@
+//! Replaying again: nothing is paid for twice, what changed is seen, what grew is asked about alone.
+
+use super::input::claude;
+use super::place::{Place, balanced, count, records};
+use super::stub::Stub;
+use serde_json::Value;
+
+#[test]
+fn second_replay_makes_no_call_and_changes_no_byte() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..12));
+    let first = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&first);
+    assert_eq!(records(&first), 12, "{first}");
+    assert_eq!(stub.count() as u64, count(&first, "/calls"));
+    assert_eq!(count(&first, "/tokens/sent"), 100 * count(&first, "/calls"));
+    let (asked, before) = (stub.count(), place.run(&["records", "export"]).stdout);
+    let again = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&again);
+    assert_eq!((stub.count(), count(&again, "/calls")), (asked, 0));
+    assert_eq!(count(&again, "/slices_known"), count(&again, "/slices"));
+    assert_eq!(again["records"], first["records"]);
+    assert_eq!(place.run(&["records", "export"]).stdout, before);
+}
+
+#[test]
+fn another_model_makes_new_runs_and_replaces_the_old() {
+    let stub = Stub::new(|ask| {
+        let mut extracted = super::input::extracted(ask.slice());
+        if ask.body["model"] == "other" {
+            for decision in extracted["decisions"].as_array_mut().unwrap() {
+                decision["rationale"] = Value::from("paper");
+            }
+        }
+        super::stub::Answer::Call(extracted)
+    });
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..3));
+    let first = place.json(&["replay", "s.jsonl", "--json"]);
+    let asked = stub.count();
+    let second = place.json(&["replay", "s.jsonl", "--model", "other", "--json"]);
+    balanced(&second);
+    assert_eq!(stub.count(), 2 * asked, "every slice is asked about anew");
+    assert_eq!(records(&second), records(&first), "records of one model are counted");
+    let replaced = place.json(&["records", "--state", "replaced", "--json"]);
+    assert_eq!(replaced.as_array().unwrap().len() as u64, records(&first));
+    let runs = place.json(&["records", "runs", "--json"]);
+    let of = |model: &str| {
+        let runs = runs.as_array().unwrap();
+        let run = runs.iter().find(|run| run["model"] == model && run["entries"][0] == 0);
+        run.unwrap().clone()
+    };
+    let (old, new) = (of("stub-1"), of("other"));
+    assert_eq!((&old["current"], &new["current"]), (&Value::from(false), &Value::from(true)));
+    let ids = [&old, &new].map(|run| run["run"].as_str().unwrap().to_owned());
+    let diff = place.json(&["records", "diff", &ids[0], &ids[1], "--json"]);
+    assert_eq!(diff["same"], 0);
+    assert_eq!(diff["gone"].as_array().unwrap().len(), diff["added"].as_array().unwrap().len());
+    let shown = place.run(&["records", "diff", &ids[0][..12], &ids[1][..12]]).stdout;
+    assert!(shown.contains("+ decision") && shown.contains("- decision"), "{shown}");
+    // Going back costs nothing: the old runs cover the session again.
+    let back = place.json(&["replay", "s.jsonl", "--json"]);
+    assert_eq!((count(&back, "/calls"), stub.count()), (0, 2 * asked));
+    assert_eq!(records(&back), records(&first));
+}
+
+#[test]
+fn session_that_grew_is_asked_about_what_is_new_alone() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    let path = place.write("s.jsonl", claude(0..5));
+    let first = place.json(&["replay", "s.jsonl", "--json"]);
+    let asked = stub.count();
+    place.write("s.jsonl", claude(0..8));
+    let grown = place.json(&["replay", path.to_str().unwrap(), "--json"]);
+    balanced(&grown);
+    assert_eq!((records(&first), records(&grown)), (5, 8));
+    assert_eq!(count(&grown, "/slices_known"), asked as u64, "what was paid for is found again");
+    assert_eq!(count(&grown, "/entries"), 16);
+    let whole = place.json(&["replay", "s.jsonl", "--json"]);
+    assert_eq!((count(&whole, "/calls"), records(&whole)), (0, 8));
+}
+
+#[test]
+fn line_that_is_still_being_written_is_read_next_time() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    let text = claude(0..4);
+    let cut = text.len() - 40;
+    place.write("s.jsonl", &text[..cut]);
+    let first = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&first);
+    assert_eq!((count(&first, "/entries"), records(&first)), (7, 3));
+    place.write("s.jsonl", &text);
+    let second = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&second);
+    assert_eq!((count(&second, "/entries"), records(&second)), (8, 4));
+    assert_eq!(count(&second, "/calls"), 1);
+}
+
+#[test]
+fn failed_slice_is_asked_again_and_what_was_good_is_not() {
+    let stub = Stub::new(|ask| match ask.slice().contains("depot-2") && ask.number < 100 {
+        true => super::stub::error(400, "invalid_request_error"),
+        false => ask.good(),
+    });
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..4));
+    let first = place.json_with(1, &["replay", "s.jsonl", "--json"]);
+    balanced(&first);
+    assert!(count(&first, "/coverage/failed") > 0);
+    assert_eq!(records(&first), 3);
+    let status = place.run(&["status"]);
+    assert_eq!(status.code, 1);
+    assert!(status.stdout.contains("bad-request"), "{}", status.stdout);
+    assert!(status.stderr.contains("--retry-failed"), "{}", status.stderr);
+    let asked = stub.count();
+    let second = place.json_with(1, &["replay", "s.jsonl", "--retry-failed", "--json"]);
+    assert_eq!(stub.count(), asked + 1, "only the failed slice");
+    assert_eq!(second["coverage"], first["coverage"]);
+}

@@ -1,0 +1,366 @@
+//! What bad input gets: one clear line that names the file, the line or the key, and what to do; the
+//! right exit code; nothing lost.
+
+use super::input::claude;
+use super::place::{Place, balanced, count, records};
+use super::stub::{Answer, Stub};
+use std::process::Stdio;
+
+#[test]
+fn file_that_is_no_transcript_is_named() {
+    let place = Place::new();
+    place.write("empty.jsonl", "");
+    place.write("binary.jsonl", [0, 159, 146, 150, 0, 255, 1, 2, 3, 0, 0, 7]);
+    place.write("unknown.txt", "Once upon a time there was a roof.\nIt leaked.\n");
+    place.write("archive.json", b"PK\x03\x04zip");
+    for (name, words) in [
+        ("nowhere.jsonl", "No such file"),
+        ("empty.jsonl", "empty"),
+        ("binary.jsonl", "binary"),
+        ("unknown.txt", "expected"),
+        ("archive.json", "unpack"),
+    ] {
+        for more in [&["--dry-run"][..], &[]] {
+            let args = [&["replay", name], more].concat();
+            place.run(&args).refused(1, &[name, words]);
+        }
+    }
+}
+
+#[test]
+fn bad_file_does_not_keep_the_good_from_being_read() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("in/a.jsonl", claude(0..2));
+    place.write("in/notes.md", "# Notes\n\nNothing here is a transcript.\n");
+    place.write("in/picture.png", [137, 80, 78, 71, 13, 10, 26, 10, 0, 0]);
+    let folder = place.json(&["replay", "in", "--json"]);
+    assert_eq!((count(&folder, "/files"), count(&folder, "/files_passed_over")), (1, 2));
+    let mixed = place.run(&["replay", "in", "gone.jsonl", "--json"]);
+    mixed.refused(1, &["gone.jsonl"]);
+    assert_eq!(records(&mixed.json()), 2);
+}
+
+#[test]
+fn line_that_does_not_parse_is_counted_and_the_rest_goes_on() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    let (first, second) = (claude(0..2), claude(2..4));
+    let torn = b"{\"type\":\"user\",\"message\":{\"role\n\xff\xfe\x00 not JSON at all\n".to_vec();
+    place.write("s.jsonl", [first.as_bytes(), &torn, second.as_bytes()].concat());
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    assert_eq!(records(&totals), 4);
+    let findings = totals["findings"].as_object().unwrap();
+    assert!(findings.values().filter_map(|it| it.as_u64()).sum::<u64>() >= 2, "{totals}");
+    let status = place.json(&["status", "--json"]);
+    let findings = status["sessions"][0]["findings"].as_array().unwrap().clone();
+    for line in [5, 6] {
+        assert!(findings.iter().any(|it| it["line"] == line), "line {line}: {findings:?}");
+    }
+}
+
+#[test]
+fn mark_at_the_beginning_and_carriage_returns_change_nothing() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..3));
+    let plain = place.json(&["replay", "s.jsonl", "--json"]);
+    let odd = format!("\u{feff}{}", claude(0..3).replace('\n', "\r\n"));
+    place.write("s.jsonl", odd);
+    let again = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&again);
+    assert_eq!((count(&again, "/calls"), &again["records"]), (0, &plain["records"]));
+}
+
+#[test]
+fn line_of_many_megabytes_is_a_finding_and_is_never_held() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let place = Place::with_endpoint(stub.url());
+    let garbage = vec![b'x'; 40 << 20];
+    let text = [claude(0..1).as_bytes(), &garbage, b"\n", claude(1..2).as_bytes()].concat();
+    place.write("s.jsonl", text);
+    let running = place.start(&["replay", "s.jsonl", "--json"]);
+    stub.until(2);
+    // Where the system tells, it is asked how much the process held at most.
+    let status = std::fs::read_to_string(format!("/proc/{}/status", running.id()));
+    let peak = status.unwrap_or_default().lines().find_map(|line| {
+        line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    stub.release();
+    let output = running.wait();
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let totals = output.json();
+    balanced(&totals);
+    assert_eq!(records(&totals), 2);
+    assert!(peak.is_none_or(|kib| kib < 120 << 10), "{peak:?} KiB");
+}
+
+#[test]
+fn settings_that_cannot_be_used_name_file_line_and_key() {
+    for (text, words) in [
+        ("[model]\nbase_ulr = \"x\"\n", &["config.toml:2", "base_ulr", "model.base_url"][..]),
+        ("language = \"English\"\nconcurency = 3\n", &["config.toml:2", "model.concurrency"]),
+        ("[model]\nconcurrency = \"many\"\n", &["config.toml:2", "a whole number"]),
+        ("[slice]\n\ntokens = 1\n", &["config.toml", "slice.tokens", "at least"]),
+        ("[model]\nbase_url = \"nonsense\"\n", &["config.toml", "model.base_url", "http"]),
+        ("[model]\nrung = \"tols\"\n", &["config.toml", "model.rung", "forced_tool"]),
+        ("[privacy]\npii = [\"emial\"]\n", &["config.toml", "privacy.pii", "email"]),
+        ("[store]\nurl = \"mysql://u:word@host/x\"\n", &["mysql", "sqlite:PATH"]),
+        ("this is not toml\n", &["config.toml:1", "TOML"]),
+        ("[model]\nbase_url = \"http://\"\n", &["base_url"]),
+    ] {
+        let place = Place::new();
+        place.write("config.toml", text);
+        place.write("s.jsonl", claude(0..1));
+        let output = place.run(&["replay", "s.jsonl"]);
+        output.refused(2, words);
+        assert!(!output.stderr.contains("u:word"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn settings_of_the_environment_and_the_named_file_are_checked_too() {
+    let mut place = Place::new();
+    place.write("s.jsonl", claude(0..1));
+    place.run(&["--config", "gone.toml", "status"]).refused(2, &["gone.toml"]);
+    place.set("ANNALIST__MODEL__CONCURENCY", "4");
+    place.run(&["replay", "s.jsonl", "--dry-run"]).refused(2, &["ANNALIST__MODEL__CONCURENCY"]);
+    place.unset("ANNALIST__MODEL__CONCURENCY");
+    place.set("ANNALIST__MODEL__CONCURRENCY", "four");
+    place.run(&["replay", "s.jsonl", "--dry-run"]).refused(2, &["ANNALIST__MODEL__CONCURRENCY"]);
+}
+
+#[test]
+fn named_file_then_environment_then_flags_win() {
+    let stub = Stub::good();
+    let mut place = Place::new();
+    let settings =
+        |url: &str, model: &str| format!("[model]\nbase_url = \"{url}\"\nmodel = \"{model}\"\n");
+    place.write("s.jsonl", claude(0..1));
+    place.write("home/xdg/annalist/config.toml", settings(stub.url(), "of-user"));
+    let model = |place: &Place, more: &[&str]| {
+        let args = [&["replay", "s.jsonl", "--json"], more].concat();
+        place.json(&args);
+        let runs = place.json(&["records", "runs", "--json"]);
+        let runs = runs.as_array().unwrap().clone();
+        let current = runs.iter().find(|run| run["current"] == true).unwrap();
+        current["model"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(model(&place, &[]), "of-user");
+    place.write("config.toml", settings(stub.url(), "of-folder"));
+    assert_eq!(model(&place, &[]), "of-folder");
+    place.write("named.toml", settings(stub.url(), "of-name"));
+    assert_eq!(model(&place, &["--config", "named.toml"]), "of-name");
+    place.set("ANNALIST__MODEL__MODEL", "of-env");
+    assert_eq!(model(&place, &["--config", "named.toml"]), "of-env");
+    assert_eq!(model(&place, &["--model", "of-flag"]), "of-flag");
+}
+
+#[test]
+fn flags_that_cannot_be_read_say_what_was_expected() {
+    let place = Place::new();
+    for (args, words) in [
+        (&["replay", "x", "--since", "soon"][..], "2026-11-21"),
+        (&["replay", "x", "--format", "word"], "claude-code"),
+        (&["replay", "x", "--concurrency", "0"], "1..=4096"),
+        (&["replay"], "PATH"),
+        (&["records", "--kind", "dream"], "decision"),
+        (&["relpay"], "replay"),
+    ] {
+        let output = place.run(args);
+        assert_eq!(output.code, 2, "{args:?}: {}", output.stderr);
+        assert!(output.stderr.contains(words), "{args:?}: {}", output.stderr);
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn ids_that_name_nothing_or_too_much_are_told() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..40));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    let export = place.run(&["records", "export"]).stdout;
+    // Among 40 ids two begin with the same digit.
+    let mut firsts: Vec<String> = export
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|record| record["id"].as_str().unwrap()[..1].to_owned())
+        .collect();
+    firsts.sort();
+    let twice = firsts.windows(2).find(|two| two[0] == two[1]).unwrap()[0].clone();
+    for command in [&["why"][..], &["records", "show"]] {
+        let with = |id: &str| place.run(&[command, &[id]].concat());
+        with("ffffffffffffffff").refused(2, &["ffffffffffffffff", "annalist records"]);
+        with(&twice).refused(2, &["more than one", "give more digits"]);
+        with("xyz").refused(2, &["xyz"]);
+    }
+    place.run(&["records", "--session", "zz"]).refused(2, &["zz"]);
+    place.run(&["records", "diff", "ffffffff", "ffffffff"]).refused(2, &["no run", "ffffffff"]);
+}
+
+#[test]
+fn no_store_yet_says_what_makes_one() {
+    let place = Place::new();
+    for args in [&["records"][..], &["status"], &["why", "ab"], &["records", "export"]] {
+        place.run(args).refused(2, &["annalist.db", "annalist replay"]);
+    }
+    assert!(!place.database().exists(), "asking makes none");
+}
+
+#[test]
+fn store_that_is_not_ours_is_left_as_it_is() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    let text = "no database ".repeat(200);
+    place.write(".annalist/annalist.db", &text);
+    place.run(&["replay", "s.jsonl"]).refused(1, &["annalist.db", "not a database"]);
+    place.run(&["status"]).refused(1, &["annalist.db", "not a database"]);
+    assert_eq!(super::place::read(&place.database()), text.as_bytes());
+    assert_eq!(stub.count(), 0, "nothing is paid for that cannot be kept");
+}
+
+#[test]
+fn store_of_a_newer_version_is_refused_with_both_versions() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.sql().execute_batch("PRAGMA user_version = 99").unwrap();
+    for args in [&["replay", "s.jsonl"][..], &["status"], &["records"]] {
+        place.run(args).refused(1, &["version 99", "update annalist"]);
+    }
+}
+
+#[test]
+fn store_that_another_process_holds_says_so_and_nothing_is_lost() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..2));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.write("s.jsonl", claude(0..4));
+    let sql = place.sql();
+    sql.execute_batch("BEGIN IMMEDIATE").unwrap();
+    place.run(&["replay", "s.jsonl"]).refused(1, &["annalist.db", "locked", "try again"]);
+    assert_eq!(place.run(&["records"]).code, 0, "reading goes on");
+    sql.execute_batch("ROLLBACK").unwrap();
+    drop(sql);
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    assert_eq!(records(&totals), 4);
+}
+
+#[cfg(unix)]
+#[test]
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
+fn folder_that_cannot_be_written_to_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.write("s.jsonl", claude(0..1));
+    let folder = place.path("locked");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o555)).unwrap();
+    if std::fs::File::create(folder.join("probe")).is_ok() {
+        eprintln!("not tested: this user may write anywhere");
+        return;
+    }
+    let mut place = place;
+    place.set("ANNALIST__STORE__URL", "sqlite:locked/a.db");
+    place.run(&["replay", "s.jsonl"]).refused(1, &["locked/a.db", "permission"]);
+}
+
+#[test]
+fn endpoint_that_is_down_is_named_and_the_next_replay_goes_on() {
+    let mut place = Place::with_endpoint("http://127.0.0.1:9/v1");
+    place.set("ANNALIST__LIMITS__TRIES_MAX", "1");
+    place.write("s.jsonl", claude(0..2));
+    let output = place.run(&["replay", "s.jsonl", "--json"]);
+    assert_eq!(output.code, 1);
+    assert!(output.stderr.contains("127.0.0.1:9"), "{}", output.stderr);
+    balanced(&output.json());
+    let doctor = place.run(&["doctor", "--json"]);
+    assert_eq!(doctor.code, 1);
+    assert_eq!(doctor.json()["checks"]["endpoint"]["ok"], false);
+    // The same command goes on when it is there.
+    let stub = Stub::good();
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    assert_eq!((records(&totals), count(&totals, "/coverage/failed")), (2, 0));
+}
+
+#[test]
+fn key_that_is_not_there_is_named_before_anything_is_done() {
+    let mut place = Place::with_endpoint("http://127.0.0.1:9/v1");
+    place.set("ANNALIST__MODEL__API_KEY_ENV", "ROOF_KEY");
+    place.write("s.jsonl", claude(0..1));
+    place.run(&["replay", "s.jsonl"]).refused(2, &["ROOF_KEY", "api_key_env"]);
+    assert!(!place.database().exists());
+    assert_eq!(place.run(&["replay", "s.jsonl", "--dry-run"]).code, 0, "a dry run needs no key");
+}
+
+#[test]
+fn cassette_that_cannot_be_used_is_named() {
+    let place = Place::new();
+    place.write("s.jsonl", claude(0..1));
+    place.write("empty/readme.md", "no answers");
+    place.write("broken/a.json", "{\"origin\": \"recorded\", \"exchanges\": [{]}");
+    let replay = |folder: &str| place.run(&["replay", "s.jsonl", "--cassette", folder]);
+    replay("gone").refused(2, &["gone"]);
+    replay("empty").refused(2, &["empty", "no recorded answers"]);
+    replay("broken").refused(2, &["broken", "a.json"]);
+    let import = |answer: &str| {
+        place.run(&["cassette", "import", answer, "--transcripts", ".", "--to", "c"])
+    };
+    place.write("answers/a.json", "{}");
+    place.write("answers/b.json", "{\"transcript\": \"gone.txt\", \"arguments\": {}}");
+    let output = import("answers");
+    assert_eq!(output.code, 1);
+    for words in ["a.json: not an answer file", "b.json: its transcript", "gone.txt"] {
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn stale_cassette_fails_its_slices_and_says_what_differs() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("in/s.jsonl", claude(0..1));
+    let answer = serde_json::json!({
+        "transcript": "s.jsonl", "arguments": super::input::extracted(&claude(0..1)),
+    });
+    place.write("a.json", answer.to_string());
+    let made =
+        place.run(&["cassette", "import", "a.json", "--transcripts", "in", "--to", "cassette"]);
+    assert_eq!(made.code, 0, "{}", made.stderr);
+    place.json(&["replay", "in", "--cassette", "cassette", "--json"]);
+    place.write("in/s.jsonl", claude(3..5));
+    let output = place.run(&["replay", "in", "--cassette", "cassette", "--json"]);
+    assert_eq!(output.code, 1);
+    balanced(&output.json());
+    assert!(output.json()["failures"]["stale"]["slices"].as_u64().unwrap() > 0);
+    assert_eq!(stub.count(), 0, "a cassette asks nobody");
+}
+
+#[test]
+fn gate_takes_any_bytes() {
+    let place = Place::new();
+    place.write("odd.txt", b"a \xff\xfe b\r\npassword = hunter22-long\r\n\xc3\x28\n");
+    let output = place.run(&["redact", "odd.txt"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stdout.starts_with("a ") && !output.stdout.contains("hunter22"));
+    let mut child = place
+        .command(&["redact", "-", "--only", "private"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    use std::io::Write;
+    child.stdin.take().unwrap().write_all(b"x\n<private>\ny\n</private>\nz\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\nz\n");
+    place.run(&["redact", "gone.txt"]).refused(1, &["gone.txt"]);
+}

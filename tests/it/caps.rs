@@ -1,0 +1,99 @@
+//! Bounds on tokens and money, and slices that are too long: work waits or is cut, none is lost.
+
+use super::input::{claude, extracted};
+use super::place::{Place, balanced, count, records};
+use super::stub::{Answer, Stub, error};
+
+/// A cap that `key` names, reached in the midst of a session; raising it goes on.
+#[track_caller]
+fn waits_at(key: &str, cap: &str) {
+    let stub = Stub::good();
+    let mut place = Place::with_endpoint(stub.url());
+    let name = format!("ANNALIST__LIMITS__{}", key.to_uppercase());
+    place.write("s.jsonl", claude(0..10));
+    place.set("ANNALIST__MODEL__USD_PER_MILLION_SENT", "1000");
+    place.set(&name, cap);
+    let output = place.run(&["replay", "s.jsonl", "--json"]);
+    assert_eq!(output.code, 1, "{key}: {}", output.stderr);
+    assert!(output.stderr.contains(&format!("limits.{key}")), "{key}: {}", output.stderr);
+    let capped = output.json();
+    balanced(&capped);
+    let (calls, pending) = (count(&capped, "/calls"), count(&capped, "/coverage/pending"));
+    assert!(calls > 0 && pending > 0, "{key}: some of it is done, some waits: {capped}");
+    assert_eq!(calls, stub.count() as u64);
+    assert!(records(&capped) > 0, "{key}: what was paid for is kept: {capped}");
+    let status = place.run(&["status"]);
+    assert!(status.stdout.contains("unfinished"), "{}", status.stdout);
+    place.unset(&name);
+    let rest = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&rest);
+    assert_eq!((records(&rest), count(&rest, "/coverage/pending")), (10, 0));
+    assert_eq!(calls + count(&rest, "/calls"), count(&rest, "/slices"), "nothing is paid twice");
+}
+
+#[test]
+fn at_the_cap_on_tokens_a_day_work_waits() {
+    waits_at("day_tokens_max", "6000");
+}
+
+#[test]
+fn at_the_cap_on_tokens_of_a_session_work_waits() {
+    waits_at("session_tokens_max", "6000");
+}
+
+#[test]
+fn at_the_cap_on_money_work_waits() {
+    waits_at("day_usd_max", "6.0");
+    waits_at("session_usd_max", "6.0");
+}
+
+#[test]
+fn cap_of_the_day_counts_what_was_spent_before() {
+    let stub = Stub::good();
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..3));
+    let spent = place.json(&["replay", "s.jsonl", "--json"]);
+    let tokens = count(&spent, "/tokens/sent") + count(&spent, "/tokens/answered");
+    place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", &tokens.to_string());
+    place.write("s.jsonl", claude(0..4));
+    let asked = stub.count();
+    let capped = place.json_with(1, &["replay", "s.jsonl", "--json"]);
+    balanced(&capped);
+    assert_eq!(stub.count(), asked);
+}
+
+#[test]
+fn slice_that_is_too_long_is_cut_in_two_until_it_fits() {
+    let stub = Stub::new(|ask| match ask.slice().matches("We chose ").count() > 4 {
+        true => error(400, "context_length_exceeded"),
+        false => Answer::Call(extracted(ask.slice())),
+    });
+    let mut place = Place::with_endpoint(stub.url());
+    place.set("ANNALIST__SLICE__TOKENS", "6000");
+    place.write("s.jsonl", claude(0..12));
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    assert_eq!((records(&totals), count(&totals, "/coverage/failed")), (12, 0), "{totals}");
+    let asked = stub.count();
+    let again = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&again);
+    assert_eq!((count(&again, "/calls"), stub.count()), (0, asked));
+    assert_eq!(again["records"], totals["records"]);
+    // What grew is cut in the same way, and what was cut before is known.
+    place.write("s.jsonl", claude(0..14));
+    let grown = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&grown);
+    assert_eq!((records(&grown), stub.count()), (14, asked + 1));
+}
+
+#[test]
+fn slice_that_never_fits_fails_with_the_reason() {
+    let stub = Stub::new(|_| error(400, "context_length_exceeded"));
+    let mut place = Place::with_endpoint(stub.url());
+    place.set("ANNALIST__SLICE__TOKENS", "1600");
+    place.write("s.jsonl", claude(0..6));
+    let totals = place.json_with(1, &["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    assert_eq!(totals["coverage"]["failed"], totals["entries"]);
+    assert!(totals["failures"]["too-long"]["slices"].as_u64().unwrap() > 0, "{totals}");
+}

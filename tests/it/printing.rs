@@ -1,0 +1,233 @@
+//! What is printed: help that shows how, results on stdout alone, readers that go away.
+
+use super::input::claude;
+use super::place::{Place, balanced};
+use super::stub::Stub;
+use serde_json::Value;
+use std::process::Stdio;
+
+const COMMANDS: [&str; 9] =
+    ["replay", "records", "why", "status", "redact", "cassette", "schema", "init", "doctor"];
+
+fn replayed(talks: usize) -> Place {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..talks));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place
+}
+
+#[test]
+fn help_of_every_command_says_what_it_is_for() {
+    let place = Place::new();
+    let top = place.run(&["--help"]);
+    assert_eq!(top.code, 0);
+    assert!(top.stdout.contains("Start here:") && top.stdout.contains("Exit codes:"));
+    for command in COMMANDS {
+        assert!(top.stdout.contains(&format!("\n  {command} ")), "{command} is not listed");
+        let help = place.run(&[command, "--help"]);
+        assert_eq!((help.code, help.stderr.as_str()), (0, ""), "{command}");
+        let purpose = help.stdout.lines().next().unwrap_or_default();
+        assert!(purpose.len() > 15 && !purpose.starts_with("Usage"), "{command}: {purpose}");
+        let options = help.stdout.lines().filter(|line| line.trim_start().starts_with("--"));
+        for option in options {
+            let said = option.split_whitespace().count() > 2;
+            let next = help.stdout.split_once(option).map(|(_, rest)| rest.trim_start());
+            assert!(said || next.is_some_and(|next| !next.starts_with('-')), "{command}: {option}");
+        }
+    }
+    let nothing = place.run(&[]);
+    assert_eq!(nothing.code, 2);
+    assert!(nothing.stderr.contains("Start here:"), "{}", nothing.stderr);
+}
+
+#[test]
+fn version_completions_and_manual_are_printed() {
+    let place = Place::new();
+    let version = place.run(&["--version"]);
+    assert_eq!(version.stdout, format!("annalist {}\n", env!("CARGO_PKG_VERSION")));
+    for shell in ["bash", "zsh", "fish"] {
+        let script = place.run(&["completions", shell]);
+        assert_eq!((script.code, script.stderr.as_str()), (0, ""));
+        assert!(script.stdout.contains("annalist") && script.stdout.contains("replay"), "{shell}");
+    }
+    let page = place.run(&["man"]);
+    assert!(page.code == 0 && page.stdout.contains(".TH annalist"), "{}", page.stdout);
+}
+
+#[test]
+fn with_json_nothing_else_stands_on_stdout() {
+    let place = replayed(3);
+    for args in [
+        &["replay", "s.jsonl", "--json"][..],
+        &["replay", "s.jsonl", "--dry-run", "--json"],
+        &["records", "--json"],
+        &["records", "list", "--json"],
+        &["records", "runs", "--json"],
+        &["status", "--json"],
+    ] {
+        let value = place.json(args);
+        assert!(value.is_object() || value.is_array(), "{args:?}");
+    }
+    for line in place.run(&["records", "export", "--format", "jsonl"]).stdout.lines() {
+        assert!(serde_json::from_str::<Value>(line).unwrap().is_object());
+    }
+}
+
+#[test]
+fn totals_hold_everything_that_is_promised() {
+    let place = replayed(3);
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    for key in [
+        "files",
+        "sessions",
+        "entries",
+        "slices",
+        "calls",
+        "coverage",
+        "records",
+        "quarantined",
+        "tokens",
+        "cost",
+    ] {
+        assert!(!totals[key].is_null(), "{key}: {totals}");
+    }
+    for key in ["extracted", "nothing", "skipped", "failed"] {
+        assert!(totals["coverage"][key].is_u64(), "{key}: {totals}");
+    }
+    let dry = place.json(&["replay", "s.jsonl", "--dry-run", "--json"]);
+    balanced(&dry);
+    assert_eq!(dry["coverage"]["pending"], dry["entries"]);
+    assert!(dry["tokens"]["estimated"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn table_says_the_same_as_the_json() {
+    let place = replayed(3);
+    let table = place.run(&["replay", "s.jsonl"]);
+    assert_eq!(table.code, 0);
+    for row in ["entries", "extracted", "nothing worth keeping", "failed", "decisions", "cost"] {
+        assert!(table.stdout.contains(row), "no `{row}` in {}", table.stdout);
+    }
+    assert!(table.stderr.contains("every entry is accounted for"), "{}", table.stderr);
+    assert!(!table.stdout.contains('\u{1b}') && !table.stderr.contains('\u{1b}'), "NO_COLOR");
+}
+
+#[test]
+fn dry_run_asks_nothing_and_keeps_nothing() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..3));
+    place.json(&["replay", "s.jsonl", "--dry-run", "--json"]);
+    assert_eq!(stub.count(), 0);
+    assert!(!place.database().exists());
+}
+
+#[test]
+fn reader_that_goes_away_is_no_error() {
+    let place = replayed(120);
+    for args in [&["records", "export"][..], &["records", "--json"], &["records"], &["man"]] {
+        let mut command = place.command(args);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {said}");
+        assert!(!said.contains("error") && !said.contains("panicked"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn filters_of_records_choose() {
+    let place = replayed(8);
+    let count = |args: &[&str]| {
+        let all = [&["records"], args, &["--json"]].concat();
+        place.json(&all).as_array().unwrap().len()
+    };
+    assert_eq!(count(&[]), 8);
+    assert_eq!((count(&["--kind", "decision"]), count(&["--kind", "attempt"])), (8, 0));
+    assert_eq!((count(&["--namespace", "roofs"]), count(&["--namespace", "other"])), (8, 0));
+    assert_eq!(count(&["--since", "2026-05-04"]), 8);
+    assert_eq!(count(&["--since", "2026-05-05"]), 0);
+    assert_eq!(count(&["--since", "2026-05-04T06:04:00Z"]), 4);
+    assert_eq!(count(&["--limit", "3"]), 3);
+    let status = place.json(&["status", "--json"]);
+    let session = status["sessions"][0]["session"].as_str().unwrap();
+    assert_eq!(count(&["--session", &session[..8]]), 8);
+    let exported = place.run(&["records", "export", "--limit", "2"]).stdout;
+    assert_eq!(exported.lines().count(), 2);
+}
+
+#[test]
+fn sessions_before_a_day_are_left_out_and_so_many_are_read() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("in/a.jsonl", claude(0..2));
+    place.write("in/b.txt", "user: shall we paint the roof?\nassistant: yes\nuser: green then\n");
+    let sessions = |args: &[&str]| {
+        let all = [&["replay", "in", "--dry-run", "--json"], args].concat();
+        let totals = place.json(&all);
+        balanced(&totals);
+        totals["sessions"].as_u64().unwrap()
+    };
+    assert_eq!((sessions(&[]), sessions(&["--limit", "1"])), (2, 1));
+    assert_eq!(sessions(&["--format", "claude-code", "--since", "2026-05-05"]), 0);
+    assert_eq!(sessions(&["--format", "claude-code", "--since", "2026-05-04"]), 1);
+}
+
+#[test]
+fn schemas_are_those_that_are_published() {
+    let place = Place::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas");
+    let checked = place.run(&["schema", "--check", "--dir", folder]);
+    assert_eq!(checked.code, 0, "{}", checked.stdout);
+    place.write("schemas/write_extracted.v1.json", "{}");
+    assert_eq!(place.run(&["schema", "--check"]).code, 1);
+    place.run(&["schema", "nothing.json"]).refused(2, &["nothing.json", "write_extracted.v1.json"]);
+}
+
+#[test]
+fn init_writes_the_defaults_once() {
+    let place = Place::new();
+    assert_eq!(place.run(&["init"]).code, 0);
+    let written = super::place::read(&place.path("config.toml"));
+    assert_eq!(String::from_utf8(written).unwrap(), annalist::config::DEFAULT);
+    place.run(&["init"]).refused(2, &["config.toml", "left as it is"]);
+    assert_eq!(place.run(&["init", "--user"]).code, 0);
+    assert!(place.path("home/xdg/annalist/config.toml").exists());
+    assert_eq!(place.run(&["init", "--print"]).stdout.trim(), annalist::config::DEFAULT.trim());
+}
+
+#[test]
+fn doctor_says_what_the_endpoint_can_do_and_the_next_replay_uses_it() {
+    // An endpoint that knows no tools.
+    let stub = Stub::new(|ask| match ask.body.get("tools") {
+        Some(_) => super::stub::Answer::Status(
+            400,
+            "",
+            "{\"error\":{\"message\":\"tools are not supported\",\"param\":\"tools\"}}".to_owned(),
+        ),
+        None if ask.path.ends_with("/models") => {
+            super::stub::Answer::Status(200, "", "{\"data\":[{\"id\":\"stub-1\"}]}".to_owned())
+        }
+        None => {
+            let words = super::input::extracted(ask.slice()).to_string();
+            let message = serde_json::json!({"role": "assistant", "content": words});
+            let choice = serde_json::json!({"message": message, "finish_reason": "stop"});
+            let body = serde_json::json!({"choices": [choice]});
+            super::stub::Answer::Status(200, "", body.to_string())
+        }
+    });
+    let place = Place::with_endpoint(stub.url());
+    let doctor = place.run(&["doctor", "--json"]);
+    let report = doctor.json();
+    assert_eq!(doctor.code, 0, "{report}");
+    let best = report["best"].as_str().unwrap().to_owned();
+    assert!(best.starts_with("json"), "{report}");
+    place.write("s.jsonl", claude(0..2));
+    let before = stub.count();
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    assert_eq!(super::place::records(&totals), 2);
+    assert_eq!((stub.count() - before) as u64, totals["slices"].as_u64().unwrap());
+}
