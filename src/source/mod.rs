@@ -1,37 +1,30 @@
 //! Transcripts as people have them on disk, read as a stream: bytes in, sessions, entries and
 //! findings out. Raw text lives only here; [`seal`] takes it through the gate.
 
-mod aider;
-mod anthropic;
-mod calls;
-mod chatgpt;
-mod agent;
+mod chat;
+mod claude;
+mod codex;
+mod cutter;
 mod detect;
-mod document;
 mod emit;
-mod fence;
+mod fields;
 mod json;
 mod lines;
-mod log;
-mod messages;
-mod openai;
+mod markdown;
+mod marks;
 mod outcome;
-mod parts;
-mod peek;
-mod person;
-mod plain;
 mod raw;
-mod record;
+mod records;
 mod repair;
-mod shape;
-mod specstory;
-mod stream;
+mod said;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
 mod testing;
-mod toolbox;
-mod tree;
+#[cfg(test)]
+mod testing_agent;
+mod text;
+mod tools;
 
 pub use detect::{Unknown, detect};
 pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
@@ -43,13 +36,13 @@ use std::io::{self, Read, Seek};
 /// are those of reading alone; what is wrong with the content is a finding.
 pub fn read<R: Read + Seek>(format: Format, input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     match format {
-        Format::ClaudeCode => agent::claude::read(input, sink),
-        Format::Codex => agent::codex::read(input, sink),
-        Format::Openai => openai::read(input, sink),
-        Format::Anthropic => anthropic::read(input, sink),
-        Format::Chatgpt => chatgpt::read(input, sink),
-        Format::Aider => aider::read(input, sink),
-        Format::Specstory => specstory::read(input, sink),
-        Format::Plain => plain::read(input, sink),
+        Format::ClaudeCode => claude::read(input, sink),
+        Format::Codex => codex::read(input, sink),
+        Format::Openai => chat::openai::read(input, sink),
+        Format::Anthropic => chat::anthropic::read(input, sink),
+        Format::Chatgpt => chat::chatgpt::read(input, sink),
+        Format::Aider => markdown::aider::read(input, sink),
+        Format::Specstory => markdown::specstory::read(input, sink),
+        Format::Plain => markdown::plain::read(input, sink),
     }
 }
