@@ -21,8 +21,6 @@ mod said;
 mod samples;
 #[cfg(test)]
 mod testing;
-#[cfg(test)]
-mod testing_agent;
 mod text;
 mod tools;
 

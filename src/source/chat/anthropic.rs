@@ -1,23 +1,16 @@
 //! Anthropic messages and what is made of them: arrays, `{system, messages}`, JSONL, the histories of
 //! Cline and Roo. A person's words and a tool's results share the role `user` there.
 
-use super::document;
-use crate::source::Sink;
-use std::io::{self, Read, Seek};
-
-/// Reads a file of Anthropic messages.
-pub(in crate::source) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
-    document::read(input, sink)
-}
+pub(in crate::source) use super::document::read;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::read;
     use crate::source::testing;
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        testing::check(|input, sink| read(input, sink), input, expected);
+        testing::check(read, input, expected);
     }
 
     #[test]

@@ -87,7 +87,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        testing::check(|input, sink| read(input, sink), input, expected);
+        testing::check(read, input, expected);
     }
 
     /// A node with one text part.
@@ -235,6 +235,6 @@ mod tests {
     #[test]
     fn damage_is_survived() {
         let input = tree_of(&[node("u", "r", "user", "q"), node("a", "u", "tool", "r")], "a");
-        testing::survives(|input, sink| read(input, sink), input.as_bytes(), 1);
+        testing::survives(read, input.as_bytes(), 1);
     }
 }

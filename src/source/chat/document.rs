@@ -22,7 +22,7 @@ enum Layout {
 }
 
 /// Reads a file of messages.
-pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+pub(in crate::source) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut log = Log::new(Emit::new(sink));
     let layout = layout(&mut input)?;
     input.rewind()?;

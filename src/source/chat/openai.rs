@@ -1,23 +1,16 @@
 //! OpenAI chat messages and what converts to them: arrays, `{messages}`, JSONL, request logs, batch
 //! and preference files, evaluation trajectories, ShareGPT.
 
-use super::document;
-use crate::source::Sink;
-use std::io::{self, Read, Seek};
-
-/// Reads a file of OpenAI messages.
-pub(in crate::source) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
-    document::read(input, sink)
-}
+pub(in crate::source) use super::document::read;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::read;
     use crate::source::testing;
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        testing::check(|input, sink| read(input, sink), input, expected);
+        testing::check(read, input, expected);
     }
 
     #[test]
@@ -191,20 +184,11 @@ mod tests {
 
     #[test]
     fn an_id_does_not_change_when_the_file_grows() {
-        let ids = |text: &str| -> Vec<String> {
-            let items = testing::read(|input, sink| read(input, sink), text.as_bytes());
-            items
-                .into_iter()
-                .filter_map(|item| match item {
-                    crate::source::Item::Session(session) => Some(session.native_id),
-                    crate::source::Item::Entry(_) | crate::source::Item::Finding(_) => None,
-                })
-                .collect()
-        };
+        let id = |text: &str| testing::ids(&testing::read(read, text.as_bytes())).concat();
         let one = r#"[{"role":"user","content":"q"}]"#;
         let two = r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#;
-        assert_eq!(ids(one), ids(two));
-        assert_ne!(ids(one), ids(r#"[{"role":"user","content":"other"}]"#));
+        assert_eq!(id(one), id(two));
+        assert_ne!(id(one), id(r#"[{"role":"user","content":"other"}]"#));
     }
 
     #[test]
@@ -214,39 +198,24 @@ mod tests {
         check(r#"{"messages":[]}"#, &[]);
     }
 
-    /// What a file cut off anywhere after `from` gives is what the whole file gives at first.
-    #[track_caller]
-    fn check_cuts(input: &str, from: usize) {
-        let shown = |text: &str| -> Vec<String> {
-            let items = testing::read(|input, sink| read(input, sink), text.as_bytes());
-            items.iter().map(testing::show_item).collect()
-        };
-        let whole = shown(input);
-        for end in from..input.len() {
-            let mut cut = shown(&input[..end]);
-            cut.retain(|item| !item.starts_with('!'));
-            assert!(whole.starts_with(&cut), "cut at {end}: {cut:?}");
-        }
-    }
-
     #[test]
     fn a_file_that_grows_gives_the_same_and_more() {
         let call = r#"{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}"#;
         let messages = format!(
             r#"[{{"role":"system","content":"s"}},{{"role":"user","content":"q"}},{call},{{"role":"tool","tool_call_id":"a","content":"r"}}]"#
         );
-        check_cuts(&messages, 0);
-        check_cuts(&format!("{{\"session_id\":\"x\",\"messages\":{messages}}}"), 0);
+        testing::check_cuts(read, &messages, 0);
+        testing::check_cuts(read, &format!("{{\"session_id\":\"x\",\"messages\":{messages}}}"), 0);
         let line = format!("{{\"messages\":{messages}}}\n");
         let other = line.replace("\"q\"", "\"p\"");
-        check_cuts(&format!("{line}{other}{line}"), line.len());
+        testing::check_cuts(read, &format!("{line}{other}{line}"), line.len());
     }
 
     #[test]
     fn damage_is_survived() {
         let input = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}\n[{\"role\":\"tool\",\"content\":[1,{}]}]\n{\"traj\":[{}]}";
-        testing::survives(|input, sink| read(input, sink), input.as_bytes(), 1);
+        testing::survives(read, input.as_bytes(), 1);
         let input = "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}]";
-        testing::survives(|input, sink| read(input, sink), input.as_bytes(), 1);
+        testing::survives(read, input.as_bytes(), 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::read;
 use crate::domain::{EntryKind, Speaker};
-use crate::source::testing_agent;
+use crate::source::testing;
 
 /// Human prompts by file as the list beside the transcripts gives them; where a blocked prompt
 /// was sent again it counts there twice, and here once.
@@ -36,28 +36,25 @@ const PROMPTS: [(&str, usize); 25] = [
 
 fn samples() -> impl Iterator<Item = (String, Vec<u8>)> {
     let folders = ["claude-code", "claude-code/fixtures", "large"];
-    let all = folders.into_iter().flat_map(testing_agent::samples);
+    let all = folders.into_iter().flat_map(testing::logs);
     all.filter(|(name, _)| !name.starts_with("codex"))
 }
 
 #[test]
 fn shared_transcripts_have_the_prompts_they_are_said_to_have() {
     for (name, bytes) in samples() {
-        let items = testing_agent::items(read, &bytes);
-        let prompts = testing_agent::entries(&items).filter(|entry| {
-            let person = entry.speaker == Speaker::Person && entry.skip.is_none();
-            person && entry.kind == EntryKind::Prompt
-        });
+        let items = testing::read(read, &bytes);
+        let prompts = testing::count(&items, Speaker::Person, EntryKind::Prompt);
         let expected = PROMPTS.iter().find(|(known, _)| *known == name);
-        assert_eq!(Some((name.as_str(), prompts.count())), expected.copied());
+        assert_eq!(Some((name.as_str(), prompts)), expected.copied());
     }
 }
 
 #[test]
 fn shared_transcripts_keep_the_invariants() {
     for (name, bytes) in samples() {
-        let items = testing_agent::items(read, &bytes);
-        testing_agent::invariants(&name, &items, bytes.len());
+        let items = testing::read(read, &bytes);
+        testing::invariants(&name, &items, bytes.len());
     }
 }
 
@@ -71,18 +68,15 @@ fn shared_transcripts_hold_the_hidden_words_of_people() {
         ("claude-code-merge-conflicts-two-compactions", EntryKind::Rejection, 4),
     ];
     for (name, bytes) in samples() {
-        let items = testing_agent::items(read, &bytes);
+        let items = testing::read(read, &bytes);
         for (_, kind, expected) in counts.iter().filter(|(known, ..)| *known == name) {
-            let of_person = testing_agent::entries(&items).filter(|entry| {
-                let person = entry.speaker == Speaker::Person && entry.skip.is_none();
-                person && entry.kind == *kind
-            });
-            assert_eq!(of_person.count(), *expected, "{name} {kind:?}");
+            let got = testing::count(&items, Speaker::Person, *kind);
+            assert_eq!(got, *expected, "{name} {kind:?}");
         }
     }
 }
 
 #[test]
 fn damaged_transcripts_never_panic() {
-    testing_agent::damaged(read, samples());
+    testing::damaged(read, samples());
 }

@@ -2,13 +2,13 @@
 
 use super::read;
 use crate::domain::FINDINGS_MAX;
-use crate::source::{Item, testing_agent};
+use crate::source::{Item, testing};
 use proptest::prelude::*;
 
 #[track_caller]
 fn check(input: &str, expected: &str) {
     let lines: Vec<_> = input.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    testing_agent::check(read, &lines.join("\n"), expected);
+    testing::check_page(read, &lines.join("\n"), expected);
 }
 
 /// A user record with this content, as JSON.
@@ -52,13 +52,13 @@ fn lines_of_one_message_are_one_text_and_a_call_each() {
     check(
         &lines.join("\n"),
         r#"
-        session s
-        2 assistant text: First.⏎⏎Second.
-        4 assistant tool_call Bash: ls
-        5 tool tool_result Bash succeeded 0: a.rs
-        6 assistant tool_call Read: {"file_path":"a"}
-        7 tool tool_result Read succeeded: fn
-        8 assistant text: Done."#,
+        = s
+        2: assistant text: First.⏎⏎Second.
+        4: assistant tool_call Bash#t1: ls
+        5: tool tool_result Bash#t1 succeeded 0: a.rs
+        6: assistant tool_call Read#t2: {"file_path":"a"}
+        7: tool tool_result Read#t2 succeeded: fn
+        8: assistant text: Done."#,
     );
 }
 
@@ -73,10 +73,10 @@ fn a_result_between_two_texts_of_a_message_stands_behind_them() {
     check(
         &lines.join("\n"),
         "
-        session s
-        1 assistant tool_call Bash: ls
-        2 assistant text: One.⏎⏎Two.
-        3 tool tool_result Bash succeeded 0: x",
+        = s
+        1: assistant tool_call Bash#t1: ls
+        2: assistant text: One.⏎⏎Two.
+        3: tool tool_result Bash#t1 succeeded 0: x",
     );
 }
 
@@ -95,12 +95,12 @@ fn queued_prompts_steer_return_or_reappear() {
         {"type":"user","uuid":"u","message":{"content":"go on"}}
         {"type":"queue-operation","operation":"enqueue","content":"last word","sessionId":"s"}"#,
         "
-        session s
-        1 person steering: use tabs
-        2 person steering (taken back): and stop
-        5 person steering: only here
-        9 person prompt: go on
-        10 person steering: last word",
+        = s
+        1: person steering: use tabs
+        2: person steering: and stop (taken back)
+        5: person steering: only here
+        9: person prompt: go on
+        10: person steering: last word",
     );
 }
 
@@ -114,10 +114,10 @@ fn a_queued_prompt_in_blocks_and_a_queued_notice_are_known() {
         {"type":"attachment","attachment":{"type":"queued_command","prompt":"it ended","origin":{"kind":"task-notification"}}}
         {"type":"queue-operation","operation":"enqueue","content":"<task-notification>done</task-notification>","sessionId":"s"}"#,
         "
-        session s
-        1 person steering: use tabs
-        4 client notice: it ended
-        5 client notice: <task-notification>done</task-notification>",
+        = s
+        1: person steering: use tabs
+        4: client notice: it ended
+        5: client notice: <task-notification>done</task-notification>",
     );
 }
 
@@ -133,12 +133,12 @@ fn a_blocked_prompt_that_is_sent_again_counts_once() {
     check(
         &lines.join("\n"),
         "
-        session s
-        1 person prompt (copied from elsewhere): tidy up
-        2 client notice: Operation stopped by hook: busy
-        3 person prompt: tidy up
-        4 person prompt: now this
-        5 client notice: Operation stopped by hook: busy",
+        = s
+        1: person prompt: tidy up (copied from elsewhere)
+        2: client notice: Operation stopped by hook: busy
+        3: person prompt: tidy up
+        4: person prompt: now this
+        5: client notice: Operation stopped by hook: busy",
     );
 }
 
@@ -155,13 +155,13 @@ fn a_rewound_branch_is_abandoned() {
     check(
         &lines.join("\n"),
         "
-        session s
-        1 person prompt: plan it
-        2 assistant text: A plan.
-        3 abandoned person prompt: do it in C
-        4 abandoned assistant text: In C.
-        5 person prompt: do it in Rust
-        6 assistant text: In Rust.",
+        = s
+        1: person prompt: plan it
+        2: assistant text: A plan.
+        3: person prompt abandoned: do it in C
+        4: assistant text abandoned: In C.
+        5: person prompt: do it in Rust
+        6: assistant text: In Rust.",
     );
 }
 
@@ -171,25 +171,18 @@ fn a_summary_is_read_where_the_originals_are_missing() {
     let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"j","parentUuid":null,"logicalParentUuid":"a"}"#;
     check(
         &[boundary, summary].join("\n"),
-        &format!(
-            "
-        session {}
-        2 client summary: This session is being continued",
-            id_of(boundary)
-        ),
+        "
+        = …
+        2: client summary: This session is being continued",
     );
     let lines = [&user("a", "x", r#""go""#), boundary, summary];
     check(
         &lines.join("\n"),
         "
-        session s
-        1 person prompt: go
-        3 client summary (summary of entries that are here): This session is being continued",
+        = s
+        1: person prompt: go
+        3: client summary: This session is being continued (summary of entries that are here)",
     );
-}
-
-fn id_of(line: &str) -> String {
-    crate::domain::Digest::of(&["claude-code", line]).to_string()
 }
 
 #[test]
@@ -199,9 +192,9 @@ fn a_record_is_read_once() {
     check(
         &[once.clone(), once, resumed].join("\n"),
         "
-        session s
-        1 person prompt: go
-        3 person prompt (copied from elsewhere): go",
+        = s
+        1: person prompt: go
+        3: person prompt: go (copied from elsewhere)",
     );
 }
 
@@ -214,9 +207,9 @@ fn ids_that_a_redactor_replaced_make_no_duplicates() {
     check(
         &lines.join("\n"),
         "
-        session s
-        1 person prompt: one
-        2 person prompt: two",
+        = s
+        1: person prompt: one
+        2: person prompt: two",
     );
 }
 
@@ -227,9 +220,9 @@ fn a_resumed_session_is_its_own_and_the_child_of_the_copied_one() {
     check(
         &[copied, own].join("\n"),
         "
-        session t parent=s
-        1 assistant text: Old.
-        2 assistant text: New.",
+        = t < s
+        1: assistant text: Old.
+        2: assistant text: New.",
     );
 }
 
@@ -243,8 +236,8 @@ fn the_session_is_the_one_the_assistant_spoke_in() {
             says("a", "p", "m", &text("Hi."))
         ),
         "
-        session s
-        2 assistant text: Hi.",
+        = s
+        2: assistant text: Hi.",
     );
 }
 
@@ -255,9 +248,9 @@ fn a_sub_agents_file_is_a_session_of_its_own() {
         {"type":"user","uuid":"a","parentUuid":null,"isSidechain":true,"agentId":"a1","sessionId":"s","message":{"content":"look for x"}}
         {"type":"assistant","uuid":"b","parentUuid":"a","isSidechain":true,"agentId":"a1","sessionId":"s","message":{"id":"m","content":[{"type":"text","text":"Found."}]}}"#,
         "
-        session s/agent-a1 parent=s
-        1 sidechain client prompt: look for x
-        2 sidechain assistant text: Found.",
+        = s/agent-a1 < s
+        1: client prompt sidechain: look for x
+        2: assistant text sidechain: Found.",
     );
 }
 
@@ -275,12 +268,12 @@ fn what_the_client_made_is_not_the_models() {
         {"type":"ai-title","aiTitle":"Old"}
         {"type":"ai-title","aiTitle":"Look around"}"#,
         "
-        session s title=Look around
-        1 client notice: No response requested.
-        2 client injected (injected context): Base directory for this skill: /x
-        3 client notice: it ended
-        4 client injected (injected context): [edited_text_file a.rs]
-        5 client notice: [pull request #7] https://x.test/7",
+        = s Look around
+        1: client notice: No response requested.
+        2: client injected: Base directory for this skill: /x (injected context)
+        3: client notice: it ended
+        4: client injected: [edited_text_file a.rs] (injected context)
+        5: client notice: [pull request #7] https://x.test/7",
     );
 }
 
@@ -291,8 +284,8 @@ fn summaries_of_other_sessions_are_no_title() {
     check(
         &[own, others, &user("a", "x", r#""go""#)].join("\n"),
         "
-        session s title=Ours
-        3 person prompt: go",
+        = s Ours
+        3: person prompt: go",
     );
 }
 
@@ -302,8 +295,8 @@ fn images_are_marks() {
     check(
         &user("a", "x", image),
         "
-        session s
-        1 person prompt: see⏎⏎[image image/png, 6 bytes]",
+        = s
+        1: person prompt: see⏎⏎[image image/png, 6 bytes]",
     );
 }
 
@@ -317,13 +310,13 @@ fn broken_lines_are_findings_and_the_rest_goes_on() {
             &good[..30]
         ),
         "
-        session s
-        1 person prompt: go
-        2 bad-line Warning
-        3 bad-line Warning
-        4 person prompt: half \u{fffd}
-        5 truncated-last-line Info
-        4 invalid-utf8 Info",
+        = s
+        1: person prompt: go
+        ! bad-line 2
+        ! bad-line 3
+        4: person prompt: half \u{fffd}
+        ! truncated-last-line 5
+        ! invalid-utf8 4",
     );
 }
 
@@ -332,8 +325,8 @@ fn a_whole_last_line_without_line_end_is_read() {
     check(
         &user("a", "x", r#""go""#),
         "
-        session s
-        1 person prompt: go",
+        = s
+        1: person prompt: go",
     );
 }
 
@@ -342,13 +335,13 @@ fn the_web_clients_export_is_read() {
     let export = r#"{"loglines":[
         {"type":"user","timestamp":"2026-01-01T00:00:00Z","sessionId":"s","message":{"content":"go"}},
         {"type":"assistant","message":{"content":[{"type":"text","text":"Gone."}]}}]}"#;
-    testing_agent::check(
+    testing::check_page(
         read,
         export,
         "
-        session s
-        1 person prompt: go
-        2 assistant text: Gone.",
+        = s
+        1: person prompt: go
+        2: assistant text: Gone.",
     );
 }
 
@@ -361,21 +354,21 @@ fn a_printed_run_is_read() {
         {"type":"user","session_id":"s","parent_tool_use_id":"t1","message":{"content":"search"}}
         {"type":"result","subtype":"success","is_error":false,"result":"Hi.","session_id":"s"}"#,
         "
-        session s
-        2 assistant text: Hi.
-        3 sidechain client prompt: search",
+        = s
+        2: assistant text: Hi.
+        3: client prompt sidechain: search",
     );
     check(
         r#"{"type":"result","is_error":false,"result":"Only this.","session_id":"s"}"#,
         "
-        session s
-        1 assistant text: Only this.",
+        = s
+        1: assistant text: Only this.",
     );
 }
 
 #[test]
 fn findings_of_one_file_are_bounded() {
-    let items = testing_agent::items(read, "x\n".repeat(3 * FINDINGS_MAX).as_bytes());
+    let items = testing::read(read, "x\n".repeat(3 * FINDINGS_MAX).as_bytes());
     let findings = items.iter().filter(|item| matches!(item, Item::Finding(_)));
     assert_eq!(findings.count(), FINDINGS_MAX + 1);
 }
@@ -407,6 +400,6 @@ proptest! {
         cut in 0usize..2000,
         flips in prop::collection::vec((0usize..2000, any::<u8>()), 0..12),
     ) {
-        testing_agent::broken(read, lines(), cut, &flips);
+        testing::broken(read, lines(), cut, &flips);
     }
 }

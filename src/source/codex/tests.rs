@@ -2,13 +2,13 @@
 
 use super::read;
 use crate::domain::{EntryKind, Outcome, Skip, Speaker};
-use crate::source::testing_agent;
+use crate::source::testing;
 use proptest::prelude::*;
 
 #[track_caller]
 fn check(input: &str, expected: &str) {
     let lines: Vec<_> = input.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    testing_agent::check(read, &lines.join("\n"), expected);
+    testing::check_page(read, &lines.join("\n"), expected);
 }
 
 const HEAD: &str = r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/x","source":"cli"}}"#;
@@ -32,13 +32,13 @@ fn words_come_from_events_and_calls_from_items() {
         {{"type":"event_msg","payload":{{"type":"thread_name_updated","thread_name":"Files"}}}}"#
         ),
         "
-        session s title=Files
-        2 client injected (injected context): rules
-        3 client injected (injected context): <environment_context>x
-        5 person prompt: list files⏎[image image/png, 6 bytes]
-        8 assistant tool_call exec_command: ls
-        10 tool tool_result exec_command failed 2: no
-        11 assistant text: None.",
+        = s Files
+        2: client injected: rules (injected context)
+        3: client injected: <environment_context>x (injected context)
+        5: person prompt: list files⏎[image image/png, 6 bytes]
+        8: assistant tool_call exec_command#c1: ls
+        10: tool tool_result exec_command#c1 failed 2: no
+        11: assistant text: None.",
     );
 }
 
@@ -55,12 +55,12 @@ fn without_events_items_hold_the_words() {
         {"type":"function_call_output","call_id":"c1","output":"{\"output\":\"a\",\"metadata\":{\"exit_code\":0}}"}
         {"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}"#,
         "
-        session old
-        3 client injected (injected context): <environment_context>x
-        4 person prompt: go
-        6 assistant tool_call shell: ls
-        7 tool tool_result shell succeeded 0: a
-        8 assistant text: Done.",
+        = old
+        3: client injected: <environment_context>x (injected context)
+        4: person prompt: go
+        6: assistant tool_call shell#c1: ls
+        7: tool tool_result shell#c1 succeeded 0: a
+        8: assistant text: Done.",
     );
 }
 
@@ -70,7 +70,8 @@ fn the_first_clients_single_object_is_read() {
         r#"{"session":{"id":"s0"},"items":[{"type":"message","role":"user","content":"go"}]}"#;
     let first = r#"{"type":"message","role":"user","content":"go"}"#;
     let id = crate::domain::Digest::of(&["codex", first]).to_string();
-    testing_agent::check(read, object, &format!("session {id}\n1 person prompt: go"));
+    testing::check_page(read, object, "= …\n1: person prompt: go");
+    assert_eq!(testing::ids(&testing::read(read, object.as_bytes())), [id]);
 }
 
 #[test]
@@ -84,12 +85,12 @@ fn an_interruption_ends_the_calls_that_wait() {
         {{"type":"event_msg","payload":{{"type":"turn_aborted","reason":"interrupted"}}}}"#
         ),
         "
-        session s
-        2 person prompt: go
-        3 assistant tool_call exec_command: sleep 9
-        4 client notice (copied from elsewhere): <turn_aborted>⏎stopped
-        5 client tool_result exec_command aborted: [no output: the turn was aborted]
-        5 client notice aborted: [turn aborted: interrupted]",
+        = s
+        2: person prompt: go
+        3: assistant tool_call exec_command#c1: sleep 9
+        4: client notice: <turn_aborted>⏎stopped (copied from elsewhere)
+        5: client tool_result exec_command#c1 aborted: [no output: the turn was aborted]
+        5: client notice aborted: [turn aborted: interrupted]",
     );
 }
 
@@ -116,11 +117,11 @@ fn a_forks_copied_history_is_skipped() {
     check(
         &lines.join("\n"),
         "
-        session s parent=p
-        3 sidechain person prompt (copied from elsewhere): the parent's task
-        4 sidechain assistant text (copied from elsewhere): Decided.
-        6 sidechain client prompt: your part
-        7 sidechain assistant text: My part is done.",
+        = s < p
+        3: person prompt sidechain: the parent's task (copied from elsewhere)
+        4: assistant text sidechain: Decided. (copied from elsewhere)
+        6: client prompt sidechain: your part
+        7: assistant text sidechain: My part is done.",
     );
 }
 
@@ -133,8 +134,8 @@ fn a_resumed_session_repeats_its_head_and_is_no_fork() {
         {{"timestamp":"2026-01-01T00:00:00.000Z","type":"event_msg","payload":{{"type":"user_message","message":"go"}}}}"#
         ),
         "
-        session s
-        3 person prompt: go",
+        = s
+        3: person prompt: go",
     );
 }
 
@@ -149,11 +150,11 @@ fn a_review_is_told_once() {
         {{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"<user_action>\nLeak"}}]}}}}"#
         ),
         "
-        session s
-        2 person prompt: go
-        3 client notice: [review began] the changes
-        4 assistant text: incorrect⏎⏎Leak⏎It leaks.
-        5 client notice (copied from elsewhere): <user_action>⏎Leak",
+        = s
+        2: person prompt: go
+        3: client notice: [review began] the changes
+        4: assistant text: incorrect⏎⏎Leak⏎It leaks.
+        5: client notice: <user_action>⏎Leak (copied from elsewhere)",
     );
 }
 
@@ -166,8 +167,8 @@ fn summaries_are_skipped_and_histories_never_read() {
         {{"type":"compacted","payload":{{"message":"","replacement_history":[]}}}}"#
         ),
         "
-        session s
-        2 client summary (summary of entries that are here): So far: x",
+        = s
+        2: client summary: So far: x (summary of entries that are here)",
     );
 }
 
@@ -183,12 +184,12 @@ fn turns_that_were_rolled_back_are_abandoned() {
         {{"type":"event_msg","payload":{{"type":"user_message","message":"three"}}}}"#
         ),
         "
-        session s
-        2 person prompt: one
-        3 abandoned person prompt: two
-        4 abandoned assistant text: Two.
-        5 client notice: [thread_rolled_back]
-        6 person prompt: three",
+        = s
+        2: person prompt: one
+        3: person prompt abandoned: two
+        4: assistant text abandoned: Two.
+        5: client notice: [thread_rolled_back]
+        6: person prompt: three",
     );
 }
 
@@ -204,12 +205,12 @@ fn searches_are_the_webs_and_refusals_the_clients() {
         {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"d","output":[{{"type":"input_text","text":"a"}}]}}}}"#
         ),
         "
-        session s
-        2 web tool_call web_search: tags
-        3 assistant tool_call apply_patch: *** Begin
-        4 client rejection apply_patch aborted: patch rejected by user
-        5 assistant tool_call mcp__x__y: not json
-        6 web tool_result mcp__x__y succeeded: a",
+        = s
+        2: web tool_call web_search#: tags
+        3: assistant tool_call apply_patch#c: *** Begin
+        4: client rejection apply_patch#c aborted: patch rejected by user
+        5: assistant tool_call mcp__x__y#d: not json
+        6: web tool_result mcp__x__y#d succeeded: a",
     );
 }
 
@@ -224,10 +225,10 @@ fn broken_lines_are_findings_and_the_rest_goes_on() {
         {{"type":"event_m"#
         ),
         "
-        session s
-        2 bad-line Warning
-        4 person prompt: go
-        5 truncated-last-line Info",
+        = s
+        ! bad-line 2
+        4: person prompt: go
+        ! truncated-last-line 5",
     );
 }
 
@@ -253,18 +254,15 @@ const COUNTS: [(&str, usize, usize, usize); 14] = [
 
 fn samples() -> impl Iterator<Item = (String, Vec<u8>)> {
     let folders = ["codex", "codex/fixtures", "large"];
-    let all = folders.into_iter().flat_map(testing_agent::samples);
+    let all = folders.into_iter().flat_map(testing::logs);
     all.filter(|(name, _)| !name.starts_with("claude"))
 }
 
 #[test]
 fn shared_rollouts_have_the_words_they_are_said_to_have() {
     for (name, bytes) in samples() {
-        let items = testing_agent::items(read, &bytes);
-        let count = |speaker: Speaker, kind: EntryKind| {
-            let of = |entry: &&_| testing_agent::is(entry, speaker, kind);
-            testing_agent::entries(&items).filter(of).count()
-        };
+        let items = testing::read(read, &bytes);
+        let count = |speaker, kind| testing::count(&items, speaker, kind);
         let got = (
             name.as_str(),
             count(Speaker::Person, EntryKind::Prompt),
@@ -278,9 +276,9 @@ fn shared_rollouts_have_the_words_they_are_said_to_have() {
 #[test]
 fn shared_rollouts_keep_the_invariants() {
     for (name, bytes) in samples() {
-        let items = testing_agent::items(read, &bytes);
-        testing_agent::invariants(&name, &items, bytes.len());
-        for entry in testing_agent::entries(&items) {
+        let items = testing::read(read, &bytes);
+        testing::invariants(&name, &items, bytes.len());
+        for entry in testing::entries(&items) {
             let text = entry.text.as_str();
             assert!(!text.starts_with("Chunk ID:"), "{name}:{} keeps its header", entry.line);
             if entry.exit_code.is_some_and(|code| code != 0) {
@@ -295,7 +293,7 @@ fn shared_rollouts_keep_the_invariants() {
 
 #[test]
 fn damaged_rollouts_never_panic() {
-    testing_agent::damaged(read, samples());
+    testing::damaged(read, samples());
 }
 
 proptest! {
@@ -315,6 +313,6 @@ proptest! {
             r#"{"type":"event_msg","payload":{"type":"exited_review_mode","review_output":{"findings":[{"title":"a"}]}}}"#,
             r#"{"type":"event_msg","payload":{"type":"turn_aborted"}}"#,
         ];
-        testing_agent::broken(read, lines.join("\n").into_bytes(), cut, &flips);
+        testing::broken(read, lines.join("\n").into_bytes(), cut, &flips);
     }
 }

@@ -4,9 +4,9 @@
 //! A session's id is the digest of its first message, which does not change when the file grows.
 
 use super::fence::Fence;
+use super::{Feed, feed};
 use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Severity, Skip, Speaker, Timestamp};
 use crate::source::emit::Emit;
-use crate::source::lines::Lines;
 use crate::source::{RawEntry, RawSession, Sink};
 use std::io::{self, Read, Seek};
 
@@ -28,18 +28,7 @@ pub(in crate::source) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> 
         message: None,
         begun: false,
     };
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if reader.emit.stopped() {
-            break;
-        }
-        if reader.emit.takes(&line) {
-            reader.line(&line.text, line.number);
-        }
-    }
-    reader.flush();
-    reader.emit.finish();
-    Ok(())
+    feed(input, &mut reader)
 }
 
 /// A line that begins a message.
@@ -137,7 +126,11 @@ struct Reader<'e, 's> {
     begun: bool,
 }
 
-impl Reader<'_, '_> {
+impl<'e, 's: 'e> Feed<'e, 's> for Reader<'e, 's> {
+    fn emit(&mut self) -> &mut Emit<'e, 's> {
+        &mut self.emit
+    }
+
     fn line(&mut self, line: &str, number: u32) {
         let quoted = self.fence.line(line);
         let role = role_line(line)
@@ -173,6 +166,12 @@ impl Reader<'_, '_> {
         }
     }
 
+    fn end(&mut self) {
+        self.flush();
+    }
+}
+
+impl Reader<'_, '_> {
     fn flush(&mut self) {
         let Some(message) = self.message.take() else { return };
         self.fence.reset();
@@ -204,7 +203,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        testing::check(|input, sink| read(input, sink), input, expected);
+        testing::check(read, input, expected);
     }
 
     #[test]
@@ -259,6 +258,6 @@ mod tests {
     #[test]
     fn damage_is_survived() {
         let input = "user: é\n```\nassistant: x\n```\n[1] **AI**: y\n";
-        testing::survives(|input, sink| read(input, sink), input.as_bytes(), 1);
+        testing::survives(read, input.as_bytes(), 1);
     }
 }

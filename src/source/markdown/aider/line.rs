@@ -105,3 +105,11 @@ pub(super) fn command(text: &str) -> Option<&str> {
     let name = text.strip_prefix('/')?.split_whitespace().next()?;
     name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-').then_some(name)
 }
+
+/// The words behind a command that only says who should answer them, if there are any.
+pub(super) fn asked(text: &str) -> Option<&str> {
+    const MODES: [&str; 3] = ["/ask", "/code", "/architect"];
+    let rest = MODES.iter().find_map(|mode| text.strip_prefix(mode))?;
+    let words = rest.trim_start();
+    (words.len() < rest.len() && !words.is_empty()).then_some(words)
+}

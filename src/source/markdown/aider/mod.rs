@@ -8,12 +8,12 @@ mod line;
 
 pub(in crate::source) use line::start_of;
 
-use line::{command, ends_a_reply, is_commit, is_noise, printed, question, typed};
+use line::{asked, command, ends_a_reply, is_commit, is_noise, printed, question, typed};
 
 use super::fence::Fence;
+use super::{Feed, feed};
 use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Outcome, Skip, Speaker, Timestamp};
 use crate::source::emit::Emit;
-use crate::source::lines::Lines;
 use crate::source::{RawEntry, RawSession, Sink};
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
@@ -38,18 +38,7 @@ pub(in crate::source) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> 
         command: None,
         unfinished: false,
     };
-    let mut lines = Lines::new(input);
-    while let Some(line) = lines.next()? {
-        if reader.emit.stopped() {
-            break;
-        }
-        if reader.emit.takes(&line) {
-            reader.line(&line.text, line.number);
-        }
-    }
-    reader.flush();
-    reader.emit.finish();
-    Ok(())
+    feed(input, &mut reader)
 }
 
 /// Whose lines a block holds.
@@ -85,7 +74,11 @@ struct Reader<'e, 's> {
     unfinished: bool,
 }
 
-impl Reader<'_, '_> {
+impl<'e, 's: 'e> Feed<'e, 's> for Reader<'e, 's> {
+    fn emit(&mut self) -> &mut Emit<'e, 's> {
+        &mut self.emit
+    }
+
     fn line(&mut self, line: &str, number: u32) {
         if let Some(time) = start_of(line) {
             return self.start(time);
@@ -117,6 +110,12 @@ impl Reader<'_, '_> {
         }
     }
 
+    fn end(&mut self) {
+        self.flush();
+    }
+}
+
+impl Reader<'_, '_> {
     fn start(&mut self, time: &str) {
         self.flush();
         self.fence.reset();
@@ -241,6 +240,9 @@ impl Reader<'_, '_> {
             return entry;
         }
         let text = if text == "<blank>" { "" } else { text };
+        if let Some(words) = asked(text) {
+            return RawEntry::new(line, Speaker::Person, EntryKind::Prompt, words);
+        }
         let name = command(text);
         self.command = name.map(str::to_owned);
         let kind = if name.is_some() { EntryKind::Command } else { EntryKind::Prompt };
@@ -255,7 +257,7 @@ mod tests {
 
     #[track_caller]
     fn check(input: &str, expected: &[&str]) {
-        testing::check(|input, sink| read(input, sink), input, expected);
+        testing::check(read, input, expected);
     }
 
     const HEAD: &str = "\n# aider chat started at 2026-01-02 03:04:05\n\n";
@@ -304,6 +306,22 @@ mod tests {
                 "5: tool tool_result run#: FAILED test_a",
                 "7: person command: !ls",
                 "9: person prompt: /etc/hosts is wrong",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_asked_with_a_command_is_a_prompt() {
+        check(
+            &format!(
+                "{HEAD}#### /ask why a lock?  \n####   \n#### and where?  \n\n#### /ask  \n\n#### /asked x  \n\n#### /code do it  \n"
+            ),
+            &[
+                "= 2026-01-02 03:04:05#0",
+                "4: person prompt: why a lock?\n\nand where?",
+                "8: person command: /ask",
+                "10: person command: /asked x",
+                "12: person prompt: do it",
             ],
         );
     }
@@ -420,6 +438,6 @@ mod tests {
     #[test]
     fn damage_is_survived() {
         let input = format!("{HEAD}#### a  \n```\n> b  \n```\ntext\n> Commit abc1234 x  \n");
-        testing::survives(|input, sink| read(input, sink), input.as_bytes(), 1);
+        testing::survives(read, input.as_bytes(), 1);
     }
 }
