@@ -1,5 +1,23 @@
 //! Transcripts as people have them on disk, read as a stream: bytes in, sessions, entries and
 //! findings out. Raw text lives only here; [`seal`] takes it through the gate.
+//!
+//! Who reads what: `claude` and `codex` the logs of two agents, `chat` the messages of APIs and web
+//! clients, `markdown` what was written down as text; `detect` says which it is. Beside them stands
+//! what they share: lines, records and values cut out of a file, JSON and its repair, the way out.
+//!
+//! Content never fails a read. What is wrong with it is a finding with one of these rules:
+//!
+//! | rule | means |
+//! |---|---|
+//! | `bad-line` | a line is not what the format has there; it is left out |
+//! | `truncated-last-line` | the last line is still being written; it is read when it is whole |
+//! | `line-too-long` | a line or a value is longer than [`LINE_BYTES_MAX`]; it is passed over |
+//! | `bad-json` | a document is broken here, or goes on behind its end |
+//! | `invalid-utf8` | bytes or escapes that are no characters were replaced; told once a file |
+//! | `no-messages` | a record in which no conversation was found |
+//! | `no-message` | an element among messages that is none |
+//! | `unknown-role` | a message of a role that nobody knows; kept as context |
+//! | `more-findings` | how many findings of the file are not listed |
 
 mod chat;
 mod claude;
@@ -28,6 +46,8 @@ pub use detect::{Unknown, detect};
 pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
 
 use crate::domain::Format;
+#[cfg(doc)]
+use crate::domain::LINE_BYTES_MAX;
 use std::io::{self, Read, Seek};
 
 /// Reads a transcript of `format` from its beginning to its end, or until the sink says stop. Errors

@@ -1,9 +1,12 @@
 //! One pass over a transcript, a record at a time: its lines, or the elements of one list inside
-//! one JSON object, for exports that are not written in lines.
+//! one JSON object, for exports that are not written in lines; and what a record gives its entries.
 
+use super::RawEntry;
 use super::cutter::{Cut, Cutter};
 use super::lines::{Line, Lines};
-use crate::domain::{DETECT_BYTES_MAX, LINE_BYTES_MAX};
+use crate::domain::{
+    Branch, DETECT_BYTES_MAX, EntryKind, LINE_BYTES_MAX, Skip, Speaker, Timestamp,
+};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::io::{self, Read, Seek};
@@ -72,6 +75,31 @@ fn each(
         })
     })?;
     Ok(if stopped { Cut::Whole } else { end })
+}
+
+/// What every entry of a record shares.
+pub(super) struct Frame {
+    pub(super) line: u32,
+    pub(super) native_id: Option<String>,
+    pub(super) at: Option<Timestamp>,
+    pub(super) branch: Branch,
+    pub(super) skip: Option<Skip>,
+}
+
+impl Frame {
+    pub(super) fn entry(
+        &self,
+        speaker: Speaker,
+        kind: EntryKind,
+        text: impl Into<String>,
+    ) -> RawEntry {
+        let mut entry = RawEntry::new(self.line, speaker, kind, text);
+        entry.native_id.clone_from(&self.native_id);
+        entry.at = self.at;
+        entry.branch = self.branch;
+        entry.skip = self.skip;
+        entry
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! and Roo's wrappers, results of tools that old clients wrote as text.
 
 use super::RawEntry;
+use super::text::block;
 use crate::domain::{EntryKind, Skip, Speaker};
 use std::borrow::Cow;
 
@@ -209,32 +210,6 @@ fn cut(text: &str, tag: &str, injected: &mut String) -> Option<String> {
     own.push_str(rest);
     own.truncate(own.trim_end().len());
     Some(own)
-}
-
-/// Where `<tag>…</tag>` stands.
-struct Block {
-    start: usize,
-    inner: std::ops::Range<usize>,
-    end: usize,
-}
-
-/// Where the first block of a tag stands. Most texts have none, and most have no `<` at all, so it is
-/// looked for byte by byte and nothing is allocated.
-fn block(text: &str, tag: &str) -> Option<Block> {
-    let start = bracket(text, 0, "<", tag)?;
-    let inner = start + tag.len() + 2;
-    let close = bracket(text, inner, "</", tag)?;
-    Some(Block { start, inner: inner..close, end: close + tag.len() + 3 })
-}
-
-/// Where `<tag>` or `</tag>` stands, from `from` on.
-fn bracket(text: &str, from: usize, open: &str, tag: &str) -> Option<usize> {
-    let is_it = |at: &usize| {
-        let rest = text.get(*at..).and_then(|rest| rest.strip_prefix(open)?.strip_prefix(tag));
-        rest.is_some_and(|rest| rest.starts_with('>'))
-    };
-    let rest = text.as_bytes().get(from..)?;
-    memchr::memchr_iter(b'<', rest).map(|at| from + at).find(is_it)
 }
 
 #[cfg(test)]

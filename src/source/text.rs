@@ -140,10 +140,33 @@ pub(super) fn push_piece(all: &mut String, piece: &str, gap: &str) {
 
 /// What stands between `<tag>` and `</tag>`, if both are there.
 pub(super) fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
-    let start = text.find(&format!("<{tag}>"))? + tag.len() + 2;
-    let rest = text.get(start..)?;
-    let end = rest.find(&format!("</{tag}>"))?;
-    rest.get(..end)
+    text.get(block(text, tag)?.inner)
+}
+
+/// Where `<tag>…</tag>` stands.
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) inner: std::ops::Range<usize>,
+    pub(super) end: usize,
+}
+
+/// Where the first block of a tag stands. Most texts have none, and most have no `<` at all, so it is
+/// looked for byte by byte and nothing is allocated.
+pub(super) fn block(text: &str, tag: &str) -> Option<Span> {
+    let start = bracket(text, 0, "<", tag)?;
+    let inner = start + tag.len() + 2;
+    let close = bracket(text, inner, "</", tag)?;
+    Some(Span { start, inner: inner..close, end: close + tag.len() + 3 })
+}
+
+/// Where `<tag>` or `</tag>` stands, from `from` on.
+fn bracket(text: &str, from: usize, open: &str, tag: &str) -> Option<usize> {
+    let is_it = |at: &usize| {
+        let rest = text.get(*at..).and_then(|rest| rest.strip_prefix(open)?.strip_prefix(tag));
+        rest.is_some_and(|rest| rest.starts_with('>'))
+    };
+    let rest = text.as_bytes().get(from..)?;
+    memchr::memchr_iter(b'<', rest).map(|at| from + at).find(is_it)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! reasoning becomes nothing. Base64 never comes out of here.
 
 use crate::source::json::Json;
+use crate::source::text::push_piece;
 
 /// How deep lists inside parts are followed; real transcripts nest them once.
 const DEPTH_MAX: u8 = 4;
@@ -12,13 +13,7 @@ pub(super) struct Words(String);
 
 impl Words {
     pub(super) fn push(&mut self, words: &str) {
-        if words.trim().is_empty() {
-            return;
-        }
-        if !self.0.is_empty() {
-            self.0.push_str("\n\n");
-        }
-        self.0.push_str(&without_data(words));
+        push_piece(&mut self.0, &without_data(words), "\n\n");
     }
 
     /// What was collected, leaving nothing.

@@ -8,6 +8,7 @@ use crate::domain::{Digest, Timestamp};
 use crate::source::RawSession;
 use crate::source::fields::Obj;
 use crate::source::marks::{Marks, NameMap, name_of};
+use crate::source::raw::short_title;
 use crate::source::said::Said;
 use std::collections::VecDeque;
 
@@ -28,8 +29,6 @@ pub(super) const SUMMARISED: u8 = 32;
 const QUEUE_MAX: usize = 1024;
 /// Blocked prompts that may still be sent again.
 const BLOCKED_MAX: usize = 64;
-/// The longest title, in characters.
-const TITLE_CHARS_MAX: usize = 300;
 
 /// What the first pass learnt.
 #[derive(Debug, Default)]
@@ -86,10 +85,6 @@ struct Titles {
 /// Summaries at the head of a file that may belong to it; dozens of stale ones pile up.
 const SUMMARIES_MAX: usize = 256;
 
-fn title(text: Option<&str>) -> Option<String> {
-    text.map(|text| text.chars().take(TITLE_CHARS_MAX).collect())
-}
-
 impl Builder {
     /// Takes the next record, which stands on `line`; `text` is the whole line.
     pub(super) fn add(&mut self, line: u32, head: &Head<'_>, text: &str) {
@@ -135,10 +130,10 @@ impl Builder {
 
     fn title(&mut self, kind: &str, head: &Head<'_>) {
         match kind {
-            "custom-title" => self.titles.custom = title(head.custom_title.some()),
-            "ai-title" => self.titles.ai = title(head.ai_title.some()),
+            "custom-title" => self.titles.custom = head.custom_title.some().map(short_title),
+            "ai-title" => self.titles.ai = head.ai_title.some().map(short_title),
             "summary" if self.titles.summaries.len() < SUMMARIES_MAX => {
-                let Some(summary) = title(head.summary.some()) else { return };
+                let Some(summary) = head.summary.some().map(short_title) else { return };
                 self.titles.summaries.push((name_of(head.leaf.get()), summary));
             }
             _ => {}

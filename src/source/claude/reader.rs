@@ -10,6 +10,8 @@ use crate::source::RawEntry;
 use crate::source::emit::Emit;
 use crate::source::fields::{Block, Content, Str};
 use crate::source::marks::{NameSet, OpenCalls, name_of};
+use crate::source::outcome;
+use crate::source::records::Frame;
 use crate::source::said::Said;
 use crate::source::text::{clean, flatten, mark, push_piece};
 use std::borrow::Cow;
@@ -32,26 +34,6 @@ pub(super) struct Reader<'a, 's> {
     held: Vec<RawEntry>,
     links: NameSet,
     spoken: bool,
-}
-
-/// What every entry of a record shares.
-struct Frame {
-    line: u32,
-    native_id: Option<String>,
-    at: Option<Timestamp>,
-    branch: Branch,
-    skip: Option<Skip>,
-}
-
-impl Frame {
-    fn entry(&self, speaker: Speaker, kind: EntryKind, text: impl Into<String>) -> RawEntry {
-        let mut entry = RawEntry::new(self.line, speaker, kind, text);
-        entry.native_id.clone_from(&self.native_id);
-        entry.at = self.at;
-        entry.branch = self.branch;
-        entry.skip = self.skip;
-        entry
-    }
 }
 
 impl<'a, 's> Reader<'a, 's> {
@@ -238,7 +220,7 @@ impl<'a, 's> Reader<'a, 's> {
                 let mut entry = frame.entry(Speaker::Web, EntryKind::ToolResult, text);
                 entry.tool = call.map(|call| call.name);
                 entry.call_id = call_id;
-                entry.outcome = Some(if failed { Outcome::Failed } else { Outcome::Succeeded });
+                entry.outcome = Some(outcome::of_flag(!failed));
                 self.emit(entry);
             }
             _ => {}

@@ -8,14 +8,12 @@ use super::said;
 use crate::domain::{Digest, Outcome, Timestamp};
 use crate::source::RawSession;
 use crate::source::marks::{Marks, NameMap, NameSet, name_of};
+use crate::source::raw::short_title;
 
 /// The line is copied from the session that this one was forked from.
 pub(super) const COPIED: u8 = 1;
 /// It stands in a turn that was rolled back.
 pub(super) const ABANDONED: u8 = 2;
-
-/// The longest title, in characters.
-const TITLE_CHARS_MAX: usize = 300;
 
 /// What the first pass learnt.
 #[derive(Debug, Default)]
@@ -123,8 +121,7 @@ impl Builder {
                 self.index.answered.insert(name(head.call_id.get()));
             }
             "thread_name_updated" => {
-                let title = head.thread_name.some();
-                let title = title.map(|title| title.chars().take(TITLE_CHARS_MAX).collect());
+                let title = head.thread_name.some().map(short_title);
                 self.index.session.title = title.or(self.index.session.title.take());
             }
             "exited_review_mode" => self.index.reviewed = true,

@@ -2,6 +2,7 @@
 
 use crate::domain::Outcome;
 use crate::source::fields::{Content, Int, Obj, Str};
+use crate::source::outcome;
 use crate::source::text::flatten;
 use serde::Deserialize;
 
@@ -133,7 +134,7 @@ fn header_line(line: &str, end: &mut End) {
 
 fn ended(code: i64, end: &mut End) {
     end.exit_code = i32::try_from(code).ok();
-    end.outcome = Some(if code == 0 { Outcome::Succeeded } else { Outcome::Failed });
+    end.outcome = Some(outcome::of_flag(code == 0));
 }
 
 /// How a call ended that says so only in words.

@@ -8,6 +8,7 @@ use crate::source::RawEntry;
 use crate::source::emit::Emit;
 use crate::source::fields::Content;
 use crate::source::marks::{OpenCalls, name_of};
+use crate::source::records::Frame;
 use crate::source::text::{between, clean, flatten, mark, mark_url, push_piece};
 use crate::source::tools::is_web;
 use std::borrow::Cow;
@@ -22,26 +23,6 @@ pub(super) struct Reader<'a, 's> {
     calls: OpenCalls<String>,
     /// Calls that no output will answer: their names and ids.
     unanswered: Vec<(String, String)>,
-}
-
-/// What every entry of a record shares.
-struct Frame {
-    line: u32,
-    at: Option<Timestamp>,
-    native_id: Option<String>,
-    branch: Branch,
-    skip: Option<Skip>,
-}
-
-impl Frame {
-    fn entry(&self, speaker: Speaker, kind: EntryKind, text: impl Into<String>) -> RawEntry {
-        let mut entry = RawEntry::new(self.line, speaker, kind, text);
-        entry.native_id.clone_from(&self.native_id);
-        entry.at = self.at;
-        entry.branch = self.branch;
-        entry.skip = self.skip;
-        entry
-    }
 }
 
 /// Whether nothing of use can stand on the line.
