@@ -1,5 +1,5 @@
 //! What every text goes through before it becomes an entry's words: reminders that a client put in
-//! are taken out, and so are terminal colours.
+//! are taken out, and so are terminal colours; pictures become marks, and tags are found.
 
 use super::fields::{Block, Content};
 use memchr::{memchr2, memmem};
