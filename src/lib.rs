@@ -12,3 +12,5 @@ pub mod edge;
 pub mod config;
 pub mod worker;
 pub mod cli;
+#[cfg(test)]
+mod testing;

@@ -1,9 +1,9 @@
 //! The whole gate: its order, its law, and the published cases where they lie beside the project.
 
 use super::{Gate, Only, Pii, Report, is_private_file, strip_private};
+use crate::testing::shared;
 use proptest::prelude::*;
 use serde_json::Value;
-use std::path::PathBuf;
 
 fn gate() -> Gate {
     Gate::new(&Pii::ALL)
@@ -98,26 +98,10 @@ fn hostile_text_takes_linear_time() {
     }
 }
 
-/// Cases that lie beside the project; none, with a line that says so, where it stands alone.
+/// Cases that lie beside the project.
 fn published(file: &str) -> Option<Value> {
-    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared"));
-    let named = option_env!("ANNALIST_SHARED").map(PathBuf::from);
-    let text = named
-        .into_iter()
-        .chain([beside])
-        .find_map(|dir| std::fs::read_to_string(dir.join("golden").join(file)).ok());
-    if text.is_none() {
-        announce(file);
-    }
-    text.and_then(|text| serde_json::from_str(&text).ok())
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "a test that finds no cases must not look like one that passed them"
-)]
-fn announce(file: &str) {
-    eprintln!("{file} is not here; nothing compared");
+    let text = std::fs::read_to_string(shared(&format!("golden/{file}"))?).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 fn cases<'a>(all: &'a Value, name: &str) -> &'a [Value] {

@@ -1,20 +1,32 @@
-//! The way out of a reader: items go to the sink, findings are bounded, and the sink's word to stop
-//! is remembered.
+//! The way out of a reader: items go to the sink, findings are bounded and have the same names for
+//! every format, and the sink's word to stop is remembered.
 
+use super::cutter::Cut;
 use super::lines::Line;
+use super::repair::Parsed;
 use super::{Item, RawEntry, RawSession, Sink};
 use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Severity};
+use std::borrow::Cow;
 
 /// Hands items to a sink.
 pub(super) struct Emit<'e, 's> {
     sink: &'e mut Sink<'s>,
     findings: usize,
+    repaired: Repaired,
     stopped: bool,
+}
+
+/// Lines that held what is no character; told once, for such a file is full of them.
+#[derive(Default)]
+struct Repaired {
+    first: u32,
+    last: u32,
+    count: usize,
 }
 
 impl<'e, 's> Emit<'e, 's> {
     pub(super) fn new(sink: &'e mut Sink<'s>) -> Emit<'e, 's> {
-        Emit { sink, findings: 0, stopped: false }
+        Emit { sink, findings: 0, repaired: Repaired::default(), stopped: false }
     }
 
     /// Whether the sink wants nothing more.
@@ -50,19 +62,83 @@ impl<'e, 's> Emit<'e, 's> {
             let detail = format!("expected at most {LINE_BYTES_MAX} bytes a line; passed over");
             self.finding(Severity::Warning, "line-too-long", line.number, detail);
         } else if line.repaired {
-            let detail = "expected UTF-8; other bytes were replaced";
-            self.finding(Severity::Info, "not-utf8", line.number, detail);
+            self.repaired(line.number);
         }
         !line.too_long
     }
 
-    /// Says how many findings were only counted.
+    /// Bytes cut out of a document as text; what is not UTF-8 is replaced, and counted.
+    pub(super) fn text<'b>(&mut self, bytes: &'b [u8], line: u32) -> Cow<'b, str> {
+        std::str::from_utf8(bytes).map_or_else(
+            |_| {
+                self.repaired(line);
+                String::from_utf8_lossy(bytes)
+            },
+            Cow::Borrowed,
+        )
+    }
+
+    /// Reports how a line parsed, unless as it should.
+    pub(super) fn parsed(&mut self, line: &Line<'_>, parsed: Parsed, expected: &str) {
+        match parsed {
+            Parsed::AsIs => {}
+            Parsed::Repaired => self.repaired(line.number),
+            Parsed::Not => self.unreadable(line, expected),
+        }
+    }
+
+    /// A line that does not parse: a warning, or, while it is being written, a remark.
+    pub(super) fn unreadable(&mut self, line: &Line<'_>, expected: &str) {
+        if line.complete {
+            self.finding(Severity::Warning, "bad-line", line.number, expected);
+        } else {
+            let detail = "the last line is not complete yet; it is read when it is";
+            self.finding(Severity::Info, "truncated-last-line", line.number, detail);
+        }
+    }
+
+    /// Reports a value that could not be cut out of a document.
+    pub(super) fn cut(&mut self, cut: Cut, line: u32) {
+        let (rule, detail) = match cut {
+            Cut::Whole => return,
+            Cut::TooLong => {
+                let detail = format!("expected at most {LINE_BYTES_MAX} bytes a value");
+                ("line-too-long", format!("{detail}; passed over"))
+            }
+            Cut::Unfinished => {
+                ("bad-json", "expected the end of the value, found the end of the file".into())
+            }
+            Cut::Missing => {
+                ("bad-json", "expected a value; the rest of the file is not read".into())
+            }
+        };
+        self.finding(Severity::Warning, rule, line, detail);
+    }
+
+    /// Says how many lines were repaired, and how many findings were only counted.
     pub(super) fn finish(&mut self) {
+        if self.repaired.count > 0 {
+            let count = self.repaired.count;
+            let detail = format!("{count} lines held bytes or escapes that are no characters");
+            let line = self.repaired.first;
+            self.item(Item::Finding(Finding::new(Severity::Info, "invalid-utf8", line, detail)));
+        }
         let more = self.findings.saturating_sub(FINDINGS_MAX);
         if more > 0 {
             let detail = format!("{more} more findings of this file are not listed");
             self.item(Item::Finding(Finding::new(Severity::Warning, "more-findings", 0, detail)));
         }
+    }
+
+    fn repaired(&mut self, line: u32) {
+        let lines = &mut self.repaired;
+        if lines.count == 0 {
+            lines.first = line;
+        } else if lines.last == line {
+            return;
+        }
+        lines.last = line;
+        lines.count += 1;
     }
 
     fn item(&mut self, item: Item) {
@@ -77,21 +153,41 @@ mod tests {
     use super::*;
     use std::ops::ControlFlow;
 
-    #[test]
-    fn findings_beyond_the_bound_are_counted() {
-        let mut items = Vec::new();
-        let mut sink = |item: Item| {
-            items.push(item);
+    /// The findings of one file.
+    fn findings(work: impl FnOnce(&mut Emit<'_, '_>)) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut sink = |item| {
+            if let Item::Finding(finding) = item {
+                found.push(finding);
+            }
             ControlFlow::Continue(())
         };
         let mut emit = Emit::new(&mut sink);
-        for line in 0..150 {
-            emit.finding(Severity::Warning, "bad-line", line, "expected JSON");
-        }
+        work(&mut emit);
         emit.finish();
-        assert_eq!(items.len(), FINDINGS_MAX + 1);
-        let Some(Item::Finding(last)) = items.last() else { panic!("no finding") };
-        assert!(last.detail.starts_with("50 more"));
+        found
+    }
+
+    #[test]
+    fn findings_beyond_the_bound_are_counted() {
+        let found = findings(|emit| {
+            for line in 0..150 {
+                emit.finding(Severity::Warning, "bad-line", line, "expected JSON");
+            }
+        });
+        assert_eq!(found.len(), FINDINGS_MAX + 1);
+        assert!(found[FINDINGS_MAX].detail.starts_with("50 more"));
+    }
+
+    #[test]
+    fn repaired_lines_are_told_once() {
+        let found = findings(|emit| {
+            for line in [3, 3, 5] {
+                emit.text(b"\xff", line);
+            }
+        });
+        assert_eq!((found.len(), found[0].line), (1, 3));
+        assert!(found[0].detail.starts_with("2 lines"));
     }
 
     #[test]
@@ -103,7 +199,8 @@ mod tests {
         };
         let mut emit = Emit::new(&mut sink);
         emit.session(RawSession::default());
-        emit.session(RawSession::default());
+        emit.cut(Cut::Missing, 1);
+        emit.finish();
         assert!(emit.stopped());
         assert_eq!(seen, 1);
     }

@@ -1,5 +1,6 @@
-//! A JSON value that borrows its strings from the text it was read from: conversations are mostly
-//! long strings, and most of them are looked at once.
+//! A JSON value of any shape, for the formats that have a dozen dialects. It borrows its strings from
+//! the text it was read from: conversations are mostly long strings, and most are looked at once.
+//! Records of one known shape are read with [`fields`](super::fields) instead, which builds no tree.
 
 use super::repair;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};

@@ -21,6 +21,14 @@ pub struct RawSession {
     pub started_at: Option<Timestamp>,
 }
 
+/// The longest title that a client's log gives a session, in characters.
+const TITLE_CHARS_MAX: usize = 300;
+
+/// The beginning of a title: some clients put whole prompts there.
+pub(super) fn short_title(title: &str) -> String {
+    title.chars().take(TITLE_CHARS_MAX).collect()
+}
+
 /// An entry before the gate. Ordinals are given by the caller, in the order of emission.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RawEntry {

@@ -1,10 +1,35 @@
 //! Makes JSON readable that a strict parser refuses: lone surrogate escapes, which clients write
-//! when they cut a string in the middle of an emoji, and bare control characters inside strings.
+//! when they cut a string in the middle of an emoji, and bare control characters.
 
 use std::fmt::Write as _;
 
-/// The text with lone surrogate escapes replaced by `\ufffd` and control characters inside strings
-/// escaped; none if there is nothing of that kind to repair. Lengths inside strings may change,
+/// How a line parsed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Parsed {
+    /// As it stands.
+    AsIs,
+    /// After it was repaired.
+    Repaired,
+    /// Not at all.
+    Not,
+}
+
+/// Lets `read` parse an object, repaired if it has to be.
+pub(super) fn parse(text: &str, mut read: impl FnMut(&str) -> serde_json::Result<()>) -> Parsed {
+    if !text.trim_start().starts_with('{') {
+        return Parsed::Not;
+    }
+    if read(text).is_ok() {
+        return Parsed::AsIs;
+    }
+    match json(text).map(|repaired| read(&repaired)) {
+        Some(Ok(())) => Parsed::Repaired,
+        Some(Err(_)) | None => Parsed::Not,
+    }
+}
+
+/// The text with lone surrogate escapes replaced by `\ufffd`, and control characters escaped inside
+/// strings and blanked between them; none if there is nothing of that kind to repair. Lengths inside strings may change,
 /// structure never does.
 pub(super) fn json(text: &str) -> Option<String> {
     let mut out = String::new();
@@ -22,6 +47,8 @@ pub(super) fn json(text: &str) -> Option<String> {
                 let _ = write!(escaped, "\\u{byte:04x}");
                 (1, Some(escaped))
             }
+            b'\t' | b'\n' | b'\r' => (1, None),
+            0..=0x1f => (1, Some(" ".to_owned())),
             _ => (1, None),
         };
         if let Some(replacement) = replacement {
@@ -86,8 +113,9 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_escaped_inside_strings_only() {
+    fn control_characters_are_escaped_inside_strings_and_blanked_between_them() {
         check("{\n\"a\":\"x\u{0}\ty\"}", Some("{\n\"a\":\"x\\u0000\\u0009y\"}"));
+        check("{\n\t\"a\": 1}\u{0}", Some("{\n\t\"a\": 1} "));
         check("{\n\t\"a\": 1}", None);
     }
 

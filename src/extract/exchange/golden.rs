@@ -5,13 +5,12 @@ use super::tests::{called, reply, start_on};
 use super::*;
 use crate::domain::{ClaimKind, Finish};
 use crate::extract::TOOL_NAME;
+use crate::testing::shared;
 use serde_json::Value;
 
 /// The calls of the published cases, by name; none if they are not here.
 fn cases() -> Option<Vec<Value>> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
-    let folder = option_env!("ANNALIST_SHARED").unwrap_or(beside);
-    let text = std::fs::read_to_string(format!("{folder}/golden/yoi_extract.json")).ok()?;
+    let text = std::fs::read_to_string(shared("golden/yoi_extract.json")?).ok()?;
     let golden: Value = serde_json::from_str(&text).ok()?;
     golden["tool_calls"].as_array().cloned()
 }

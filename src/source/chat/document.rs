@@ -1,0 +1,264 @@
+//! Walks a file of API conversations, of any size, and hands its parts to a [`Log`]: an array or an
+//! object is streamed message by message, a file of lines record by record.
+
+use super::log::Log;
+use super::messages::is_message;
+use super::record::{LISTS, Record, SYSTEMS, head};
+use crate::domain::{LINE_BYTES_MAX, Severity};
+use crate::source::Sink;
+use crate::source::cutter::{Cut, Cutter, FIELD_BYTES_MAX};
+use crate::source::emit::Emit;
+use crate::source::json::Json;
+use crate::source::lines::Lines;
+use std::borrow::Cow;
+use std::io::{self, Read, Seek};
+
+/// How a file is laid out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Layout {
+    Lines,
+    Array,
+    Object,
+}
+
+/// Reads a file of messages.
+pub(in crate::source) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut log = Log::new(Emit::new(sink));
+    let layout = layout(&mut input)?;
+    input.rewind()?;
+    match layout {
+        Layout::Lines => lines(input, &mut log)?,
+        Layout::Array => array(&mut Cutter::new(input), &mut log)?,
+        Layout::Object => object(input, &mut log)?,
+    }
+    log.close();
+    log.emit.finish();
+    Ok(())
+}
+
+/// Looks at the first value and what follows it.
+fn layout<R: Read + Seek>(input: &mut R) -> io::Result<Layout> {
+    // A first line is not longer than this; what goes on behind it stands alone.
+    let head = Read::take(&mut *input, LINE_BYTES_MAX as u64 + 1);
+    let mut cutter = Cutter::new(head);
+    let alone = match cutter.peek()? {
+        Some(b'[') => Layout::Array,
+        _ => Layout::Object,
+    };
+    let begun = cutter.line();
+    let cut = cutter.value(&mut Vec::new(), 0)?;
+    let (ended, length) = (cutter.line(), cutter.passed());
+    let more = cutter.peek()?.is_some();
+    // A line end behind a single object is what a file of lines has after its first record; taken as
+    // such, it is read the same way when the next one comes.
+    let first_of_lines = alone == Layout::Object
+        && begun == ended
+        && cutter.line() > ended
+        && length <= LINE_BYTES_MAX as u64;
+    Ok(match cut {
+        // One value a line, and more than one: lines. A value over several lines stands alone.
+        Cut::Whole | Cut::TooLong if (more && begun == ended) || first_of_lines => Layout::Lines,
+        Cut::Whole | Cut::TooLong => alone,
+        // A broken line hides where it ends.
+        Cut::Unfinished if alone == Layout::Object && ended > begun => {
+            input.rewind()?;
+            if breaks_at_records(input)? { Layout::Lines } else { alone }
+        }
+        Cut::Unfinished => alone,
+        Cut::Missing => Layout::Lines,
+    })
+}
+
+/// Whether the second line begins a value of its own, and not one inside the first line's.
+fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
+    let mut lines = Lines::new(input);
+    let mut first = None;
+    while let Some(line) = lines.next()? {
+        let text = line.text.trim_end();
+        match first {
+            _ if text.is_empty() && !line.too_long => {}
+            None => first = Some(text.ends_with(['[', ',', ':', '{'])),
+            Some(goes_on) => return Ok(!goes_on && text.starts_with('{')),
+        }
+    }
+    Ok(false)
+}
+
+fn lines<R: Read>(input: R, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        if log.emit.stopped() {
+            break;
+        }
+        let number = line.number;
+        if !log.emit.takes(&line) {
+            log.pass();
+            continue;
+        }
+        if line.text.trim().is_empty() {
+            continue;
+        }
+        let mut store = String::new();
+        match Json::parse(&line.text, &mut store) {
+            // One message a line: they belong together.
+            Ok(json) if json.is_map() && Record::of(&json).is_none() && is_message(&json) => {
+                if !log.is_open() {
+                    log.open(head(&Json::Null));
+                }
+                log.message(&json, number, number);
+            }
+            Ok(json) => log.record(&json, Some(number), number),
+            Err(expected) => {
+                if line.complete {
+                    log.pass();
+                }
+                log.emit.unreadable(&line, &expected);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Streams an array: of messages, which are one session, or of records, each of them one.
+fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut number = 0;
+    elements(cutter, log, |log, json, line| {
+        number += 1;
+        let Ok(json) = json else {
+            if !log.is_open() {
+                log.pass();
+            }
+            return;
+        };
+        let alone = is_message(json) && (log.is_open() || Record::of(json).is_none());
+        if alone && !log.is_open() {
+            log.open(head(&Json::Null));
+        }
+        if alone {
+            log.message(json, number, line);
+        } else {
+            log.record(json, None, line);
+        }
+    })
+    .and_then(|cut| rest(cutter, cut, &mut log.emit))
+}
+
+/// Reports what follows a whole value.
+pub(super) fn rest<R: Read>(
+    cutter: &mut Cutter<R>,
+    cut: Cut,
+    emit: &mut Emit<'_, '_>,
+) -> io::Result<()> {
+    if cut == Cut::Whole && !emit.stopped() && cutter.peek()?.is_some() {
+        let detail = "expected the end of the file; what follows the first value is not read";
+        emit.finding(Severity::Warning, "bad-json", cutter.line(), detail);
+    }
+    Ok(())
+}
+
+/// Hands every element of an array on; what cannot be read is a finding, and handed on as an error so
+/// that it is counted. Gives the cut at which it had to stop, which it has reported.
+fn elements<R: Read>(
+    cutter: &mut Cutter<R>,
+    log: &mut Log<'_, '_>,
+    mut each: impl FnMut(&mut Log<'_, '_>, Result<&Json<'_>, ()>, u32),
+) -> io::Result<Cut> {
+    cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
+        log.emit.cut(cut, line);
+        match cut {
+            Cut::Whole => match Json::parse(&log.emit.text(bytes, line), &mut String::new()) {
+                Ok(json) => each(log, Ok(&json), line),
+                Err(expected) => {
+                    log.emit.finding(Severity::Warning, "bad-json", line, expected);
+                    each(log, Err(()), line);
+                }
+            },
+            Cut::TooLong => each(log, Err(()), line),
+            Cut::Unfinished | Cut::Missing => {}
+        }
+        !log.emit.stopped()
+    })
+}
+
+/// Reads one object. Its messages are streamed, once the fields beside them are known, which may
+/// stand before or after them.
+fn object<R: Read + Seek>(mut input: R, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut fields = Fields::default();
+    Cutter::new(&mut input).fields(|cutter, key, buffer| {
+        if LISTS.contains(&key) && cutter.peek()? == Some(b'[') && fields.list.is_none() {
+            fields.list = Some(key.to_owned());
+            return cutter.value(buffer, 0);
+        }
+        let cut = cutter.value(buffer, FIELD_BYTES_MAX)?;
+        if cut == Cut::Whole {
+            fields.add(key, &log.emit.text(buffer, cutter.line()));
+        }
+        Ok(cut)
+    })?;
+    input.rewind()?;
+    let mut cutter = Cutter::new(input);
+    let Some(list) = fields.list.take() else { return whole(&mut cutter, log) };
+    let mut store = String::new();
+    let beside = format!("{{{}}}", fields.json);
+    let beside = Json::parse(&beside, &mut store).unwrap_or(Json::Null);
+    log.open(head(&beside));
+    let system = SYSTEMS.iter().map(|key| beside.get(key)).find(|value| !value.is_null());
+    if let Some(system) = system {
+        log.system(system, 1);
+    }
+    let mut told = false;
+    let cut = cutter.fields(|cutter, key, buffer| {
+        if key != list {
+            return cutter.value(buffer, 0);
+        }
+        let mut number = 0;
+        let cut = elements(cutter, log, |log, json, line| {
+            number += 1;
+            if let Ok(json) = json {
+                log.message(json, number, line);
+            }
+        })?;
+        told = cut != Cut::Whole;
+        Ok(cut)
+    })?;
+    if !told {
+        log.emit.cut(cut, cutter.line());
+    }
+    rest(&mut cutter, cut, &mut log.emit)
+}
+
+/// Reads one object that keeps its messages deeper inside.
+fn whole<R: Read>(cutter: &mut Cutter<R>, log: &mut Log<'_, '_>) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
+    log.emit.cut(cut, cutter.line());
+    if cut != Cut::Whole {
+        return Ok(());
+    }
+    match Json::parse(&log.emit.text(&buffer, 1), &mut String::new()) {
+        Ok(json) => log.record(&json, None, 1),
+        Err(expected) => log.emit.finding(Severity::Warning, "bad-json", 1, expected),
+    }
+    Ok(())
+}
+
+/// The fields beside the messages, as the inside of a JSON object.
+#[derive(Default)]
+struct Fields {
+    json: String,
+    list: Option<String>,
+}
+
+impl Fields {
+    fn add(&mut self, key: &str, value: &str) {
+        // One broken field must not cost the others.
+        let valid = serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
+        if !valid || self.json.len() + value.len() > FIELD_BYTES_MAX {
+            return;
+        }
+        if !self.json.is_empty() {
+            self.json.push(',');
+        }
+        self.json += &format!("{}:{value}", Json::Text(Cow::Borrowed(key)).compact());
+    }
+}
