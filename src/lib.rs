@@ -1,5 +1,5 @@
 //! annalist turns what agents and people said into memory that can be trusted: transcripts in,
-//! proven records out. DESIGN names the line; modules are listed from the ground up.
+//! proven records out. `ARCHITECTURE.md` shows the line; modules are listed from the ground up.
 
 pub mod privacy;
 pub mod domain;

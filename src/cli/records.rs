@@ -192,6 +192,12 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::SUCCESS)
 }
 
+/// Lists every record of the store.
+pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
+    let store = settings::open_store(&settings::load(file)?, Open::Existing)?;
+    settings::runtime()?.block_on(list(&store, &Filter::default(), false))
+}
+
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
     let records = store.records(filter.read()?).await?;
     if as_json {

@@ -27,7 +27,7 @@ const LISTED_MAX: usize = 20;
 Examples:
   annalist replay ~/.claude/projects ~/.codex/sessions --dry-run
   annalist replay session.jsonl --model gpt-5-mini
-  annalist replay examples --cassette examples/cassette
+  annalist replay examples/sessions --cassette examples/cassette --show
 
 What was done is kept: running it again goes on where it stopped and pays for nothing twice.
 Ctrl-C once finishes cleanly, twice stops at once.")]
@@ -62,6 +62,9 @@ pub(super) struct Args {
     /// Read, mask, cut and count; ask nothing, keep nothing
     #[arg(long)]
     dry_run: bool,
+    /// List the records when done
+    #[arg(long, conflicts_with_all = ["json", "dry_run"])]
+    show: bool,
     /// Print the totals as one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -105,6 +108,10 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     } else {
         list_problems(&totals);
         print(&totals, args.dry_run, started.elapsed())?;
+    }
+    if args.show {
+        output::line("")?;
+        super::records::list_all(file)?;
     }
     match &stop {
         Some(Stop::Needs(what)) => output::note(&format!("{RED}stopped:{RED:#} {what}")),

@@ -176,6 +176,14 @@ impl Runner {
         }
         worked.ask_store |= cutting.slice.parts.iter().any(|part| part.parts > 1);
         worked.count(&staging);
+        tracing::info!(
+            run.id = %run,
+            slice.tokens = cutting.slice.tokens,
+            records = staging.records.len(),
+            calls = staging.run.calls,
+            state = staging.run.state.name(),
+            "slice staged"
+        );
         self.asker.store.stage(staging).await?;
         worked.runs.push(run);
         Ok(halves)
