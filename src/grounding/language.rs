@@ -1,6 +1,7 @@
 //! Whether a slice is in another language than the claims about it may be. Claims are written in the
 //! configured language; words that only share a meaning cannot be compared.
 
+use super::words::hash;
 use crate::domain::{Slice, Speaker};
 
 /// Function words that English text cannot do without.
@@ -12,6 +13,21 @@ const OTHER: &[&str] = &[
     "het", "een", "niet", "van", "ve", "bir", "bu", "için", "değil", "ile", "não", "uma", "com",
     "się", "nie", "jest", "och", "att", "det", "ikke",
 ];
+/// The longest of them, in bytes.
+const FUNCTION_WORD_BYTES_MAX: usize = 6;
+static ENGLISH_KEYS: [u64; ENGLISH.len()] = keys(ENGLISH);
+static OTHER_KEYS: [u64; OTHER.len()] = keys(OTHER);
+
+const fn keys<const N: usize>(words: &[&str]) -> [u64; N] {
+    let mut keys = [0; N];
+    let mut at = 0;
+    while at < N {
+        keys[at] = hash(words[at]);
+        at += 1;
+    }
+    keys
+}
+
 /// The share of letters outside Latin above which a slice is in another script, in percent.
 const OTHER_SCRIPT_PERCENT: usize = 15;
 /// How much of a slice is looked at, in bytes.
@@ -32,12 +48,16 @@ pub(super) fn is_foreign(slice: &Slice) -> bool {
             letters += 1;
             other_script += usize::from(u32::from(letter) > 0x24F);
         }
+        let mut lower = String::with_capacity(FUNCTION_WORD_BYTES_MAX);
         for word in text.split(|letter: char| !letter.is_alphabetic()) {
-            // Function words are short; most words need no look.
-            if (2..=6).contains(&word.len()) {
-                let is = |list: &[&str]| list.iter().any(|it| word.eq_ignore_ascii_case(it));
-                english += usize::from(is(ENGLISH));
-                other += usize::from(is(OTHER));
+            // Most words need no look.
+            if (2..=FUNCTION_WORD_BYTES_MAX).contains(&word.len()) {
+                lower.clear();
+                lower.push_str(word);
+                lower.make_ascii_lowercase();
+                let key = hash(&lower);
+                english += usize::from(ENGLISH_KEYS.contains(&key));
+                other += usize::from(OTHER_KEYS.contains(&key));
             }
         }
     }
