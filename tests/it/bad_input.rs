@@ -74,7 +74,7 @@ fn mark_at_the_beginning_and_carriage_returns_change_nothing() {
 }
 
 #[test]
-fn line_of_many_megabytes_is_a_finding_and_is_never_held() {
+fn line_of_many_megabytes_is_a_finding_and_memory_stays_bounded() {
     let stub = Stub::new(|_| Answer::Hold);
     let place = Place::with_endpoint(stub.url());
     let garbage = vec![b'x'; 40 << 20];
@@ -89,7 +89,8 @@ fn line_of_many_megabytes_is_a_finding_and_is_never_held() {
     let totals = output.json();
     balanced(&totals);
     assert_eq!(records(&totals), 2);
-    assert!(peak.is_none_or(|kib| kib < 120 << 10), "{peak:?} KiB");
+    // A line may be held up to the longest that is read, 32 MiB, and while that grows twice.
+    assert!(peak.is_none_or(|kib| kib < 256 << 10), "{peak:?} KiB");
 }
 
 #[test]
