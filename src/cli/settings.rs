@@ -12,8 +12,7 @@ const FILE_NAME: &str = "config.toml";
 
 /// The settings in force.
 pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
-    let env: Vec<(String, String)> =
-        std::env::vars().filter(|(name, _)| name.starts_with(ENV_PREFIX)).collect();
+    let env = ours()?;
     let found = match named {
         Some(path) => Some(path.to_owned()),
         None => places().into_iter().find(|path| path.is_file()),
@@ -23,6 +22,18 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
     let text = disk::read_to_string(&path)
         .map_err(|error| Failure::usage(format!("{name}: cannot be read: {error}")))?;
     Ok(Config::load(Some(Layer { name: &name, text: &text }), &env)?)
+}
+
+/// The variables that are settings. Others may hold what is no text, and are none of ours.
+fn ours() -> Result<Vec<(String, String)>, Failure> {
+    let names =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let ours = names.filter(|(name, _)| name.starts_with(ENV_PREFIX));
+    ours.map(|(name, value)| match value.into_string() {
+        Ok(value) => Ok((name, value)),
+        Err(_) => Err(Failure::usage(format!("{name}: expected text in UTF-8"))),
+    })
+    .collect()
 }
 
 fn places() -> Vec<PathBuf> {

@@ -167,11 +167,11 @@ impl Asker {
             let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
             let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
             let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
-            waited += pause;
-            if tries >= self.limits.tries_max || waited > self.limits.wait_max {
+            if tries >= self.limits.tries_max || waited + pause > self.limits.wait_max {
                 permit.slow_down(None);
-                break given_up(error, tries, waited);
+                break given_up(error, failures, (waited, pause));
             }
+            waited += pause;
             // Rate limits are everybody's; other failures are this call's alone.
             permit.slow_down(if charged { None } else { Some(pause) });
             if charged {
@@ -190,12 +190,13 @@ fn cancelled() -> ModelError {
     ModelError::new(ErrorKind::Cancelled, "stopped before the answer came")
 }
 
-fn given_up(error: ModelError, tries: u32, waited: Duration) -> ModelError {
+fn given_up(error: ModelError, tries: u32, (waited, next): (Duration, Duration)) -> ModelError {
     let detail = format!(
-        "{}; given up after {tries} tries and {} s of waiting (limits.tries_max, \
-         limits.wait_secs_max)",
+        "{}; given up after {tries} tries and {} s of waiting, the next wait would be {} s \
+         (limits.tries_max, limits.wait_secs_max)",
         error.detail,
-        waited.as_secs()
+        waited.as_secs(),
+        next.as_secs()
     );
     ModelError { kind: error.kind, detail }
 }

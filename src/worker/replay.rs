@@ -20,6 +20,7 @@ use crate::prompt::{Form, Prompts};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -242,6 +243,7 @@ impl Replay {
             retry_failed: options.retry_failed,
             closing: cancel.child_token(),
             cancel,
+            unanswered: AtomicU32::new(0),
             rung: Mutex::new(rung),
             stop: Mutex::new(None),
         })

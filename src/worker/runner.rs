@@ -13,6 +13,7 @@ use crate::grounding::ground;
 use crate::privacy::Gate;
 use crate::slice::{Cutting, SLICE_TOKENS_MIN, Settings, Slicer};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,8 @@ pub(super) struct Runner {
     pub(super) cancel: CancellationToken,
     /// Cancelled with `cancel`, or alone: then nothing new begins, and what is under way ends well.
     pub(super) closing: CancellationToken,
+    /// Slices that the endpoint did not answer since it last did.
+    pub(super) unanswered: AtomicU32,
     /// The rung that the next exchange begins on.
     pub(super) rung: Mutex<Rung>,
     /// The first thing that only a person can mend.
@@ -37,6 +40,10 @@ pub(super) struct Runner {
 
 /// A session's runs from before, by id.
 pub(super) type Known = HashMap<RunId, KnownRun>;
+
+/// Slices in a row for which the endpoint had no answer after all tries and waits. It is down then, and
+/// thousands of slices more would each try, wait and fail.
+const UNANSWERED_MAX: u32 = 5;
 
 /// What became of one slice.
 #[derive(Debug, Default)]
@@ -212,7 +219,10 @@ impl Runner {
                 }
             };
             step = match self.asker.ask(&request, whose, &self.tally, paid).await {
-                Ok(reply) => exchange.reply(&reply),
+                Ok(reply) => {
+                    self.unanswered.store(0, Ordering::Relaxed);
+                    exchange.reply(&reply)
+                }
                 Err(NoAnswer::Store(error)) => return Err(Wanting::Store(error)),
                 Err(NoAnswer::Cap(reason)) => {
                     self.wait_at_cap(reason);
@@ -225,7 +235,10 @@ impl Runner {
                         exchange.stop()
                     }
                     Retry::Smaller => return Err(Wanting::Unread(Unread::TooLong(error))),
-                    Retry::Never | Retry::After { .. } => {
+                    retry @ (Retry::Never | Retry::After { .. }) => {
+                        if retry != Retry::Never {
+                            self.unanswered(&error);
+                        }
                         let kind = error.kind.name().to_owned();
                         let failure = Failure { kind, detail: error.detail };
                         return Err(Wanting::Unread(Unread::Failed(failure, Vec::new())));
@@ -238,6 +251,17 @@ impl Runner {
                     }
                 },
             };
+        }
+    }
+
+    /// Ends the work where the endpoint is down for everybody.
+    fn unanswered(&self, error: &ModelError) {
+        if self.unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_MAX {
+            let line = format!(
+                "{error}; {UNANSWERED_MAX} slices in a row had no answer: what is left waits, the \
+                 same command goes on when the endpoint is back"
+            );
+            self.stop(line);
         }
     }
 

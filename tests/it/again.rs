@@ -120,3 +120,65 @@ fn failed_slice_is_asked_again_and_what_was_good_is_not() {
     assert_eq!(stub.count(), asked + 1, "only the failed slice");
     assert_eq!(second["coverage"], first["coverage"]);
 }
+
+#[test]
+fn session_that_was_rewritten_shorter_has_only_what_is_left() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..8));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.write("s.jsonl", claude(0..3));
+    let shorter = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&shorter);
+    assert_eq!((records(&shorter), count(&shorter, "/calls")), (3, 0), "{shorter}");
+    assert_eq!(place.export().len(), 3);
+    assert_eq!(place.run(&["status"]).code, 0);
+}
+
+#[test]
+fn slices_of_another_length_replace_the_old_runs() {
+    let stub = Stub::good();
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..6));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    place.set("ANNALIST__SLICE__TOKENS", "2000");
+    let longer = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&longer);
+    assert_eq!(records(&longer), 6, "each claim once: {longer}");
+    assert_eq!(place.export().len(), 6);
+}
+
+#[test]
+fn another_model_that_is_stopped_half_way_leaves_no_record_twice() {
+    let stub = Stub::new(|ask| match ask.body["model"] == "other" && ask.number == 9 {
+        true => super::stub::Answer::Hold,
+        false => ask.good(),
+    });
+    let mut place = Place::with_endpoint(stub.url());
+    place.set("ANNALIST__MODEL__CONCURRENCY", "1");
+    place.write("s.jsonl", claude(0..6));
+    place.json(&["replay", "s.jsonl", "--json"]);
+    let running = place.start(&["replay", "s.jsonl", "--model", "other", "--json"]);
+    stub.until(9);
+    running.signal("INT");
+    let stopped = running.wait().json();
+    balanced(&stopped);
+    assert_eq!((records(&stopped), place.export().len()), (6, 6), "each claim once");
+    let whole = place.json(&["replay", "s.jsonl", "--model", "other", "--json"]);
+    assert_eq!((records(&whole), place.export().len()), (6, 6));
+}
+
+#[test]
+fn copy_of_a_session_in_another_file_is_read_once() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("in/a.jsonl", claude(0..4));
+    place.write("in/b.jsonl", claude(0..4));
+    let totals = place.json(&["replay", "in", "--json"]);
+    balanced(&totals);
+    assert_eq!((records(&totals), count(&totals, "/sessions")), (4, 1));
+    assert_eq!(count(&totals, "/coverage/skipped"), 8);
+    let again = place.json(&["replay", "in", "--json"]);
+    balanced(&again);
+    assert_eq!(count(&again, "/calls"), 0);
+}

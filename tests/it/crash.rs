@@ -4,6 +4,9 @@
 use super::input::claude;
 use super::place::{Place, balanced, count};
 use super::stub::{Answer, Ask, Stub};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Talks of the session; each is a slice or more.
 const TALKS: usize = 6;
@@ -193,14 +196,27 @@ fn stopped_before_it_read_as_far_as_the_last_time_the_totals_balance() {
 
 #[test]
 fn asked_twice_it_stops_at_once() {
-    // The stub never answers, and a transaction of ours keeps the store from ending anything.
-    let stub = held();
+    // From the third answer on another process holds the store, so that ending takes seconds.
+    let held: Arc<Mutex<(PathBuf, Option<rusqlite::Connection>)>> = Arc::default();
+    let hold = Arc::clone(&held);
+    let stub = Stub::new(move |ask| match ask.number {
+        3 => {
+            let mut hold = hold.lock().unwrap();
+            let sql = rusqlite::Connection::open(&hold.0).unwrap();
+            sql.busy_timeout(Duration::from_secs(60)).unwrap();
+            sql.execute_batch("BEGIN IMMEDIATE").unwrap();
+            hold.1 = Some(sql);
+            ask.good()
+        }
+        4 => Answer::Hold,
+        _ => ask.good(),
+    });
     let mut place = prepared(&stub);
     place.set("ANNALIST__MODEL__CONCURRENCY", "1");
+    held.lock().unwrap().0 = place.database();
     let mut running = place.start(&REPLAY);
-    stub.until(3);
-    let sql = place.sql();
-    sql.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // The fourth is asked when the third was answered, which cannot be stored now.
+    stub.until(4);
     running.signal("INT");
     while !running.said().contains("stopping:") && !running.has_ended() {
         std::thread::yield_now();
@@ -208,8 +224,9 @@ fn asked_twice_it_stops_at_once() {
     running.signal("INT");
     let output = running.wait();
     assert_eq!(output.code, 1, "{}", output.stderr);
-    sql.execute_batch("ROLLBACK").unwrap();
-    drop(sql);
+    assert_eq!(output.stdout, "", "it did not wait for the totals");
+    assert!(!output.stderr.contains("locked"), "{}", output.stderr);
+    held.lock().unwrap().1 = None;
     goes_on(&place, &stub);
 }
 

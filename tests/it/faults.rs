@@ -365,3 +365,43 @@ fn answer_that_is_none_is_asked_for_again() {
         assert_eq!((count(&again, "/calls"), stub.count()), (0, 2), "{why}");
     }
 }
+
+#[test]
+fn endpoint_that_stays_down_ends_the_work_and_the_same_command_goes_on() {
+    for status in [500, 429] {
+        let headers = "retry-after: 3600\r\n";
+        let stub = Stub::new(move |ask| match ask.number {
+            ..=40 => Answer::Status(status, headers, String::new()),
+            _ => ask.good(),
+        });
+        let mut place = hasty(stub.url());
+        place.set("ANNALIST__MODEL__CONCURRENCY", "1");
+        place.set("ANNALIST__SLICE__TOKENS", "400");
+        place.write("s.jsonl", claude(0..40));
+        let output = replay(&place);
+        assert_eq!(output.code, 1, "{}", output.stderr);
+        assert!(output.stderr.contains("the same command goes on"), "{}", output.stderr);
+        balanced(&output.json());
+        assert!(count(&output.json(), "/coverage/pending") > 0, "{}", output.stdout);
+        assert!(output.stderr.contains("3600 s"), "the wait that is asked for: {}", output.stderr);
+        assert!(output.stderr.contains("0 s of waiting"), "{}", output.stderr);
+        let asked = stub.count();
+        assert!(asked <= 8, "{status}: {asked} requests");
+        // It comes back: what failed and what waited is asked about.
+        while stub.count() < 40 {
+            knock(&stub);
+        }
+        let whole = replay(&place);
+        assert_eq!(wrong(Fine, &whole), None);
+        assert_eq!(records(&whole.json()), 40);
+    }
+}
+
+/// A request of nobody's.
+fn knock(stub: &Stub) {
+    use std::io::{Read, Write};
+    let host = stub.url().trim_start_matches("http://").trim_end_matches("/v1");
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    stream.write_all(b"GET /v1 HTTP/1.1\r\ncontent-length: 0\r\n\r\n").unwrap();
+    stream.read_exact(&mut [0]).unwrap();
+}

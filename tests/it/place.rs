@@ -197,8 +197,11 @@ impl Running {
         String::from_utf8(read(&self.stderr)).unwrap()
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+    /// How much it held in memory at most, in KiB, where the system tells.
+    pub(crate) fn peak_kib(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        peak.split_whitespace().next()?.parse().ok()
     }
 
     /// Ends it as a loss of power would.

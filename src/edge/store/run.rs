@@ -209,6 +209,28 @@ pub(super) fn write(connection: &Connection, session_no: i64, run: &Run) -> Resu
 }
 
 /// Adds what a later generation cost to a run that stays as it is.
+/// Lets `run` take the place of what others that asked in another way made of the same entries. Where
+/// only a part is the same, both stand until the session ends.
+pub(super) fn replace_others(
+    connection: &Connection,
+    session_no: i64,
+    run: &Run,
+) -> Result<(), Fault> {
+    let sql = "UPDATE runs SET current = 0
+        WHERE session_no = ?1 AND current = 1 AND asking <> ?2
+            AND (first_ordinal, first_part) >= (?3, ?4)
+            AND (last_ordinal, last_part) <= (?5, ?6)";
+    connection.prepare_cached(sql)?.execute(params![
+        session_no,
+        run.asking.as_bytes(),
+        run.first.0,
+        run.first.1,
+        run.last.0,
+        run.last.1,
+    ])?;
+    Ok(())
+}
+
 pub(super) fn add_cost(connection: &Connection, run_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE runs SET generation = ?2, asks = asks + ?3, calls = calls + ?4,
             prompt_tokens = prompt_tokens + ?5, cached_tokens = cached_tokens + ?6,

@@ -53,6 +53,9 @@ pub(super) fn write(connection: &Connection, staging: &Staging) -> Result<Staged
             (run_no, replace_records(connection, run_no)?)
         }
     };
+    if run.state == RunState::Done && run.failure.is_none() {
+        run::replace_others(connection, session_no, run)?;
+    }
     entry::write(connection, session_no, run_no, &staging.entries)?;
     record::write(connection, run_no, &staging.records)?;
     if staging.records.is_empty() {
