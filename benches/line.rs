@@ -1,1 +1,310 @@
-fn main() {}
+//! One group a stage of the line, on inputs made here, so that figures compare from commit to
+//! commit. `cargo bench -- --test` runs each once.
+
+use annalist::domain::{
+    Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
+    Session, Slice, SliceId, Timestamp, Usage,
+};
+use annalist::edge::store::{Covered, Open, Run, Staging, Store};
+use annalist::extract::{Asking, Exchange, SCHEMA_VERSION, decode, validate};
+use annalist::grounding::ground;
+use annalist::privacy::{Gate, Pii, Report};
+use annalist::prompt::Prompts;
+use annalist::slice::{Cutting, Settings, Slicer};
+use annalist::source::{self, Item, RawSession, seal, seal_session};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use std::fmt::Write;
+use std::hint::black_box;
+use std::io::Cursor;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// A session of Claude Code, 40 kB, 34 entries.
+const SESSION: &[u8] = include_bytes!("../examples/sessions/claude-code-queue.jsonl");
+/// An answer about it.
+const ANSWER: &str = include_str!("../examples/answers/claude-code-queue.json");
+/// What the gate reads at once, in bytes: a long tool output.
+const TEXT_BYTES: usize = 256 * 1024;
+/// How often the session is read in a row, as one file.
+const REPEATS: usize = 25;
+/// Stagings that are handed to the store together; its writer groups what waits into one commit.
+const STAGINGS: u32 = 64;
+/// The product's own settings.
+const SETTINGS: Settings = Settings { tokens: 6_000, tool_tokens: 1_000 };
+
+/// `TEXT_BYTES` of lines that `line` writes for 0, 1, 2 …
+fn text(line: impl Fn(&mut String, u64)) -> String {
+    let mut text = String::with_capacity(TEXT_BYTES + 200);
+    // Each step spreads the number over all digits: nothing repeats, and every run is the same.
+    let numbers = (1_u64..).map(|n| n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    for number in numbers {
+        line(&mut text, number);
+        if text.len() >= TEXT_BYTES {
+            break;
+        }
+    }
+    text
+}
+
+fn code(to: &mut String, n: u64) {
+    let (a, b) = (n % 97, n % 89);
+    let _ = writeln!(
+        to,
+        "    let token_{a} = self.keys.get(&\"k{b}\").map(|key| key.len() + {a});\n    \
+         assert_eq!(parse(\"path/to/file_{b}.rs\")?, Some(Entry {{ id: {a}, password: None }}));"
+    );
+}
+
+fn prose(to: &mut String, n: u64) {
+    const WORDS: [&str; 12] = [
+        "the", "queue", "lost", "jobs", "because", "nobody", "kept", "them", "until", "morning",
+        "came", "quietly",
+    ];
+    for shift in 0..12 {
+        let word = WORDS.get((n >> (shift * 5)) as usize % WORDS.len()).copied();
+        to.push_str(word.unwrap_or_default());
+        to.push(' ');
+    }
+    to.push_str("– and so it went.\n");
+}
+
+fn digits(to: &mut String, n: u64) {
+    let _ = writeln!(to, "{},{:.3},{n:016x},2026-11-{:02}", n % 100_000, n as f64, n % 28 + 1);
+}
+
+fn gate(c: &mut Criterion) {
+    let gate = Gate::new(&Pii::ALL);
+    let mut group = c.benchmark_group("gate");
+    for (name, text) in [("code", text(code)), ("prose", text(prose)), ("digits", text(digits))] {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| b.iter(|| gate.redact(black_box(&text))));
+    }
+    group.finish();
+}
+
+fn read(c: &mut Criterion) {
+    let bytes = SESSION.repeat(REPEATS);
+    let mut group = c.benchmark_group("read");
+    group.throughput(Throughput::Bytes(bytes.len() as u64));
+    group.bench_function("claude-code", |b| {
+        b.iter(|| {
+            let mut items = 0;
+            let count = &mut |item: Item| {
+                black_box(item);
+                items += 1;
+                ControlFlow::Continue(())
+            };
+            let read = source::read(Format::ClaudeCode, Cursor::new(&bytes), count);
+            assert!(read.is_ok());
+            items
+        });
+    });
+    group.finish();
+}
+
+/// The session and its entries, behind the gate.
+fn sealed() -> (Session, Vec<Entry>) {
+    let (gate, mut report) = (Gate::new(&Pii::ALL), Report::default());
+    let (mut head, mut entries) = (RawSession::default(), Vec::new());
+    let read = source::read(Format::ClaudeCode, Cursor::new(SESSION), &mut |item| {
+        match item {
+            Item::Session(raw) => head = raw,
+            Item::Entry(raw) => {
+                let ordinal = entries.len() as u32;
+                entries.push(seal(raw, ordinal, &gate, &mut report));
+            }
+            Item::Finding(_) => {}
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(read.is_ok());
+    let place = ("bench", Format::ClaudeCode, "claude-code-queue.jsonl");
+    (seal_session(head, place, &gate, &mut report), entries)
+}
+
+/// The session, `REPEATS` times in a row, cut.
+fn cut(session: &Session, entries: Vec<Entry>) -> Vec<Cutting> {
+    let mut slicer = Slicer::new(session.id, SETTINGS, Default::default());
+    let mut slices = Vec::new();
+    entries.into_iter().for_each(|entry| slices.extend(slicer.push(entry)));
+    slices.extend(slicer.finish());
+    slices
+}
+
+fn slice(c: &mut Criterion) {
+    let (session, once) = sealed();
+    let mut entries: Vec<Entry> = (0..REPEATS).flat_map(|_| once.clone()).collect();
+    (0..).zip(&mut entries).for_each(|(ordinal, entry)| entry.ordinal = ordinal);
+    let bytes: usize = entries.iter().map(|entry| entry.text.len()).sum();
+    let mut group = c.benchmark_group("slice");
+    group.throughput(Throughput::Bytes(bytes as u64));
+    group.bench_function("session", |b| {
+        b.iter_batched(|| entries.clone(), |entries| cut(&session, entries), BatchSize::LargeInput);
+    });
+    group.finish();
+}
+
+fn whole() -> Slice {
+    let (session, entries) = sealed();
+    let first = cut(&session, entries).into_iter().next();
+    first.map(|cutting| cutting.slice).unwrap_or_else(|| unreachable!("the session has entries"))
+}
+
+fn request(c: &mut Criterion) {
+    let (slice, prompts) = (whole(), Arc::new(Prompts::built_in()));
+    let asking = Arc::new(Asking::new("bench", "English", prompts));
+    let mut group = c.benchmark_group("request");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("start", |b| {
+        b.iter(|| Exchange::start(&asking, black_box(&slice), None, Rung::ForcedTool, 0));
+    });
+    group.bench_function("digest", |b| {
+        let (_, request) = Exchange::start(&asking, &slice, None, Rung::ForcedTool, 0);
+        b.iter(|| request.digest());
+    });
+    group.finish();
+}
+
+/// The arguments that a model would hand over.
+fn arguments() -> String {
+    let (file, _) = decode(ANSWER);
+    file.get("arguments").unwrap_or(&file).to_string()
+}
+
+fn claims() -> Vec<Claim> {
+    let claims = validate(decode(&arguments()).0).claims;
+    assert!(!claims.is_empty());
+    claims
+}
+
+fn answer(c: &mut Criterion) {
+    let whole = arguments();
+    // Cut inside the last claim, in a fence: what leniency costs.
+    let cut = format!("Here it is:\n```json\n{}", whole.get(..whole.len() - 40).unwrap_or(&whole));
+    let mut group = c.benchmark_group("decode and validate");
+    for (name, text) in [("whole", whole), ("cut", cut)] {
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| b.iter(|| validate(decode(black_box(&text)).0)));
+    }
+    group.finish();
+}
+
+fn provenance(slice: &Slice, run: RunId) -> Provenance {
+    Provenance {
+        namespace: "bench".to_owned(),
+        session: slice.session,
+        slice: slice.id,
+        run,
+        entries: slice.range(),
+        at: None,
+    }
+}
+
+fn proof(c: &mut Criterion) {
+    let (slice, claims) = (whole(), claims());
+    let from = provenance(&slice, RunId(Digest::of(&["bench"])));
+    let mut group = c.benchmark_group("ground");
+    group.throughput(Throughput::Elements(claims.len() as u64));
+    group.bench_function("claims", |b| {
+        b.iter_batched(
+            || claims.clone(),
+            |claims| ground(black_box(&slice), claims, &from),
+            BatchSize::SmallInput,
+        );
+    });
+    group.finish();
+}
+
+/// The `n`th staging of a session: one slice, its entries and its records.
+fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> Staging {
+    let id = RunId(Digest::of(&["bench", &n.to_string()]));
+    let first = n * entries.len() as u32;
+    let last = first + entries.len() as u32 - 1;
+    let slice = SliceId(Digest::of(&["bench slice", &n.to_string()]));
+    let covered = (first..).zip(entries).map(|(ordinal, entry)| Covered {
+        entry: Entry { ordinal, ..entry.clone() },
+        state: CoverageState::Extracted,
+        reason: None,
+    });
+    let records = records.iter().map(|record| {
+        let mut record = record.clone();
+        record.id = Record::id_of(id, &record.claim);
+        record.provenance =
+            Provenance { run: id, slice, entries: (first, last), ..record.provenance };
+        record.evidence.iter_mut().for_each(|evidence| evidence.ordinal += first);
+        record
+    });
+    let run = Run {
+        id,
+        session: session.id,
+        slice,
+        index: n,
+        first: (first, 0),
+        last: (last, 0),
+        asking: Digest::of(&["bench"]),
+        model: "bench".to_owned(),
+        prompt_id: "extract".to_owned(),
+        prompt_version: 1,
+        schema_version: SCHEMA_VERSION,
+        rung: Rung::ForcedTool,
+        generation: 0,
+        asks: 1,
+        calls: 1,
+        usage: Usage::default(),
+        cost_micros: 0,
+        state: RunState::Done,
+        failure: None,
+        findings: Vec::new(),
+        started_at: Timestamp(0),
+        finished_at: Timestamp(1),
+    };
+    Staging { run, entries: covered.collect(), records: records.collect() }
+}
+
+fn store(c: &mut Criterion) {
+    let (session, entries) = sealed();
+    let slice = whole();
+    let records = ground(&slice, claims(), &provenance(&slice, RunId(Digest::of(&["bench"]))));
+    let stagings: Vec<Staging> =
+        (0..STAGINGS).map(|n| staging(n, &session, &entries, &records)).collect();
+    let runtime = tokio::runtime::Runtime::new();
+    let runtime = runtime.unwrap_or_else(|_| unreachable!("threads can be started"));
+    let mut group = c.benchmark_group("store");
+    group.throughput(Throughput::Elements(u64::from(STAGINGS)));
+    group.sample_size(10);
+    group.bench_function("stage 64 slices", |b| {
+        b.iter_batched(
+            || (begun(&runtime, &session), stagings.clone()),
+            |((folder, store), stagings)| {
+                runtime.block_on(stage_all(&store, stagings));
+                (store, folder)
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    group.finish();
+}
+
+/// A store in a folder of its own, with `session` begun.
+fn begun(runtime: &tokio::runtime::Runtime, session: &Session) -> (tempfile::TempDir, Store) {
+    let Ok(folder) = tempfile::tempdir() else { unreachable!("there is a place for files") };
+    let url = format!("sqlite:{}", folder.path().join("bench.db").display());
+    let Ok(store) = Store::open(&url, Open::Create) else { unreachable!("the folder is ours") };
+    assert!(runtime.block_on(store.begin_session(session)).is_ok());
+    (folder, store)
+}
+
+/// Hands all over at once, as workers do that finish together.
+async fn stage_all(store: &Store, stagings: Vec<Staging>) {
+    let mut tasks = tokio::task::JoinSet::new();
+    for staging in stagings {
+        let store = store.clone();
+        tasks.spawn(async move { store.stage(staging).await });
+    }
+    for staged in tasks.join_all().await {
+        assert!(staged.is_ok());
+    }
+}
+
+criterion_group!(line, gate, read, slice, request, answer, proof, store);
+criterion_main!(line);
