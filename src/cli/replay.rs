@@ -107,7 +107,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         list_problems(&totals);
     } else {
         list_problems(&totals);
-        print(&totals, args.dry_run, started.elapsed())?;
+        if totals.sessions == 0 {
+            nothing_read(&totals);
+        } else {
+            print(&totals, args.dry_run, started.elapsed())?;
+        }
     }
     if args.show {
         output::line("")?;
@@ -301,6 +305,17 @@ fn list_problems(totals: &Totals) {
     }
     for (cap, slices) in &totals.waiting {
         output::note(&format!("{YELLOW}waiting:{YELLOW:#} {} slices: {cap}", count(*slices)));
+    }
+}
+
+/// A table of zeros says less than this.
+fn nothing_read(totals: &Totals) {
+    let passed_over = totals.files_passed_over;
+    if passed_over > 0 || totals.problems.is_empty() {
+        output::note(&format!(
+            "no transcripts found: {} files looked at; formats are found by content, --format names one",
+            count(passed_over + totals.files)
+        ));
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Paid {
     pub(super) calls: u32,
     pub(super) usage: Usage,
     pub(super) cost_micros: u64,
+    /// Whether the endpoint refused a way of asking.
+    pub(super) refused: bool,
 }
 
 /// Why there is no answer.

@@ -245,6 +245,7 @@ impl Replay {
             cancel,
             unanswered: AtomicU32::new(0),
             rung: Mutex::new(rung),
+            lower: AtomicU32::new(0),
             stop: Mutex::new(None),
         })
     }

@@ -34,6 +34,8 @@ pub(super) struct Runner {
     pub(super) unanswered: AtomicU32,
     /// The rung that the next exchange begins on.
     pub(super) rung: Mutex<Rung>,
+    /// Slices in a row that were answered on a lower rung than they began on.
+    pub(super) lower: AtomicU32,
     /// The first thing that only a person can mend.
     pub(super) stop: Mutex<Option<String>>,
 }
@@ -44,6 +46,10 @@ pub(super) type Known = HashMap<RunId, KnownRun>;
 /// Slices in a row for which the endpoint had no answer after all tries and waits. It is down then, and
 /// thousands of slices more would each try, wait and fail.
 const UNANSWERED_MAX: u32 = 5;
+
+/// Slices in a row that must be answered on a lower rung before the next ones begin there, where the
+/// endpoint did not refuse a higher one: a model may have had a bad moment.
+const LOWER_MIN: u32 = 3;
 
 /// What became of one slice.
 #[derive(Debug, Default)]
@@ -150,7 +156,7 @@ impl Runner {
                 return Ok(Vec::new());
             }
             Ok(extraction) => {
-                self.learn(extraction.rung).await?;
+                self.learn(extraction.rung, paid.refused).await?;
                 staging.run.rung = extraction.rung;
                 staging.run.findings = extraction.findings;
                 extraction_findings(&self.tally, &staging.run.findings);
@@ -229,7 +235,10 @@ impl Runner {
                     return Err(Wanting::Unread(Unread::Waits));
                 }
                 Err(NoAnswer::Model(error)) => match error.retry() {
-                    Retry::NextRung => exchange.rung_refused(),
+                    Retry::NextRung => {
+                        paid.refused = true;
+                        exchange.rung_refused()
+                    }
                     // What was kept of earlier answers is worth more than a new question.
                     Retry::Smaller | Retry::Never | Retry::After { .. } if exchange.kept() > 0 => {
                         exchange.stop()
@@ -286,14 +295,21 @@ impl Runner {
         }
     }
 
-    async fn learn(&self, worked: Rung) -> Result<(), StoreError> {
-        let changed = {
+    /// Begins lower from now on, if this way of asking is no use at this endpoint.
+    async fn learn(&self, worked: Rung, refused: bool) -> Result<(), StoreError> {
+        let begin_lower = {
             let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-            let changed = worked != *rung;
-            *rung = worked;
-            changed
+            if worked <= *rung {
+                self.lower.store(0, Ordering::Relaxed);
+                false
+            } else {
+                let times = self.lower.fetch_add(1, Ordering::Relaxed) + 1;
+                let lower = refused || times >= LOWER_MIN;
+                *rung = if lower { worked } else { *rung };
+                lower
+            }
         };
-        if changed {
+        if begin_lower {
             let (at, model) = ((self.asker.clock)(), &self.asking.model);
             self.asker.store.learn(&self.base_url, model, worked, at).await?;
         }
