@@ -11,7 +11,7 @@ use crate::privacy::{Gate, Report, is_private_file};
 use crate::slice::{Cutting, Settings, Slicer};
 use crate::source::{self, Item, RawEntry, RawSession, seal, seal_session};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -90,8 +90,9 @@ impl<'a, D: Desk> Reader<'a, D> {
     pub(super) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
         self.file_number += 1;
         let path = file.path.display().to_string();
+        let before = self.tally.with(|totals| totals.bytes);
         let result = self.try_file(file, &path);
-        self.tally.with(|totals| totals.bytes += file.bytes);
+        self.tally.with(|totals| totals.bytes = before + file.bytes);
         match result {
             Ok(flow) => flow,
             Err(error) => {
@@ -128,6 +129,7 @@ impl<'a, D: Desk> Reader<'a, D> {
         }
         self.tally.with(|totals| totals.files += 1);
         let mut current = Current::new(self, file, path, format);
+        let input = Counted { input, tally: current.reader.tally, read: 0 };
         source::read(format, input, &mut |item| current.take(item))?;
         let stopped = current.stopped;
         current.end(!stopped);
@@ -137,6 +139,30 @@ impl<'a, D: Desk> Reader<'a, D> {
     fn pass_over(&mut self) -> ControlFlow<()> {
         self.tally.with(|totals| totals.files_passed_over += 1);
         ControlFlow::Continue(())
+    }
+}
+
+/// Counts what is read, for those who watch. A reader that looks twice begins anew.
+struct Counted<'a, R> {
+    input: R,
+    tally: &'a Tally,
+    read: u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.input.read(buffer)?;
+        self.read += bytes as u64;
+        self.tally.with(|totals| totals.bytes += bytes as u64);
+        Ok(bytes)
+    }
+}
+
+impl<R: Seek> Seek for Counted<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.tally.with(|totals| totals.bytes = totals.bytes.saturating_sub(self.read));
+        self.read = 0;
+        self.input.seek(to)
     }
 }
 
