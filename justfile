@@ -22,4 +22,4 @@ bench:
 
 # thirty seconds for each fuzz target
 fuzz seconds="30":
-    for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run $target -- -max_total_time={{seconds}}; done
+    for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run $target -- -max_total_time={{seconds}} -len_control=0 -max_len=2000; done

@@ -76,17 +76,21 @@ impl<'a> Index<'a> {
         }
         let mut places: Vec<Vec<Place>> = vec![Vec::new(); ids.len()];
         let mut parts_with = vec![0; ids.len()];
+        // The part that each word was last seen in, and how often.
+        let mut counted = vec![(u32::MAX, 0); ids.len()];
         for (number, part) in (0u32..).zip(&slice.parts) {
             let text = slice.text.as_str().get(part.span.clone()).unwrap_or_default();
             let mut note = |word: Word, id: u32| {
-                let list = &mut places[id as usize];
-                let here = list.iter().rev().take_while(|place| place.part == number).count();
-                if here == 0 {
+                let here = &mut counted[id as usize];
+                if here.0 != number {
+                    *here = (number, 0);
                     parts_with[id as usize] += 1;
                 }
-                if here < PLACES_MAX {
+                if here.1 < PLACES_MAX {
+                    here.1 += 1;
                     let at = |byte: usize| (part.span.start + byte) as u32;
-                    list.push(Place { part: number, start: at(word.start), end: at(word.end) });
+                    let place = Place { part: number, start: at(word.start), end: at(word.end) };
+                    places[id as usize].push(place);
                 }
             };
             words(text, |word| {
@@ -179,21 +183,26 @@ impl<'a> Index<'a> {
             places.extend(here.map(|place| (*place, *id)));
         }
         places.sort_unstable_by_key(|(place, _)| place.start);
-        let (mut best, mut best_weight) = (0..0, 0.0);
-        for (first, (from, _)) in places.iter().enumerate() {
-            let (mut seen, mut weight): (Vec<u32>, f64) = (Vec::new(), 0.0);
-            for (place, id) in &places[first..] {
-                if (place.end - from.start) as usize > EVIDENCE_BYTES_MAX {
-                    break;
+        let mut times = vec![0u32; open.len()];
+        let slot = |id: &u32| open.iter().position(|other| other == id).unwrap_or_default();
+        let slots: Vec<usize> = places.iter().map(|(_, id)| slot(id)).collect();
+        let (mut best, mut best_weight, mut weight, mut first) = (0..0, 0.0, 0.0, 0);
+        for (last, (to, id)) in places.iter().enumerate() {
+            times[slots[last]] += 1;
+            weight += if times[slots[last]] == 1 { self.weight(*id) } else { 0.0 };
+            // What no longer fits leaves at the front, and so does what stands again further on.
+            while (to.end - places[first].0.start) as usize > EVIDENCE_BYTES_MAX
+                || times[slots[first]] > 1
+            {
+                times[slots[first]] -= 1;
+                if times[slots[first]] == 0 {
+                    weight -= self.weight(places[first].1);
                 }
-                if !seen.contains(id) {
-                    seen.push(*id);
-                    weight += self.weight(*id);
-                    if weight > best_weight {
-                        best_weight = weight;
-                        best = from.start as usize..place.end as usize;
-                    }
-                }
+                first += 1;
+            }
+            if weight > best_weight {
+                best_weight = weight;
+                best = places[first].0.start as usize..to.end as usize;
             }
         }
         self.widen(part, best)

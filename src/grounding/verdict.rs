@@ -172,7 +172,8 @@ impl Ground<'_> {
     fn score(&self, proof: &Proof) -> f64 {
         let weight: f64 = proof.scores.iter().map(|(_, weight)| weight).sum();
         let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
-        let score = if weight > 0.0 { points / weight } else { 0.0 };
+        // Rounding may leave a hair more than all.
+        let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
         if self.foreign && proof.shared >= SHARED_WORDS_MIN {
             let shared = SCORE_MIN + 0.05 * proof.shared as f64;
             return score.max(shared.min(SHARED_SCORE_MAX));

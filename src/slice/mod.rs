@@ -10,9 +10,8 @@ mod split;
 pub use bound::bound;
 pub use slicer::{Cutting, Settings, Slicer};
 
-/// What the label of an entry takes of a slice at most, in tokens: 55 bytes of ours and a tool's
-/// name of 64 bytes.
-const LABEL_TOKENS_MAX: u32 = 32;
+/// What the longest label of an entry takes of a slice, in tokens; most take six. A test builds it.
+const LABEL_TOKENS_MAX: u32 = 64;
 /// What the mark in bounded tool output adds, in tokens.
 const MARK_TOKENS_MAX: u32 = 32;
 /// The smallest budget of a slice, in tokens; below it a pair of call and result would not fit.

@@ -4,7 +4,7 @@
 use crate::domain::{Branch, Entry, EntryKind, Outcome, Speaker};
 
 /// The longest tool name in a label, in bytes.
-const NAME_BYTES_MAX: usize = 64;
+const NAME_BYTES_MAX: usize = 48;
 
 /// The label of an entry, with the blank behind it.
 pub(super) fn label(entry: &Entry, part: u32, parts: u32) -> String {
@@ -64,4 +64,42 @@ fn who(entry: &Entry, label: &mut String) {
 /// A bracket or a line end in a tool's name could pass for another label.
 fn is_plain(letter: &char) -> bool {
     !letter.is_control() && !matches!(letter, '[' | ']')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Tool, estimate_tokens};
+    use crate::privacy::Gate;
+    use crate::slice::LABEL_TOKENS_MAX;
+
+    #[test]
+    fn the_longest_label_is_as_long_as_slices_expect() {
+        let gate = Gate::new(&[]);
+        let mut longest = 0;
+        for (kind, branch) in
+            EntryKind::ALL.iter().flat_map(|kind| Branch::ALL.iter().map(move |b| (kind, b)))
+        {
+            for (speaker, outcome) in
+                Speaker::ALL.iter().flat_map(|who| Outcome::ALL.iter().map(move |o| (who, o)))
+            {
+                let entry = Entry {
+                    ordinal: u32::MAX,
+                    line: 1,
+                    native_id: None,
+                    speaker: *speaker,
+                    kind: *kind,
+                    branch: *branch,
+                    text: gate.redact("x"),
+                    tool: Some(Tool { name: gate.redact(&"名".repeat(99)), call_id: None }),
+                    outcome: Some(*outcome),
+                    exit_code: Some(i32::MIN),
+                    at: None,
+                    skip: None,
+                };
+                longest = longest.max(estimate_tokens(&label(&entry, u32::MAX - 1, u32::MAX)));
+            }
+        }
+        assert!(longest <= LABEL_TOKENS_MAX, "{longest}");
+    }
 }

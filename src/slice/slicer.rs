@@ -117,12 +117,13 @@ impl Slicer {
     }
 
     fn add_parts(&mut self, entry: Entry) {
-        let tokens_max = self.settings.tokens.saturating_sub(LABEL_TOKENS_MAX).max(1);
+        let label_tokens = LABEL_TOKENS_MAX + SEPARATOR_TOKENS;
+        let tokens_max = self.settings.tokens.saturating_sub(label_tokens).max(1);
         let ranges = split(entry.text.as_str(), tokens_max);
         let parts = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
         for (part, range) in (0..).zip(ranges) {
             let words = entry.text.as_str().get(range.clone()).unwrap_or_default();
-            let tokens = estimate_tokens(words) + LABEL_TOKENS_MAX;
+            let tokens = estimate_tokens(words).saturating_add(label_tokens);
             if self.current.tokens.saturating_add(tokens) > self.settings.tokens {
                 self.flush();
             }
@@ -191,9 +192,13 @@ fn is_tool(entry: &Entry) -> bool {
     tool || matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult)
 }
 
+/// The blank line behind an entry.
+const SEPARATOR_TOKENS: Tokens = 1;
+
 /// What an entry takes of a slice, its label included.
 fn weight(entry: &Entry) -> Tokens {
-    estimate_tokens(entry.text.as_str()).saturating_add(LABEL_TOKENS_MAX)
+    let label = estimate_tokens(&label(entry, 0, 1)) + SEPARATOR_TOKENS;
+    estimate_tokens(entry.text.as_str()).saturating_add(label)
 }
 
 #[cfg(test)]

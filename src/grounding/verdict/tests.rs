@@ -5,6 +5,7 @@ use crate::domain::{Attempt, Decision, Digest, PersonRequest, RunId, SessionId, 
 use crate::domain::{Branch, Entry, EntryKind};
 use crate::privacy::Gate;
 use crate::slice::{Settings, Slicer};
+use proptest::prelude::*;
 
 fn slice(entries: &[(Speaker, EntryKind, &str)]) -> Slice {
     let session = SessionId(Digest::of(&["s"]));
@@ -160,4 +161,24 @@ fn a_claim_in_another_language_rests_on_the_names_that_both_share() {
     assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
     let record = ground_one(&slice, claim("Check how Claude bills images"));
     assert_eq!(record.state, RecordState::Quarantined);
+}
+
+proptest! {
+    #[test]
+    fn evidence_stands_where_it_says_and_scores_stay_in_bounds(
+        said in "[a-zş名 `_.0-9\n\"]{0,200}", more in "\\PC{0,200}", claimed in "[a-zş名 `_.0-9]{0,80}",
+    ) {
+        let texts = [said.as_str(), more.as_str()];
+        let entries = texts.map(|text| (Speaker::Person, EntryKind::Prompt, text));
+        let slice = slice(&entries);
+        let end = |text: &str, at: usize| text.ceil_char_boundary(at.min(text.len()));
+        let quote = format!("{claimed} {}", &said[..end(&said, said.len() / 2)]);
+        let record = ground_one(&slice, decision(&[&more], &quote, &claimed));
+        prop_assert!((0.0..=1.0).contains(&record.score));
+        prop_assert_eq!(record.reason.is_none(), record.state == RecordState::Staged);
+        for evidence in &record.evidence {
+            let text = texts[evidence.ordinal as usize];
+            prop_assert_eq!(text.get(evidence.bytes.clone()), Some(evidence.words.as_str()));
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Laws of the cutter.
 
 use super::*;
-use crate::domain::{Branch, Digest, Tool};
+use crate::domain::{Branch, Digest, Outcome, Tool};
 use crate::privacy::Gate;
 use proptest::prelude::*;
 
@@ -22,18 +22,20 @@ fn entry(ordinal: u32, kind: EntryKind, text: &str, call: Option<u32>) -> Entry 
         | EntryKind::Notice => Speaker::Person,
     };
     let call_id = call.map(|id| gate.redact(&format!("call-{id}")));
-    let tool = call_id.map(|id| Tool { name: gate.redact("Bash"), call_id: Some(id) });
+    // Names of any length; labels are part of a slice.
+    let name = "mcp__名__".repeat(text.len() % 12);
+    let tool = call_id.map(|id| Tool { name: gate.redact(&name), call_id: Some(id) });
     Entry {
         ordinal,
         line: ordinal + 1,
         native_id: None,
         speaker,
         kind,
-        branch: Branch::Active,
+        branch: Branch::ALL[text.len() % Branch::ALL.len()],
         text: gate.redact(text),
         tool,
-        outcome: None,
-        exit_code: None,
+        outcome: Outcome::ALL.get(text.len() % 5).copied(),
+        exit_code: Some(i32::MIN),
         at: None,
         skip: None,
     }
@@ -80,7 +82,7 @@ fn check(entries: &[Entry], slices: &[Cutting]) {
 }
 
 fn transcript() -> impl Strategy<Value = Vec<Entry>> {
-    let step = (0..6u8, "[a-z \n]{0,300}", 1..40usize);
+    let step = (0..6u8, "[a-zş名 \n]{0,300}", 1..40usize);
     prop::collection::vec(step, 1..30).prop_map(|steps| {
         let (mut entries, mut open, mut calls) = (Vec::new(), Vec::new(), 0);
         for (what, text, times) in steps {
@@ -127,5 +129,5 @@ fn an_entry_longer_than_a_slice_is_split_and_none_of_it_is_dropped() {
     let slices = cut_all(&entries, BTreeSet::new());
     assert!(slices.len() > 5);
     check(&entries, &slices);
-    assert!(slices[1].slice.text.as_str().starts_with("[User, part 2 of "));
+    assert!(slices[1].slice.text.as_str().contains("User, part 2 of "));
 }
