@@ -199,7 +199,7 @@ async fn hear_signals(mut signals: Signals, cancel: CancellationToken) {
             std::process::exit(i32::from(output::FAILED));
         }
         cancel.cancel();
-        output::note("stopping: what is under way is given back (Ctrl-C again stops at once)");
+        output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Finds the files that a command names: files as they are, folders walked, in one order everywhere.
 
 use crate::domain::Timestamp;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +26,8 @@ pub struct Candidate {
     pub changed_at: Option<Timestamp>,
 }
 
-/// Every file under `paths`, sorted within each, each once; and what could not be looked at.
+/// Every file under `paths`, each once, the largest first, so that of two copies of a conversation the
+/// longer one is met first; and what could not be looked at.
 pub fn walk(paths: &[PathBuf]) -> (Vec<Candidate>, Vec<(PathBuf, io::Error)>) {
     let (mut found, mut problems, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for path in paths {
@@ -35,12 +37,14 @@ pub fn walk(paths: &[PathBuf]) -> (Vec<Candidate>, Vec<(PathBuf, io::Error)>) {
             Ok(meta) => here.push(candidate(path.clone(), true, &meta)),
             Err(error) => problems.push((path.clone(), error)),
         }
-        here.sort();
         here.retain(|file| {
             seen.insert(fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone()))
         });
         found.extend(here);
     }
+    found.sort_by(|one, other| {
+        (Reverse(one.bytes), &one.path).cmp(&(Reverse(other.bytes), &other.path))
+    });
     (found, problems)
 }
 

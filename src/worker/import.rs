@@ -1,7 +1,7 @@
 //! Makes a cassette out of an answer that somebody recorded elsewhere for a whole transcript: the
 //! transcript is cut as it would be cut here, and each claim goes to the slice that supports it best.
 
-use super::reader::{Desk, Reader, Reading, Work};
+use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::replay::asking_of;
 use super::tally::Tally;
 use crate::config::Config;
@@ -15,7 +15,6 @@ use crate::extract::{Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
 use crate::privacy::{Gate, Redacted};
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -173,8 +172,8 @@ impl Collector<'_> {
 }
 
 impl Desk for Collector<'_> {
-    fn ends(&mut self, _session: &Session) -> BTreeSet<u32> {
-        BTreeSet::new()
+    fn before(&mut self, _session: &Session) -> Before {
+        Before::default()
     }
 
     fn hand(&mut self, work: Work) -> ControlFlow<()> {

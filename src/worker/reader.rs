@@ -55,9 +55,18 @@ pub(super) struct Ended {
     pub(super) whole: bool,
 }
 
-/// Takes work; says when to stop. `ends` answers where a session ended when it was read before.
+/// What is known of a session from earlier readings.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    /// How many entries it had each time it was read to its end.
+    pub(super) ends: BTreeSet<u32>,
+    /// The file that it was read from.
+    pub(super) path: Option<String>,
+}
+
+/// Takes work; says when to stop.
 pub(super) trait Desk {
-    fn ends(&mut self, session: &Session) -> BTreeSet<u32>;
+    fn before(&mut self, session: &Session) -> Before;
     fn hand(&mut self, work: Work) -> ControlFlow<()>;
 }
 
@@ -232,26 +241,47 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         let namespace = reading.namespace.clone().unwrap_or_else(|| namespace_of(&raw, gate));
         let place = (namespace.as_str(), self.format, self.path);
         let session = Arc::new(seal_session(raw, place, self.reader.gate, &mut masked));
-        let copy = !self.reader.sessions.insert(session.id.0);
-        let mut ends = BTreeSet::new();
+        let before = self.reader.desk.before(&session);
+        let read_now = !self.reader.sessions.insert(session.id.0);
+        let copy = read_now || self.is_older_copy(&session, &before);
         let mut flow = ControlFlow::Continue(());
         if copy {
-            let what = "this session was read before, in another file";
+            let what = "another file has this session, and at least as much of it";
             self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
         } else {
             self.reader.tally.with(|totals| totals.sessions += 1);
-            ends = self.reader.desk.ends(&session);
             flow = self.reader.desk.hand(Work::Begin(Arc::clone(&session)));
         }
         self.open = Some(Open {
             copy,
-            slicer: Slicer::new(session.id, reading.slice, ends),
+            slicer: Slicer::new(session.id, reading.slice, before.ends),
             ordinal: 0,
             skipped: Vec::new(),
             findings: std::mem::take(&mut self.early),
             masked,
         });
         flow
+    }
+
+    /// Whether the store has this session from another file, and more of it than there is here.
+    fn is_older_copy(&self, session: &Session, before: &Before) -> bool {
+        let elsewhere = before.path.as_deref().is_some_and(|path| path != self.path);
+        let Some(most) = before.ends.last().filter(|_| elsewhere) else { return false };
+        let (mut entries, mut mine) = (0, false);
+        let gate = self.reader.gate;
+        let count = &mut |item| {
+            match item {
+                Item::Session(raw) => {
+                    mine = gate.redact(&raw.native_id) == session.native_id;
+                }
+                Item::Entry(_) => entries += u32::from(mine),
+                Item::Finding(_) => {}
+            }
+            ControlFlow::Continue(())
+        };
+        let counted =
+            open(&self.file.path).and_then(|input| source::read(self.format, input, count));
+        counted.is_ok() && entries < *most
     }
 
     fn entry(&mut self, raw: RawEntry) -> ControlFlow<()> {

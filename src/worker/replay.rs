@@ -3,9 +3,9 @@
 
 use super::asking::{Asker, Model};
 use super::budget::{Budget, Charge};
-use super::reader::{Desk, Reader, Reading, Work};
+use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::runner::Runner;
-use super::sessions::{Line, Sessions};
+use super::sessions::{Line, Sessions, go_down};
 use super::tally::{FileProblem, Tally, Totals};
 use crate::config::Config;
 use crate::domain::{
@@ -17,7 +17,6 @@ use crate::edge::walk::{Candidate, walk};
 use crate::extract::{Asking, SCHEMA_VERSION, tool};
 use crate::privacy::Gate;
 use crate::prompt::{Form, Prompts};
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
@@ -122,8 +121,8 @@ struct Counter<'a> {
 }
 
 impl Desk for Counter<'_> {
-    fn ends(&mut self, _session: &Session) -> BTreeSet<u32> {
-        BTreeSet::new()
+    fn before(&mut self, _session: &Session) -> Before {
+        Before::default()
     }
 
     fn hand(&mut self, work: Work) -> ControlFlow<()> {
@@ -193,12 +192,15 @@ impl Replay {
         while let Some(work) = receiver.recv().await {
             sessions.take(work).await;
         }
-        let read = reader.await.ok().flatten();
+        let read = reader.await.unwrap_or_else(|died| {
+            go_down(died);
+            None
+        });
         sessions.finish().await?;
         if let Some(error) = read {
             return Err(error);
         }
-        balance(&tally);
+        balance(&tally, runner.closing.is_cancelled());
         let needs = runner.stop.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(match needs {
             Some(needs) => Some(Stop::Needs(needs)),
@@ -210,8 +212,15 @@ impl Replay {
         let Replay { config, model, model_name, store, cancel, tally, clock } = self;
         let now = clock();
         let asking = asking_of(&config, &model_name);
-        let known = store.capability(&config.model.base_url, &model_name).await?;
-        let rung = config.model.rung.or(known).unwrap_or(Rung::ForcedTool);
+        let rung = match &model {
+            // What an endpoint can do says nothing of recorded answers.
+            Model::Cassette(cassette) => cassette.rung(),
+            Model::Endpoint(_) => {
+                let known = store.capability(&config.model.base_url, &model_name).await?;
+                config.model.rung.or(known)
+            }
+        };
+        let rung = rung.unwrap_or(Rung::ForcedTool);
         let today = match config.limits.day_tokens.is_some() || config.limits.day_micros.is_some() {
             true => spent(&store, Some(midnight(now)), None).await?,
             false => Charge::default(),
@@ -285,10 +294,13 @@ pub(super) async fn spent(
     Ok(Charge { tokens, micros: spent.cost_micros })
 }
 
-/// Whatever was read and is not accounted for waits.
-fn balance(tally: &Tally) {
+/// What was read and is not accounted for waits, where there is a reason to wait: somebody stopped it,
+/// a cap was reached, a file could not be read to its end. Else the totals do not balance, and say so.
+fn balance(tally: &Tally, stopped: bool) {
     tally.with(|totals: &mut Totals| {
-        let waiting = totals.entries.saturating_sub(totals.coverage.total());
-        totals.coverage.add(CoverageState::Pending, waiting);
+        if stopped || !totals.waiting.is_empty() || !totals.problems.is_empty() {
+            let waiting = totals.entries.saturating_sub(totals.coverage.total());
+            totals.coverage.add(CoverageState::Pending, waiting);
+        }
     });
 }

@@ -1,7 +1,7 @@
 //! One slice from question to stage: ask, decode, ground, store. What is too long is cut in two and
 //! asked again; what fails is stored with its reason.
 
-use super::asking::{Asker, For, NoAnswer, Paid};
+use super::asking::{Asker, For, Model, NoAnswer, Paid};
 use super::tally::Tally;
 use crate::domain::{
     CoverageState, Digest, Entry, ErrorKind, Finding, ModelError, Provenance, Record, RecordState,
@@ -187,7 +187,9 @@ impl Runner {
                 staging.run.failure = Some(failure);
             }
         }
-        worked.ask_store |= cutting.slice.parts.iter().any(|part| part.parts > 1);
+        // A half of a part may have come out whole.
+        worked.ask_store |=
+            cutting.slice.parts.iter().any(|part| part.parts > 1 || part.entry_offset > 0);
         worked.count(&staging);
         tracing::info!(
             run.id = %run,
@@ -309,7 +311,7 @@ impl Runner {
                 lower
             }
         };
-        if begin_lower {
+        if begin_lower && matches!(self.asker.model, Model::Endpoint(_)) {
             let (at, model) = ((self.asker.clock)(), &self.asking.model);
             self.asker.store.learn(&self.base_url, model, worked, at).await?;
         }
@@ -324,10 +326,28 @@ impl Runner {
         let tool_tokens = self.settings.tool_tokens.min(crate::slice::tool_tokens_max(tokens));
         let mut slicer = Slicer::new(session.id, Settings { tokens, tool_tokens }, BTreeSet::new());
         let mut halves = Vec::new();
-        for entry in &cutting.entries {
-            halves.extend(slicer.push(entry.clone()));
+        // Of an entry in several parts only those that stand here; the others are asked about elsewhere.
+        let mut offsets: HashMap<u32, usize> = HashMap::new();
+        for (entry, part) in cutting.entries.iter().zip(&cutting.slice.parts) {
+            let mut piece = entry.clone();
+            if part.parts > 1 {
+                let end = part.entry_offset + part.span.len();
+                piece.text = entry.text.cut(part.entry_offset..end);
+                offsets.insert(entry.ordinal, part.entry_offset);
+            }
+            halves.extend(slicer.push(piece));
         }
         halves.extend(slicer.finish());
+        for half in &mut halves {
+            for (entry, part) in half.entries.iter_mut().zip(&mut half.slice.parts) {
+                let Some(offset) = offsets.get(&part.ordinal) else { continue };
+                part.entry_offset += offset;
+                let whole = cutting.entries.iter().find(|whole| whole.ordinal == part.ordinal);
+                if let Some(whole) = whole {
+                    entry.clone_from(whole);
+                }
+            }
+        }
         // Worked on from the back of a list: the first half comes first.
         halves.reverse();
         if halves.len() < 2 { Vec::new() } else { halves }

@@ -1,12 +1,11 @@
 //! Sessions under way: the reading thread hands them over, their slices are worked on at once, and
 //! each is closed when its last slice has come to its end.
 
-use super::reader::{Desk, Ended, Work};
+use super::reader::{Before, Desk, Ended, Work};
 use super::replay::{go_on, spent};
 use super::runner::{Known, Runner, Worked};
 use crate::domain::{CoverageState, Digest, Entry, Session};
 use crate::edge::store::{Covered, SessionEnd, SessionTotals, Store, StoreError};
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -41,21 +40,22 @@ impl Line {
         Line { handle, store, asking, sender, cancel, known, failed }
     }
 
-    fn look_up(&mut self, session: &Session) -> Result<BTreeSet<u32>, StoreError> {
+    fn look_up(&mut self, session: &Session) -> Result<Before, StoreError> {
         let known = self.handle.block_on(self.store.known_runs(session.id, self.asking))?;
         self.known = known.into_iter().map(|run| (run.run, run)).collect();
         let ends = self.handle.block_on(self.store.session_ends(session.id))?;
-        Ok(ends.into_iter().collect())
+        let path = self.handle.block_on(self.store.session_path(session.id))?;
+        Ok(Before { ends: ends.into_iter().collect(), path })
     }
 }
 
 impl Desk for Line {
-    fn ends(&mut self, session: &Session) -> BTreeSet<u32> {
+    fn before(&mut self, session: &Session) -> Before {
         match self.look_up(session) {
-            Ok(ends) => ends,
+            Ok(before) => before,
             Err(error) => {
                 self.failed = Some(error);
-                BTreeSet::new()
+                Before::default()
             }
         }
     }
@@ -112,6 +112,7 @@ impl Sessions {
                 self.begin(session, known);
             }
             Work::Skipped(entries) => {
+                let permit = Arc::clone(&self.in_flight).acquire_owned().await;
                 if let Some(open) = &mut self.open {
                     open.reach(&entries);
                     let (runner, mut begun) = (Arc::clone(&self.runner), open.begun.clone());
@@ -122,6 +123,7 @@ impl Sessions {
                     let cover = |entry| Covered { reason: reason(&entry), entry, state };
                     let entries: Vec<Covered> = entries.into_iter().map(cover).collect();
                     open.skipped.push(tokio::spawn(async move {
+                        let _permit = permit;
                         if begun.wait_for(|begun| *begun).await.is_ok() {
                             runner.asker.store.stage_skipped(session, entries).await?;
                         }
@@ -198,10 +200,21 @@ impl Sessions {
     }
 
     fn note(&mut self, result: Result<Result<(), StoreError>, tokio::task::JoinError>) {
-        if let Ok(Err(error)) = result {
-            self.runner.cancel.cancel();
-            self.failed.get_or_insert(error);
+        match result {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                self.runner.cancel.cancel();
+                self.failed.get_or_insert(error);
+            }
+            Err(died) => go_down(died),
         }
+    }
+}
+
+/// A panic on another task is ours: going on would pass over what it was working on.
+pub(super) fn go_down(died: tokio::task::JoinError) {
+    if let Ok(panic) = died.try_into_panic() {
+        std::panic::resume_unwind(panic);
     }
 }
 
@@ -234,7 +247,7 @@ async fn close(
             Ok(Err(error)) => {
                 failure.get_or_insert(error);
             }
-            Err(_) => runner.cancel.cancel(),
+            Err(died) => go_down(died),
         }
     }
     for skipped in open.skipped {
@@ -251,6 +264,9 @@ async fn close(
     }
     let (store, session) = (&runner.asker.store, open.session.id);
     let reached = ended.as_ref().map_or(open.reached, |ended| ended.entries);
+    if let Some(ended) = ended.as_ref().filter(|ended| ended.whole && waits) {
+        store.mark_end(session, ended.entries).await?;
+    }
     // A session that was stopped keeps the runs that it had: they still cover what is not read again.
     let whole = ended.filter(|ended| ended.whole && !waits);
     let ended_whole = whole.is_some();

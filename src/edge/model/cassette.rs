@@ -4,7 +4,7 @@
 use super::cassette_file::{CassetteFile, Origin};
 use super::stale::{Outline, why_stale};
 use crate::domain::{
-    ErrorKind, Finding, LanguageModel, ModelError, Reply, Request, RequestDigest, Severity,
+    ErrorKind, Finding, LanguageModel, ModelError, Reply, Request, RequestDigest, Rung, Severity,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -103,6 +103,12 @@ impl Cassette {
             *times.entry(held.outline.model()).or_default() += 1;
         }
         times.into_iter().max_by_key(|(_, times)| *times).map(|(model, _)| model)
+    }
+
+    /// The highest rung that a question names, so that they are asked in the same way; none if none is
+    /// named.
+    pub fn rung(&self) -> Option<Rung> {
+        self.held.values().filter_map(|held| held.outline.rung()).min()
     }
 
     /// How many answers it holds.

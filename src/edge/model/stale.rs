@@ -54,6 +54,11 @@ impl Outline {
         &self.model
     }
 
+    /// How it was asked, if that is known.
+    pub(super) fn rung(&self) -> Option<Rung> {
+        self.rung
+    }
+
     fn of_messages(
         messages: impl Iterator<Item = (Role, Digest)>,
         settings: (u32, Option<f32>),

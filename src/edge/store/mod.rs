@@ -262,6 +262,18 @@ impl Store {
         self.look("reading where a session ended", move |from| session::ends(from, session)).await
     }
 
+    /// Notes that a session had so many entries when it was read to its end, where some of it waits to
+    /// be asked about: what grows later is cut there all the same.
+    pub async fn mark_end(&self, session: SessionId, entries: u32) -> Result<(), StoreError> {
+        let mark = move |to: &_| session::mark_end(to, session, entries);
+        self.write("marking where a session ended", mark).await
+    }
+
+    /// The file that a session was last read from; none if it is not in the store.
+    pub async fn session_path(&self, session: SessionId) -> Result<Option<String>, StoreError> {
+        self.look("reading a session's file", move |from| session::path(from, session)).await
+    }
+
     /// What became of one session, of its first `entries` entries.
     pub async fn session_totals(
         &self,

@@ -100,6 +100,21 @@ pub(super) fn ends(connection: &Connection, id: SessionId) -> Result<Vec<u32>, F
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Notes that the session had so many entries when it was read to its end, though some of it still
+/// waits to be asked about.
+pub(super) fn mark_end(connection: &Connection, id: SessionId, entries: u32) -> Result<(), Fault> {
+    let sql = "INSERT OR IGNORE INTO session_ends (session_no, entries) VALUES (?1, ?2)";
+    let no = number(connection, id)?;
+    connection.prepare_cached(sql)?.execute(params![no, entries])?;
+    Ok(())
+}
+
+/// The file that the session was last read from; none if it never was.
+pub(super) fn path(connection: &Connection, id: SessionId) -> Result<Option<String>, Fault> {
+    let mut select = connection.prepare_cached("SELECT path FROM sessions WHERE id = ?1")?;
+    Ok(select.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?)
+}
+
 pub(super) fn end(
     connection: &Connection,
     id: SessionId,
@@ -127,38 +142,77 @@ pub(super) fn end(
     switch_runs(connection, no, &covering)
 }
 
-/// Makes exactly the runs in `covering` current.
+/// A run of the session as [`switch_runs`] weighs it.
+struct Weighed {
+    no: i64,
+    covers: bool,
+    current: bool,
+    done: bool,
+    /// First and last ordinal.
+    range: (u32, u32),
+}
+
+impl Weighed {
+    fn overlaps(&self, other: &Weighed) -> bool {
+        self.range.0 <= other.range.1 && other.range.0 <= self.range.1
+    }
+}
+
+/// Makes the runs in `covering` current, and no others; but what failed takes the place of nothing: an
+/// earlier extraction of the same entries stands until there is another one.
 fn switch_runs(
     connection: &Connection,
     session_no: i64,
     covering: &HashSet<RunId>,
 ) -> Result<Ended, Fault> {
-    let sql = "SELECT no, id, current FROM runs WHERE session_no = ?1";
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([session_no])?;
-    let mut changes: Vec<(i64, bool)> = Vec::new();
-    while let Some(row) = rows.next()? {
-        let mut row = Columns::of(row);
-        let (no, id, current) = (row.next()?, RunId(row.digest()?), row.next::<bool>()?);
-        let covers = covering.contains(&id);
-        if covers != current {
-            changes.push((no, covers));
-        }
+    let mut runs = weighed(connection, session_no, covering)?;
+    let (new, old): (Vec<&Weighed>, Vec<&Weighed>) = runs.iter().partition(|run| run.covers);
+    let failed: Vec<&Weighed> = new.iter().copied().filter(|run| !run.done).collect();
+    let stands = |run: &Weighed| {
+        let replaced = new.iter().any(|other| other.done && other.overlaps(run));
+        run.done && run.current && !replaced && failed.iter().any(|other| other.overlaps(run))
+    };
+    let standing: HashSet<i64> =
+        old.iter().filter(|run| !failed.is_empty() && stands(run)).map(|run| run.no).collect();
+    let yields = |run: &Weighed| {
+        !run.done && old.iter().any(|other| standing.contains(&other.no) && other.overlaps(run))
+    };
+    let yielding: HashSet<i64> = new.iter().filter(|run| yields(run)).map(|run| run.no).collect();
+    for run in &mut runs {
+        run.covers = (run.covers && !yielding.contains(&run.no)) || standing.contains(&run.no);
     }
     let mut set = connection.prepare_cached("UPDATE runs SET current = ?2 WHERE no = ?1")?;
     let sql = "SELECT count(*) FROM records WHERE run_no = ?1 AND state <> 'replaced'";
     let mut count = connection.prepare_cached(sql)?;
     let mut ended = Ended::default();
-    for (no, covers) in changes {
-        set.execute(params![no, covers])?;
-        if covers {
+    for run in runs.iter().filter(|run| run.covers != run.current) {
+        set.execute(params![run.no, run.covers])?;
+        if run.covers {
             ended.restored_runs += 1;
         } else {
             ended.replaced_runs += 1;
-            ended.replaced_records += count.query_row([no], |row| row.get::<_, u32>(0))?;
+            ended.replaced_records += count.query_row([run.no], |row| row.get::<_, u32>(0))?;
         }
     }
     Ok(ended)
+}
+
+fn weighed(
+    connection: &Connection,
+    session_no: i64,
+    covering: &HashSet<RunId>,
+) -> Result<Vec<Weighed>, Fault> {
+    let sql = "SELECT no, id, current, state = 'done', first_ordinal, last_ordinal
+        FROM runs WHERE session_no = ?1";
+    let mut select = connection.prepare_cached(sql)?;
+    let rows = select.query_map([session_no], |row| {
+        let mut row = Columns::of(row);
+        let (no, id) = (row.next()?, RunId(row.digest()?));
+        let (current, done) = (row.next()?, row.next()?);
+        let range = (row.next()?, row.next()?);
+        Ok(Weighed { no, covers: covering.contains(&id), current, done, range })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
 /// One session by its id.

@@ -112,7 +112,8 @@ pub(super) fn totals(
     let sql = "SELECT state, count(*) FROM (
             SELECT max(state) AS state FROM coverage
             WHERE session_no = ?1 AND ordinal < ?2
-                AND run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+                AND run_no NOT IN
+                (SELECT no FROM runs WHERE session_no = ?1 AND current = 0)
             GROUP BY ordinal)
         GROUP BY state";
     let mut select = connection.prepare_cached(sql)?;

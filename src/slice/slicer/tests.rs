@@ -129,5 +129,5 @@ fn an_entry_longer_than_a_slice_is_split_and_none_of_it_is_dropped() {
     let slices = cut_all(&entries, BTreeSet::new());
     assert!(slices.len() > 5);
     check(&entries, &slices);
-    assert!(slices[1].slice.text.as_str().contains("User, part 2 of "));
+    assert!(slices[1].slice.text.as_str().contains(", part 2 of "));
 }
