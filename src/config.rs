@@ -186,11 +186,27 @@ impl Config {
         let place = file.map_or("config.toml", |file| file.name).to_owned();
         let raw = RawConfig::deserialize(Value::Table(settings))
             .map_err(|error| ConfigError { place: place.clone(), what: error.message().into() })?;
-        check(raw).map_err(|what| ConfigError { place, what })
+        check(raw).map_err(|what| ConfigError { place: place_of(&what, file, env), what })
     }
 }
 
 mod layer;
+
+/// Where the key stands that a sentence of [`check`] begins with.
+fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> String {
+    let key = what.split(':').next().unwrap_or_default();
+    let variable = format!("{ENV_PREFIX}{}", key.replace('.', "__").to_ascii_uppercase());
+    if env.iter().any(|(name, _)| *name == variable) {
+        return format!("environment variable {variable}");
+    }
+    let path: Vec<&str> = key.split('.').collect();
+    let line = file.and_then(|file| layer::line_of_key(file.text, &path));
+    match (file, line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file.name),
+        (Some(file), None) => file.name.to_owned(),
+        (None, _) => "config.toml".to_owned(),
+    }
+}
 
 fn check(raw: RawConfig) -> Result<Config, String> {
     let namespace = raw.namespace.trim();
@@ -214,6 +230,9 @@ fn check_model(raw: RawModel) -> Result<Model, String> {
         "auto" => None,
         name => Some(Rung::of_name(name).ok_or_else(|| unknown_rung(name))?),
     };
+    if !raw.temperature.is_finite() {
+        return Err(format!("model.temperature: expected a number, found {}", raw.temperature));
+    }
     let key = raw.api_key_env.trim();
     let price = Price {
         sent: amount(raw.usd_per_million_sent, "model.usd_per_million_sent")?,

@@ -160,9 +160,12 @@ pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
 pub(super) fn one<T, I: ToString>(found: Found<T, I>, what: &str, id: &str) -> Result<T, Failure> {
     match found {
         Found::One(one) => Ok(*one),
-        Found::None => Err(Failure::usage(format!(
-            "no {what} begins with `{id}`: `annalist records` lists them"
-        ))),
+        Found::None => {
+            let list = if what == "run" { "records runs" } else { "records" };
+            Err(Failure::usage(format!(
+                "no {what} begins with `{id}`: `annalist {list}` lists them"
+            )))
+        }
         Found::Many(ids) => {
             let ids: Vec<String> = ids.iter().map(short).collect();
             Err(Failure::usage(format!(

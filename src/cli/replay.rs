@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Read at most so many sessions
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// Whose memory records become, instead of the folder the agent worked in
     #[arg(long, value_name = "NAME")]

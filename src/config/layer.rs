@@ -49,6 +49,13 @@ fn check_key(
             Ok(())
         }
         (Value::Float(_), Value::Integer(_)) => Ok(()),
+        (Value::Integer(_), Value::Integer(number))
+            if !(0..=i64::from(u32::MAX)).contains(number) =>
+        {
+            let key = path.join(".");
+            let what = format!("{key}: expected a number from 0 to {}, found {number}", u32::MAX);
+            Err(ConfigError { place: place(), what })
+        }
         _ if default.same_type(value) => Ok(()),
         _ => {
             let (key, expected, found) = (path.join("."), kind(default), kind(value));
@@ -112,7 +119,7 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 /// The line on which `path` is set; settings are flat enough for a look at headers and names.
-fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
+pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     let (last, sections) = path.split_last()?;
     let section = sections.join(".");
     let mut here = String::new();

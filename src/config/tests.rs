@@ -65,11 +65,11 @@ fn text_that_is_not_toml_says_where() {
 fn values_out_of_bounds_are_refused() {
     check(
         "[slice]\ntokens = 10",
-        "config.toml: slice.tokens: expected a number of at least 400, found 10",
+        "config.toml:2: slice.tokens: expected a number of at least 400, found 10",
     );
     check(
         "[model]\nbase_url = \"localhost\"",
-        "config.toml: model.base_url: expected a URL such as http://127.0.0.1:11434/v1",
+        "config.toml:2: model.base_url: expected a URL such as http://127.0.0.1:11434/v1",
     );
     let error = load("[slice]\ntokens = 800", &[]).unwrap_err();
     assert!(error.what.starts_with("slice.tool_tokens: 1000 is too much"), "{error}");

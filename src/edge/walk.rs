@@ -79,6 +79,15 @@ fn candidate(path: PathBuf, named: bool, meta: &fs::Metadata) -> Candidate {
     Candidate { path, named, bytes: meta.len(), changed_at }
 }
 
+/// Whether both paths name files that are there, and not the same one.
+pub fn is_other_file(one: &str, other: &str) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one != other,
+        // A file that is gone was moved or renamed.
+        _ => false,
+    }
+}
+
 /// Opens a file to read it.
 pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)

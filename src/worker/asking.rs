@@ -148,8 +148,9 @@ impl Asker {
         self.budget.reserve(whose.session, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
         let error = loop {
             let mut permit = tokio::select! {
-                permit = self.pace.acquire(tokens) => permit,
+                biased;
                 () = self.cancel.cancelled() => break cancelled(),
+                permit = self.pace.acquire(tokens) => permit,
             };
             // What was sent will be paid for: its answer is waited for, though not for ever.
             let patience = async {
@@ -157,6 +158,7 @@ impl Asker {
                 tokio::time::sleep(PATIENCE).await;
             };
             let result = tokio::select! {
+                biased;
                 result = endpoint.call(request) => result,
                 () = patience => Err(cancelled()),
             };

@@ -3,14 +3,14 @@
 
 use super::tally::{FileProblem, Tally};
 use crate::domain::{
-    CoverageState, DETECT_BYTES_MAX, Digest, Entry, FINDINGS_MAX, Finding, Format, Session,
-    Severity, Skip, Timestamp,
+    CoverageState, DETECT_BYTES_MAX, Digest, Entry, EntryKind, FINDINGS_MAX, Finding, Format,
+    Session, Severity, Skip, Speaker, Timestamp,
 };
 use crate::edge::walk::{Candidate, open};
-use crate::privacy::{Gate, Report, is_private_file};
+use crate::privacy::{Gate, Redacted, Report, Woven, is_private_file};
 use crate::slice::{Cutting, Settings, Slicer};
 use crate::source::{self, Item, RawEntry, RawSession, seal, seal_session};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ pub(super) struct Ended {
 pub(super) struct Before {
     /// How many entries it had each time it was read to its end.
     pub(super) ends: BTreeSet<u32>,
-    /// The file that it was read from.
-    pub(super) path: Option<String>,
+    /// Its entries as [`mark_of`] sees them, if it was read from another file.
+    pub(super) elsewhere: Option<Vec<u64>>,
 }
 
 /// Takes work; says when to stop.
@@ -76,8 +76,8 @@ pub(super) struct Reader<'a, D> {
     gate: &'a Gate,
     tally: &'a Tally,
     desk: D,
-    /// Sessions read so far, so that a copy in another file is not read twice.
-    sessions: HashSet<Digest>,
+    /// Entries of the sessions read so far, so that a copy in another file is not read twice.
+    sessions: HashMap<Digest, Vec<u64>>,
     /// Records by the number of the file that had them first: clients copy them into a new file
     /// when a session is resumed.
     records: HashMap<u64, u32>,
@@ -86,7 +86,7 @@ pub(super) struct Reader<'a, D> {
 
 impl<'a, D: Desk> Reader<'a, D> {
     pub(super) fn new(reading: &'a Reading, gate: &'a Gate, tally: &'a Tally, desk: D) -> Self {
-        let (sessions, records) = (HashSet::new(), HashMap::new());
+        let (sessions, records) = (HashMap::new(), HashMap::new());
         Reader { reading, gate, tally, desk, sessions, records, file_number: 0 }
     }
 
@@ -188,8 +188,9 @@ struct Current<'r, 'a, D> {
 }
 
 struct Open {
-    /// A session that was read before, in another file: its entries are copies.
-    copy: bool,
+    session: Arc<Session>,
+    /// The entries that another file has of it, while this one has the same.
+    elsewhere: Option<Vec<u64>>,
     slicer: Slicer,
     ordinal: u32,
     skipped: Vec<Entry>,
@@ -242,19 +243,15 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         let place = (namespace.as_str(), self.format, self.path);
         let session = Arc::new(seal_session(raw, place, self.reader.gate, &mut masked));
         let before = self.reader.desk.before(&session);
-        let read_now = !self.reader.sessions.insert(session.id.0);
-        let copy = read_now || self.is_older_copy(&session, &before);
+        let elsewhere = self.reader.sessions.get(&session.id.0).cloned().or(before.elsewhere);
         let mut flow = ControlFlow::Continue(());
-        if copy {
-            let what = "another file has this session, and at least as much of it";
-            self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
-        } else {
-            self.reader.tally.with(|totals| totals.sessions += 1);
-            flow = self.reader.desk.hand(Work::Begin(Arc::clone(&session)));
+        if elsewhere.is_none() {
+            flow = self.start(&session);
         }
         self.open = Some(Open {
-            copy,
+            elsewhere,
             slicer: Slicer::new(session.id, reading.slice, before.ends),
+            session,
             ordinal: 0,
             skipped: Vec::new(),
             findings: std::mem::take(&mut self.early),
@@ -263,30 +260,40 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         flow
     }
 
-    /// Whether the store has this session from another file, and more of it than there is here.
-    fn is_older_copy(&self, session: &Session, before: &Before) -> bool {
-        let elsewhere = before.path.as_deref().is_some_and(|path| path != self.path);
-        let Some(most) = before.ends.last().filter(|_| elsewhere) else { return false };
-        let (mut entries, mut mine) = (0, false);
-        let gate = self.reader.gate;
-        let count = &mut |item| {
-            match item {
-                Item::Session(raw) => {
-                    mine = gate.redact(&raw.native_id) == session.native_id;
-                }
-                Item::Entry(_) => entries += u32::from(mine),
-                Item::Finding(_) => {}
-            }
-            ControlFlow::Continue(())
-        };
-        let counted =
-            open(&self.file.path).and_then(|input| source::read(self.format, input, count));
-        counted.is_ok() && entries < *most
+    fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
+        self.reader.sessions.insert(session.id.0, Vec::new());
+        self.reader.tally.with(|totals| totals.sessions += 1);
+        self.reader.desk.hand(Work::Begin(Arc::clone(session)))
+    }
+
+    /// What follows is in no other file: two conversations began alike, or one went on in two places.
+    /// It becomes a session of its own, named after its file too.
+    fn part_ways(&mut self) -> ControlFlow<()> {
+        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        let mut session = Session::clone(&open.session);
+        let file = format!("@{:.8}", Digest::of(&[self.path]).to_string());
+        let name = [Woven::Passed(&session.native_id), Woven::Label(&file)];
+        session.native_id = Redacted::weave(&name);
+        session.id = Session::id_of(&session.namespace, session.format, session.native_id.as_str());
+        let before = self.reader.desk.before(&session);
+        (open.elsewhere, open.ordinal) = (None, 0);
+        open.slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
+        open.session = Arc::new(session);
+        let session = Arc::clone(&open.session);
+        self.start(&session)
     }
 
     fn entry(&mut self, raw: RawEntry) -> ControlFlow<()> {
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
         let mut entry = seal(raw, open.ordinal, self.reader.gate, &mut open.masked);
+        let mark = mark_of(&entry);
+        if let Some(elsewhere) = &open.elsewhere
+            && elsewhere.get(open.ordinal as usize) != Some(&mark)
+        {
+            self.part_ways()?;
+        }
+        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        entry.ordinal = open.ordinal;
         open.ordinal += 1;
         if self.format == Format::ClaudeCode
             && let Some(native_id) = &entry.native_id
@@ -299,8 +306,9 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
                 entry.skip = Some(Skip::Copied);
             }
         }
-        if open.copy {
-            entry.skip = Some(Skip::Copied);
+        match &open.elsewhere {
+            Some(_) => entry.skip = Some(Skip::Copied),
+            None => self.reader.sessions.entry(open.session.id.0).or_default().push(mark),
         }
         self.reader.tally.with(|totals| totals.entries += 1);
         match entry.skip {
@@ -315,12 +323,12 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     fn skip(&mut self, entry: Entry, skip: Skip) -> ControlFlow<()> {
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
         // What is stored is counted there, when the session ends.
-        let unstored = u64::from(open.copy || self.reader.reading.dry_run);
+        let unstored = u64::from(open.elsewhere.is_some() || self.reader.reading.dry_run);
         self.reader.tally.with(|totals| {
             totals.coverage.add(CoverageState::Skipped, unstored);
             *totals.skipped.entry(skip.name()).or_default() += 1;
         });
-        if open.copy {
+        if open.elsewhere.is_some() {
             return ControlFlow::Continue(());
         }
         open.skipped.push(entry);
@@ -353,7 +361,9 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         for (rule, count) in &open.masked.counts {
             self.reader.tally.with(|totals| *totals.masked.entry(rule).or_default() += count);
         }
-        if open.copy {
+        if open.elsewhere.is_some() {
+            let what = "another file has all of this session";
+            self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
             return;
         }
         let slices = open.slicer.finish();
@@ -372,6 +382,16 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             })));
         }
         self.stopped |= flow.is_break();
+    }
+}
+
+/// Who said what, so that the same entry is known in another file. What tools said is stored shortened
+/// and counts as the same.
+pub(super) fn mark_of(entry: &Entry) -> u64 {
+    let tool = matches!(entry.speaker, Speaker::Tool | Speaker::Web);
+    match tool || entry.kind == EntryKind::ToolCall {
+        true => 0,
+        false => Digest::of(&[entry.kind.name(), entry.text.as_str()]).short() | 1,
     }
 }
 

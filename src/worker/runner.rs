@@ -169,7 +169,7 @@ impl Runner {
             }
             Err(Wanting::Unread(Unread::Failed(failure, findings))) => {
                 extraction_findings(&self.tally, &findings);
-                self.note_failure(&failure, cutting.entries.len());
+                self.note_failure(&failure, &cutting.slice);
                 staging.run.state = RunState::Failed;
                 staging.run.findings = findings;
                 staging.entries = failed(cutting.entries, &failure.kind);
@@ -180,7 +180,7 @@ impl Runner {
                 let kind = if halves.is_empty() { error.kind.name() } else { CUT_IN_TWO };
                 let failure = Failure { kind: kind.to_owned(), detail: error.detail };
                 if halves.is_empty() {
-                    self.note_failure(&failure, cutting.entries.len());
+                    self.note_failure(&failure, &cutting.slice);
                     staging.run.state = RunState::Failed;
                     staging.entries = failed(cutting.entries, &failure.kind);
                 }
@@ -353,7 +353,9 @@ impl Runner {
         if halves.len() < 2 { Vec::new() } else { halves }
     }
 
-    fn note_failure(&self, failure: &Failure, entries: usize) {
+    fn note_failure(&self, failure: &Failure, slice: &Slice) {
+        // An entry in several parts fails once.
+        let entries = slice.parts.iter().filter(|part| part.part == 0).count();
         self.tally.with(|totals| {
             let count = totals.failures.entry(failure.kind.clone()).or_default();
             count.slices += 1;

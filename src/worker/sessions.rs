@@ -1,11 +1,12 @@
 //! Sessions under way: the reading thread hands them over, their slices are worked on at once, and
 //! each is closed when its last slice has come to its end.
 
-use super::reader::{Before, Desk, Ended, Work};
+use super::reader::{Before, Desk, Ended, Work, mark_of};
 use super::replay::{go_on, spent};
 use super::runner::{Known, Runner, Worked};
 use crate::domain::{CoverageState, Digest, Entry, Session};
 use crate::edge::store::{Covered, SessionEnd, SessionTotals, Store, StoreError};
+use crate::edge::walk::is_other_file;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -45,7 +46,15 @@ impl Line {
         self.known = known.into_iter().map(|run| (run.run, run)).collect();
         let ends = self.handle.block_on(self.store.session_ends(session.id))?;
         let path = self.handle.block_on(self.store.session_path(session.id))?;
-        Ok(Before { ends: ends.into_iter().collect(), path })
+        let moved = path.is_some_and(|path| is_other_file(&path, &session.path));
+        let elsewhere = match moved {
+            false => None,
+            true => {
+                let entries = self.store.entries_of(session.id, 0..u32::MAX);
+                Some(self.handle.block_on(entries)?.iter().map(mark_of).collect())
+            }
+        };
+        Ok(Before { ends: ends.into_iter().collect(), elsewhere })
     }
 }
 

@@ -182,3 +182,36 @@ fn copy_of_a_session_in_another_file_is_read_once() {
     balanced(&again);
     assert_eq!(count(&again, "/calls"), 0);
 }
+
+#[test]
+fn another_model_that_fails_leaves_what_was_found() {
+    let stub = Stub::new(|ask| match ask.body["model"] == "broken" {
+        true => super::stub::error(400, "invalid_request_error"),
+        false => ask.good(),
+    });
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..4));
+    let good = place.json(&["replay", "s.jsonl", "--json"]);
+    let kept = place.export();
+    let failed = place.json_with(1, &["replay", "s.jsonl", "--model", "broken", "--json"]);
+    balanced(&failed);
+    assert_eq!(count(&failed, "/coverage/failed"), count(&failed, "/entries"));
+    assert_eq!(place.export(), kept);
+    assert_eq!(place.run(&["status"]).code, 0, "what was found covers every entry");
+    assert_eq!(records(&good), 4);
+}
+
+#[test]
+fn two_conversations_that_begin_alike_are_both_read() {
+    let stub = Stub::good();
+    let place = Place::with_endpoint(stub.url());
+    place.write("a.txt", "user: hi\nassistant: hello\nuser: We chose red over blue because sun.\n");
+    place.write("in/b.txt", "user: hi\nassistant: hello\nuser: We chose oak over elm because age.\n");
+    let both = place.json(&["replay", "a.txt", "in", "--json"]);
+    balanced(&both);
+    assert_eq!((count(&both, "/sessions"), count(&both, "/coverage/skipped")), (2, 2), "{both}");
+    assert_eq!(records(&both), 2);
+    let again = place.json(&["replay", "in/b.txt", "--json"]);
+    balanced(&again);
+    assert_eq!((count(&again, "/calls"), place.export().len()), (0, 2), "{again}");
+}

@@ -93,7 +93,7 @@ fn refused(effect: &str) {
     let mut place = prepared(&stub);
     place.set("ANNALIST__MODEL__CONCURRENCY", "1");
     // Makes the store with nothing in it.
-    place.json(&["replay", "s.jsonl", "--limit", "0", "--json"]);
+    place.json(&["replay", "s.jsonl", "--since", "2999-01-01", "--json"]);
     let trigger =
         format!("CREATE TRIGGER refuse BEFORE {effect} BEGIN SELECT RAISE(ABORT, 'no room'); END");
     place.sql().execute_batch(&trigger).unwrap();
@@ -117,7 +117,7 @@ fn store_that_refuses_to_journal_ends_the_asking() {
     let mut place = Place::with_endpoint(stub.url());
     place.set("ANNALIST__MODEL__CONCURRENCY", "1");
     place.write("s.jsonl", claude(0..300));
-    place.json(&["replay", "s.jsonl", "--limit", "0", "--json"]);
+    place.json(&["replay", "s.jsonl", "--since", "2999-01-01", "--json"]);
     let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON journal
         BEGIN SELECT RAISE(ABORT, 'no room'); END";
     place.sql().execute_batch(refuse).unwrap();
