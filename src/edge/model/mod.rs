@@ -14,6 +14,7 @@ mod probe_asks;
 mod quirks;
 mod sse;
 mod stale;
+mod still_json;
 mod transport;
 mod wait;
 mod wire;
