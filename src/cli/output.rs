@@ -116,11 +116,13 @@ pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// A table without lines, as wide as the terminal.
+/// A table without lines, as wide as the terminal at most; elsewhere a row is one line, however long.
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    }
     if !header.is_empty() {
         table.set_header(header.iter().map(|name| name.to_uppercase()));
     }

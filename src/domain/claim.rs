@@ -30,16 +30,6 @@ impl WriteExtracted {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-
-    /// Every claim, decisions first.
-    pub fn into_claims(self) -> Vec<Claim> {
-        let mut claims = Vec::with_capacity(self.len());
-        claims.extend(self.decisions.into_iter().map(Claim::Decision));
-        claims.extend(self.discussions.into_iter().map(Claim::Discussion));
-        claims.extend(self.attempts.into_iter().map(Claim::Attempt));
-        claims.extend(self.requests.into_iter().map(Claim::Request));
-        claims
-    }
 }
 
 /// A judgement made during the slice.

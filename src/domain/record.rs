@@ -92,7 +92,8 @@ pub struct Record {
     pub score: f64,
     /// Staged or quarantined.
     pub state: RecordState,
-    /// Why it is quarantined, by rule name and place.
+    /// Why it is quarantined: the rule, the place, and where a literal was not found that literal, which
+    /// is words of the claim and so may not be logged.
     pub reason: Option<String>,
 }
 

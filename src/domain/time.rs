@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::Duration;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -25,12 +24,6 @@ impl Timestamp {
     pub fn from_secs(secs: f64) -> Option<Timestamp> {
         let millis = secs * 1000.0;
         (millis.is_finite() && millis.abs() < 8.0e15).then_some(Timestamp(millis as i64))
-    }
-
-    /// This much later.
-    pub fn after(self, duration: Duration) -> Timestamp {
-        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
-        Timestamp(self.0.saturating_add(millis))
     }
 
     /// The day in UTC, as `2026-11-21`.

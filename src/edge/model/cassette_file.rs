@@ -4,11 +4,11 @@
 use crate::domain::{
     Call, Digest, Finish, Message, Reply, Request, RequestDigest, Role, Rung, ToolSpec, Usage,
 };
+use crate::edge::disk;
 use crate::privacy::Redacted;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 /// The longest name of a case, in bytes, so that `<case>.json` fits every file system.
@@ -75,11 +75,7 @@ impl CassetteFile {
         let mut text = serde_json::to_string_pretty(self)?;
         text.push('\n');
         std::fs::create_dir_all(folder)?;
-        let mut temp = tempfile::NamedTempFile::new_in(folder)?;
-        temp.write_all(text.as_bytes())?;
-        temp.as_file().sync_all()?;
-        temp.persist(folder.join(format!("{case}.json")))?;
-        File::open(folder)?.sync_all()
+        disk::replace(&folder.join(format!("{case}.json")), &text)
     }
 }
 

@@ -14,6 +14,7 @@ mod probe_asks;
 mod quirks;
 mod sse;
 mod stale;
+mod still_json;
 mod transport;
 mod wait;
 mod wire;
@@ -28,6 +29,6 @@ pub use pace::{Pace, PaceConfig, Permit};
 pub use pause::back_off;
 pub use probe::{Check, Probe, probe};
 
-/// What the log filter must always end with: async-openai logs whole bodies of replies it cannot
-/// read, which are words of a conversation.
-pub const LOG_FILTER_ALWAYS: &str = "async_openai=off";
+/// The crate that is never let into a log, whatever the filter asks for: async-openai logs whole bodies
+/// of replies it cannot read, which are words of a conversation.
+pub const NEVER_LOGGED: &str = "async_openai";

@@ -122,11 +122,6 @@ impl Endpoint {
         Ok(Endpoint { client, transport, base_url, host, api_key, api_key_env, gate, quirks })
     }
 
-    /// Host and port, for print.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
     /// Sends a body that is not one of our requests, and reads what comes back.
     pub(super) async fn exchange(&self, body: impl Serialize) -> Result<Completion, Failure> {
         let completion: Result<Obj<Completion>, OpenAIError> =
@@ -272,7 +267,7 @@ mod tests {
     #[track_caller]
     fn check(base_url: &str, api_key: &str, expected: Result<&str, ErrorKind>) {
         let made = Endpoint::new(config(base_url, api_key), Gate::new(&[]), || Timestamp(0));
-        let made = made.map(|endpoint| endpoint.host().to_owned()).map_err(|error| error.kind);
+        let made = made.map(|endpoint| endpoint.host).map_err(|error| error.kind);
         assert_eq!(made, expected.map(str::to_owned), "{base_url}");
     }
 

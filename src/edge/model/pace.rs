@@ -63,12 +63,14 @@ impl Pace {
     }
 
     /// How many calls may run at once now.
-    pub fn limit(&self) -> u32 {
+    #[cfg(test)]
+    fn limit(&self) -> u32 {
         self.state().limit
     }
 
     /// How many calls are running.
-    pub fn running(&self) -> u32 {
+    #[cfg(test)]
+    fn running(&self) -> u32 {
         self.state().running
     }
 

@@ -5,7 +5,7 @@ use super::error::{Asked, Failure};
 use super::openai::Endpoint;
 use super::probe_asks::{self as asks, FORCED, SUGGESTED};
 use super::sse::{Lines, Stream};
-use crate::domain::{ModelError, REPLY_BYTES_MAX, Reply, Retry, Rung};
+use crate::domain::{ModelError, REPLY_BYTES_MAX, Reply, Rung};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -109,14 +109,6 @@ impl Probe {
             ("json_object", &self.json_object),
             ("streaming", &self.streaming),
         ]
-    }
-
-    /// Whether what stopped the probe may be over when it is repeated.
-    pub fn may_recover(&self) -> bool {
-        match self.error.as_ref().map(ModelError::retry) {
-            Some(Retry::After { .. }) => true,
-            Some(Retry::NextRung | Retry::Smaller | Retry::Never | Retry::Stop) | None => false,
-        }
     }
 }
 

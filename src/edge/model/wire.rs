@@ -3,12 +3,12 @@
 
 use super::error::{Failure, Said};
 use super::escape::undone;
+use super::still_json::still_json;
 use crate::domain::{Call, Finish, Reply, Timestamp, Usage};
-use crate::privacy::{Gate, Redacted};
+use crate::privacy::Gate;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt;
 use std::marker::PhantomData;
@@ -302,33 +302,6 @@ fn calls_of(message: &Message, gate: &Gate) -> Vec<Call> {
     }
     // The old field counts only where the new one is empty: llama-cpp-python sends both.
     message.function_call.0.iter().filter(|function| function.name.is_some()).map(call).collect()
-}
-
-/// Arguments behind the gate. A mask that breaks JSON (it may begin in one string and end in another)
-/// would cost the whole answer, so each string then passes by itself.
-fn still_json(text: &str, redact: impl Fn(&str) -> Redacted) -> Redacted {
-    let passed = redact(text);
-    if passed.as_str() == text || serde_json::from_str::<IgnoredAny>(passed.as_str()).is_ok() {
-        return passed;
-    }
-    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return passed };
-    redact_strings(&mut value, &redact);
-    Redacted::reopened(value.to_string())
-}
-
-fn redact_strings(value: &mut Value, redact: &impl Fn(&str) -> Redacted) {
-    match value {
-        Value::String(text) => *text = redact(text).as_str().to_owned(),
-        Value::Array(items) => items.iter_mut().for_each(|item| redact_strings(item, redact)),
-        Value::Object(map) => {
-            let passed = |(key, mut item): (String, Value)| {
-                redact_strings(&mut item, redact);
-                (redact(&key).as_str().to_owned(), item)
-            };
-            *map = std::mem::take(map).into_iter().map(passed).collect();
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 /// Content without the `<think>` block that some servers leave at its beginning. An unclosed block
