@@ -206,7 +206,10 @@ fn two_conversations_that_begin_alike_are_both_read() {
     let stub = Stub::good();
     let place = Place::with_endpoint(stub.url());
     place.write("a.txt", "user: hi\nassistant: hello\nuser: We chose red over blue because sun.\n");
-    place.write("in/b.txt", "user: hi\nassistant: hello\nuser: We chose oak over elm because age.\n");
+    place.write(
+        "in/b.txt",
+        "user: hi\nassistant: hello\nuser: We chose oak over elm because age.\n",
+    );
     let both = place.json(&["replay", "a.txt", "in", "--json"]);
     balanced(&both);
     assert_eq!((count(&both, "/sessions"), count(&both, "/coverage/skipped")), (2, 2), "{both}");
