@@ -1,7 +1,16 @@
 //! A text folded for comparing: lower case, runs of blanks as one, quotes and dashes of one kind,
 //! marks of Markdown left out; with the way back to the bytes of the original.
 
+use super::mark::{marks, named};
+use crate::domain::Slice;
 use std::ops::Range;
+
+/// Stands between entries, and where something was left out of one. No folded text holds it, so that
+/// nothing is found across.
+const GAP: char = '\0';
+
+/// The most places of a first piece from which the others are looked for.
+const STARTS_MAX: usize = 256;
 
 /// Folded text and where each of its bytes came from.
 #[derive(Debug)]
@@ -9,12 +18,66 @@ pub(super) struct Folded {
     text: String,
     /// For each byte of `text`, the byte of the original that it came from.
     from: Vec<u32>,
+    /// The entries' stretches of `text`, in order.
+    entries: Vec<Range<usize>>,
+    /// Bytes of the original that are no entry's words though they stand inside one, in order.
+    marks: Vec<Range<usize>>,
 }
 
 impl Folded {
     pub(super) fn new(original: &str) -> Folded {
-        let mut text = String::with_capacity(original.len());
-        let mut from: Vec<u32> = Vec::with_capacity(original.len());
+        let mut folded = Folded::empty(original.len());
+        folded.add(original, 0);
+        folded.entries.push(0..folded.text.len());
+        folded
+    }
+
+    /// The words of the entries alone: no marks of what was left out, and of labels only the tool's
+    /// name and exit code, which stand nowhere else.
+    pub(super) fn of_slice(slice: &Slice) -> Folded {
+        let whole = slice.text.as_str();
+        let mut folded = Folded::empty(whole.len());
+        let mut before = 0;
+        for part in &slice.parts {
+            let label = whole.get(before..part.span.start).unwrap_or_default();
+            if let Some(named) = named(label) {
+                folded.add(&label[named.clone()], before + named.start);
+                folded.gap(before + named.end);
+            }
+            before = part.span.end;
+            let text = whole.get(part.span.clone()).unwrap_or_default();
+            let start = folded.text.len();
+            let mut done = 0;
+            for mark in marks(text) {
+                folded.add(&text[done..mark.start], part.span.start + done);
+                folded.gap(part.span.start + mark.start);
+                done = mark.end;
+                folded.marks.push(part.span.start + mark.start..part.span.start + mark.end);
+            }
+            folded.add(&text[done..], part.span.start + done);
+            folded.entries.push(start..folded.text.len());
+            folded.gap(part.span.end);
+        }
+        folded
+    }
+
+    fn empty(bytes: usize) -> Folded {
+        Folded {
+            text: String::with_capacity(bytes),
+            from: Vec::with_capacity(bytes),
+            entries: Vec::new(),
+            marks: Vec::new(),
+        }
+    }
+
+    fn gap(&mut self, at: usize) {
+        self.text.push(GAP);
+        self.from.push(u32::try_from(at).unwrap_or(u32::MAX));
+    }
+
+    /// Folds `original`, which begins at byte `offset` of the whole.
+    fn add(&mut self, original: &str, offset: usize) {
+        let Folded { text, from, .. } = self;
         for (at, letter) in original.char_indices() {
             let before = text.len();
             match fold(letter) {
@@ -28,10 +91,14 @@ impl Folded {
                 Kind::Letter if letter.is_ascii() => text.push(letter.to_ascii_lowercase()),
                 Kind::Letter => text.extend(letter.to_lowercase().filter(|l| *l != '\u{307}')),
             }
-            let at = u32::try_from(at).unwrap_or(u32::MAX);
+            let at = u32::try_from(offset + at).unwrap_or(u32::MAX);
             from.extend(std::iter::repeat_n(at, text.len() - before));
         }
-        Folded { text, from }
+    }
+
+    /// Whether `span` of the original has something of a mark in it.
+    pub(super) fn is_marked(&self, span: &Range<usize>) -> bool {
+        self.marks.iter().any(|mark| mark.start < span.end && span.start < mark.end)
     }
 
     /// The folded text.
@@ -48,27 +115,71 @@ impl Folded {
     /// Whether `needle`, folded too, occurs; where it begins or ends with a letter or digit, only as
     /// whole words.
     pub(super) fn has_whole(&self, needle: &str) -> Option<Range<usize>> {
-        self.has_apart(needle, char::is_alphanumeric)
+        let (start, end) = self.apart(needle, 0..self.text.len(), char::is_alphanumeric).next()?;
+        Some(self.original(start, end))
+    }
+
+    /// Where all of `pieces`, folded too, stand as whole words in one entry, one after another and
+    /// within `bytes_max` bytes; gives the stretch.
+    pub(super) fn has_in_order(&self, pieces: &[&str], bytes_max: usize) -> Option<Range<usize>> {
+        let (first, rest) = pieces.split_first()?;
+        let one = char::is_alphanumeric;
+        let starts = self.apart(first, 0..self.text.len(), one).take(STARTS_MAX);
+        let mut starts = starts.filter_map(|(start, end)| {
+            let near = self.text.floor_char_boundary(start + bytes_max);
+            let to = self.entry_end(start)?.min(near).max(end);
+            let last = rest.iter().try_fold(end, |from, piece| {
+                self.apart(piece, from..to, one).next().map(|(_, end)| end)
+            })?;
+            Some(self.original(start, last))
+        });
+        starts.next()
+    }
+
+    /// Where `one` stands as a whole word in an entry that has `other` too.
+    pub(super) fn has_both(&self, one: &str, other: &str) -> Option<Range<usize>> {
+        let find = |needle: &str, entry: &Range<usize>| {
+            self.apart(needle, entry.clone(), char::is_alphanumeric).next()
+        };
+        self.entries.iter().find_map(|entry| {
+            let (start, end) = find(one, entry)?;
+            find(other, entry).map(|_| self.original(start, end))
+        })
+    }
+
+    fn entry_end(&self, at: usize) -> Option<usize> {
+        let after = self.entries.partition_point(|entry| entry.start <= at);
+        self.entries[..after].last().map(|entry| entry.end)
     }
 
     /// Whether `needle`, a number, occurs as a whole one; a unit may follow at once.
     pub(super) fn has_number(&self, needle: &str) -> Option<Range<usize>> {
-        self.has_apart(needle, |letter| letter.is_ascii_digit())
+        let digit = |letter: char| letter.is_ascii_digit();
+        let (start, end) = self.apart(needle, 0..self.text.len(), digit).next()?;
+        Some(self.original(start, end))
     }
 
-    fn has_apart(&self, needle: &str, one: fn(char) -> bool) -> Option<Range<usize>> {
-        let bytes = self.text.as_bytes();
-        let glued = |inside: Option<char>, outside: Option<char>| {
+    /// The places of `needle` within a stretch of the folded text where no letter that is `one` of
+    /// its kind is glued to its ends.
+    fn apart<'a>(
+        &'a self,
+        needle: &'a str,
+        within: Range<usize>,
+        one: fn(char) -> bool,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        let bytes = self.text.as_bytes().get(within.clone()).unwrap_or_default();
+        let glued = move |inside: Option<char>, outside: Option<char>| {
             inside.is_some_and(one) && outside.is_some_and(one)
         };
-        let mut found = memchr::memmem::find_iter(bytes, needle.as_bytes());
-        found.find_map(|start| {
+        let found = memchr::memmem::find_iter(bytes, needle.as_bytes());
+        found.filter_map(move |start| {
+            let start = within.start + start;
             let end = start + needle.len();
             let before = self.text.get(..start)?.chars().next_back();
             let after = self.text.get(end..)?.chars().next();
             let whole =
                 !glued(needle.chars().next(), before) && !glued(needle.chars().next_back(), after);
-            whole.then(|| self.original(start, end))
+            whole.then_some((start, end))
         })
     }
 
@@ -93,6 +204,7 @@ fn fold(letter: char) -> Kind {
         '“' | '”' | '„' | '«' | '»' | '″' => Kind::As('"'),
         '‐' | '‑' | '‒' | '–' | '—' | '−' => Kind::As('-'),
         '`' | '*' | '\u{200b}' | '\u{feff}' | '\u{ad}' => Kind::Nothing,
+        GAP => Kind::Blank,
         _ if letter.is_whitespace() => Kind::Blank,
         _ => Kind::Letter,
     }

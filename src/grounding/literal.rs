@@ -5,8 +5,12 @@ use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// The longest quote that counts as one, in bytes; longer ones are passages, found by overlap.
+/// The longest quote that counts as one, in bytes; longer ones are passages, found by overlap. Code
+/// of any length counts.
 const QUOTE_BYTES_MAX: usize = 160;
+/// The longest stretch that the pieces of code may be spread over, in bytes: a few lines. Code that
+/// is longer than half of it may take twice its own length.
+const PIECES_BYTES_MAX: usize = 400;
 
 /// A literal of a claim.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -41,8 +45,9 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
         let Some((rule, hit)) = hit else { continue };
         let inner = hit.as_str().trim_matches(['`', '"', '“', '”']).trim();
         let slash_only = rule == "path" && !is_path(inner);
+        let passage = rule != "code" && inner.len() > QUOTE_BYTES_MAX;
         let placeholder = inner.starts_with('<') && inner.ends_with('>');
-        if inner.is_empty() || inner.len() > QUOTE_BYTES_MAX || slash_only || placeholder {
+        if inner.is_empty() || passage || slash_only || placeholder {
             continue;
         }
         if !found.iter().any(|literal| literal.text == inner) {
@@ -74,19 +79,34 @@ pub(super) fn find(literal: &Literal, slice: &super::fold::Folded) -> Option<Ran
     }
 }
 
-/// Code is also said in pieces: `Coder.__init__` of a class `Coder` with a method `__init__`. Every
-/// name and number of it must occur.
+/// Code is also said in pieces: `tokenizers==0.20.0` of a line `tokenizers 0.20.0`. Every name,
+/// option and number of it must stand in one entry, in order and close together; only a member, like
+/// `Coder.__init__` of a long class, may stand anywhere in the entry that has its owner.
 fn composed(code: &str, slice: &super::fold::Folded) -> Option<Range<usize>> {
+    let pieces = pieces(code);
+    if let [owner, member] = pieces.as_slice() {
+        let code = code.strip_suffix("()").unwrap_or(code);
+        let between = code.strip_prefix(owner).and_then(|rest| rest.strip_suffix(member));
+        if matches!(between, Some("." | "::")) {
+            return slice.has_both(owner, member);
+        }
+    }
+    slice.has_in_order(&pieces, PIECES_BYTES_MAX.max(code.len() * 2))
+}
+
+/// The names, options and numbers of `code`, in order. Versions and options are one piece each.
+fn pieces(code: &str) -> Vec<&str> {
     let is_name = |letter: char| letter.is_alphanumeric() || letter == '_';
-    let mut pieces = code
-        .split(|letter: char| !is_name(letter) && letter != '.' && letter != '-')
-        .flat_map(|piece| match piece.starts_with(|letter: char| letter.is_ascii_digit()) {
+    let whole = |piece: &str| {
+        piece.starts_with("--") || piece.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    code.split(|letter: char| !is_name(letter) && letter != '.' && letter != '-')
+        .flat_map(|piece| match whole(piece) {
             true => vec![piece],
             false => piece.split(['.', '-']).collect(),
         })
-        .filter(|piece| piece.chars().any(is_name));
-    let first = slice.has_whole(pieces.next()?)?;
-    pieces.all(|piece| slice.has_whole(piece).is_some()).then_some(first)
+        .filter(|piece| piece.chars().any(is_name))
+        .collect()
 }
 
 /// A call without its brackets, a sentence without its full stop.
@@ -132,5 +152,34 @@ mod tests {
         let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
         assert!(there("`Coder.__init__`") && there("`tokenizers==0.20.0`"));
         assert!(!there("`Coder.run`") && !there("`tokenizers==0.20.1`"));
+    }
+
+    #[test]
+    fn pieces_that_stand_apart_are_no_code() {
+        let there = |said: &str, text: &str| {
+            let slice = Folded::new(said);
+            literals(text).iter().all(|it| find(it, &slice).is_some())
+        };
+        let invented = "`cargo test --release`";
+        assert!(there("cargo +nightly test --release", invented));
+        assert!(!there("we release it, then test; cargo is slow", invented), "out of order");
+        assert!(!there("cargo is slow, we test before a release", invented), "no option");
+        let far = format!("cargo {} test --release", "is slow ".repeat(80));
+        assert!(!there(&far, invented), "far apart");
+        let class = format!("class Coder:\n{}  def __init__", "  x = 1\n".repeat(80));
+        assert!(there(&class, "`Coder.__init__`") && !there(&class, "`Coder __init__`"));
+    }
+
+    #[test]
+    fn code_is_checked_however_long_it_is_and_quotes_are_not() {
+        let long = "cargo run --bin annalist ".repeat(8);
+        let invented = long.replacen("run", "bench", 1);
+        let there = |said: &str, text: &str| {
+            let slice = Folded::new(said);
+            literals(text).iter().all(|it| find(it, &slice).is_some())
+        };
+        assert!(there(&long, &format!("`{long}`")));
+        assert!(!there(&long, &format!("`{invented}`")));
+        check(&format!("\"{}\"", "a b ".repeat(60)), &[]);
     }
 }

@@ -5,6 +5,7 @@
 mod fold;
 mod language;
 mod literal;
+mod mark;
 mod overlap;
 mod verdict;
 mod words;

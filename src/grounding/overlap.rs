@@ -61,8 +61,8 @@ pub(super) struct Support {
     pub(super) weight: f64,
     /// How many different words of it stand in the slice.
     pub(super) shared: usize,
-    /// Bytes of the slice's text, best first.
-    pub(super) spans: Vec<Range<usize>>,
+    /// Bytes of the slice's text, best first, each with the weight that its entry covers.
+    pub(super) spans: Vec<(Range<usize>, f64)>,
 }
 
 impl<'a> Index<'a> {
@@ -128,7 +128,7 @@ impl<'a> Index<'a> {
                 break;
             }
             covered += gain;
-            support.spans.push(self.window(part, &open));
+            support.spans.push((self.window(part, &open), gain));
             open.retain(|id| !self.stands_in(*id, part));
         }
         support.score = covered / total;

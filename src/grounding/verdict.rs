@@ -1,6 +1,7 @@
 //! From claims to records: evidence, score, and whether it is enough.
 
 use super::fold::Folded;
+use super::language::Tongue;
 use super::literal::{find, literals};
 use super::overlap::{Index, Support};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
@@ -22,16 +23,19 @@ const SHARED_WORDS_MIN: usize = 2;
 /// The most that such a claim scores.
 const SHARED_SCORE_MAX: f64 = 0.6;
 
+/// What one literal carries where no other word of its string is found; as much as a string without
+/// words.
+const LITERAL_WEIGHT: f64 = 0.5;
+/// Of what is found of a decision or request, those who may decide or ask must have said this share,
+/// in percent of its weight; the rest may be tool output.
+const TRUSTED_PERCENT_MIN: f64 = 40.0;
+
 /// Grounds `claims` in `slice`: each becomes a record, staged or quarantined, in the same order.
 pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Vec<Record> {
     let strings: Vec<Vec<(String, String)>> = claims.iter().map(owned).collect();
     let index = Index::new(slice, strings.iter().flatten().map(|(_, text)| text.as_str()));
-    let ground = Ground {
-        slice,
-        folded: Folded::new(slice.text.as_str()),
-        index,
-        foreign: super::language::is_foreign(slice),
-    };
+    let ground =
+        Ground { slice, folded: Folded::of_slice(slice), index, tongue: Tongue::of_slice(slice) };
     let grounded = claims.into_iter().zip(strings);
     grounded.map(|(claim, strings)| ground.record(claim, &strings, provenance)).collect()
 }
@@ -44,8 +48,8 @@ struct Ground<'a> {
     slice: &'a Slice,
     folded: Folded,
     index: Index<'a>,
-    /// Whether the slice is in another language than claims are compared in.
-    foreign: bool,
+    /// What the slice is written in.
+    tongue: Tongue,
 }
 
 /// What has been found for one claim.
@@ -54,6 +58,8 @@ struct Proof {
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
     scores: Vec<(f64, f64)>,
+    /// Who said how much of it, by weight.
+    carried: Vec<(Speaker, f64)>,
     shared: usize,
 }
 
@@ -63,7 +69,8 @@ impl Ground<'_> {
         for (field, text) in strings {
             self.prove(field, text, &mut proof);
         }
-        let score = self.score(&proof);
+        let tongue = Tongue::of(strings.iter().map(|(_, text)| text.as_str()));
+        let score = score(&proof, self.tongue.is_foreign_to(tongue));
         let reason = self.reason(&claim, &proof, score);
         let state = match reason {
             Some(_) => RecordState::Quarantined,
@@ -95,7 +102,7 @@ impl Ground<'_> {
                     let wanted = support.spans.is_empty() && found.is_none();
                     if wanted && few < EVIDENCE_PER_STRING_MAX && !proof.evidence.iter().any(known)
                     {
-                        proof.evidence.extend(self.evidence(field, span, Match::Literal));
+                        self.add(field, span, Match::Literal, LITERAL_WEIGHT, proof);
                     }
                 }
             }
@@ -103,8 +110,9 @@ impl Ground<'_> {
         match found {
             Some((span, how)) => {
                 let score = if how == Match::Exact { 1.0 } else { FOLDED_SCORE };
-                proof.scores.push((score, support.weight.max(1.0)));
-                proof.evidence.extend(self.evidence(field, span, how));
+                let weight = support.weight.max(1.0);
+                proof.scores.push((score, weight));
+                self.add(field, span, how, weight, proof);
             }
             None => self.by_words(field, text, support, proof),
         }
@@ -117,8 +125,15 @@ impl Ground<'_> {
         } else if text.chars().any(char::is_alphanumeric) {
             proof.scores.push((0.5, 0.5));
         }
-        for span in support.spans {
-            proof.evidence.extend(self.evidence(field, span, Match::Overlap));
+        for (span, gain) in support.spans {
+            self.add(field, span, Match::Overlap, gain, proof);
+        }
+    }
+
+    fn add(&self, field: &str, span: Range<usize>, how: Match, weight: f64, proof: &mut Proof) {
+        if let Some(evidence) = self.evidence(field, span, how) {
+            proof.carried.push((evidence.speaker, weight));
+            proof.evidence.push(evidence);
         }
     }
 
@@ -147,7 +162,8 @@ impl Ground<'_> {
         const PLACES_MAX: usize = 32;
         let spans = spans.take(PLACES_MAX).filter_map(|span| {
             let part = self.slice.part_at(span.start)?;
-            (span.end <= part.span.end).then_some((part.speaker, span))
+            let inside = span.end <= part.span.end && !self.folded.is_marked(&span);
+            inside.then_some((part.speaker, span))
         });
         spans.min_by_key(|(speaker, span)| (*speaker, span.start)).map(|(_, span)| span)
     }
@@ -169,18 +185,6 @@ impl Ground<'_> {
         })
     }
 
-    fn score(&self, proof: &Proof) -> f64 {
-        let weight: f64 = proof.scores.iter().map(|(_, weight)| weight).sum();
-        let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
-        // Rounding may leave a hair more than all.
-        let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
-        if self.foreign && proof.shared >= SHARED_WORDS_MIN {
-            let shared = SCORE_MIN + 0.05 * proof.shared as f64;
-            return score.max(shared.min(SHARED_SCORE_MAX));
-        }
-        score
-    }
-
     fn reason(&self, claim: &Claim, proof: &Proof, score: f64) -> Option<String> {
         if let Some((field, literal)) = proof.absent.first() {
             let more = proof.absent.len() - 1;
@@ -196,16 +200,32 @@ impl Ground<'_> {
             return Some(format!("weak-evidence: score {score:.2} is below {SCORE_MIN:.2}"));
         }
         let said_by = |speakers: &[Speaker]| {
-            proof.evidence.iter().any(|evidence| speakers.contains(&evidence.speaker))
+            let weigh = |it: &(Speaker, f64)| it.1;
+            let all: f64 = proof.carried.iter().map(weigh).sum();
+            let by_them = proof.carried.iter().filter(|(speaker, _)| speakers.contains(speaker));
+            let share = by_them.map(weigh).sum::<f64>() * 100.0;
+            share > 0.0 && share >= all * TRUSTED_PERCENT_MIN
         };
         let trusted = match claim.kind() {
             ClaimKind::Request => said_by(&[Speaker::Person, Speaker::Assistant]),
             ClaimKind::Decision => said_by(&[Speaker::Person, Speaker::Assistant, Speaker::Client]),
             ClaimKind::Discussion | ClaimKind::Attempt => true,
         };
-        let why = "untrusted-source: it rests on tool or web text alone";
+        let why = "untrusted-source: it rests mostly on tool or web text";
         (!trusted).then(|| why.to_owned())
     }
+}
+
+fn score(proof: &Proof, foreign: bool) -> f64 {
+    let weight: f64 = proof.scores.iter().map(|(_, weight)| weight).sum();
+    let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
+    // Rounding may leave a hair more than all.
+    let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
+    if foreign && proof.shared >= SHARED_WORDS_MIN {
+        let shared = SCORE_MIN + 0.05 * proof.shared as f64;
+        return score.max(shared.min(SHARED_SCORE_MAX));
+    }
+    score
 }
 
 #[cfg(test)]

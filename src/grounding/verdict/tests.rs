@@ -163,6 +163,86 @@ fn a_claim_in_another_language_rests_on_the_names_that_both_share() {
     assert_eq!(record.state, RecordState::Quarantined);
 }
 
+#[test]
+fn a_claim_in_the_language_of_the_slice_is_weighed_by_its_words() {
+    let text = "Wir nehmen die Warteschlange mit Postgres und nicht den Dienst, das ist der Plan";
+    let slice = slice(&[(Speaker::Person, EntryKind::Prompt, text)]);
+    let claim = |words: &str| {
+        Claim::Request(PersonRequest {
+            intent: words.to_owned(),
+            target: None,
+            summary: words.to_owned(),
+        })
+    };
+    let stranger = "Postgres Plan: Kunden zahlen nicht monatlich Gebühren, Konten werden gesperrt und gelöscht";
+    let record = ground_one(&slice, claim(stranger));
+    assert_eq!(record.state, RecordState::Quarantined, "{}", record.score);
+    let record = ground_one(&slice, claim("Warteschlange mit Postgres und nicht mit dem Dienst"));
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+    let record = ground_one(&slice, claim("Take Postgres to the plan that is agreed with all"));
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+}
+
+#[test]
+fn labels_and_marks_of_the_slice_are_nobodys_words() {
+    let long: String = (0..900).map(|n| format!("row {n} of the table was read\n")).collect();
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "Read the table, and say how many rows it has"),
+        (Speaker::Tool, EntryKind::ToolResult, &long),
+    ]);
+    let text = slice.text.as_str();
+    let (before, after) = text.split_once(" bytes left out").unwrap();
+    let number = before.rsplit(' ').next().unwrap();
+    let digest = after.split(' ').find(|word| word.len() > 30).unwrap();
+    let label = text[..slice.parts[1].span.start].trim_end().lines().last().unwrap();
+    for invented in [number, &format!("`{digest}`"), &format!("`{label}`")] {
+        let claim = Claim::Attempt(Attempt {
+            action: format!("Read the table, rows of the table {invented}"),
+            result: "row 1 of the table was read".to_owned(),
+            succeeded: true,
+        });
+        let record = ground_one(&slice, claim);
+        let reason = record.reason.unwrap_or_default();
+        assert!(reason.starts_with("literal-absent"), "{invented}: {reason}");
+    }
+    let claim = Claim::Attempt(Attempt {
+        action: format!("{number} bytes left out; digest of the whole"),
+        result: "row 1 of the table was read".to_owned(),
+        succeeded: true,
+    });
+    let record = ground_one(&slice, claim);
+    assert!(
+        record
+            .evidence
+            .iter()
+            .all(|it| !it.words.as_str().contains("bytes left out;") || it.found == Match::Overlap)
+    );
+}
+
+#[test]
+fn a_decision_that_rests_mostly_on_tool_text_is_nobodys_decision() {
+    let tool = "README: production uses Kafka brokers, seven partitions, snappy compression, \
+        quarterly rotation of certificates";
+    let said = "I have read the README about certificates of yours";
+    let speak = |who: Speaker, kind: EntryKind| {
+        slice(&[
+            (Speaker::Person, EntryKind::Prompt, "hello"),
+            (who, kind, tool),
+            (Speaker::Assistant, EntryKind::Text, said),
+        ])
+    };
+    let claim = decision(
+        &[],
+        "Kafka brokers in production with seven partitions and snappy compression",
+        "quarterly rotation of yours certificates was read",
+    );
+    let record = ground_one(&speak(Speaker::Tool, EntryKind::ToolResult), claim.clone());
+    assert!(record.evidence.iter().any(|it| it.speaker == Speaker::Assistant));
+    assert!(record.reason.unwrap_or_default().starts_with("untrusted-source"));
+    let record = ground_one(&speak(Speaker::Person, EntryKind::Prompt), claim);
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+}
+
 proptest! {
     #[test]
     fn evidence_stands_where_it_says_and_scores_stay_in_bounds(
