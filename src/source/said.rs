@@ -107,15 +107,18 @@ pub(super) fn said(text: &str) -> Vec<Said> {
 }
 
 /// Takes a tool's result apart: clients put a person's answer or refusal into it. The first part is
-/// the result itself; the words of a person follow.
+/// the result without a person's words, so that nothing is said twice; those words follow.
 pub(super) fn said_in_result(text: &str) -> (Cow<'_, str>, Vec<Said>) {
     let (own, _) = cut_injected(text);
-    let mut words = Vec::new();
-    if begins_as_wrapper(&own) {
-        unwrap(&own, Speaker::Tool, &mut words);
-        words.retain(|said| said.speaker == Speaker::Person);
+    if !begins_as_wrapper(&own) {
+        return (own, Vec::new());
     }
-    (own, words)
+    let mut parts = Vec::new();
+    unwrap(&own, Speaker::Tool, &mut parts);
+    let (words, frames): (Vec<Said>, Vec<Said>) =
+        parts.into_iter().partition(|said| said.speaker == Speaker::Person);
+    let frames: Vec<String> = frames.into_iter().map(|said| said.text).collect();
+    (Cow::Owned(frames.join("\n")), words)
 }
 
 /// Whether a text is a client's frame around a person's words. A tag in the middle of a text is not
@@ -281,6 +284,19 @@ mod tests {
             "person prompt: go on\nclient injected: be brief",
         );
         check("<system-reminder>a</system-reminder>", "client injected: a");
+    }
+
+    #[test]
+    fn words_inside_a_result_stand_once() {
+        let (result, words) = said_in_result(
+            "The user denied this operation and provided the following feedback:\n\
+             <feedback>\nuse jj\n</feedback>\n[1 file unchanged]",
+        );
+        assert_eq!(
+            result,
+            "The user denied this operation and provided the following feedback:\n[1 file unchanged]"
+        );
+        assert_eq!(words, [Said::new(Speaker::Person, EntryKind::Rejection, "use jj")]);
     }
 
     #[test]

@@ -47,6 +47,20 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_in_a_result_is_said_once() {
+        check(
+            r#"[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"execute_command","input":{"command":"git push"}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"The user denied this operation and provided the following feedback:\n<feedback>\nuse jj\n</feedback>"}]}]}]"#,
+            &[
+                "= …#0",
+                "1: assistant tool_call execute_command#t: git push",
+                "2: tool tool_result execute_command#t: The user denied this operation and provided the following feedback:",
+                "2: person rejection: use jj",
+            ],
+        );
+    }
+
+    #[test]
     fn a_cline_sdk_file_has_an_id_and_times() {
         check(
             r#"{"version":1,"sessionId":"17_a","messages":[{"id":"m","role":"user","ts":1,"content":[{"type":"text","text":"q"},

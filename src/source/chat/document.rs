@@ -130,7 +130,9 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut Log<'_, '_>) -> io::Result<(
             }
             return;
         };
-        let alone = is_message(json) && (log.is_open() || Record::of(json).is_none());
+        // What is neither message nor record does not end the session it stands in.
+        let alone = (is_message(json) && log.is_open())
+            || (Record::of(json).is_none() && (is_message(json) || log.is_open()));
         if alone && !log.is_open() {
             log.open(head(&Json::Null));
         }

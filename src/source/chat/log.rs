@@ -5,8 +5,8 @@
 //! record in the file from 0. Without an own id it is a digest of the file's first words, up to and
 //! with the first message that is not context: that part does not change when the file grows.
 
-use super::messages::{Talk, is_message};
-use super::record::Record;
+use super::messages::{Talk, is_hollow, is_message};
+use super::record::{Record, is_empty};
 use crate::domain::{Digest, EntryKind, Severity};
 use crate::source::emit::Emit;
 use crate::source::json::Json;
@@ -69,6 +69,9 @@ impl<'e, 's> Log<'e, 's> {
         self.close();
         let Some(record) = Record::of(json) else {
             self.records += 1;
+            if is_empty(json) {
+                return;
+            }
             let detail = "expected a conversation: `messages` of `role` and `content`";
             self.emit.finding(Severity::Warning, "no-messages", file_line, detail);
             return;
@@ -151,6 +154,10 @@ impl<'e, 's> Log<'e, 's> {
         let mut entries = std::mem::take(&mut self.entries);
         if !self.talk.read(json, line, &mut entries) {
             self.unknown_role(file_line);
+        }
+        if is_hollow(json) {
+            let detail = "expected a message: `content` with a text or a list of parts";
+            self.emit.finding(Severity::Warning, "no-content", file_line, detail);
         }
         self.hand(&mut entries);
         self.entries = entries;

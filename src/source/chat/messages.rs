@@ -39,6 +39,16 @@ pub(in crate::source) fn is_message(json: &Json<'_>) -> bool {
     role_text(json).is_some() || json.has("tool_calls")
 }
 
+/// Whether a JSON object names a role that conversations have.
+pub(in crate::source) fn has_known_role(json: &Json<'_>) -> bool {
+    role_text(json).is_some_and(|text| role(text) != Role::Unknown)
+}
+
+/// Whether a message in a user's name has no content at all; an assistant's may be its calls.
+pub(super) fn is_hollow(json: &Json<'_>) -> bool {
+    role_text(json).is_some_and(|text| role(text) == Role::User) && content(json).is_null()
+}
+
 fn role_text<'j>(json: &'j Json<'_>) -> Option<&'j str> {
     json.first_text(&["role", "from", "sender"]).or_else(|| {
         let kind = json.first_text(&["type"])?;

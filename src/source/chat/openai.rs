@@ -27,6 +27,32 @@ mod tests {
     }
 
     #[test]
+    fn odd_elements_cost_themselves_only() {
+        check(
+            r#"[{"role":"user","content":null},{"role":"user","content":"a"},"STRING",{"content":"NOROLE"},{"role":"assistant","content":"b"}]"#,
+            &[
+                "! no-content 1",
+                "= …#0",
+                "2: person prompt: a",
+                "! no-message 1",
+                "! no-message 1",
+                "5: assistant text: b",
+            ],
+        );
+        check(
+            r#"["STRING",{"role":"user"},{"role":"user","content":"a"}]"#,
+            &["! no-messages 1", "! no-content 1", "= …#1", "3: person prompt: a"],
+        );
+    }
+
+    #[test]
+    fn nothing_said_is_no_session_and_no_fault() {
+        for empty in ["[]", "[]\n", "{\"messages\":[]}", "{\"messages\":[]}\n"] {
+            check(empty, &[]);
+        }
+    }
+
+    #[test]
     fn fields_may_stand_before_or_after_the_messages() {
         let expected =
             ["= c-1#0 T", "1: client injected: s (injected context)", "1: person prompt: q"];

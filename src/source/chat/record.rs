@@ -64,6 +64,12 @@ pub(super) fn head(json: &Json<'_>) -> RawSession {
     }
 }
 
+/// Whether an object is a conversation in which nothing was said yet: `{"messages":[]}`.
+pub(super) fn is_empty(json: &Json<'_>) -> bool {
+    let mut lists = LISTS.iter().map(|key| json.get(key)).filter(|value| value.is_list());
+    lists.any(|value| value.list().is_empty())
+}
+
 fn list_of<'j, 'a>(carrier: &'j Json<'a>) -> Option<&'j [Json<'a>]> {
     let lists = LISTS.iter().map(|key| carrier.get(key).list());
     lists.into_iter().find(|list| list.iter().any(is_message))

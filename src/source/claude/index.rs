@@ -29,6 +29,8 @@ pub(super) const SUMMARISED: u8 = 32;
 const QUEUE_MAX: usize = 1024;
 /// Blocked prompts that may still be sent again.
 const BLOCKED_MAX: usize = 64;
+/// How the prompt begins that the client writes when a plan is accepted with a cleared context.
+const PLAN_HEAD: &str = "Implement the following plan:";
 
 /// What the first pass learnt.
 #[derive(Debug, Default)]
@@ -54,6 +56,8 @@ pub(super) struct Builder {
     ids: Ids,
     conversational: u32,
     main: bool,
+    /// Compactions so far: a prompt behind one takes the place of none before it.
+    compactions: u32,
 }
 
 #[derive(Debug, Default)]
@@ -96,9 +100,12 @@ impl Builder {
             "user" => self.conversation(line, head),
             "assistant" => self.conversation(line, head),
             "queue-operation" => self.queue(line, head),
-            "attachment" | "system" => self.node(line, head, false),
+            "attachment" | "system" => {
+                self.compactions += u32::from(head.subtype.is("compact_boundary"));
+                self.node(line, head, None);
+            }
             "progress" => {
-                self.node(line, head, false);
+                self.node(line, head, None);
                 self.index.marks.set(line, PASSED);
             }
             "pr-link" | "result" => {}
@@ -141,7 +148,7 @@ impl Builder {
     }
 
     /// Adds a record to the tree and says whether it is a duplicate, which is marked.
-    fn node(&mut self, line: u32, head: &Head<'_>, prompt: bool) {
+    fn node(&mut self, line: u32, head: &Head<'_>, prompt: Option<&Said>) {
         let Some(uuid) = head.uuid.some().filter(|id| is_id(id)) else {
             self.tree.push(None, self.node_of(line, head, prompt), None);
             return;
@@ -164,16 +171,23 @@ impl Builder {
         self.tree.push(Some(name), node, parent);
     }
 
-    fn node_of(&self, line: u32, head: &Head<'_>, prompt: bool) -> Node {
+    fn node_of(&self, line: u32, head: &Head<'_>, prompt: Option<&Said>) -> Node {
         let sidechain = head.is_sidechain();
         let speaks = matches!(head.kind.get(), "user" | "assistant");
-        Node::new(line, prompt && !sidechain, speaks, sidechain)
+        let begins = |said: &&Said| {
+            matches!(head.parent, Link::Null)
+                && head.plan.is_none()
+                && !said.text.trim_start().starts_with(PLAN_HEAD)
+        };
+        let name = || name_of(&format!("{} {:?}", self.compactions, head.session_id()));
+        let beginning = prompt.filter(begins).map(|_| name());
+        Node::new(line, prompt.is_some() && !sidechain, speaks, sidechain).beginning(beginning)
     }
 
     fn conversation(&mut self, line: u32, head: &Head<'_>) {
         let said = self.said(head);
         let prompt = said.as_ref().filter(|said| said.is_prompt());
-        self.node(line, head, prompt.is_some());
+        self.node(line, head, prompt);
         if self.index.marks.has(line, PASSED | COPIED) {
             return;
         }

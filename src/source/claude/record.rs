@@ -46,6 +46,9 @@ pub(super) struct Head<'a> {
     pub(super) message: Option<&'a RawValue>,
     #[serde(rename = "toolUseResult")]
     pub(super) tool_result: Option<IgnoredAny>,
+    /// The plan that the prompt is to carry out, with a cleared context.
+    #[serde(rename = "planContent")]
+    pub(super) plan: Option<IgnoredAny>,
     #[serde(borrow)]
     pub(super) operation: Str<'a>,
     #[serde(borrow)]

@@ -165,6 +165,50 @@ fn a_rewound_branch_is_abandoned() {
     );
 }
 
+/// Two prompts that begin a tree each, with an answer each, and `between` in between.
+fn two_beginnings(second: &str, between: &str) -> String {
+    let root = |line: String| line.replace(r#""parentUuid":"""#, r#""parentUuid":null"#);
+    let (first, second) = (root(user("a", "", r#""do it in C""#)), root(user("c", "", second)));
+    let (b, d) = (says("b", "a", "m1", &text("In C.")), says("d", "c", "m2", &text("Done.")));
+    [first, b, between.to_owned(), second, d].join("\n")
+}
+
+#[test]
+fn the_first_prompt_may_be_rewound() {
+    check(
+        &two_beginnings(r#""do it in Rust""#, ""),
+        "
+        = s
+        1: person prompt abandoned: do it in C
+        2: assistant text abandoned: In C.
+        3: person prompt: do it in Rust
+        4: assistant text: Done.",
+    );
+}
+
+#[test]
+fn a_plan_or_a_compaction_rewinds_nothing() {
+    check(
+        &two_beginnings(r#""Implement the following plan: C""#, ""),
+        "
+        = s
+        1: person prompt: do it in C
+        2: assistant text: In C.
+        3: person prompt: Implement the following plan: C
+        4: assistant text: Done.",
+    );
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"j","parentUuid":null,"logicalParentUuid":"b","sessionId":"s"}"#;
+    check(
+        &two_beginnings(r#""and now in Rust""#, boundary),
+        "
+        = s
+        1: person prompt: do it in C
+        2: assistant text: In C.
+        4: person prompt: and now in Rust
+        5: assistant text: Done.",
+    );
+}
+
 #[test]
 fn a_summary_is_read_where_the_originals_are_missing() {
     let summary = r#"{"type":"user","uuid":"k","isCompactSummary":true,"message":{"content":"This session is being continued"}}"#;

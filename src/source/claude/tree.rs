@@ -1,10 +1,12 @@
 //! Which records hang on which, to find the branches that were rewound: a parent with two prompts
-//! below it. A few dozen bytes a record.
+//! below it, or two prompts that begin the same session. A few dozen bytes a record.
 
 use crate::source::marks::NameMap;
 
 /// No node.
 const NONE: u32 = u32::MAX;
+/// Set in the names of beginnings, which no node's number has.
+const BEGINNING: u64 = 1 << 63;
 
 /// A record's place.
 #[derive(Clone, Copy, Debug)]
@@ -17,11 +19,27 @@ pub(super) struct Node {
     prompt: bool,
     speaks: bool,
     sidechain: bool,
+    /// What it begins, for a prompt that begins a tree and may have taken another's place.
+    beginning: Option<u64>,
 }
 
 impl Node {
     pub(super) fn new(line: u32, prompt: bool, speaks: bool, sidechain: bool) -> Node {
-        Node { line, parent: NONE, message: NONE, prompt, speaks, sidechain }
+        Node { line, parent: NONE, message: NONE, prompt, speaks, sidechain, beginning: None }
+    }
+
+    /// The same as the first prompt of what `name` names. Of two such prompts, one was rewound.
+    pub(super) fn beginning(self, name: Option<u64>) -> Node {
+        Node { beginning: name, ..self }
+    }
+
+    /// Where a prompt stands: two in one place are a fork.
+    fn place(&self) -> Option<u64> {
+        match self.message {
+            NONE if self.parent == NONE => self.beginning.map(|name| name | BEGINNING),
+            NONE => None,
+            message => Some(u64::from(message)),
+        }
     }
 }
 
@@ -69,13 +87,15 @@ impl Tree {
         if forked.is_empty() {
             return Vec::new();
         }
-        let active = self.active();
+        let (active, linked) = (self.active(), self.linked());
+        let is_linked = |at: u32| linked.get(at as usize).copied().unwrap_or(false);
         let on = |at: u32| active.get(at as usize).copied().unwrap_or(false);
         let mut left = vec![false; self.nodes.len()];
         for prompts in forked {
             // Where the last message hangs on none of them, the person went on with the last.
             let kept = prompts.iter().rev().find(|at| on(**at)).or(prompts.last()).copied();
-            for prompt in prompts.into_iter().filter(|at| Some(*at) != kept) {
+            let rewound = |at: &u32| Some(*at) != kept && is_linked(*at);
+            for prompt in prompts.into_iter().filter(rewound) {
                 if let Some(left) = left.get_mut(prompt as usize) {
                     *left = true;
                 }
@@ -97,16 +117,27 @@ impl Tree {
         let mut below: NameMap<Vec<u32>> = NameMap::default();
         let mut parents = Vec::new();
         for (at, node) in (0u32..).zip(&self.nodes) {
-            // Prompts that begin a tree are no fork: a plan was accepted with a cleared context.
-            if node.prompt && !node.sidechain && node.message != NONE {
-                let prompts = below.entry(u64::from(node.message)).or_default();
+            if let Some(place) = node.place().filter(|_| node.prompt && !node.sidechain) {
+                let prompts = below.entry(place).or_default();
                 prompts.push(at);
                 if prompts.len() == 2 {
-                    parents.push(u64::from(node.message));
+                    parents.push(place);
                 }
             }
         }
         parents.into_iter().filter_map(|parent| below.remove(&parent)).collect()
+    }
+
+    /// Which records hang on something, or have a message that hangs on them. In a file that links
+    /// nothing every prompt seems to begin a tree, and none was rewound.
+    fn linked(&self) -> Vec<bool> {
+        let mut linked: Vec<bool> = self.nodes.iter().map(|node| node.parent != NONE).collect();
+        for node in self.nodes.iter().filter(|node| node.speaks) {
+            if let Some(linked) = linked.get_mut(node.parent as usize) {
+                *linked = true;
+            }
+        }
+        linked
     }
 
     /// Which records are on the way from the last message to its root.
@@ -131,7 +162,7 @@ mod tests {
     use crate::source::marks::name_of;
 
     /// Records as `name<parent`, prompts in capitals, assistants in small letters, `.` for others;
-    /// `-` begins a tree, `?` is missing.
+    /// `-` begins a tree, `+` one that may take another's place, `?` is missing.
     #[track_caller]
     fn check(records: &str, expected: &[u32]) {
         let mut tree = Tree::default();
@@ -139,7 +170,8 @@ mod tests {
             let (name, parent) = record.split_once('<').unwrap();
             let prompt = name.chars().all(char::is_uppercase);
             let node = Node::new(line, prompt, !name.starts_with('.'), false);
-            let parent = (parent != "-").then(|| name_of(parent));
+            let node = node.beginning((parent == "+").then_some(1));
+            let parent = (!matches!(parent, "-" | "+")).then(|| name_of(parent));
             tree.push(Some(name_of(name)), node, Some(parent));
         }
         assert_eq!(tree.abandoned(), expected);
@@ -169,6 +201,19 @@ mod tests {
     fn a_second_tree_is_no_fork() {
         check(".s<- P<.s a<P .t<- Q<.t b<Q", &[]);
         check("P<- a<P Q<- b<Q", &[]);
+    }
+
+    #[test]
+    fn of_two_beginnings_the_one_without_the_last_message_is_left() {
+        check("P<+ a<P Q<+ b<Q", &[1, 2]);
+        check("P<+ a<P Q<+ b<Q R<a c<R", &[3, 4]);
+        check("P<+ a<P Q<+", &[1, 2]);
+        check("P<+ a<P Q<+ b<Q R<+ c<R", &[1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_file_without_links_has_no_rewinds() {
+        check("P<+ a<- Q<+ b<-", &[]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod peek;
 mod shape;
 
+use super::json::Json;
 use super::markdown::fence::Fence;
 use super::markdown::{aider, plain, specstory};
 use crate::domain::{DETECT_BYTES_MAX, Format};
@@ -91,6 +92,10 @@ fn json(text: &str, file_name: Option<&str>) -> Result<Format, Unknown> {
     let first_line = text.lines().next().unwrap_or_default();
     let ends_with_line = peek::value(first_line).1.is_some_and(|rest| rest.trim().is_empty());
     let alone = rest.is_none_or(|rest| rest.trim().is_empty());
+    // A whole `[]`, and not a broken list that merely began.
+    if matches!(&first, Json::List(list) if list.is_empty()) && rest.is_some() && alone {
+        return shape::of_messages(&[], file_name);
+    }
     let whole = || shape::of_value(&first, file_name);
     let lines = || votes(text, file_name);
     // A whole value on the first line and more below: lines. Else one value; a broken first line
@@ -203,6 +208,47 @@ mod tests {
             r#"[{"role":"user","content":[{"type":"text","text":"<task>x</task>"}]}]"#,
             Ok(Format::Anthropic),
         );
+    }
+
+    #[test]
+    fn odd_elements_do_not_hide_the_messages_behind_them() {
+        const ODD: [&str; 5] = [
+            r#"{"role":"user","content":null}"#,
+            r#"{"role":"user"}"#,
+            r#""STRING""#,
+            r#"{"content":"NOROLE"}"#,
+            "null",
+        ];
+        for odd in ODD {
+            check(&format!(r#"[{odd},{{"role":"user","content":"q"}}]"#), Ok(Format::Openai));
+            check(
+                &format!(
+                    r#"[{odd},{{"role":"user","content":"q"}},
+                        {{"role":"assistant","content":[{{"type":"tool_use","id":"t"}}]}}]"#
+                ),
+                Ok(Format::Anthropic),
+            );
+        }
+    }
+
+    #[test]
+    fn no_messages_are_messages_too() {
+        check("[]", Ok(Format::Openai));
+        check("[ ]\n", Ok(Format::Openai));
+        check(r#"{"messages":[]}"#, Ok(Format::Openai));
+        assert_eq!(detect(b"[]", Some("claude.json")), Ok(Format::Anthropic));
+        check("[", Err(Unknown::Nothing));
+        check("[] an open task\n", Err(Unknown::Nothing));
+    }
+
+    #[test]
+    fn other_arrays_are_no_messages() {
+        check(r#"[{"a":1},{"b":2}]"#, Err(Unknown::Nothing));
+        check(r#"["a",{"name":"x","role":"admin","text":"t"}]"#, Err(Unknown::Nothing));
+        check(r#"[{"content":"a"},{"content":"b"}]"#, Err(Unknown::Nothing));
+        check(r#"[[],{},null]"#, Err(Unknown::Nothing));
+        let late = format!(r#"[{}{{"role":"user","content":"q"}}]"#, "1,".repeat(8));
+        check(&late, Err(Unknown::Nothing));
     }
 
     #[test]

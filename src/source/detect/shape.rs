@@ -3,16 +3,20 @@
 
 use super::Unknown;
 use crate::domain::Format;
-use crate::source::chat::is_message;
+use crate::source::chat::{has_known_role, is_message};
 use crate::source::json::Json;
 
-type Guess = Result<Format, Unknown>;
+pub(super) type Guess = Result<Format, Unknown>;
 
 const NOTHING: Guess = Err(Unknown::Nothing);
 
 fn looks_like(name: &'static str) -> Guess {
     Err(Unknown::LooksLike(name))
 }
+
+/// Elements of an array that are looked at for a message: a broken export begins with one or two odd
+/// ones, and anything else tells in its first element.
+const ELEMENTS_MAX: usize = 8;
 
 /// The first guess that knows something.
 fn first_of<const N: usize>(guesses: [&dyn Fn() -> Guess; N]) -> Guess {
@@ -26,11 +30,11 @@ pub(super) fn of_value(json: &Json<'_>, file_name: Option<&str>) -> Guess {
         Json::List(list) => {
             let first = list.first().map_or(&[][..], Json::list);
             let own = first_of([&|| of_array(list, file_name), &|| of_array(first, file_name)]);
-            if own == NOTHING {
-                list.first().map_or(NOTHING, |first| of_element(first, file_name))
-            } else {
-                own
-            }
+            first_of([
+                &|| own,
+                &|| list.first().map_or(NOTHING, |first| of_element(first, file_name)),
+                &|| past_odd(list, file_name),
+            ])
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => NOTHING,
     }
@@ -52,7 +56,9 @@ pub(super) fn of_line(json: &Json<'_>, file_name: Option<&str>) -> Guess {
                 }
             },
         ]),
-        Json::List(list) => of_array(list, file_name),
+        Json::List(list) => {
+            first_of([&|| of_array(list, file_name), &|| past_odd(list, file_name)])
+        }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::Text(_) => NOTHING,
     }
 }
@@ -245,16 +251,29 @@ fn of_array(list: &[Json<'_>], file_name: Option<&str>) -> Guess {
     if list.first().is_some_and(|first| by_type(first) && !first.has("role")) {
         return Ok(Format::Anthropic);
     }
-    let speaks = |json: &Json<'_>| {
-        is_message(json) && !json.has("parts") && !is_item(json) && kind(json) != "function_call"
-    };
-    let whole = |json: &Json<'_>| {
-        ["content", "value", "text", "tool_calls", "function_call"].iter().any(|k| json.has(k))
-    };
-    if list.first().is_some_and(|first| speaks(first) && (whole(first) || list.len() == 1)) {
+    if list.first().is_some_and(|first| speaks(first) && (is_whole(first) || list.len() == 1)) {
         return of_messages(list, file_name);
     }
     NOTHING
+}
+
+/// The format of an array whose first element tells nothing: that of the messages behind it, if any.
+fn past_odd(list: &[Json<'_>], file_name: Option<&str>) -> Guess {
+    // Records of other things have roles too: `admin`.
+    let message = |json: &Json<'_>| speaks(json) && is_whole(json) && has_known_role(json);
+    if list.iter().take(ELEMENTS_MAX).any(message) {
+        return of_messages(list, file_name);
+    }
+    NOTHING
+}
+
+fn speaks(json: &Json<'_>) -> bool {
+    is_message(json) && !json.has("parts") && !is_item(json) && kind(json) != "function_call"
+}
+
+/// Whether a message says something.
+fn is_whole(json: &Json<'_>) -> bool {
+    ["content", "value", "text", "tool_calls", "function_call"].iter().any(|key| json.has(key))
 }
 
 /// The format of one value that holds a conversation.
@@ -297,7 +316,7 @@ fn uses_openai(messages: &[Json<'_>]) -> bool {
 }
 
 /// OpenAI or Anthropic, by what only one of them has; else by the file's name.
-fn of_messages(messages: &[Json<'_>], file_name: Option<&str>) -> Guess {
+pub(super) fn of_messages(messages: &[Json<'_>], file_name: Option<&str>) -> Guess {
     const BLOCKS: [&str; 5] =
         ["tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"];
     let blocks = messages.iter().flat_map(|message| message.get("content").list());
