@@ -6,6 +6,7 @@ mod cursor;
 mod digit;
 mod number;
 mod place;
+mod uuid;
 
 use super::mask::Report;
 use cursor::Found;
@@ -116,7 +117,8 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
         }
     }
     if !survey.clusters.is_empty() && number::KINDS.into_iter().any(wanted) {
-        number::mask(&mut text, survey.clusters, &wanted, report);
+        let clusters = uuid::outside(&text, survey.clusters);
+        number::mask(&mut text, clusters, &wanted, report);
     }
     if wanted(Pii::Email) {
         let found = place::emails(&text);

@@ -24,6 +24,11 @@ fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
         _ => return None,
     };
     let value = scan.run(after, is_blank);
+    let inner = scan.run(value + 1, |byte| byte.is_ascii_whitespace());
+    let value = match scan.byte(value) {
+        b'[' if scan.quote(inner).is_some() => inner,
+        _ => value,
+    };
     Some(scan.quote(value).map_or(value, |(_, end)| end))
 }
 

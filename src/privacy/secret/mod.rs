@@ -12,6 +12,7 @@ mod keyword;
 mod name;
 mod named;
 mod pem;
+mod plain;
 mod shape;
 mod url;
 mod value;

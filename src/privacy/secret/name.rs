@@ -248,6 +248,23 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     }
 }
 
+/// Whether nothing but a secret stands under the name in settings, however plain it is.
+pub(super) fn is_login(name: &str) -> bool {
+    /// Tokens that let in.
+    const TOKENS: [&str; 8] =
+        ["auth", "access", "api", "bearer", "refresh", "session", "github", "bot"];
+    const JOINED: [&str; 4] = ["apikey", "authtoken", "accesstoken", "clientsecret"];
+    let words = words(name);
+    let Some((last, before)) = words.split_last() else { return false };
+    let before_last = before.last().map_or("", String::as_str);
+    match last.as_str() {
+        "pass" | "secret" => true,
+        "key" => ["api", "secret"].contains(&before_last),
+        "token" => TOKENS.contains(&before_last),
+        last => PASSWORDS.contains(&last) || JOINED.contains(&last),
+    }
+}
+
 /// The words of a name, in small letters: at `_`, `-`, blanks, and where capitals begin.
 fn words(name: &str) -> Vec<String> {
     let bytes = name.as_bytes();

@@ -6,7 +6,7 @@
 
 use super::escape::Quote;
 use super::name::{self, Kind};
-use super::{Scan, value};
+use super::{Scan, plain, value};
 use std::ops::Range;
 
 /// The longest name; what is longer is data.
@@ -61,8 +61,10 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
         b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
     };
+    let listed = matches!(named.joint, Joint::Equals | Joint::Colon);
     match scan.quote(named.value + prefixed) {
         Some((quote, start)) => quoted(scan, &named, quote, start),
+        None if listed && scan.byte(named.value) == b'[' => list(scan, &named),
         None => unquoted(scan, &named),
     }
 }
@@ -169,6 +171,31 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     }
 }
 
+/// `["…", "…"]`: each string that looks like a secret; rules for passwords stand in lists too.
+fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
+    /// Strings that are read; what is longer is no list of logins.
+    const STRINGS_MAX: usize = 64;
+    /// Blanks and line ends between two strings.
+    const GAP_MAX: usize = 256;
+    let mut at = named.value + 1;
+    for _ in 0..STRINGS_MAX {
+        at = scan.run_within(at, GAP_MAX, |byte| byte.is_ascii_whitespace());
+        let Some((quote, start)) = scan.quote(at) else { return };
+        let content = scan.quoted(quote, start);
+        let secret = scan.piece(content.clone());
+        if value::is_random(secret) && !secret.contains(char::is_whitespace) {
+            quoted(scan, named, quote, start);
+        }
+        let closed = scan.quote(content.end).filter(|(closing, _)| *closing == quote);
+        let Some((_, after)) = closed else { return };
+        let after = scan.run_within(after, GAP_MAX, |byte| byte.is_ascii_whitespace());
+        if scan.byte(after) != b',' {
+            return;
+        }
+        at = after + 1;
+    }
+}
+
 fn named_as_key(named: &Named<'_>) -> bool {
     named.quote.is_some()
 }
@@ -239,10 +266,6 @@ fn form(scan: &Scan<'_>, named: &Named<'_>) -> Form {
 /// A value without quotes.
 fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     let form = form(scan, named);
-    // Tests pass; only in quotes is that the short word for a password.
-    if named.name.eq_ignore_ascii_case("pass") {
-        return;
-    }
     if named.joint == Joint::Tag {
         return tagged(scan, named);
     }
@@ -278,9 +301,20 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
         let digits = word.bytes().filter(u8::is_ascii_digit).count();
         return match named.kind {
             Kind::Password => 4 <= digits,
-            Kind::Token => form != Form::Other && 6 <= digits,
+            Kind::Token => {
+                let key = named.quote.is_some() && digits == word.len();
+                (form != Form::Other && 6 <= digits) || (key && 8 <= digits)
+            }
             Kind::Maybe => false,
         };
+    }
+    // Tests pass; that is the short word for a password only where a password follows.
+    if named.name.eq_ignore_ascii_case("pass") {
+        return value::is_random(word)
+            && value::is_name(word)
+            && !word.contains('_')
+            && !word.to_ascii_lowercase().starts_with("test")
+            && is_plain(scan, named, at.end, word);
     }
     let line = stands_alone(scan, named, at.end);
     let random = value::is_random(word)
@@ -292,11 +326,31 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
         (_, Form::Query) => true,
         (Joint::Flag, Form::Other) => !value::is_about(word) && !is_metavariable(word),
         (Joint::Is, Form::Other) => value::is_random(word),
-        (Joint::Equals, Form::Other) => random || is_option(scan, named, at.end, word),
+        (Joint::Equals, Form::Other) => {
+            random || is_option(scan, named, at.end, word) || is_plain(scan, named, at.end, word)
+        }
         (Joint::Colon, Form::Other) => {
-            random || (line && is_label(named) && !value::is_about(word))
+            random
+                || (line && is_label(named) && !value::is_about(word))
+                || is_plain(scan, named, at.end, word)
         }
     }
+}
+
+/// `password: plain` that fills its line, and `password=plain` among words; with blanks around the
+/// mark a word among words must look like a secret.
+fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool {
+    if named.quote.is_some() || !name::is_login(named.name) {
+        return false;
+    }
+    let colon = named.joint == Joint::Colon;
+    let next = scan.run(end, is_blank);
+    let goes_on = end < next && scan.byte(next).is_ascii_alphabetic();
+    let ends = matches!(scan.byte(next), 0 | b'\n' | b'\r');
+    let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace();
+    let among_words = !colon && starts && (goes_on || ends);
+    let clause = among_words && (!named.spaced || value::is_random(word));
+    (clause || stands_alone(scan, named, end)) && plain::may_be_secret(word, colon)
 }
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: a plain word is a secret there.

@@ -174,6 +174,54 @@ fn bare_values_go_where_the_form_says_so() {
 }
 
 #[test]
+fn plain_words_go_where_they_fill_a_line() {
+    for (text, expected) in [
+        ("password: letmein", "password: <SECRET>"),
+        ("password=letmein", "password=<SECRET>"),
+        ("PASSWORD = letmein", "PASSWORD = <SECRET>"),
+        ("a: 1\n  secret: letmein\nb: 2", "a: 1\n  secret: <SECRET>\nb: 2"),
+        ("api_key = abcdefghijklmnop", "api_key = <SECRET>"),
+        ("client-secret=abc", "client-secret=<SECRET>"),
+        ("auth_token=abc", "auth_token=<SECRET>"),
+        ("pass=hunter2", "pass=<SECRET>"),
+        ("PASS=hunter2", "PASS=<SECRET>"),
+        ("pass: hunter2", "pass: <SECRET>"),
+        ("Set password = hunter2 please", "Set password = <SECRET> please"),
+        ("host=x password=letmein port=1", "host=x password=<SECRET> port=1"),
+        (
+            "aws_session_token = FwoGZXIvYXdzEBYaDExample//////////wEa",
+            "aws_session_token = <SECRET>",
+        ),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn numbers_and_lists_under_a_key_go() {
+    for (text, expected) in [
+        ("{\"token\":123456789}", "{\"token\":\"<SECRET>\"}"),
+        ("{\"tokens\":123456789}", "{\"tokens\":123456789}"),
+        ("{\"max_tokens\":123456789}", "{\"max_tokens\":123456789}"),
+        ("{\"token_count\":123456789}", "{\"token_count\":123456789}"),
+        ("{\"token\":1234567}", "{\"token\":1234567}"),
+        ("{\"token\":[\"aaaabbbbcccc1\"]}", "{\"token\":[\"<SECRET>\"]}"),
+        (
+            "{\"token\": [\n \"aaaabbbbcccc1\", \"bbbbccccdddd2\"\n]}",
+            "{\"token\": [\n \"<SECRET>\", \"<SECRET>\"\n]}",
+        ),
+        (
+            "{\"headers\":{\"authorization\":[\"Bearer hunter2abcdef\"]}}",
+            "{\"headers\":{\"authorization\":[\"Bearer <SECRET>\"]}}",
+        ),
+        ("{\\\"token\\\":[\\\"aaaabbbbcccc1\\\"]}", "{\\\"token\\\":[\\\"<SECRET>\\\"]}"),
+        ("'password' => ['required', 'confirmed']", "'password' => ['required', 'confirmed']"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
 fn logins_in_headers_and_addresses_go() {
     for (text, expected) in [
         ("Authorization: Bearer abc", "Authorization: Bearer <SECRET>"),
@@ -286,6 +334,23 @@ const INNOCENT: &[&str] = &[
     "pin = 1234",
     "docker run -u 1000:1000 curl",
     "signature: Signature",
+    "password = input()",
+    "password: required",
+    "password: string",
+    "secret: true",
+    "api_key: None",
+    "password = password",
+    "pass = true",
+    "pass: 12, fail: 3",
+    "tests pass: yes",
+    "token = next_token",
+    "password: text",
+    "the password: see below",
+    "PASS: test_parse2",
+    "PASS: tests/parse2.rs",
+    "    password = user_input",
+    "secret: Buffer",
+    "password: missing",
 ];
 
 #[test]
