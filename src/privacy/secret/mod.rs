@@ -11,6 +11,7 @@ mod header;
 mod keyword;
 mod name;
 mod named;
+mod pair;
 mod pem;
 mod plain;
 mod shape;

@@ -222,6 +222,49 @@ fn numbers_and_lists_under_a_key_go() {
 }
 
 #[test]
+fn values_go_whose_name_stands_beside_them() {
+    for (text, expected) in [
+        (
+            "{\"name\":\"DB_PASSWORD\",\"value\":\"hunter2\"}",
+            "{\"name\":\"DB_PASSWORD\",\"value\":\"<SECRET>\"}",
+        ),
+        (
+            "{\\\"name\\\": \\\"DB_PASSWORD\\\",\\n \\\"value\\\": \\\"letmein\\\"}",
+            "{\\\"name\\\": \\\"DB_PASSWORD\\\",\\n \\\"value\\\": \\\"<SECRET>\\\"}",
+        ),
+        ("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: <SECRET>\n"),
+        ("- name: DB_PASSWORD\n  value: \"letmein\"", "- name: DB_PASSWORD\n  value: \"<SECRET>\""),
+        ("<add key=\"password\" value=\"hunter2\"/>", "<add key=\"password\" value=\"<SECRET>\"/>"),
+        (
+            "- name: DB_PASSWORD\n  valueFrom: x1y2z3w4",
+            "- name: DB_PASSWORD\n  valueFrom: x1y2z3w4",
+        ),
+        ("- name: max_tokens\n  value: 4096", "- name: max_tokens\n  value: 4096"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn key_blocks_go_behind_line_numbers_and_when_short() {
+    let open = "-----BEGIN RSA PRIVATE KEY-----";
+    let body = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn";
+    check(
+        &format!("   1\u{2192}{open}\n   2\u{2192}{body}\n   3\u{2192}{body}"),
+        "   1\u{2192}<SECRET>",
+    );
+    check(&format!("{{\"k\":\"1\\t{open}\\n 2\\t{body}\\n\"}}"), "{\"k\":\"1\\t<SECRET>\"}");
+    check(
+        &format!(
+            "   1\u{2192}{open}\n   2\u{2192}{body}\n   3\u{2192}-----END RSA PRIVATE KEY-----\nb"
+        ),
+        "   1\u{2192}<SECRET>\nb",
+    );
+    check("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2unclosed", "<SECRET>");
+    check(&format!("{open}\nfollowed by a key"), &format!("{open}\nfollowed by a key"));
+}
+
+#[test]
 fn logins_in_headers_and_addresses_go() {
     for (text, expected) in [
         ("Authorization: Bearer abc", "Authorization: Bearer <SECRET>"),
