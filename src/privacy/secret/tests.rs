@@ -222,6 +222,33 @@ fn numbers_and_lists_under_a_key_go() {
 }
 
 #[test]
+fn logins_of_commands_go() {
+    for (text, expected) in [
+        ("ENV API_TOKEN hunter2abc", "ENV API_TOKEN <SECRET>"),
+        ("ENV API_TOKEN $TOKEN", "ENV API_TOKEN $TOKEN"),
+        ("setenv TOKEN hunter2abc", "setenv TOKEN <SECRET>"),
+        ("machine x login y password hunter2", "machine x login y password <SECRET>"),
+        ("mysql -u root -phunter2 db", "mysql -u root -p<SECRET> db"),
+        ("mysqldump -p'hunter2' db", "mysqldump -p'<SECRET>' db"),
+        ("mysql -p db", "mysql -p db"),
+        ("mkdir -phunter2", "mkdir -phunter2"),
+        (
+            "Authorization: Digest username=\"a\", nc=1, response=\"hunter2abc\"",
+            "Authorization: Digest username=\"<SECRET>\", nc=<SECRET>, response=\"<SECRET>\"",
+        ),
+        (
+            "\"Authorization\": \"Digest username=\\\"a\\\", response=\\\"hunter2abc\\\"\",",
+            "\"Authorization\": \"Digest username=\\\"<SECRET>\\\", response=\\\"<SECRET>\\\"\",",
+        ),
+        ("https://a1b2c3d4@github.com/x", "https://<SECRET>@github.com/x"),
+        ("https://user@host/x", "https://user@host/x"),
+        ("login with password authentication", "login with password authentication"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
 fn values_go_whose_name_stands_beside_them() {
     for (text, expected) in [
         (
