@@ -138,30 +138,10 @@ fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Jo
         _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
             (Joint::Flag, at)
         }
-        _ if end < at && quote.is_none() && is_set(scan, start, end) => (Joint::Flag, at),
+        _ if end < at && quote.is_none() && pair::is_set(scan, start, end) => (Joint::Flag, at),
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, joint, value))
-}
-
-/// Whether a blank joins name and value: `ENV NAME …`, `setenv NAME …`, and `machine … login …
-/// password …` of a `.netrc`.
-fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
-    /// Bytes of a line before the name.
-    const HEAD_MAX: usize = 256;
-    let line = scan.floor(scan.run_back(start, HEAD_MAX, |byte| byte != b'\n'));
-    let head = scan.piece(line..start);
-    let word = head.trim_end_matches([' ', '\t']);
-    let sets = word.len() < head.len()
-        && ["ENV", "setenv"].iter().any(|known| {
-            word.strip_suffix(known).is_some_and(|before| {
-                before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
-                    || scan.escape_ends(line + before.len())
-            })
-        });
-    sets || scan.piece(start..end) == "password"
-        && head.contains("machine ")
-        && head.contains(" login ")
 }
 
 /// A value in quotes.

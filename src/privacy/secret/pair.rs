@@ -1,5 +1,5 @@
 //! Names that are values themselves: `{"name": "DB_PASSWORD", "value": "…"}`, the same in YAML, and
-//! `<add key="password" value="…"/>`.
+//! `<add key="password" value="…"/>`; and names that a blank joins to the value: `ENV NAME …`.
 
 use super::Scan;
 use super::escape::Quote;
@@ -72,4 +72,24 @@ fn is_name(scan: &Scan<'_>, start: usize) -> bool {
     let end = back(back(mark - 1, is_blank), is_quote);
     let word = back(end, |byte| byte.is_ascii_alphabetic());
     NAMES.iter().any(|name| scan.piece(word..end).eq_ignore_ascii_case(name))
+}
+
+/// Whether a blank joins name and value: `ENV NAME …`, `setenv NAME …`, and `machine … login …
+/// password …` of a `.netrc`.
+pub(super) fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
+    /// Bytes of a line before the name.
+    const HEAD_MAX: usize = 256;
+    let line = scan.floor(scan.run_back(start, HEAD_MAX, |byte| byte != b'\n'));
+    let head = scan.piece(line..start);
+    let word = head.trim_end_matches([' ', '\t']);
+    let sets = word.len() < head.len()
+        && ["ENV", "setenv"].iter().any(|known| {
+            word.strip_suffix(known).is_some_and(|before| {
+                before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
+                    || scan.escape_ends(line + before.len())
+            })
+        });
+    sets || scan.piece(start..end) == "password"
+        && head.contains("machine ")
+        && head.contains(" login ")
 }

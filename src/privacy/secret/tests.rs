@@ -502,7 +502,8 @@ proptest! {
             prop::collection::vec(prop::sample::select(vec![
                 "hunter2", "\"", "'", "\\", "\n", " ", "Bearer ", "password=", "token: ", "TOKEN='", "secret=\"", "a1b2c3d4e5", "}",
                 ",", ":", "https://u:p", "@h", "sid=abcdef;", "-----BEGIN PRIVATE KEY-----", "\nMIIEpAIBAAKCAQEA0Z3VS5", "-----END ",
-                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.x", "{\"password\":\"x\"}", "\u{15f}", "`", "curl -u a:b", "]", "<", ">"
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.x", "{\"password\":\"x\"}", "\u{15f}", "`", "curl -u a:b", "]", "<", ">",
+                "[\"a1b2c3d4\"]", "Digest a=\"b\"", "mysql -px'", "\"name\":\"token\",", "\"value\":", "letmein"
             ]), 0..7)), 1..5),
         number in prop::option::of(0_i64..1_000_000_000),
         depth in 1_usize..4,
