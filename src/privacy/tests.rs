@@ -92,6 +92,14 @@ fn hostile_text_takes_linear_time() {
         "x.y@z",
         "api key",
         "token is ",
+        "ENV TOKEN ",
+        "machine x login y password ",
+        "mysql ",
+        "token=[\"a1b2c3d4\",",
+        "\"name\":\"password\",\"value\":",
+        "11111111-2222-4333-",
+        "authorization: digest a=\"",
+        "password: letmein\n",
     ] {
         let text = piece.repeat(100_000 / piece.len());
         assert!(gate().redact(&text).len() <= 4 * text.len() + 8, "{piece}");
@@ -192,6 +200,16 @@ fn pieces() -> impl Strategy<Value = String> {
         "-",
         "+",
         "(",
+        "[",
+        "name: ",
+        "value",
+        "ENV ",
+        "mysql -p",
+        "Digest ",
+        "nc=",
+        "letmein",
+        "11111111-2222-4333-8444-555555555555",
+        "1\u{2192}",
     ];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..14)
         .prop_map(|pieces| pieces.concat())

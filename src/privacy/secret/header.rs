@@ -79,6 +79,9 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
     let login = login.trim_start();
     let login_start = start + header.len() - login.len();
     let listed = LISTING_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    if listed && login.ends_with('=') && scan.quote(login_start + login.len()).is_some() {
+        return parameters(scan, login_start);
+    }
     let first = login.split([' ', '\t', ',', ';']).next().unwrap_or_default();
     let login = if listed || !known { login } else { first };
     let login_end = login_start + login.len();
@@ -95,6 +98,41 @@ pub(super) fn authorization(scan: &mut Scan<'_>, at: Range<usize>) {
         let beyond =
             if start + HEADER_MAX <= end { scan.run(end, |byte| !ends_value(byte)) } else { end };
         scan.mark(login_start..beyond);
+    }
+}
+
+/// Masks every value of `username="…", nc=1, response="…"`.
+fn parameters(scan: &mut Scan<'_>, start: usize) {
+    /// Parameters of one login; the schemes have about ten.
+    const PARAMETERS_MAX: usize = 32;
+    let mut at = start;
+    for _ in 0..PARAMETERS_MAX {
+        let name = scan.run(at, |byte| byte.is_ascii_alphanumeric() || b"_-*".contains(&byte));
+        if name == at || scan.byte(name) != b'=' {
+            return;
+        }
+        let ends = |byte| ends_value(byte) || byte == b',' || byte.is_ascii_whitespace();
+        let (value, after) = match scan.quote(name + 1) {
+            Some((quote, start)) => {
+                let value = scan.quoted(quote, start);
+                let Some((closing, after)) = scan.quote(value.end) else { return };
+                if closing != quote {
+                    return;
+                }
+                (value, after)
+            }
+            None => {
+                let end = scan.run(name + 1, |byte| !ends(byte));
+                (name + 1..end, end)
+            }
+        };
+        if !value::is_reference(scan.piece(value.clone())) {
+            scan.mark(value);
+        }
+        if scan.byte(after) != b',' {
+            return;
+        }
+        at = scan.run(after + 1, is_blank);
     }
 }
 
@@ -150,8 +188,37 @@ pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Masks the password in a command line.
+pub(super) fn command_login(scan: &mut Scan<'_>, at: Range<usize>) {
+    if scan.piece(at.clone()).eq_ignore_ascii_case("curl") {
+        curl_login(scan, at);
+    } else {
+        mysql_login(scan, at);
+    }
+}
+
+/// Masks the password of `mysql -ppassword`, of its dump and of its sister.
+fn mysql_login(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Bytes of a command that are read for its login.
+    const COMMAND_MAX: usize = 512;
+    let name = scan.run_within(at.end, "-dump".len(), |byte| !is_blank(byte));
+    if !["", "dump", "-dump"].contains(&scan.piece(at.end..name)) || !scan.word_starts(at.start) {
+        return;
+    }
+    let end = scan.run_within(name, COMMAND_MAX, |byte| !b"\n\r|;".contains(&byte));
+    let Some(flag) = scan.piece(name..end).find(" -p") else { return };
+    let start = name + flag + " -p".len();
+    let start = scan.quote(start).map_or(start, |(_, start)| start);
+    let end = scan.run(start, |byte| !ends_value(byte) && !byte.is_ascii_whitespace());
+    let secret = scan.piece(start..end);
+    let is_word = ["ort", "assword", "rotocol"].iter().any(|word| secret.starts_with(word));
+    if !is_word && !value::is_reference(secret) {
+        scan.mark(start..end);
+    }
+}
+
 /// Masks the password of `curl -u user:password` and `--user user:password`.
-pub(super) fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
+fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
     /// Bytes of a command that are read for its login.
     const COMMAND_MAX: usize = 512;
     let end = scan.run_within(at.end, COMMAND_MAX, |byte| byte != b'\n');

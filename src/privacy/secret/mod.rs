@@ -11,6 +11,7 @@ mod header;
 mod keyword;
 mod name;
 mod named;
+mod pair;
 mod pem;
 mod plain;
 mod shape;
@@ -92,7 +93,7 @@ static RULES: &[Rule] = &[
     },
     Rule { name: "cookie", words: &["cookie"], read: header::cookie },
     Rule { name: "url-password", words: &["://"], read: url::password },
-    Rule { name: "basic-login", words: &["curl"], read: header::curl_login },
+    Rule { name: "basic-login", words: &["curl", "mysql", "mariadb"], read: header::command_login },
     Rule { name: "named-secret", words: name::WORDS, read: named::read },
 ];
 

@@ -6,7 +6,7 @@
 
 use super::escape::Quote;
 use super::name::{self, Kind};
-use super::{Scan, plain, value};
+use super::{Scan, pair, plain, value};
 use std::ops::Range;
 
 /// The longest name; what is longer is data.
@@ -17,7 +17,7 @@ const WORD_MAX: usize = 1024;
 
 /// What joins a name and its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Joint {
+pub(super) enum Joint {
     /// `=`, `:=`, `=>`
     Equals,
     /// `==`, `!=`: only a literal on the other side is secret.
@@ -48,6 +48,8 @@ struct Named<'a> {
     value: usize,
     /// Whether blanks stand around the joint.
     spaced: bool,
+    /// Whether the name is itself a value, as in `name: …` and `value: …`.
+    paired: bool,
 }
 
 /// Reads a name, what joins it to a value, and the value.
@@ -73,7 +75,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-fn is_blank(byte: u8) -> bool {
+pub(super) fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
@@ -88,12 +90,14 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
         return None;
     }
     let start = scan.skip_escape(left, at.end);
-    let (quote, joint, value) = joint(scan, start, end)?;
+    let pair = pair::value_of(scan, start, end);
+    let paired = pair.is_some();
+    let (quote, joint, value) = pair.or_else(|| joint(scan, start, end))?;
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
     let kind = kind(scan, name, start, joint)?;
     let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
-    Some(Named { name, kind, start, quote, joint, value, spaced })
+    Some(Named { name, kind, start, quote, joint, value, spaced, paired })
 }
 
 fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Joint) -> Option<Kind> {
@@ -134,6 +138,7 @@ fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Jo
         _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
             (Joint::Flag, at)
         }
+        _ if end < at && quote.is_none() && pair::is_set(scan, start, end) => (Joint::Flag, at),
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, joint, value))
@@ -315,6 +320,9 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
             && !word.contains('_')
             && !word.to_ascii_lowercase().starts_with("test")
             && is_plain(scan, named, at.end, word);
+    }
+    if named.paired {
+        return value::is_random(word) || plain::may_be_secret(word, true);
     }
     let line = stands_alone(scan, named, at.end);
     let random = value::is_random(word)

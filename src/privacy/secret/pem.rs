@@ -10,6 +10,8 @@ const LABEL_MAX: usize = 64;
 const BROKEN_MAX: usize = 16 * 1024;
 /// Letters in a row that tell a line of a key from words.
 const LINE_MIN: usize = 16;
+/// The same for the one short line of a key that breaks off: it has digits too.
+const SHORT_LINE_MIN: usize = 8;
 /// The same among strings, where paths are about.
 const BROKEN_LINE_MIN: usize = 40;
 
@@ -63,11 +65,18 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
     while is_break(first) {
         first = scan.run(first + 1, |byte| byte == b'\\' || byte.is_ascii_whitespace());
     }
+    let breaks = body < first;
+    first = behind_number(scan, first);
     let line = scan.run(first, is_base64);
     let is_header = scan.byte(line) == b':'
         || scan.piece(line..line + 6) == "-Type:"
         || scan.piece(line..line + 6) == "-Info:";
     if line - first < LINE_MIN && !is_header {
+        let digits = scan.piece(first..line).bytes().any(|byte| byte.is_ascii_digit());
+        let ends = !matches!(scan.byte(line), b' ' | b'.' | b',' | b'-' | b'_' | b'(' | b':');
+        if breaks && digits && ends && SHORT_LINE_MIN <= line - first {
+            scan.mark(start..line);
+        }
         return;
     }
     let end = scan.run(first, |byte| !matches!(byte, b'"' | b'\'' | b'`'));
@@ -77,6 +86,19 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
         end
     };
     scan.mark(start..end);
+}
+
+/// Where the line goes on behind the number that a viewer put before it, if there is one.
+fn behind_number(scan: &Scan<'_>, at: usize) -> usize {
+    /// Digits of a line number.
+    const DIGITS_MAX: usize = 6;
+    let end = scan.run_within(at, DIGITS_MAX, |byte| byte.is_ascii_digit());
+    let marks = ["\u{2192}", "\\u2192", "\t", "\\t", "|", ":"];
+    let mark = marks.iter().find(|mark| scan.piece(end..end + mark.len()) == **mark);
+    match mark {
+        Some(mark) if at < end => scan.run(end + mark.len(), |byte| byte == b' ' || byte == b'\t'),
+        Some(_) | None => at,
+    }
 }
 
 /// Lines that are strings of their own: each is masked where it stands.

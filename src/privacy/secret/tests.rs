@@ -222,6 +222,76 @@ fn numbers_and_lists_under_a_key_go() {
 }
 
 #[test]
+fn logins_of_commands_go() {
+    for (text, expected) in [
+        ("ENV API_TOKEN hunter2abc", "ENV API_TOKEN <SECRET>"),
+        ("ENV API_TOKEN $TOKEN", "ENV API_TOKEN $TOKEN"),
+        ("setenv TOKEN hunter2abc", "setenv TOKEN <SECRET>"),
+        ("machine x login y password hunter2", "machine x login y password <SECRET>"),
+        ("mysql -u root -phunter2 db", "mysql -u root -p<SECRET> db"),
+        ("mysqldump -p'hunter2' db", "mysqldump -p'<SECRET>' db"),
+        ("mysql -p db", "mysql -p db"),
+        ("mkdir -phunter2", "mkdir -phunter2"),
+        (
+            "Authorization: Digest username=\"a\", nc=1, response=\"hunter2abc\"",
+            "Authorization: Digest username=\"<SECRET>\", nc=<SECRET>, response=\"<SECRET>\"",
+        ),
+        (
+            "\"Authorization\": \"Digest username=\\\"a\\\", response=\\\"hunter2abc\\\"\",",
+            "\"Authorization\": \"Digest username=\\\"<SECRET>\\\", response=\\\"<SECRET>\\\"\",",
+        ),
+        ("https://a1b2c3d4@github.com/x", "https://<SECRET>@github.com/x"),
+        ("https://user@host/x", "https://user@host/x"),
+        ("login with password authentication", "login with password authentication"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn values_go_whose_name_stands_beside_them() {
+    for (text, expected) in [
+        (
+            "{\"name\":\"DB_PASSWORD\",\"value\":\"hunter2\"}",
+            "{\"name\":\"DB_PASSWORD\",\"value\":\"<SECRET>\"}",
+        ),
+        (
+            "{\\\"name\\\": \\\"DB_PASSWORD\\\",\\n \\\"value\\\": \\\"letmein\\\"}",
+            "{\\\"name\\\": \\\"DB_PASSWORD\\\",\\n \\\"value\\\": \\\"<SECRET>\\\"}",
+        ),
+        ("- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: <SECRET>\n"),
+        ("- name: DB_PASSWORD\n  value: \"letmein\"", "- name: DB_PASSWORD\n  value: \"<SECRET>\""),
+        ("<add key=\"password\" value=\"hunter2\"/>", "<add key=\"password\" value=\"<SECRET>\"/>"),
+        (
+            "- name: DB_PASSWORD\n  valueFrom: x1y2z3w4",
+            "- name: DB_PASSWORD\n  valueFrom: x1y2z3w4",
+        ),
+        ("- name: max_tokens\n  value: 4096", "- name: max_tokens\n  value: 4096"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn key_blocks_go_behind_line_numbers_and_when_short() {
+    let open = "-----BEGIN RSA PRIVATE KEY-----";
+    let body = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn";
+    check(
+        &format!("   1\u{2192}{open}\n   2\u{2192}{body}\n   3\u{2192}{body}"),
+        "   1\u{2192}<SECRET>",
+    );
+    check(&format!("{{\"k\":\"1\\t{open}\\n 2\\t{body}\\n\"}}"), "{\"k\":\"1\\t<SECRET>\"}");
+    check(
+        &format!(
+            "   1\u{2192}{open}\n   2\u{2192}{body}\n   3\u{2192}-----END RSA PRIVATE KEY-----\nb"
+        ),
+        "   1\u{2192}<SECRET>\nb",
+    );
+    check("-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2unclosed", "<SECRET>");
+    check(&format!("{open}\nfollowed by a key"), &format!("{open}\nfollowed by a key"));
+}
+
+#[test]
 fn logins_in_headers_and_addresses_go() {
     for (text, expected) in [
         ("Authorization: Bearer abc", "Authorization: Bearer <SECRET>"),
@@ -432,7 +502,8 @@ proptest! {
             prop::collection::vec(prop::sample::select(vec![
                 "hunter2", "\"", "'", "\\", "\n", " ", "Bearer ", "password=", "token: ", "TOKEN='", "secret=\"", "a1b2c3d4e5", "}",
                 ",", ":", "https://u:p", "@h", "sid=abcdef;", "-----BEGIN PRIVATE KEY-----", "\nMIIEpAIBAAKCAQEA0Z3VS5", "-----END ",
-                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.x", "{\"password\":\"x\"}", "\u{15f}", "`", "curl -u a:b", "]", "<", ">"
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.x", "{\"password\":\"x\"}", "\u{15f}", "`", "curl -u a:b", "]", "<", ">",
+                "[\"a1b2c3d4\"]", "Digest a=\"b\"", "mysql -px'", "\"name\":\"token\",", "\"value\":", "letmein"
             ]), 0..7)), 1..5),
         number in prop::option::of(0_i64..1_000_000_000),
         depth in 1_usize..4,

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 /// Bytes of what may stand between the scheme and the host.
 const LOGIN_MAX: usize = 512;
-/// A login without a colon that is this long is a token.
+/// A login without a colon that is this long and has digits is a token.
 const TOKEN_MIN: usize = 20;
+/// The same for the web, where a user is seldom named in an address.
+const WEB_TOKEN_MIN: usize = 8;
 
 /// Reads the login behind `://`.
 pub(super) fn password(scan: &mut Scan<'_>, at: Range<usize>) {
@@ -35,7 +37,10 @@ pub(super) fn password(scan: &mut Scan<'_>, at: Range<usize>) {
         }
         None => {
             let mixed = piece.bytes().any(|byte| byte.is_ascii_digit());
-            if TOKEN_MIN <= piece.len() && mixed && !value::is_reference(piece) {
+            let scheme = scan.piece(at.start.saturating_sub(5)..at.start);
+            let web = scheme.ends_with("http") || scheme.ends_with("https");
+            let least = if web { WEB_TOKEN_MIN } else { TOKEN_MIN };
+            if least <= piece.len() && mixed && !value::is_reference(piece) {
                 scan.mark(start..end);
             }
         }
