@@ -136,12 +136,21 @@ impl<'a, D: Desk> Reader<'a, D> {
             self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "left out"));
             return Ok(self.pass_over());
         }
-        self.tally.with(|totals| totals.files += 1);
+        let entries = self.tally.with(|totals| {
+            totals.files += 1;
+            totals.entries
+        });
         let mut current = Current::new(self, file, path, format);
         let input = Counted { input, tally: current.reader.tally, read: 0 };
         source::read(format, input, &mut |item| current.take(item))?;
-        let stopped = current.stopped;
+        let (stopped, bad) = (current.stopped, current.bad);
         current.end(!stopped);
+        let entries = self.tally.with(|totals| totals.entries) - entries;
+        if file.named && entries == 0 && bad > 0 {
+            let problem = format!("nothing in it could be read as {format}: {bad} findings");
+            let path = path.to_owned();
+            self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
+        }
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
@@ -183,6 +192,8 @@ struct Current<'r, 'a, D> {
     format: Format,
     open: Option<Open>,
     stopped: bool,
+    /// Findings that matter.
+    bad: u64,
     /// Findings before the first session.
     early: Vec<Finding>,
 }
@@ -205,8 +216,8 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         path: &'r str,
         format: Format,
     ) -> Current<'r, 'a, D> {
-        let (open, stopped, early) = (None, false, Vec::new());
-        Current { reader, file, path, format, open, stopped, early }
+        let (open, stopped, bad, early) = (None, false, 0, Vec::new());
+        Current { reader, file, path, format, open, stopped, bad, early }
     }
 
     fn take(&mut self, item: Item) -> ControlFlow<()> {
@@ -349,6 +360,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
 
     fn finding(&mut self, finding: Finding) {
         self.reader.tally.finding(&finding);
+        self.bad += u64::from(finding.severity >= Severity::Warning);
         let findings = self.open.as_mut().map_or(&mut self.early, |open| &mut open.findings);
         if findings.len() < FINDINGS_MAX {
             findings.push(finding);
