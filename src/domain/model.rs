@@ -73,6 +73,21 @@ pub struct ToolSpec {
     pub description: String,
     /// Its arguments as a JSON schema, strict.
     pub parameters: Value,
+    /// The same as text, written once: every request is digested with it.
+    text: String,
+}
+
+impl ToolSpec {
+    /// A tool with this name, purpose and JSON schema of its arguments.
+    pub fn new(name: &'static str, description: String, parameters: Value) -> ToolSpec {
+        let text = parameters.to_string();
+        ToolSpec { name, description, parameters, text }
+    }
+
+    /// The schema of the arguments as compact JSON.
+    pub fn schema(&self) -> &str {
+        &self.text
+    }
 }
 
 /// A question to a model. Equal requests have equal digests, whatever endpoint they go to.
@@ -102,10 +117,9 @@ impl Request {
             parts.push(message.role.name());
             parts.push(message.content.as_str());
         }
-        let parameters = self.tool.parameters.to_string();
         let settings =
             format!("{} {:?} {}", self.reply_tokens_max, self.temperature, self.generation);
-        parts.extend([self.tool.description.as_str(), parameters.as_str(), settings.as_str()]);
+        parts.extend([self.tool.description.as_str(), self.tool.schema(), settings.as_str()]);
         RequestDigest(Digest::of(&parts))
     }
 

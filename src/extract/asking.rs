@@ -29,14 +29,13 @@ impl Asking {
     /// Asks `model` with `prompts`, for texts in `language` (its English name, or its own).
     pub fn new(model: impl Into<String>, language: &str, prompts: Arc<Prompts>) -> Asking {
         let tool = tool();
-        let schema = tool.parameters.to_string();
         Asking {
             model: model.into(),
             reply_tokens_max: REPLY_TOKENS_DEFAULT,
             temperature: None,
             language: language.to_owned(),
-            rules_tool: prompts.rules(language, Form::Tool, &schema),
-            rules_json: prompts.rules(language, Form::Json, &schema),
+            rules_tool: prompts.rules(language, Form::Tool, tool.schema()),
+            rules_json: prompts.rules(language, Form::Json, tool.schema()),
             prompts,
             tool,
         }

@@ -40,7 +40,7 @@ const NOT_ON_THE_WIRE: [&str; 17] = [
 /// The tool as it is offered. Made once and shared.
 pub fn tool() -> Arc<ToolSpec> {
     let description = TOOL_DESCRIPTION.to_owned();
-    Arc::new(ToolSpec { name: TOOL_NAME, description, parameters: wire() })
+    Arc::new(ToolSpec::new(TOOL_NAME, description, wire()))
 }
 
 /// The schema that a model is given: every property required, absent ones null, nothing else let in.

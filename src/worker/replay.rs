@@ -91,10 +91,10 @@ impl Plan {
         let files = find(options, &self.tally);
         let gate = Gate::new(&self.config.pii);
         let reading = reading(&self.config, options, true);
-        let schema = tool().parameters.to_string();
-        let rules = Prompts::built_in().rules(&self.config.language, Form::Tool, &schema);
+        let tool = tool();
+        let rules = Prompts::built_in().rules(&self.config.language, Form::Tool, tool.schema());
         let overhead =
-            u64::from(estimate_tokens(rules.as_str())) + u64::from(estimate_tokens(&schema));
+            u64::from(estimate_tokens(rules.as_str())) + u64::from(estimate_tokens(tool.schema()));
         let desk = Counter { tally: &self.tally, cancel: &self.cancel, overhead };
         let mut reader = Reader::new(&reading, &gate, &self.tally, desk);
         for file in &files {

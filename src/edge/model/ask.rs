@@ -171,11 +171,7 @@ pub(super) mod tests {
                 says(Role::User, "We chose the blue door because the red one sticks."),
             ],
             rung,
-            tool: Arc::new(ToolSpec {
-                name: "write_points",
-                description: "Writes points.".to_owned(),
-                parameters,
-            }),
+            tool: Arc::new(ToolSpec::new("write_points", "Writes points.".to_owned(), parameters)),
             reply_tokens_max: 500,
             temperature: Some(0.5),
             generation: 0,

@@ -134,7 +134,7 @@ impl Question {
 
 /// The digest of what a tool is for and takes.
 pub(super) fn schema_digest(tool: &ToolSpec) -> Digest {
-    Digest::of(&["schema", &tool.description, &tool.parameters.to_string()])
+    Digest::of(&["schema", &tool.description, tool.schema()])
 }
 
 /// A message.

@@ -54,7 +54,7 @@ fn stale_question_says_what_changed() {
         |r| {
             let parameters = serde_json::json!({"type": "object"});
             let description = r.tool.description.clone();
-            r.tool = Arc::new(ToolSpec { name: r.tool.name, description, parameters });
+            r.tool = Arc::new(ToolSpec::new(r.tool.name, description, parameters));
         },
         "schema",
     );
