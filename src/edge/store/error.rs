@@ -100,10 +100,21 @@ impl StoreError {
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     kind: StoreErrorKind,
-    cause: Option<Arc<rusqlite::Error>>,
+    cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl Fault {
+    /// A column, counted from 1, that holds what we never wrote.
+    pub(super) fn unreadable(column: usize) -> Fault {
+        let what = format!("column {column} of a row cannot be read");
+        Fault { kind: StoreErrorKind::Damaged, cause: Some(Arc::from(Box::from(what))) }
+    }
+
+    /// A value that has no JSON.
+    pub(super) fn unwritable(error: serde_json::Error) -> Fault {
+        Fault { kind: StoreErrorKind::Other, cause: Some(Arc::new(error)) }
+    }
+
     pub(super) fn at(self, doing: &'static str, path: &Path) -> StoreError {
         let error = StoreError::new(self.kind, doing, path);
         match self.cause {

@@ -3,6 +3,7 @@
 
 mod column;
 mod database;
+mod db;
 mod entry;
 mod error;
 mod journal;
@@ -32,6 +33,7 @@ pub use status::{FailedRun, SessionStatus, SessionTotals, Status};
 use crate::domain::{
     Digest, Entry, RecordId, Reply, RequestDigest, RunId, Rung, Session, SessionId, Timestamp,
 };
+use db::Db;
 use error::Fault;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -72,7 +74,7 @@ impl Store {
     /// Every kind of [`StoreErrorKind`] but `UnknownSession` and `Closed`.
     pub fn open(url: &str, open: Open) -> Result<Store, StoreError> {
         let path = database::path_of(url)?;
-        let writer = writer::Writer::start(database::open_writer(&path, open)?, &path)?;
+        let writer = writer::Writer::start(Db::Sqlite(database::open_writer(&path, open)?), &path)?;
         let readers = reader::Readers::new(path.clone());
         Ok(Store { shared: Arc::new(Shared { path, readers, writer }) })
     }
@@ -127,7 +129,7 @@ impl Store {
         session: SessionId,
         entries: Vec<Covered>,
     ) -> Result<(), StoreError> {
-        let write = move |to: &_| entry::write_skipped(to, session, &entries);
+        let write = move |to: &mut Db| entry::write_skipped(to, session, &entries);
         self.write("staging skipped entries", write).await
     }
 
@@ -138,7 +140,7 @@ impl Store {
         model: &str,
     ) -> Result<Option<Rung>, StoreError> {
         let (base_url, model) = (base_url.to_owned(), model.to_owned());
-        let read = move |from: &_| journal::capability(from, &base_url, &model);
+        let read = move |from: &mut Db| journal::capability(from, &base_url, &model);
         self.look("reading what the endpoint can do", read).await
     }
 
@@ -151,7 +153,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<(), StoreError> {
         let (base_url, model) = (base_url.to_owned(), model.to_owned());
-        let write = move |to: &_| journal::learn(to, (&base_url, &model), rung, at);
+        let write = move |to: &mut Db| journal::learn(to, (&base_url, &model), rung, at);
         self.write("remembering what the endpoint can do", write).await
     }
 
@@ -164,7 +166,7 @@ impl Store {
         session: Option<SessionId>,
     ) -> Result<Spent, StoreError> {
         let namespace = namespace.map(str::to_owned);
-        let read = move |from: &_| run::spent(from, since, namespace.as_deref(), session);
+        let read = move |from: &mut Db| run::spent(from, since, namespace.as_deref(), session);
         self.read("adding up what was spent", read).await
     }
 
@@ -186,7 +188,7 @@ impl Store {
         mut each: impl FnMut(&mut S, StoredRecord) -> ControlFlow<()> + Send + 'static,
     ) -> Result<S, StoreError> {
         let mut state = start;
-        let read = move |from: &_| {
+        let read = move |from: &mut Db| {
             record::each(from, &filter, |record| each(&mut state, record))?;
             Ok(state)
         };
@@ -198,7 +200,7 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<Found<RecordPage, RecordId>, StoreError> {
-        let read = move |from: &_| {
+        let read = move |from: &mut Db| {
             prefix::find(from, "records", &prefix, (RecordId, |id| record::page(from, id)))
         };
         self.read("looking up a record", read).await
@@ -206,7 +208,7 @@ impl Store {
 
     /// As [`Store::record`], with the entries that it rests on.
     pub async fn why(&self, prefix: IdPrefix) -> Result<Found<Why, RecordId>, StoreError> {
-        let read = move |from: &_| {
+        let read = move |from: &mut Db| {
             prefix::find(from, "records", &prefix, (RecordId, |id| record::why(from, id)))
         };
         self.read("looking up a record's sources", read).await
@@ -214,7 +216,7 @@ impl Store {
 
     /// The run whose id begins so.
     pub async fn run(&self, prefix: IdPrefix) -> Result<Found<StoredRun, RunId>, StoreError> {
-        let read = move |from: &_| {
+        let read = move |from: &mut Db| {
             prefix::find(from, "runs", &prefix, (RunId, |id| run::find(from, RunId(id))))
         };
         self.read("looking up a run", read).await
@@ -235,13 +237,14 @@ impl Store {
         old: RunId,
         new: RunId,
     ) -> Result<(Vec<StoredRecord>, Vec<StoredRecord>), StoreError> {
-        let read = move |from: &_| Ok((record::of_run(from, old)?, record::of_run(from, new)?));
+        let read =
+            move |from: &mut Db| Ok((record::of_run(from, old)?, record::of_run(from, new)?));
         self.read("reading the records of two runs", read).await
     }
 
     /// The session whose id begins so.
     pub async fn session(&self, prefix: IdPrefix) -> Result<Found<Session, SessionId>, StoreError> {
-        let read = move |from: &_| {
+        let read = move |from: &mut Db| {
             let read = |id| session::find(from, SessionId(id));
             prefix::find(from, "sessions", &prefix, (SessionId, read))
         };
@@ -265,7 +268,7 @@ impl Store {
     /// Notes that a session had so many entries when it was read to its end, where some of it waits to
     /// be asked about: what grows later is cut there all the same.
     pub async fn mark_end(&self, session: SessionId, entries: u32) -> Result<(), StoreError> {
-        let mark = move |to: &_| session::mark_end(to, session, entries);
+        let mark = move |to: &mut Db| session::mark_end(to, session, entries);
         self.write("marking where a session ended", mark).await
     }
 
@@ -285,13 +288,13 @@ impl Store {
 
     /// What became of everything.
     pub async fn status(&self) -> Result<Status, StoreError> {
-        self.read("reading the status", status::read).await
+        self.read("reading the status", |from: &mut Db| status::read(from)).await
     }
 
     async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.shared.writer.write(doing, work).await
     }
@@ -300,7 +303,7 @@ impl Store {
     async fn look<T>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault>,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
         let _turn = self.shared.readers.turn().await;
         self.shared.readers.read(doing, work)
@@ -309,7 +312,7 @@ impl Store {
     async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&rusqlite::Connection) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         let turn = self.shared.readers.turn().await;
         let shared = Arc::clone(&self.shared);

@@ -1,8 +1,8 @@
 //! Connections that read beside the writer: in write-ahead logging neither waits for the other.
 
 use super::database;
+use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
-use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -13,7 +13,7 @@ const READERS_MAX: usize = 4;
 /// A small pool, filled as needed.
 pub(super) struct Readers {
     path: PathBuf,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Db>>,
     turns: Arc<Semaphore>,
 }
 
@@ -32,19 +32,20 @@ impl Readers {
     pub(super) fn read<T>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let snapshot = || -> Result<(T, Connection), Fault> {
-            let connection = idle.map_or_else(|| database::open_reader(&self.path), Ok)?;
-            connection.prepare_cached("BEGIN")?.execute([])?;
-            let done = work(&connection);
-            connection.prepare_cached("COMMIT")?.execute([])?;
+        let snapshot = || -> Result<(T, Db), Fault> {
+            let open = || database::open_reader(&self.path).map(Db::Sqlite);
+            let mut db = idle.map_or_else(open, Ok)?;
+            db.execute("BEGIN", &[])?;
+            let done = work(&mut db);
+            db.execute("COMMIT", &[])?;
             // A connection whose work failed is closed rather than trusted.
-            Ok((done?, connection))
+            Ok((done?, db))
         };
-        let (done, connection) = snapshot().map_err(|fault| fault.at(doing, &self.path))?;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
+        let (done, db) = snapshot().map_err(|fault| fault.at(doing, &self.path))?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
         Ok(done)
     }
 

@@ -1,8 +1,8 @@
 //! The one thread that writes, with group commit: what callers sent while the last commit was on
 //! its way to the disk is written and synced together, each in a savepoint of its own.
 
+use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
-use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
@@ -18,7 +18,7 @@ const _: () = assert!(QUEUE_MAX <= GROUP_MAX);
 /// Tells one caller how it ended: well, or with a fault.
 type Answer = Box<dyn FnOnce(Option<&Fault>) + Send>;
 /// Does the work, or hears why it cannot be done; says how it went and how to tell the caller.
-type Work = Box<dyn FnOnce(Result<&Connection, &Fault>) -> (Result<(), Fault>, Answer) + Send>;
+type Work = Box<dyn FnOnce(Result<&mut Db, &Fault>) -> (Result<(), Fault>, Answer) + Send>;
 
 /// The door to the thread. Dropping it lets the thread finish what it has, and waits for it.
 pub(super) struct Writer {
@@ -28,11 +28,11 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(connection: Connection, path: &Path) -> Result<Writer, StoreError> {
+    pub(super) fn start(mut db: Db, path: &Path) -> Result<Writer, StoreError> {
         let (queue, work) = mpsc::channel(QUEUE_MAX);
         let thread = std::thread::Builder::new()
             .name("annalist-store".to_owned())
-            .spawn(move || run(&connection, work))
+            .spawn(move || run(&mut db, work))
             .map_err(|error| StoreError::of_io(error, "starting the writer", path))?;
         Ok(Writer { path: path.to_owned(), queue: Some(queue), thread: Some(thread) })
     }
@@ -42,11 +42,11 @@ impl Writer {
     pub(super) async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
         let (send, answer) = oneshot::channel();
-        let work: Work = Box::new(move |connection| {
-            let done = connection.map_err(Fault::clone).and_then(work);
+        let work: Work = Box::new(move |db| {
+            let done = db.map_err(Fault::clone).and_then(work);
             let outcome = done.as_ref().map(|_| ()).map_err(Fault::clone);
             let tell = move |failed: Option<&Fault>| {
                 // A caller that stopped waiting is no error.
@@ -75,7 +75,7 @@ const GATHER: std::time::Duration = std::time::Duration::from_millis(1);
 /// A group of this size means that many write at once; fewer are not kept waiting.
 const BUSY_FROM: usize = 3;
 
-fn run(connection: &Connection, mut queue: mpsc::Receiver<Work>) {
+fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
     let mut group: Vec<Work> = Vec::with_capacity(GROUP_MAX);
     let mut busy = false;
     // Ends with the last sender.
@@ -89,33 +89,33 @@ fn run(connection: &Connection, mut queue: mpsc::Receiver<Work>) {
             group.push(next);
         }
         busy = group.len() >= BUSY_FROM;
-        commit(connection, &mut group);
+        commit(db, &mut group);
     }
     // Closing the last connection moves the log into the database; with other processes about,
     // this moves what they allow.
-    let _ = connection.execute_batch("PRAGMA wal_checkpoint(PASSIVE)");
+    let _ = db.batch("PRAGMA wal_checkpoint(PASSIVE)");
 }
 
 /// Does the group in one transaction and answers everybody after the commit. Who failed alone is
 /// told of that; a failed commit is told to all others.
-fn commit(connection: &Connection, group: &mut Vec<Work>) {
+fn commit(db: &mut Db, group: &mut Vec<Work>) {
     let mut answers: Vec<(Result<(), Fault>, Answer)> = Vec::with_capacity(group.len());
-    let mut begun = connection.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
+    let mut begun = db.batch("BEGIN IMMEDIATE");
     for work in group.drain(..) {
         let (outcome, answer) = match &begun {
-            Ok(()) => in_savepoint(connection, work),
+            Ok(()) => in_savepoint(db, work),
             Err(fault) => work(Err(fault)),
         };
         // A full disk and the like end the whole transaction, not the savepoint alone.
-        if begun.is_ok() && connection.is_autocommit() {
+        if begun.is_ok() && !db.in_transaction() {
             begun = outcome.clone().and_then(|()| Err(StoreErrorKind::Other.into()));
         }
         answers.push((outcome, answer));
     }
-    let ended = begun.and_then(|()| Ok(connection.execute_batch("COMMIT")?));
-    if ended.is_err() && !connection.is_autocommit() {
+    let ended = begun.and_then(|()| db.batch("COMMIT"));
+    if ended.is_err() && db.in_transaction() {
         // Fails only where nothing is left to roll back.
-        let _ = connection.execute_batch("ROLLBACK");
+        let _ = db.batch("ROLLBACK");
     }
     for (outcome, answer) in answers {
         answer(outcome.as_ref().err().or(ended.as_ref().err()));
@@ -123,27 +123,28 @@ fn commit(connection: &Connection, group: &mut Vec<Work>) {
 }
 
 /// Does one piece of work so that its failure takes back itself alone.
-fn in_savepoint(connection: &Connection, work: Work) -> (Result<(), Fault>, Answer) {
-    if let Err(error) = savepoint(connection, "SAVEPOINT work") {
+fn in_savepoint(db: &mut Db, work: Work) -> (Result<(), Fault>, Answer) {
+    if let Err(error) = savepoint(db, "SAVEPOINT work") {
         return work(Err(&error));
     }
-    let (outcome, answer) = work(Ok(connection));
+    let (outcome, answer) = work(Ok(db));
     let ended = match outcome {
-        Ok(()) => savepoint(connection, "RELEASE work"),
-        Err(_) => savepoint(connection, "ROLLBACK TO work")
-            .and_then(|()| savepoint(connection, "RELEASE work")),
+        Ok(()) => savepoint(db, "RELEASE work"),
+        Err(_) => savepoint(db, "ROLLBACK TO work").and_then(|()| savepoint(db, "RELEASE work")),
     };
     (outcome.and(ended), answer)
 }
 
-fn savepoint(connection: &Connection, sql: &str) -> Result<(), Fault> {
-    connection.prepare_cached(sql)?.execute([])?;
+fn savepoint(db: &mut Db, sql: &str) -> Result<(), Fault> {
+    db.execute(sql, &[])?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edge::store::db::values;
+    use rusqlite::Connection;
     use std::time::Duration;
 
     /// A writer on a new database with a table of numbers, and a second connection to it.
@@ -156,13 +157,13 @@ mod tests {
             CREATE TABLE children (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED)";
         connection.execute_batch(schema).unwrap();
         connection.busy_timeout(Duration::ZERO).unwrap();
-        let writer = Writer::start(connection, &path).unwrap();
+        let writer = Writer::start(Db::Sqlite(connection), &path).unwrap();
         (folder, writer, Connection::open(&path).unwrap())
     }
 
-    fn add(n: i64) -> impl FnOnce(&Connection) -> Result<i64, Fault> + Send + 'static {
+    fn add(n: i64) -> impl FnOnce(&mut Db) -> Result<i64, Fault> + Send + 'static {
         move |to| {
-            to.execute("INSERT INTO numbers VALUES (?1)", [n])?;
+            to.execute("INSERT INTO numbers VALUES (?1)", values![n])?;
             Ok(n)
         }
     }
@@ -172,7 +173,7 @@ mod tests {
         select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     }
 
-    type Job = Box<dyn FnOnce(&Connection) -> Result<i64, Fault> + Send>;
+    type Job = Box<dyn FnOnce(&mut Db) -> Result<i64, Fault> + Send>;
 
     /// Holds the writer until all of `jobs` wait for it, so that they make one group.
     async fn group(writer: Writer, jobs: Vec<Job>) -> (Vec<Result<i64, StoreError>>, Writer) {
@@ -229,7 +230,7 @@ mod tests {
     async fn a_failed_commit_fails_everybody_and_the_writer_goes_on() {
         let (_folder, writer, beside) = numbers();
         let orphan: Job =
-            Box::new(|to| Ok(to.execute("INSERT INTO children VALUES (9)", [])? as i64));
+            Box::new(|to| Ok(to.execute("INSERT INTO children VALUES (9)", &[])? as i64));
         let (answers, writer) = group(writer, vec![Box::new(add(1)), orphan]).await;
         assert!(answers.iter().all(Result::is_err), "{answers:?}");
         assert!(all(&beside).is_empty());
@@ -241,7 +242,7 @@ mod tests {
     async fn a_lost_transaction_fails_everybody_in_it() {
         let (_folder, writer, beside) = numbers();
         let lose: Job = Box::new(|to| {
-            to.execute_batch("ROLLBACK")?;
+            to.batch("ROLLBACK")?;
             Err(StoreErrorKind::Full.into())
         });
         let (answers, _writer) =
@@ -255,11 +256,11 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_is_named_and_nothing_half_written_stays() {
         let (_folder, writer, beside) = numbers();
-        let fill = |to: &Connection| {
-            to.execute_batch("PRAGMA max_page_count = 8")?;
+        let fill = |to: &mut Db| {
+            to.batch("PRAGMA max_page_count = 8")?;
             let sql = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 99999)
                 INSERT INTO numbers SELECT n FROM r";
-            Ok(to.execute(sql, [])?)
+            to.execute(sql, &[])
         };
         let error = writer.write("filling", fill).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Full);

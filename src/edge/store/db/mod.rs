@@ -1,0 +1,119 @@
+//! One connection to the database, whichever it is: the same statements run on both. Statements
+//! are written with `?1`, and in the part of SQL that SQLite and PostgreSQL share; where they
+//! differ, [`Db::dialect`] says which one listens.
+
+mod sqlite;
+mod value;
+
+pub(super) use value::{Columns, Value, json};
+
+use super::error::Fault;
+use std::ops::ControlFlow;
+
+/// A connection.
+pub(super) enum Db {
+    /// A file on this machine.
+    Sqlite(rusqlite::Connection),
+}
+
+/// Rows that are inserted together: `INSERT INTO t (a, b)`, then what follows the values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Insert {
+    /// Up to and including the list of columns.
+    pub(super) head: &'static str,
+    /// Columns in that list.
+    pub(super) width: usize,
+    /// From `ON CONFLICT` on, or nothing.
+    pub(super) tail: &'static str,
+}
+
+/// Values of a statement, in the order of its parameters.
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { &[$($crate::edge::store::db::Value::from($value)),*] };
+}
+pub(super) use values;
+
+impl Db {
+    /// Runs a statement; gives how many rows it changed.
+    pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, Fault> {
+        match self {
+            Db::Sqlite(connection) => sqlite::execute(connection, sql, values),
+        }
+    }
+
+    /// Runs statements that take no values, such as `BEGIN`.
+    pub(super) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+        }
+    }
+
+    /// Whether a transaction is open; some errors end it.
+    pub(super) fn in_transaction(&self) -> bool {
+        match self {
+            Db::Sqlite(connection) => !connection.is_autocommit(),
+        }
+    }
+
+    /// Hands each row to `each` until it breaks.
+    pub(super) fn each(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut each: impl FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(connection) => sqlite::each(connection, sql, values, &mut each),
+        }
+    }
+
+    /// What `read` makes of every row.
+    pub(super) fn all<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        mut read: impl FnMut(&mut Columns<'_>) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut all = Vec::new();
+        self.each(sql, values, |row| {
+            all.push(read(row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(all)
+    }
+
+    /// What `read` makes of the first row, if there is one.
+    pub(super) fn first<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        let (mut first, mut read) = (None, Some(read));
+        self.each(sql, values, |row| {
+            if let Some(read) = read.take() {
+                first = Some(read(row)?);
+            }
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(first)
+    }
+
+    /// Inserts many rows; `values` holds one row after another. No two rows may have the same key:
+    /// PostgreSQL refuses to touch a row twice in one statement.
+    pub(super) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64, Fault> {
+        match self {
+            Db::Sqlite(connection) => sqlite::insert(connection, into, values),
+        }
+    }
+}
+
+/// Lets statements that were written for SQLite go on until they are written for both.
+impl std::ops::Deref for Db {
+    type Target = rusqlite::Connection;
+
+    fn deref(&self) -> &rusqlite::Connection {
+        let Db::Sqlite(connection) = self;
+        connection
+    }
+}
