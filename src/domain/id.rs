@@ -134,6 +134,8 @@ ids! {
     SessionId,
     /// One slice, of (session, range, text).
     SliceId,
+    /// One slice to be extracted, of (slice, prompt id and version, schema version, model).
+    JobId,
     /// One extraction of one slice, of (slice, prompt id and version, schema version, model).
     RunId,
     /// One claim, of (run, kind, body).

@@ -5,6 +5,7 @@ mod coverage;
 mod entry;
 mod finding;
 mod id;
+mod job;
 mod limits;
 mod model;
 mod record;
@@ -17,7 +18,8 @@ pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, 
 pub use coverage::{Coverage, CoverageState};
 pub use entry::{Branch, Entry, EntryKind, Outcome, Skip, Speaker, Tool};
 pub use finding::{Finding, Severity};
-pub use id::{Digest, RecordId, RequestDigest, RunId, SessionId, SliceId};
+pub use id::{Digest, JobId, RecordId, RequestDigest, RunId, SessionId, SliceId};
+pub use job::{Claimed, Job, JobState, Lease, Wait};
 pub use limits::*;
 pub use model::{
     Call, ErrorKind, Finish, LanguageModel, Message, ModelError, Reply, Request, Retry, Role, Rung,

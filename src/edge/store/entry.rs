@@ -1,11 +1,13 @@
 //! Entries and what became of them.
 
 use super::column::Columns;
+use super::db::{Db, Insert, Value, values};
 use super::error::Fault;
 use crate::domain::{
     Branch, CoverageState, Entry, EntryKind, Outcome, SessionId, Skip, Speaker, Tool,
 };
 use rusqlite::{Connection, params};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// An entry and what became of it.
@@ -51,47 +53,121 @@ pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
     all.get(usize::from(rank)).copied()
 }
 
-/// Writes entries and their coverage in `run_no`. The later text of an entry stands: the gate may
-/// have learned to mask more.
+/// Writes entries and their coverage in `run_no`.
 pub(super) fn write(
-    connection: &Connection,
+    db: &mut Db,
     session_no: i64,
     run_no: i64,
     entries: &[Covered],
 ) -> Result<(), Fault> {
-    let sql =
-        "INSERT INTO entries (place, line, speaker, kind, branch, at, native_id, tool, call_id,
-            outcome, exit_code, skip, text)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
-        ON CONFLICT (place) DO UPDATE SET
+    write_texts(db, session_no, entries.iter().map(|covered| &covered.entry))?;
+    cover(db, session_no, run_no, entries)
+}
+
+/// Writes entries. The later text of an entry stands: the gate may have learned to mask more.
+pub(super) fn write_texts<'a>(
+    db: &mut Db,
+    session_no: i64,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Result<(), Fault> {
+    const INTO: Insert = Insert {
+        head: "INSERT INTO entries (place, line, speaker, kind, branch, at, native_id, tool,
+            call_id, outcome, exit_code, skip, text)",
+        width: 13,
+        tail: "ON CONFLICT (place) DO UPDATE SET
             line = excluded.line, speaker = excluded.speaker, kind = excluded.kind,
             branch = excluded.branch, at = excluded.at, native_id = excluded.native_id,
             tool = excluded.tool, call_id = excluded.call_id, outcome = excluded.outcome,
-            exit_code = excluded.exit_code, skip = excluded.skip, text = excluded.text";
-    let mut insert = connection.prepare_cached(sql)?;
-    let sql = "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)
-        VALUES (?1, ?2, ?3, ?4, ?5)
-        ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
-            state = excluded.state, reason = excluded.reason WHERE state < excluded.state";
-    let mut cover = connection.prepare_cached(sql)?;
-    for Covered { entry, state, reason } in entries {
-        insert.execute(params![
+            exit_code = excluded.exit_code, skip = excluded.skip, text = excluded.text",
+    };
+    // An entry in several parts stands there more than once.
+    let entries: BTreeMap<u32, &Entry> = entries.map(|entry| (entry.ordinal, entry)).collect();
+    let mut rows: Vec<Value<'_>> = Vec::with_capacity(entries.len() * INTO.width);
+    for entry in entries.into_values() {
+        let tool = entry.tool.as_ref();
+        rows.extend_from_slice(values![
             place(session_no, entry.ordinal),
             entry.line,
             entry.speaker.name(),
             entry.kind.name(),
             entry.branch.name(),
-            entry.at.map(|at| at.0),
-            entry.native_id.as_ref().map(|id| id.as_str()),
-            entry.tool.as_ref().map(|tool| tool.name.as_str()),
-            entry.tool.as_ref().and_then(|tool| tool.call_id.as_ref()).map(|id| id.as_str()),
+            entry.at,
+            entry.native_id.as_ref(),
+            tool.map(|tool| &tool.name),
+            tool.and_then(|tool| tool.call_id.as_ref()),
             entry.outcome.map(Outcome::name),
             entry.exit_code,
             entry.skip.map(Skip::name),
-            entry.text.as_str(),
-        ])?;
-        cover.execute(params![session_no, entry.ordinal, run_no, rank(*state), reason])?;
+            &entry.text,
+        ]);
     }
+    db.insert(INTO, &rows)?;
+    Ok(())
+}
+
+/// Writes what became of entries in `run_no`; an entry that stands there more than once is what its
+/// highest state is.
+pub(super) fn cover(
+    db: &mut Db,
+    session_no: i64,
+    run_no: i64,
+    entries: &[Covered],
+) -> Result<(), Fault> {
+    const INTO: Insert = Insert {
+        head: "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)",
+        width: 5,
+        tail: "ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
+            state = excluded.state, reason = excluded.reason
+            WHERE coverage.state < excluded.state",
+    };
+    let mut highest: BTreeMap<u32, &Covered> = BTreeMap::new();
+    for covered in entries {
+        let known = highest.entry(covered.entry.ordinal).or_insert(covered);
+        if rank(known.state) < rank(covered.state) {
+            *known = covered;
+        }
+    }
+    let mut rows: Vec<Value<'_>> = Vec::with_capacity(highest.len() * INTO.width);
+    for (ordinal, covered) in highest {
+        let state = rank(covered.state);
+        let reason = covered.reason.as_ref();
+        rows.extend_from_slice(values![session_no, ordinal, run_no, state, reason]);
+    }
+    db.insert(INTO, &rows)?;
+    Ok(())
+}
+
+/// Says of entries between two ordinals, inclusive, that are in no run and were not skipped what
+/// became of them: of a job that no run ended.
+pub(super) fn cover_open(
+    db: &mut Db,
+    session_no: i64,
+    ordinals: (u32, u32),
+    (state, reason): (CoverageState, &str),
+) -> Result<(), Fault> {
+    let sql = "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)
+        SELECT ?1, place - ?2, 0, ?5, ?6 FROM entries
+        WHERE place BETWEEN ?3 AND ?4 AND skip IS NULL AND NOT EXISTS (
+            SELECT 1 FROM coverage c JOIN runs r ON r.no = c.run_no
+            WHERE c.session_no = ?1 AND c.ordinal = entries.place - ?2 AND r.current = 1)
+        ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
+            state = excluded.state, reason = excluded.reason";
+    let (first, last) = (place(session_no, ordinals.0), place(session_no, ordinals.1));
+    let row = values![session_no, place(session_no, 0), first, last, rank(state), reason];
+    db.execute(sql, row)?;
+    Ok(())
+}
+
+/// Takes back what [`cover_open`] said.
+pub(super) fn uncover_open(
+    db: &mut Db,
+    session_no: i64,
+    ordinals: (u32, u32),
+) -> Result<(), Fault> {
+    let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
+        AND run_no = 0 AND NOT EXISTS (
+            SELECT 1 FROM entries WHERE place = ?4 + coverage.ordinal AND skip IS NOT NULL)";
+    db.execute(sql, values![session_no, ordinals.0, ordinals.1, place(session_no, 0)])?;
     Ok(())
 }
 
@@ -111,16 +187,16 @@ pub(super) fn uncover(
 
 /// Entries that were in no slice. What is said of them now replaces what was said before.
 pub(super) fn write_skipped(
-    connection: &Connection,
+    db: &mut Db,
     session: SessionId,
     entries: &[Covered],
 ) -> Result<(), Fault> {
-    let session_no = super::session::number(connection, session)?;
+    let session_no = super::session::number(db, session)?;
     for covered in entries {
         let ordinal = covered.entry.ordinal;
-        uncover(connection, session_no, NO_RUN, (ordinal, ordinal))?;
+        uncover(db, session_no, NO_RUN, (ordinal, ordinal))?;
     }
-    write(connection, session_no, NO_RUN, entries)
+    write(db, session_no, NO_RUN, entries)
 }
 
 /// The entries of a session whose ordinals lie in `ordinals`, in order.

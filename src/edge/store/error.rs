@@ -49,6 +49,12 @@ pub enum StoreErrorKind {
     /// The session was never begun.
     #[error("session {0} is not in the store; begin it first")]
     UnknownSession(crate::domain::SessionId),
+    /// Another process took in more of the session since it was looked at.
+    #[error("the session grew meanwhile; look at it again and try again")]
+    Moved,
+    /// The lease ran out and somebody else claimed the job, or it was called off.
+    #[error("job {0} is no longer ours; nothing was written")]
+    LeaseLost(crate::domain::JobId),
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,

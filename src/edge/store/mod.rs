@@ -8,6 +8,7 @@ mod entry;
 mod error;
 mod journal;
 mod prefix;
+mod queue;
 mod reader;
 mod record;
 mod run;
@@ -24,6 +25,7 @@ pub use entry::Covered;
 pub use error::{StoreError, StoreErrorKind};
 pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
+pub use queue::{Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Release};
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};
 pub use session::{Ended, SessionEnd};
@@ -120,7 +122,8 @@ impl Store {
     /// Writes a run with its entries, coverage and records. Twice is the same as once; a run that is
     /// staged anew replaces what it came to before, unless it was done then and failed now.
     pub async fn stage(&self, staging: Staging) -> Result<Staged, StoreError> {
-        self.write("staging a slice", move |to| staging::write(to, &staging)).await
+        self.write("staging a slice", move |to| staging::write(to, &staging, staging::Texts::New))
+            .await
     }
 
     /// Writes entries that were in no slice, with what became of them and why.

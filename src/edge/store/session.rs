@@ -1,6 +1,7 @@
 //! Sessions: what is known of a conversation, and what it came to when it was read to the end.
 
 use super::column::{Columns, json, unreadable};
+use super::db::{Db, values};
 use super::error::{Fault, StoreErrorKind};
 use crate::domain::{Finding, Format, RunId, Session, SessionId, Timestamp};
 use crate::privacy::Report;
@@ -102,10 +103,16 @@ pub(super) fn ends(connection: &Connection, id: SessionId) -> Result<Vec<u32>, F
 
 /// Notes that the session had so many entries when it was read to its end, though some of it still
 /// waits to be asked about.
-pub(super) fn mark_end(connection: &Connection, id: SessionId, entries: u32) -> Result<(), Fault> {
-    let sql = "INSERT OR IGNORE INTO session_ends (session_no, entries) VALUES (?1, ?2)";
-    let no = number(connection, id)?;
-    connection.prepare_cached(sql)?.execute(params![no, entries])?;
+pub(super) fn mark_end(db: &mut Db, id: SessionId, entries: u32) -> Result<(), Fault> {
+    let no = number(db, id)?;
+    mark_end_of(db, no, entries)
+}
+
+/// As [`mark_end`], of the session in a row.
+pub(super) fn mark_end_of(db: &mut Db, no: i64, entries: u32) -> Result<(), Fault> {
+    let sql = "INSERT INTO session_ends (session_no, entries) VALUES (?1, ?2)
+        ON CONFLICT DO NOTHING";
+    db.execute(sql, values![no, entries])?;
     Ok(())
 }
 
@@ -122,7 +129,7 @@ pub(super) fn end(
 ) -> Result<Ended, Fault> {
     let no = number(connection, id)?;
     let sql = "UPDATE sessions SET entries = ?2, lines = ?3, findings = ?4, masked = ?5,
-        ended_at = ?6 WHERE no = ?1";
+        ended_at = ?6, taken = ?2, intakes = intakes + 1 WHERE no = ?1";
     connection.prepare_cached(sql)?.execute(params![
         no,
         end.entries,
@@ -138,6 +145,9 @@ pub(super) fn end(
     connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
     let sql = "INSERT OR IGNORE INTO session_ends (session_no, entries) VALUES (?1, ?2)";
     connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
+    // It was read to its end: nothing of it waits any more.
+    let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state IN ('waiting', 'ready')";
+    connection.prepare_cached(sql)?.execute([no])?;
     let covering: HashSet<RunId> = end.runs.iter().copied().collect();
     switch_runs(connection, no, &covering)
 }

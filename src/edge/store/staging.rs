@@ -1,11 +1,12 @@
 //! Staging: what a run came to, in one transaction. Staging twice changes nothing; staging a run
 //! anew makes exactly the new records its current ones.
 
+use super::db::{Db, values};
 use super::error::Fault;
 use super::{Covered, Run};
 use super::{entry, record, run, session};
 use crate::domain::{Record, RecordState, RunState};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 /// A run with all that it came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,13 +34,21 @@ pub struct Staged {
     pub earlier_kept: bool,
 }
 
-pub(super) fn write(connection: &Connection, staging: &Staging) -> Result<Staged, Fault> {
+/// Whether the entries of a staging are in the store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Texts {
+    /// They come with it.
+    New,
+    /// They were stored when the job was taken in.
+    Stored,
+}
+
+pub(super) fn write(connection: &mut Db, staging: &Staging, texts: Texts) -> Result<Staged, Fault> {
     let run = &staging.run;
     let session_no = session::number(connection, run.session)?;
-    let sql = "SELECT no, state = 'done' FROM runs WHERE id = ?1";
-    let mut find = connection.prepare_cached(sql)?;
+    let sql = "SELECT no, CASE WHEN state = 'done' THEN 1 ELSE 0 END FROM runs WHERE id = ?1";
     let earlier: Option<(i64, bool)> =
-        find.query_row([run.id.0.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        connection.first(sql, values![&run.id.0], |row| Ok((row.next()?, row.next()?)))?;
     if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
         run::add_cost(connection, run_no, run)?;
         let counts = count(connection, run_no)?;
@@ -56,7 +65,10 @@ pub(super) fn write(connection: &Connection, staging: &Staging) -> Result<Staged
     if run.state == RunState::Done && run.failure.is_none() {
         run::replace_others(connection, session_no, run)?;
     }
-    entry::write(connection, session_no, run_no, &staging.entries)?;
+    match texts {
+        Texts::New => entry::write(connection, session_no, run_no, &staging.entries)?,
+        Texts::Stored => entry::cover(connection, session_no, run_no, &staging.entries)?,
+    }
     record::write(connection, run_no, &staging.records)?;
     if staging.records.is_empty() {
         return Ok(Staged::default());

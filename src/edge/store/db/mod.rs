@@ -48,6 +48,28 @@ impl Db {
         }
     }
 
+    /// Locks the rows that a statement reads until the transaction ends; SQLite has one writer anyway.
+    pub(super) fn locking(&self) -> &'static str {
+        match self {
+            Db::Sqlite(_) => "",
+        }
+    }
+
+    /// As [`Db::locking`], passing over rows that others have locked.
+    pub(super) fn skipping_locked(&self) -> &'static str {
+        match self {
+            Db::Sqlite(_) => "",
+        }
+    }
+
+    /// Tells waiting workers that there may be jobs, when the transaction is committed. Who watches a
+    /// SQLite file sees the commit itself.
+    pub(super) fn announce(&mut self) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(_) => Ok(()),
+        }
+    }
+
     /// Whether a transaction is open; some errors end it.
     pub(super) fn in_transaction(&self) -> bool {
         match self {
