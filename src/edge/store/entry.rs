@@ -1,12 +1,11 @@
 //! Entries and what became of them.
 
-use super::column::Columns;
-use super::db::{Db, Insert, Value, values};
+use super::db::{Columns, Db, Insert, Value, values};
 use super::error::Fault;
 use crate::domain::{
     Branch, CoverageState, Entry, EntryKind, Outcome, SessionId, Skip, Speaker, Tool,
 };
-use rusqlite::{Connection, params};
+use crate::privacy::Redacted;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -173,15 +172,14 @@ pub(super) fn uncover_open(
 
 /// Forgets the coverage that an earlier staging of `run_no` left between two ordinals, inclusive.
 pub(super) fn uncover(
-    connection: &Connection,
+    db: &mut Db,
     session_no: i64,
     run_no: i64,
     ordinals: (u32, u32),
 ) -> Result<(), Fault> {
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
         AND run_no = ?4";
-    let mut delete = connection.prepare_cached(sql)?;
-    delete.execute(params![session_no, ordinals.0, ordinals.1, run_no])?;
+    db.execute(sql, values![session_no, ordinals.0, ordinals.1, run_no])?;
     Ok(())
 }
 
@@ -201,30 +199,28 @@ pub(super) fn write_skipped(
 
 /// The entries of a session whose ordinals lie in `ordinals`, in order.
 pub(super) fn list(
-    connection: &Connection,
+    db: &mut Db,
     session: SessionId,
     ordinals: Range<u32>,
 ) -> Result<Vec<Entry>, Fault> {
-    let session_no = super::session::number(connection, session)?;
+    let session_no = super::session::number(db, session)?;
     let sql =
         "SELECT place & 4294967295, line, speaker, kind, branch, at, native_id, tool, call_id,
             outcome, exit_code, skip, text
         FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place";
-    let mut select = connection.prepare_cached(sql)?;
     let (from, to) = (place(session_no, ordinals.start), place(session_no, ordinals.end));
-    let rows = select.query_map([from, to], |row| read(&mut Columns::of(row)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    db.all(sql, values![from, to], read)
 }
 
-fn read(row: &mut Columns<'_>) -> rusqlite::Result<Entry> {
+fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
     let ordinal = row.next()?;
     let line = row.next()?;
     let speaker = row.named(Speaker::of_name)?;
     let kind = row.named(EntryKind::of_name)?;
     let branch = row.named(Branch::of_name)?;
-    let at = row.time_if()?;
-    let native_id = row.redacted_if()?;
-    let (name, call_id) = (row.redacted_if()?, row.redacted_if()?);
+    let at = row.next()?;
+    let native_id = row.next()?;
+    let (name, call_id) = (row.next::<Option<Redacted>>()?, row.next()?);
     Ok(Entry {
         ordinal,
         line,
@@ -237,6 +233,6 @@ fn read(row: &mut Columns<'_>) -> rusqlite::Result<Entry> {
         exit_code: row.next()?,
         at,
         skip: row.named_if(Skip::of_name)?,
-        text: row.redacted()?,
+        text: row.next()?,
     })
 }

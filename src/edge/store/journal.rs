@@ -1,10 +1,9 @@
 //! The journal: a model's answer is stored before anything reads it, and the first answer wins.
 //! Also what endpoints were found able to do.
 
-use super::column::{Columns, json};
+use super::db::{Db, json, values};
 use super::error::Fault;
 use crate::domain::{Reply, RequestDigest, RunId, Rung, Timestamp};
-use rusqlite::{Connection, OptionalExtension, params};
 
 /// An answer to keep.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -35,49 +34,37 @@ pub struct Journaled {
 }
 
 /// Keeps the answer unless there is one; gives the one that is kept.
-pub(super) fn write(connection: &Connection, entry: JournalEntry) -> Result<Reply, Fault> {
+pub(super) fn write(db: &mut Db, entry: &JournalEntry) -> Result<Reply, Fault> {
     let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING";
-    let inserted = connection.prepare_cached(sql)?.execute(params![
-        entry.digest.0.as_bytes(),
-        entry.run.0.as_bytes(),
-        entry.model,
+    let reply = json(&entry.reply)?;
+    let row = values![
+        &entry.digest.0,
+        &entry.run.0,
+        &entry.model,
         entry.rung.name(),
-        entry.at.0,
-        json(&entry.reply)?,
-        entry.request,
-    ])?;
-    if inserted == 1 {
-        return Ok(entry.reply);
-    }
-    Ok(find(connection, entry.digest)?.map_or(entry.reply, |kept| kept.reply))
+        entry.at,
+        &reply,
+        entry.request.as_ref(),
+    ];
+    let kept = if db.execute(sql, row)? == 1 { None } else { find(db, entry.digest)? };
+    Ok(kept.map_or_else(|| entry.reply.clone(), |kept| kept.reply))
 }
 
-pub(super) fn find(
-    connection: &Connection,
-    digest: RequestDigest,
-) -> Result<Option<Journaled>, Fault> {
-    let mut find = connection.prepare_cached("SELECT run, reply FROM journal WHERE digest = ?1")?;
-    let kept = find.query_row([digest.0.as_bytes()], |row| {
-        let mut row = Columns::of(row);
-        Ok(Journaled { run: RunId(row.digest()?), reply: row.json()? })
-    });
-    Ok(kept.optional()?)
+pub(super) fn find(db: &mut Db, digest: RequestDigest) -> Result<Option<Journaled>, Fault> {
+    let sql = "SELECT run, reply FROM journal WHERE digest = ?1";
+    db.first(sql, values![&digest.0], |row| {
+        Ok(Journaled { run: RunId(row.next()?), reply: row.json()? })
+    })
 }
 
-pub(super) fn capability(
-    connection: &Connection,
-    base_url: &str,
-    model: &str,
-) -> Result<Option<Rung>, Fault> {
+pub(super) fn capability(db: &mut Db, base_url: &str, model: &str) -> Result<Option<Rung>, Fault> {
     let sql = "SELECT rung FROM capabilities WHERE base_url = ?1 AND model = ?2";
-    let mut find = connection.prepare_cached(sql)?;
-    let rung = find.query_row([base_url, model], |row| Columns::of(row).named(Rung::of_name));
-    Ok(rung.optional()?)
+    db.first(sql, values![base_url, model], |row| row.named(Rung::of_name))
 }
 
 pub(super) fn learn(
-    connection: &Connection,
+    db: &mut Db,
     endpoint: (&str, &str),
     rung: Rung,
     at: Timestamp,
@@ -85,6 +72,6 @@ pub(super) fn learn(
     let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
     let (base_url, model) = endpoint;
-    connection.prepare_cached(sql)?.execute(params![base_url, model, rung.name(), at.0])?;
+    db.execute(sql, values![base_url, model, rung.name(), at])?;
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! The store: sessions, entries, runs, records, journal and coverage in one database, so that what
 //! belongs together is written together or not at all. No type of the database leaves this room.
 
-mod column;
 mod database;
 mod db;
 mod entry;
@@ -116,7 +115,7 @@ impl Store {
     /// Keeps an answer; it is on the disk when this returns. The first answer to a question wins:
     /// this gives the one that is kept.
     pub async fn journal(&self, entry: JournalEntry) -> Result<Reply, StoreError> {
-        self.write("journaling an answer", move |to| journal::write(to, entry)).await
+        self.write("journaling an answer", move |to| journal::write(to, &entry)).await
     }
 
     /// Writes a run with its entries, coverage and records. Twice is the same as once; a run that is
@@ -203,24 +202,22 @@ impl Store {
         &self,
         prefix: IdPrefix,
     ) -> Result<Found<RecordPage, RecordId>, StoreError> {
-        let read = move |from: &mut Db| {
-            prefix::find(from, "records", &prefix, (RecordId, |id| record::page(from, id)))
-        };
+        let read =
+            move |from: &mut Db| prefix::find(from, "records", &prefix, (RecordId, record::page));
         self.read("looking up a record", read).await
     }
 
     /// As [`Store::record`], with the entries that it rests on.
     pub async fn why(&self, prefix: IdPrefix) -> Result<Found<Why, RecordId>, StoreError> {
-        let read = move |from: &mut Db| {
-            prefix::find(from, "records", &prefix, (RecordId, |id| record::why(from, id)))
-        };
+        let read =
+            move |from: &mut Db| prefix::find(from, "records", &prefix, (RecordId, record::why));
         self.read("looking up a record's sources", read).await
     }
 
     /// The run whose id begins so.
     pub async fn run(&self, prefix: IdPrefix) -> Result<Found<StoredRun, RunId>, StoreError> {
         let read = move |from: &mut Db| {
-            prefix::find(from, "runs", &prefix, (RunId, |id| run::find(from, RunId(id))))
+            prefix::find(from, "runs", &prefix, (RunId, |from, id| run::find(from, RunId(id))))
         };
         self.read("looking up a run", read).await
     }
@@ -248,7 +245,7 @@ impl Store {
     /// The session whose id begins so.
     pub async fn session(&self, prefix: IdPrefix) -> Result<Found<Session, SessionId>, StoreError> {
         let read = move |from: &mut Db| {
-            let read = |id| session::find(from, SessionId(id));
+            let read = |from: &mut Db, id| session::find(from, SessionId(id));
             prefix::find(from, "sessions", &prefix, (SessionId, read))
         };
         self.read("looking up a session", read).await

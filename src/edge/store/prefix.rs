@@ -1,8 +1,8 @@
 //! Ids as a person types them: the first digits.
 
+use super::db::{Db, values};
 use super::error::Fault;
 use crate::domain::Digest;
-use rusqlite::{Connection, params};
 use std::str::FromStr;
 
 /// Ids that are listed when a prefix fits many.
@@ -38,8 +38,8 @@ impl From<Digest> for IdPrefix {
 
 impl IdPrefix {
     /// The lowest and the highest id that begin so, for `BETWEEN`.
-    pub(super) fn bounds(&self) -> (&[u8; 16], &[u8; 16]) {
-        (self.low.as_bytes(), self.high.as_bytes())
+    pub(super) fn bounds(&self) -> (&Digest, &Digest) {
+        (&self.low, &self.high)
     }
 }
 
@@ -61,20 +61,17 @@ pub enum Found<T, Id> {
 
 /// Looks `prefix` up in a table's ids, and has `read` fetch the one it finds.
 pub(super) fn find<T, Id>(
-    connection: &Connection,
+    db: &mut Db,
     table: &'static str,
     prefix: &IdPrefix,
-    (wrap, read): (fn(Digest) -> Id, impl FnOnce(Digest) -> Result<Option<T>, Fault>),
+    (wrap, read): (fn(Digest) -> Id, impl FnOnce(&mut Db, Digest) -> Result<Option<T>, Fault>),
 ) -> Result<Found<T, Id>, Fault> {
     let sql = format!("SELECT id FROM {table} WHERE id BETWEEN ?1 AND ?2 ORDER BY id LIMIT ?3");
     let (low, high) = prefix.bounds();
-    let mut select = connection.prepare_cached(&sql)?;
-    let rows = select
-        .query_map(params![low, high, FOUND_MAX], |row| row.get(0).map(Digest::from_bytes))?;
-    let ids: Vec<Digest> = rows.collect::<rusqlite::Result<_>>()?;
+    let ids: Vec<Digest> = db.all(&sql, values![low, high, FOUND_MAX], |row| row.next())?;
     match ids.as_slice() {
         [] => Ok(Found::None),
-        [one] => Ok(read(*one)?.map_or(Found::None, |found| Found::One(Box::new(found)))),
+        [one] => Ok(read(db, *one)?.map_or(Found::None, |found| Found::One(Box::new(found)))),
         _ => Ok(Found::Many(ids.into_iter().map(wrap).collect())),
     }
 }

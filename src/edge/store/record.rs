@@ -1,6 +1,6 @@
 //! Records: what was staged, listed, looked up and told with its sources.
 
-use super::column::{Columns, json, unreadable};
+use super::db::{Columns, Db, Insert, json, values};
 use super::error::Fault;
 use super::{IdPrefix, StoredRun};
 use super::{entry, run, session};
@@ -9,9 +9,9 @@ use crate::domain::{
     RecordState, RunId, Session, SessionId, SliceId, Speaker, Timestamp,
 };
 use crate::privacy::Redacted;
-use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 /// Which records to list. The default is every current one.
@@ -83,32 +83,41 @@ struct Proof<'a> {
     words: Cow<'a, str>,
 }
 
-pub(super) fn write(connection: &Connection, run_no: i64, records: &[Record]) -> Result<(), Fault> {
-    let sql =
-        "INSERT INTO records (id, run_no, kind, state, score, first_ordinal, last_ordinal, at,
-            reason, body, evidence)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
-        ON CONFLICT (id) DO UPDATE SET
+const RECORDS: Insert = Insert {
+    head: "INSERT INTO records (id, run_no, kind, state, score, first_ordinal, last_ordinal, at,
+            reason, body, evidence)",
+    width: 11,
+    tail: "ON CONFLICT (id) DO UPDATE SET
             state = excluded.state, score = excluded.score, at = excluded.at,
             first_ordinal = excluded.first_ordinal, last_ordinal = excluded.last_ordinal,
-            reason = excluded.reason, evidence = excluded.evidence";
-    let mut insert = connection.prepare_cached(sql)?;
-    for record in records {
+            reason = excluded.reason, evidence = excluded.evidence",
+};
+
+/// Writes the records of a run; where two are the same claim, the later one stands.
+pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
+    let mut seen = HashSet::with_capacity(records.len());
+    let mut texts = Vec::with_capacity(records.len());
+    for record in records.iter().rev().filter(|record| seen.insert(record.id)) {
         let evidence: Vec<Proof<'_>> = record.evidence.iter().map(proof).collect();
-        insert.execute(params![
-            record.id.0.as_bytes(),
+        texts.push((record, json(&record.claim)?, json(&evidence)?));
+    }
+    let mut rows = Vec::with_capacity(texts.len() * RECORDS.width);
+    for (record, claim, evidence) in texts.iter().rev() {
+        rows.extend_from_slice(values![
+            &record.id.0,
             run_no,
             record.claim.kind().name(),
             record.state.name(),
             record.score,
             record.provenance.entries.0,
             record.provenance.entries.1,
-            record.provenance.at.map(|at| at.0),
-            record.reason,
-            json(&record.claim)?,
-            json(&evidence)?,
-        ])?;
+            record.provenance.at,
+            record.reason.as_ref(),
+            claim,
+            evidence,
+        ]);
     }
+    db.insert(RECORDS, &rows)?;
     Ok(())
 }
 
@@ -137,7 +146,7 @@ fn evidence(proof: Proof<'_>) -> Evidence {
 }
 
 /// A record's state as seen from outside.
-const STATE: &str = "iif(r.current, c.state, 'replaced')";
+const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
 
 const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
      c.body, c.evidence, r.id, r.slice, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
@@ -146,27 +155,24 @@ const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c
 const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
      JOIN sessions s ON s.no = r.session_no";
 
-fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredRecord> {
-    let row = &mut Columns::of(row);
+fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
     let state = row.named(RecordState::of_name)?;
-    let id = RecordId(row.digest()?);
+    let id = RecordId(row.next()?);
     let kind = row.named(ClaimKind::of_name)?;
     let score = row.next()?;
     let entries = (row.next()?, row.next()?);
-    let (at, reason) = (row.time_if()?, row.next()?);
-    let claim_at = row.position();
-    let claim = Claim::from_json(kind, &row.next::<String>()?)
-        .map_err(|error| unreadable(claim_at, error))?;
-    let evidence_at = row.position();
-    let proofs: String = row.next()?;
-    let proofs: Vec<Proof<'_>> =
-        serde_json::from_str(&proofs).map_err(|error| unreadable(evidence_at, error))?;
-    let evidence = proofs.into_iter().map(evidence).collect();
-    let (run, slice) = (RunId(row.digest()?), SliceId(row.digest()?));
+    let (at, reason) = (row.next()?, row.next()?);
+    let claim = row.named(|text| Claim::from_json(kind, text).ok())?;
+    let proofs = |text: &str| {
+        let proofs: Vec<Proof<'_>> = serde_json::from_str(text).ok()?;
+        Some(proofs.into_iter().map(evidence).collect())
+    };
+    let evidence = row.named(proofs)?;
+    let (run, slice) = (RunId(row.next()?), SliceId(row.next()?));
     let model = row.next()?;
     let prompt = (row.next()?, row.next()?);
-    let extracted_at = row.time()?;
-    let session = SessionId(row.digest()?);
+    let extracted_at = row.next()?;
+    let session = SessionId(row.next()?);
     let namespace = row.next()?;
     let provenance = Provenance { namespace, session, slice, run, entries, at };
     let record = Record { id, claim, provenance, evidence, score, state, reason };
@@ -178,7 +184,7 @@ fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<StoredRecord> {
 /// Hands every record of `filter` to `each`, by session, place and order of staging, until it says
 /// stop. At no time is more than one session's worth held.
 pub(super) fn each(
-    connection: &Connection,
+    db: &mut Db,
     filter: &RecordFilter,
     mut each: impl FnMut(StoredRecord) -> ControlFlow<()>,
 ) -> Result<(), Fault> {
@@ -187,33 +193,34 @@ pub(super) fn each(
     } else {
         filter.states.as_slice()
     };
-    let wanted = |state: RecordState| states.contains(&state);
+    let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
+    // A value is compared before it is tested for null: PostgreSQL learns its type from that.
     let sql = format!(
         "SELECT {STATE}, {COLUMNS} FROM {TABLES}
-        WHERE r.session_no = ?1 AND (?2 IS NULL OR c.kind = ?2)
-            AND (?3 IS NULL OR ?3 <= coalesce(c.at, s.started_at, r.finished_at))
-            AND CASE {STATE} WHEN 'staged' THEN ?4 WHEN 'quarantined' THEN ?5 ELSE ?6 END
+        WHERE r.session_no = ?1 AND (c.kind = ?2 OR ?2 IS NULL)
+            AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
+            AND {STATE} IN (?4, ?5, ?6)
         ORDER BY r.first_ordinal, r.first_part, r.no, c.no LIMIT ?7"
     );
     let mut left = filter.limit.map_or(i64::MAX, i64::from);
-    for session_no in sessions(connection, filter)? {
-        let mut select = connection.prepare_cached(&sql)?;
-        let mut rows = select.query(params![
+    let mut stopped = false;
+    for session_no in sessions(db, filter)? {
+        let values = values![
             session_no,
             filter.kind.map(ClaimKind::name),
-            filter.since.map(|at| at.0),
+            filter.since,
             wanted(RecordState::Staged),
             wanted(RecordState::Quarantined),
             wanted(RecordState::Replaced),
             left,
-        ])?;
-        while let Some(row) = rows.next()? {
+        ];
+        db.each(&sql, values, |row| {
             left -= 1;
-            if each(read(row)?).is_break() {
-                return Ok(());
-            }
-        }
-        if left <= 0 {
+            let go_on = each(read(row)?);
+            stopped = go_on.is_break();
+            Ok(go_on)
+        })?;
+        if stopped || left <= 0 {
             break;
         }
     }
@@ -221,45 +228,38 @@ pub(super) fn each(
 }
 
 /// The sessions of a filter in an order that does not depend on which was written first.
-fn sessions(connection: &Connection, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
+fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT no FROM sessions
-        WHERE (?1 IS NULL OR id BETWEEN ?1 AND ?2) AND (?3 IS NULL OR namespace = ?3)
-        ORDER BY started_at, id";
+        WHERE (id BETWEEN ?1 AND ?2 OR ?1 IS NULL) AND (namespace = ?3 OR ?3 IS NULL)
+        ORDER BY started_at NULLS FIRST, id";
     let bounds = filter.session.as_ref().map(IdPrefix::bounds);
     let (low, high) = (bounds.map(|(low, _)| low), bounds.map(|(_, high)| high));
-    let mut select = connection.prepare_cached(sql)?;
-    let rows = select.query_map(params![low, high, filter.namespace], |row| row.get(0))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    db.all(sql, values![low, high, filter.namespace.as_ref()], |row| row.next())
 }
 
 /// Every record of a run, replaced ones too, in order of staging.
-pub(super) fn of_run(connection: &Connection, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
+pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
     let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
-    let mut select = connection.prepare_cached(&sql)?;
-    let rows = select.query_map([run.0.as_bytes()], read)?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    db.all(&sql, values![&run.0], read)
 }
 
 /// One record with its run and its session.
-pub(super) fn page(connection: &Connection, id: Digest) -> Result<Option<RecordPage>, Fault> {
+pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>, Fault> {
     let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
-    let mut select = connection.prepare_cached(&sql)?;
-    let Some(stored) = select.query_row([id.as_bytes()], read).optional()? else {
-        return Ok(None);
-    };
+    let Some(stored) = db.first(&sql, values![&id], read)? else { return Ok(None) };
     let provenance = &stored.record.provenance;
-    let run = run::find(connection, provenance.run)?;
-    let session = session::find(connection, provenance.session)?;
+    let run = run::find(db, provenance.run)?;
+    let session = session::find(db, provenance.session)?;
     Ok(run.zip(session).map(|(run, session)| RecordPage { stored, run, session }))
 }
 
 /// One record with the entries that it rests on.
-pub(super) fn why(connection: &Connection, id: Digest) -> Result<Option<Why>, Fault> {
-    let Some(page) = page(connection, id)? else { return Ok(None) };
+pub(super) fn why(db: &mut Db, id: Digest) -> Result<Option<Why>, Fault> {
+    let Some(page) = page(db, id)? else { return Ok(None) };
     let mut entries = Vec::with_capacity(page.stored.record.evidence.len());
     for piece in &page.stored.record.evidence {
         let ordinals = piece.ordinal..piece.ordinal.saturating_add(1);
-        entries.push(entry::list(connection, page.session.id, ordinals)?.pop());
+        entries.push(entry::list(db, page.session.id, ordinals)?.pop());
     }
     Ok(Some(Why { page, entries }))
 }

@@ -1,9 +1,8 @@
 //! Runs: one extraction of one slice with one prompt and model, and what it cost.
 
-use super::column::{Columns, int, json};
+use super::db::{Columns, Db, json, values};
 use super::error::Fault;
 use crate::domain::{Digest, Finding, RunId, RunState, Rung, SessionId, SliceId, Timestamp, Usage};
-use rusqlite::{Connection, OptionalExtension, params};
 
 /// A run that ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -109,15 +108,15 @@ pub(super) const COLUMNS: &str = "r.id, s.id, r.slice, r.slice_index, r.first_or
      r.completion_tokens, r.cost_micros, r.state, r.error_kind, r.error_detail, r.findings, \
      r.started_at, r.finished_at, r.current";
 
-pub(super) fn read(row: &mut Columns<'_>) -> rusqlite::Result<StoredRun> {
+pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRun, Fault> {
     let run = Run {
-        id: RunId(row.digest()?),
-        session: SessionId(row.digest()?),
-        slice: SliceId(row.digest()?),
+        id: RunId(row.next()?),
+        session: SessionId(row.next()?),
+        slice: SliceId(row.next()?),
         index: row.next()?,
         first: (row.next()?, row.next()?),
         last: (row.next()?, row.next()?),
-        asking: row.digest()?,
+        asking: row.next()?,
         model: row.next()?,
         prompt_id: row.next()?,
         prompt_version: row.next()?,
@@ -127,133 +126,153 @@ pub(super) fn read(row: &mut Columns<'_>) -> rusqlite::Result<StoredRun> {
         asks: row.next()?,
         calls: row.next()?,
         usage: usage(row)?,
-        cost_micros: row.count()?,
+        cost_micros: row.next()?,
         state: row.named(RunState::of_name)?,
         failure: failure(row)?,
         findings: row.json()?,
-        started_at: row.time()?,
-        finished_at: row.time()?,
+        started_at: row.next()?,
+        finished_at: row.next()?,
     };
     Ok(StoredRun { run, current: row.next()? })
 }
 
-fn usage(row: &mut Columns<'_>) -> rusqlite::Result<Usage> {
+fn usage(row: &mut Columns<'_>) -> Result<Usage, Fault> {
     Ok(Usage {
-        prompt_tokens: row.count()?,
-        cached_tokens: row.count()?,
-        completion_tokens: row.count()?,
+        prompt_tokens: row.next()?,
+        cached_tokens: row.next()?,
+        completion_tokens: row.next()?,
     })
 }
 
-pub(super) fn failure(row: &mut Columns<'_>) -> rusqlite::Result<Option<Failure>> {
+pub(super) fn failure(row: &mut Columns<'_>) -> Result<Option<Failure>, Fault> {
     let (kind, detail): (Option<String>, Option<String>) = (row.next()?, row.next()?);
     Ok(kind.map(|kind| Failure { kind, detail: detail.unwrap_or_default() }))
 }
 
-/// Writes a run, over an earlier one with its id. A new generation adds to what was paid; the same
-/// one told again does not.
-pub(super) fn write(connection: &Connection, session_no: i64, run: &Run) -> Result<(), Fault> {
-    const SQL: &str = "INSERT INTO runs
-            (id, session_no, slice, slice_index, first_ordinal, first_part, last_ordinal,
-             last_part, asking, model, prompt_id, prompt_version, schema_version, rung,
-             generation, asks, calls, prompt_tokens, cached_tokens, completion_tokens,
-             cost_micros, state, error_kind, error_detail, findings, started_at, finished_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
-             ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
-        ON CONFLICT (id) DO UPDATE SET
-            slice_index = excluded.slice_index, rung = excluded.rung, state = excluded.state,
-            error_kind = excluded.error_kind, error_detail = excluded.error_detail,
-            findings = excluded.findings, started_at = excluded.started_at,
-            finished_at = excluded.finished_at, generation = excluded.generation,
-            asks = excluded.asks + iif(generation < excluded.generation, asks, 0),
-            calls = max(excluded.calls + iif(generation < excluded.generation, calls, 0), calls),
-            prompt_tokens = max(excluded.prompt_tokens
-                + iif(generation < excluded.generation, prompt_tokens, 0), prompt_tokens),
-            cached_tokens = max(excluded.cached_tokens
-                + iif(generation < excluded.generation, cached_tokens, 0), cached_tokens),
-            completion_tokens = max(excluded.completion_tokens
-                + iif(generation < excluded.generation, completion_tokens, 0), completion_tokens),
-            cost_micros = max(excluded.cost_micros
-                + iif(generation < excluded.generation, cost_micros, 0), cost_micros),
-            current = 1";
-    connection.prepare_cached(SQL)?.execute(params![
-        run.id.0.as_bytes(),
+/// What was paid in one column: a later generation adds to it, the same one told again may only
+/// know more.
+macro_rules! paid {
+    ($column:literal) => {
+        concat!(
+            $column,
+            " = CASE WHEN runs.generation < excluded.generation THEN runs.",
+            $column,
+            " + excluded.",
+            $column,
+            " WHEN runs.",
+            $column,
+            " < excluded.",
+            $column,
+            " THEN excluded.",
+            $column,
+            " ELSE runs.",
+            $column,
+            " END"
+        )
+    };
+}
+
+const WRITE: &str = concat!(
+    "INSERT INTO runs
+        (id, session_no, slice, slice_index, first_ordinal, first_part, last_ordinal,
+         last_part, asking, model, prompt_id, prompt_version, schema_version, rung,
+         generation, asks, calls, prompt_tokens, cached_tokens, completion_tokens,
+         cost_micros, state, error_kind, error_detail, findings, started_at, finished_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+         ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27)
+    ON CONFLICT (id) DO UPDATE SET
+        slice_index = excluded.slice_index, rung = excluded.rung, state = excluded.state,
+        error_kind = excluded.error_kind, error_detail = excluded.error_detail,
+        findings = excluded.findings, started_at = excluded.started_at,
+        finished_at = excluded.finished_at, generation = excluded.generation,
+        asks = CASE WHEN runs.generation < excluded.generation THEN runs.asks + excluded.asks
+            ELSE excluded.asks END, ",
+    paid!("calls"),
+    ", ",
+    paid!("prompt_tokens"),
+    ", ",
+    paid!("cached_tokens"),
+    ", ",
+    paid!("completion_tokens"),
+    ", ",
+    paid!("cost_micros"),
+    ", current = 1 RETURNING no"
+);
+
+/// Writes a run, over an earlier one with its id, and gives its row number. A new generation adds to
+/// what was paid; the same one told again does not.
+pub(super) fn write(db: &mut Db, session_no: i64, run: &Run) -> Result<i64, Fault> {
+    let findings = json(&run.findings)?;
+    let row = values![
+        &run.id.0,
         session_no,
-        run.slice.0.as_bytes(),
+        &run.slice.0,
         run.index,
         run.first.0,
         run.first.1,
         run.last.0,
         run.last.1,
-        run.asking.as_bytes(),
-        run.model,
-        run.prompt_id,
+        &run.asking,
+        &run.model,
+        &run.prompt_id,
         run.prompt_version,
         run.schema_version,
         run.rung.name(),
         run.generation,
         run.asks,
         run.calls,
-        int(run.usage.prompt_tokens),
-        int(run.usage.cached_tokens),
-        int(run.usage.completion_tokens),
-        int(run.cost_micros),
+        run.usage.prompt_tokens,
+        run.usage.cached_tokens,
+        run.usage.completion_tokens,
+        run.cost_micros,
         run.state.name(),
         run.failure.as_ref().map(|failure| &failure.kind),
         run.failure.as_ref().map(|failure| &failure.detail),
-        json(&run.findings)?,
-        run.started_at.0,
-        run.finished_at.0,
-    ])?;
-    Ok(())
+        &findings,
+        run.started_at,
+        run.finished_at,
+    ];
+    db.one(WRITE, row, |row| row.next())
 }
 
-/// Adds what a later generation cost to a run that stays as it is.
 /// Lets `run` take the place of what others that asked in another way made of the same entries. Where
 /// only a part is the same, both stand until the session ends.
-pub(super) fn replace_others(
-    connection: &Connection,
-    session_no: i64,
-    run: &Run,
-) -> Result<(), Fault> {
+pub(super) fn replace_others(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE runs SET current = 0
         WHERE session_no = ?1 AND current = 1 AND asking <> ?2
             AND (first_ordinal, first_part) >= (?3, ?4)
             AND (last_ordinal, last_part) <= (?5, ?6)";
-    connection.prepare_cached(sql)?.execute(params![
-        session_no,
-        run.asking.as_bytes(),
-        run.first.0,
-        run.first.1,
-        run.last.0,
-        run.last.1,
-    ])?;
+    let (first, last) = (run.first, run.last);
+    let values = values![session_no, &run.asking, first.0, first.1, last.0, last.1];
+    db.execute(sql, values)?;
     Ok(())
 }
 
-pub(super) fn add_cost(connection: &Connection, run_no: i64, run: &Run) -> Result<(), Fault> {
+/// Adds what a later generation cost to a run that stays as it is.
+pub(super) fn add_cost(db: &mut Db, run_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE runs SET generation = ?2, asks = asks + ?3, calls = calls + ?4,
             prompt_tokens = prompt_tokens + ?5, cached_tokens = cached_tokens + ?6,
             completion_tokens = completion_tokens + ?7, cost_micros = cost_micros + ?8,
             finished_at = ?9, current = 1
         WHERE no = ?1 AND generation < ?2";
-    connection.prepare_cached(sql)?.execute(params![
+    let values = values![
         run_no,
         run.generation,
         run.asks,
         run.calls,
-        int(run.usage.prompt_tokens),
-        int(run.usage.cached_tokens),
-        int(run.usage.completion_tokens),
-        int(run.cost_micros),
-        run.finished_at.0,
-    ])?;
+        run.usage.prompt_tokens,
+        run.usage.cached_tokens,
+        run.usage.completion_tokens,
+        run.cost_micros,
+        run.finished_at,
+    ];
+    db.execute(sql, values)?;
     Ok(())
 }
 
 /// Finished runs that asked in this way, by position.
 pub(super) fn known(
-    connection: &Connection,
+    db: &mut Db,
     session: SessionId,
     asking: Digest,
 ) -> Result<Vec<KnownRun>, Fault> {
@@ -262,66 +281,58 @@ pub(super) fn known(
         FROM sessions s JOIN runs r ON r.session_no = s.no
         WHERE s.id = ?1 AND r.asking = ?2
         ORDER BY r.first_ordinal, r.first_part, r.no";
-    let mut select = connection.prepare_cached(sql)?;
-    let rows = select.query_map(params![session.0.as_bytes(), asking.as_bytes()], |row| {
-        let mut row = Columns::of(row);
+    db.all(sql, values![&session.0, &asking], |row| {
         Ok(KnownRun {
-            run: RunId(row.digest()?),
-            slice: SliceId(row.digest()?),
+            run: RunId(row.next()?),
+            slice: SliceId(row.next()?),
             first: (row.next()?, row.next()?),
             last: (row.next()?, row.next()?),
             state: row.named(RunState::of_name)?,
             generation: row.next()?,
             failure: row.next()?,
         })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }
 
 /// Runs of one session or of all, by session and position; at most `limit`.
 pub(super) fn list(
-    connection: &Connection,
+    db: &mut Db,
     session: Option<SessionId>,
     limit: u32,
 ) -> Result<Vec<StoredRun>, Fault> {
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
-        WHERE ?1 IS NULL OR s.id = ?1
+        WHERE s.id = ?1 OR ?1 IS NULL
         ORDER BY s.no, r.first_ordinal, r.first_part, r.no LIMIT ?2"
     );
-    let mut select = connection.prepare_cached(&sql)?;
-    let session = session.map(|id| *id.0.as_bytes());
-    let rows = select.query_map(params![session, limit], |row| read(&mut Columns::of(row)))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    db.all(&sql, values![session.as_ref().map(|id| &id.0), limit], read)
 }
 
 /// One run by its id.
-pub(super) fn find(connection: &Connection, id: RunId) -> Result<Option<StoredRun>, Fault> {
+pub(super) fn find(db: &mut Db, id: RunId) -> Result<Option<StoredRun>, Fault> {
     let sql = format!(
         "SELECT {COLUMNS} FROM runs r JOIN sessions s ON s.no = r.session_no WHERE r.id = ?1"
     );
-    let mut find = connection.prepare_cached(&sql)?;
-    Ok(find.query_row([id.0.as_bytes()], |row| read(&mut Columns::of(row))).optional()?)
+    db.first(&sql, values![&id.0], read)
 }
 
 /// What runs that finished at `since` or later cost.
 pub(super) fn spent(
-    connection: &Connection,
+    db: &mut Db,
     since: Timestamp,
     namespace: Option<&str>,
     session: Option<SessionId>,
 ) -> Result<Spent, Fault> {
-    let sql = "SELECT coalesce(sum(r.calls), 0), coalesce(sum(r.prompt_tokens), 0),
-            coalesce(sum(r.cached_tokens), 0), coalesce(sum(r.completion_tokens), 0),
-            coalesce(sum(r.cost_micros), 0)
+    // PostgreSQL adds whole numbers up to decimal ones.
+    let sql = "SELECT CAST(coalesce(sum(r.calls), 0) AS BIGINT),
+            CAST(coalesce(sum(r.prompt_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(r.cached_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(r.completion_tokens), 0) AS BIGINT),
+            CAST(coalesce(sum(r.cost_micros), 0) AS BIGINT)
         FROM runs r JOIN sessions s ON s.no = r.session_no
-        WHERE ?1 <= r.finished_at AND (?2 IS NULL OR s.namespace = ?2)
-            AND (?3 IS NULL OR s.id = ?3)";
-    let mut select = connection.prepare_cached(sql)?;
-    let session = session.map(|id| *id.0.as_bytes());
-    let spent = select.query_row(params![since.0, namespace, session], |row| {
-        let mut row = Columns::of(row);
-        Ok(Spent { calls: row.count()?, usage: usage(&mut row)?, cost_micros: row.count()? })
-    })?;
-    Ok(spent)
+        WHERE ?1 <= r.finished_at AND (s.namespace = ?2 OR ?2 IS NULL)
+            AND (s.id = ?3 OR ?3 IS NULL)";
+    db.one(sql, values![since, namespace, session.as_ref().map(|id| &id.0)], |row| {
+        Ok(Spent { calls: row.next()?, usage: usage(row)?, cost_micros: row.next()? })
+    })
 }

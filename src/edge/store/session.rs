@@ -1,11 +1,9 @@
 //! Sessions: what is known of a conversation, and what it came to when it was read to the end.
 
-use super::column::{Columns, json, unreadable};
-use super::db::{Db, values};
+use super::db::{Columns, Db, json, values};
 use super::error::{Fault, StoreErrorKind};
 use crate::domain::{Finding, Format, RunId, Session, SessionId, Timestamp};
 use crate::privacy::Report;
-use rusqlite::{Connection, OptionalExtension, params};
 use std::collections::HashSet;
 
 /// What a session came to.
@@ -40,35 +38,32 @@ pub struct Ended {
 pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
      s.cwd, s.parent, s.started_at";
 
-pub(super) fn read(row: &mut Columns<'_>) -> rusqlite::Result<Session> {
+pub(super) fn read(row: &mut Columns<'_>) -> Result<Session, Fault> {
     Ok(Session {
-        id: SessionId(row.digest()?),
+        id: SessionId(row.next()?),
         namespace: row.next()?,
         format: format(row)?,
-        native_id: row.redacted()?,
+        native_id: row.next()?,
         path: row.next()?,
-        title: row.redacted_if()?,
-        cwd: row.redacted_if()?,
-        parent: row.redacted_if()?,
-        started_at: row.time_if()?,
+        title: row.next()?,
+        cwd: row.next()?,
+        parent: row.next()?,
+        started_at: row.next()?,
     })
 }
 
-pub(super) fn format(row: &mut Columns<'_>) -> rusqlite::Result<Format> {
-    let at = row.position();
-    let name: String = row.next()?;
-    name.parse::<Format>().map_err(|error| unreadable(at, error))
+pub(super) fn format(row: &mut Columns<'_>) -> Result<Format, Fault> {
+    row.named(|name| name.parse().ok())
 }
 
 /// The row number of a session.
-pub(super) fn number(connection: &Connection, id: SessionId) -> Result<i64, Fault> {
-    let mut find = connection.prepare_cached("SELECT no FROM sessions WHERE id = ?1")?;
-    let no = find.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?;
+pub(super) fn number(db: &mut Db, id: SessionId) -> Result<i64, Fault> {
+    let no = db.first("SELECT no FROM sessions WHERE id = ?1", values![&id.0], |row| row.next())?;
     no.ok_or_else(|| StoreErrorKind::UnknownSession(id).into())
 }
 
 /// Writes what is known; what an earlier reading came to is forgotten until this one ends.
-pub(super) fn begin(connection: &Connection, session: &Session) -> Result<(), Fault> {
+pub(super) fn begin(db: &mut Db, session: &Session) -> Result<(), Fault> {
     let sql = "INSERT INTO sessions
             (id, namespace, format, native_id, path, title, cwd, parent, started_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
@@ -76,29 +71,26 @@ pub(super) fn begin(connection: &Connection, session: &Session) -> Result<(), Fa
             path = excluded.path, title = excluded.title, cwd = excluded.cwd,
             parent = excluded.parent, started_at = excluded.started_at,
             entries = NULL, lines = NULL, findings = NULL, masked = NULL, ended_at = NULL";
-    let text =
-        |text: &Option<crate::privacy::Redacted>| text.as_ref().map(|t| t.as_str().to_owned());
-    connection.prepare_cached(sql)?.execute(params![
-        session.id.0.as_bytes(),
-        session.namespace,
+    let row = values![
+        &session.id.0,
+        &session.namespace,
         session.format.name(),
-        session.native_id.as_str(),
-        session.path,
-        text(&session.title),
-        text(&session.cwd),
-        text(&session.parent),
-        session.started_at.map(|at| at.0),
-    ])?;
+        &session.native_id,
+        &session.path,
+        session.title.as_ref(),
+        session.cwd.as_ref(),
+        session.parent.as_ref(),
+        session.started_at,
+    ];
+    db.execute(sql, row)?;
     Ok(())
 }
 
 /// How many entries the session had each time it was read to its end; none if it never was.
-pub(super) fn ends(connection: &Connection, id: SessionId) -> Result<Vec<u32>, Fault> {
+pub(super) fn ends(db: &mut Db, id: SessionId) -> Result<Vec<u32>, Fault> {
     let sql = "SELECT e.entries FROM session_ends e JOIN sessions s ON s.no = e.session_no
         WHERE s.id = ?1 ORDER BY e.entries";
-    let mut select = connection.prepare_cached(sql)?;
-    let rows = select.query_map([id.0.as_bytes()], |row| row.get(0))?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    db.all(sql, values![&id.0], |row| row.next())
 }
 
 /// Notes that the session had so many entries when it was read to its end, though some of it still
@@ -117,39 +109,27 @@ pub(super) fn mark_end_of(db: &mut Db, no: i64, entries: u32) -> Result<(), Faul
 }
 
 /// The file that the session was last read from; none if it never was.
-pub(super) fn path(connection: &Connection, id: SessionId) -> Result<Option<String>, Fault> {
-    let mut select = connection.prepare_cached("SELECT path FROM sessions WHERE id = ?1")?;
-    Ok(select.query_row([id.0.as_bytes()], |row| row.get(0)).optional()?)
+pub(super) fn path(db: &mut Db, id: SessionId) -> Result<Option<String>, Fault> {
+    db.first("SELECT path FROM sessions WHERE id = ?1", values![&id.0], |row| row.next())
 }
 
-pub(super) fn end(
-    connection: &Connection,
-    id: SessionId,
-    end: &SessionEnd,
-) -> Result<Ended, Fault> {
-    let no = number(connection, id)?;
+pub(super) fn end(db: &mut Db, id: SessionId, end: &SessionEnd) -> Result<Ended, Fault> {
+    let no = number(db, id)?;
     let sql = "UPDATE sessions SET entries = ?2, lines = ?3, findings = ?4, masked = ?5,
         ended_at = ?6, taken = ?2, intakes = intakes + 1 WHERE no = ?1";
-    connection.prepare_cached(sql)?.execute(params![
-        no,
-        end.entries,
-        end.lines,
-        json(&end.findings)?,
-        json(&end.masked.counts)?,
-        end.at.0,
-    ])?;
+    let (findings, masked) = (json(&end.findings)?, json(&end.masked.counts)?);
+    db.execute(sql, values![no, end.entries, end.lines, &findings, &masked, end.at])?;
     // A file that was rewritten shorter has no entries there any more.
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
-    connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
+    db.execute(sql, values![no, end.entries])?;
     let sql = "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries";
-    connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
-    let sql = "INSERT OR IGNORE INTO session_ends (session_no, entries) VALUES (?1, ?2)";
-    connection.prepare_cached(sql)?.execute(params![no, end.entries])?;
+    db.execute(sql, values![no, end.entries])?;
+    mark_end_of(db, no, end.entries)?;
     // It was read to its end: nothing of it waits any more.
     let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state IN ('waiting', 'ready')";
-    connection.prepare_cached(sql)?.execute([no])?;
+    db.execute(sql, values![no])?;
     let covering: HashSet<RunId> = end.runs.iter().copied().collect();
-    switch_runs(connection, no, &covering)
+    switch_runs(db, no, &covering)
 }
 
 /// A run of the session as [`switch_runs`] weighs it.
@@ -170,12 +150,8 @@ impl Weighed {
 
 /// Makes the runs in `covering` current, and no others; but what failed takes the place of nothing: an
 /// earlier extraction of the same entries stands until there is another one.
-fn switch_runs(
-    connection: &Connection,
-    session_no: i64,
-    covering: &HashSet<RunId>,
-) -> Result<Ended, Fault> {
-    let mut runs = weighed(connection, session_no, covering)?;
+fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<Ended, Fault> {
+    let mut runs = weighed(db, session_no, covering)?;
     let (new, old): (Vec<&Weighed>, Vec<&Weighed>) = runs.iter().partition(|run| run.covers);
     let failed: Vec<&Weighed> = new.iter().copied().filter(|run| !run.done).collect();
     let stands = |run: &Weighed| {
@@ -191,43 +167,33 @@ fn switch_runs(
     for run in &mut runs {
         run.covers = (run.covers && !yielding.contains(&run.no)) || standing.contains(&run.no);
     }
-    let mut set = connection.prepare_cached("UPDATE runs SET current = ?2 WHERE no = ?1")?;
     let sql = "SELECT count(*) FROM records WHERE run_no = ?1 AND state <> 'replaced'";
-    let mut count = connection.prepare_cached(sql)?;
     let mut ended = Ended::default();
     for run in runs.iter().filter(|run| run.covers != run.current) {
-        set.execute(params![run.no, run.covers])?;
+        db.execute("UPDATE runs SET current = ?2 WHERE no = ?1", values![run.no, run.covers])?;
         if run.covers {
             ended.restored_runs += 1;
         } else {
             ended.replaced_runs += 1;
-            ended.replaced_records += count.query_row([run.no], |row| row.get::<_, u32>(0))?;
+            ended.replaced_records += db.one(sql, values![run.no], |row| row.next::<u32>())?;
         }
     }
     Ok(ended)
 }
 
-fn weighed(
-    connection: &Connection,
-    session_no: i64,
-    covering: &HashSet<RunId>,
-) -> Result<Vec<Weighed>, Fault> {
+fn weighed(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<Vec<Weighed>, Fault> {
     let sql = "SELECT no, id, current, state = 'done', first_ordinal, last_ordinal
-        FROM runs WHERE session_no = ?1";
-    let mut select = connection.prepare_cached(sql)?;
-    let rows = select.query_map([session_no], |row| {
-        let mut row = Columns::of(row);
-        let (no, id) = (row.next()?, RunId(row.digest()?));
+        FROM runs WHERE session_no = ?1 ORDER BY no";
+    db.all(sql, values![session_no], |row| {
+        let (no, id) = (row.next()?, RunId(row.next()?));
         let (current, done) = (row.next()?, row.next()?);
         let range = (row.next()?, row.next()?);
         Ok(Weighed { no, covers: covering.contains(&id), current, done, range })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }
 
 /// One session by its id.
-pub(super) fn find(connection: &Connection, id: SessionId) -> Result<Option<Session>, Fault> {
+pub(super) fn find(db: &mut Db, id: SessionId) -> Result<Option<Session>, Fault> {
     let sql = format!("SELECT {COLUMNS} FROM sessions s WHERE s.id = ?1");
-    let mut find = connection.prepare_cached(&sql)?;
-    Ok(find.query_row([id.0.as_bytes()], |row| read(&mut Columns::of(row))).optional()?)
+    db.first(&sql, values![&id.0], read)
 }

@@ -6,7 +6,6 @@ use super::error::Fault;
 use super::{Covered, Run};
 use super::{entry, record, run, session};
 use crate::domain::{Record, RecordState, RunState};
-use rusqlite::{Connection, params};
 
 /// A run with all that it came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,44 +42,42 @@ pub(super) enum Texts {
     Stored,
 }
 
-pub(super) fn write(connection: &mut Db, staging: &Staging, texts: Texts) -> Result<Staged, Fault> {
+pub(super) fn write(db: &mut Db, staging: &Staging, texts: Texts) -> Result<Staged, Fault> {
     let run = &staging.run;
-    let session_no = session::number(connection, run.session)?;
-    let sql = "SELECT no, CASE WHEN state = 'done' THEN 1 ELSE 0 END FROM runs WHERE id = ?1";
+    let session_no = session::number(db, run.session)?;
+    let sql = "SELECT no, state = 'done' FROM runs WHERE id = ?1";
     let earlier: Option<(i64, bool)> =
-        connection.first(sql, values![&run.id.0], |row| Ok((row.next()?, row.next()?)))?;
+        db.first(sql, values![&run.id.0], |row| Ok((row.next()?, row.next()?)))?;
     if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
-        run::add_cost(connection, run_no, run)?;
-        let counts = count(connection, run_no)?;
+        run::add_cost(db, run_no, run)?;
+        let counts = count(db, run_no)?;
         return Ok(Staged { new_records: 0, earlier_kept: true, ..counts.staged });
     }
-    run::write(connection, session_no, run)?;
-    let (run_no, before) = match earlier {
-        None => (connection.last_insert_rowid(), 0),
-        Some((run_no, _)) => {
-            entry::uncover(connection, session_no, run_no, (run.first.0, run.last.0))?;
-            (run_no, replace_records(connection, run_no)?)
-        }
-    };
+    let run_no = run::write(db, session_no, run)?;
+    let mut before = 0;
+    if earlier.is_some() {
+        entry::uncover(db, session_no, run_no, (run.first.0, run.last.0))?;
+        before = replace_records(db, run_no)?;
+    }
     if run.state == RunState::Done && run.failure.is_none() {
-        run::replace_others(connection, session_no, run)?;
+        run::replace_others(db, session_no, run)?;
     }
     match texts {
-        Texts::New => entry::write(connection, session_no, run_no, &staging.entries)?,
-        Texts::Stored => entry::cover(connection, session_no, run_no, &staging.entries)?,
+        Texts::New => entry::write(db, session_no, run_no, &staging.entries)?,
+        Texts::Stored => entry::cover(db, session_no, run_no, &staging.entries)?,
     }
-    record::write(connection, run_no, &staging.records)?;
+    record::write(db, run_no, &staging.records)?;
     if staging.records.is_empty() {
         return Ok(Staged::default());
     }
-    let counts = count(connection, run_no)?;
+    let counts = count(db, run_no)?;
     Ok(Staged { new_records: counts.all.saturating_sub(before), ..counts.staged })
 }
 
 /// Sets the records of an earlier staging aside, and says how many there are.
-fn replace_records(connection: &Connection, run_no: i64) -> Result<u32, Fault> {
+fn replace_records(db: &mut Db, run_no: i64) -> Result<u32, Fault> {
     let sql = "UPDATE records SET state = 'replaced' WHERE run_no = ?1";
-    let replaced = connection.prepare_cached(sql)?.execute([run_no])?;
+    let replaced = db.execute(sql, values![run_no])?;
     Ok(u32::try_from(replaced).unwrap_or(u32::MAX))
 }
 
@@ -89,14 +86,13 @@ struct Counts {
     staged: Staged,
 }
 
-fn count(connection: &Connection, run_no: i64) -> Result<Counts, Fault> {
+fn count(db: &mut Db, run_no: i64) -> Result<Counts, Fault> {
     let sql = "SELECT count(*), count(*) FILTER (WHERE state = ?2),
         count(*) FILTER (WHERE state = ?3) FROM records WHERE run_no = ?1";
     let states = (RecordState::Staged.name(), RecordState::Quarantined.name());
-    let mut select = connection.prepare_cached(sql)?;
-    let counts = select.query_row(params![run_no, states.0, states.1], |row| {
-        let staged = Staged { staged: row.get(1)?, quarantined: row.get(2)?, ..Staged::default() };
-        Ok(Counts { all: row.get(0)?, staged })
-    })?;
-    Ok(counts)
+    db.one(sql, values![run_no, states.0, states.1], |row| {
+        let all = row.next()?;
+        let staged = Staged { staged: row.next()?, quarantined: row.next()?, ..Staged::default() };
+        Ok(Counts { all, staged })
+    })
 }

@@ -1,13 +1,13 @@
 //! Status: what became of everything, by session, in sums that the database makes.
 
-use super::column::Columns;
+use super::db::{Db, values};
 use super::error::Fault;
 use super::{Failure, Spent, run, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
 };
-use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 
 /// Failed runs that are listed; all of them are counted.
 const FAILED_MAX: u32 = 1_000;
@@ -85,60 +85,50 @@ pub struct FailedRun {
     pub at: Timestamp,
 }
 
-pub(super) fn read(connection: &Connection) -> Result<Status, Fault> {
-    let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) =
-        sessions(connection)?.into_iter().unzip();
+pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
+    let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) = sessions(db)?.into_iter().unzip();
     let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
     let mut of = |no: i64, add: &mut dyn FnMut(&mut SessionStatus)| {
         if let Some(status) = by_no.get(&no).and_then(|at| sessions.get_mut(*at)) {
             add(status);
         }
     };
-    add_coverage(connection, &mut of)?;
-    add_records(connection, &mut of)?;
-    add_runs(connection, &mut of)?;
-    let spent = run::spent(connection, Timestamp(i64::MIN), None, None)?;
-    Ok(Status { sessions, failed: failed(connection)?, spent })
+    add_coverage(db, &mut of)?;
+    add_records(db, &mut of)?;
+    add_runs(db, &mut of)?;
+    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(db)?, spent })
 }
 
 /// The sums of a session's first `entries` entries; it need not have been read to its end.
-pub(super) fn totals(
-    connection: &Connection,
-    id: SessionId,
-    entries: u32,
-) -> Result<SessionTotals, Fault> {
-    let no = session::number(connection, id)?;
+pub(super) fn totals(db: &mut Db, id: SessionId, entries: u32) -> Result<SessionTotals, Fault> {
+    let no = session::number(db, id)?;
     let mut totals = SessionTotals::default();
     let sql = "SELECT state, count(*) FROM (
             SELECT max(state) AS state FROM coverage
             WHERE session_no = ?1 AND ordinal < ?2
                 AND run_no NOT IN
                 (SELECT no FROM runs WHERE session_no = ?1 AND current = 0)
-            GROUP BY ordinal)
+            GROUP BY ordinal) AS entry
         GROUP BY state";
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query(params![no, entries])?;
-    while let Some(row) = rows.next()? {
-        let mut row = Columns::of(row);
-        let (rank, entries) = (row.next()?, row.count()?);
-        if let Some(state) = super::entry::of_rank(rank) {
-            totals.coverage.add(state, entries);
+    db.each(sql, values![no, entries], |row| {
+        if let Some(state) = super::entry::of_rank(row.next()?) {
+            totals.coverage.add(state, row.next()?);
         }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     let sql = "SELECT c.state = 'quarantined', c.kind, count(*)
         FROM runs r JOIN records c ON r.no = c.run_no
         WHERE r.session_no = ?1 AND r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([no])?;
-    while let Some(row) = rows.next()? {
-        let mut row = Columns::of(row);
+    db.each(sql, values![no], |row| {
         let quarantined = row.next::<bool>()?;
-        let (kind, records) = (row.named(ClaimKind::of_name)?, row.count()?);
+        let (kind, records) = (row.named(ClaimKind::of_name)?, row.next::<u64>()?);
         match quarantined {
             true => totals.quarantined += records,
             false => *totals.staged.entry(kind).or_default() += records,
         }
-    }
+        Ok(ControlFlow::Continue(()))
+    })?;
     Ok(totals)
 }
 
@@ -146,22 +136,20 @@ pub(super) fn totals(
 type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
 
 /// Every session with its row number, which ties the sums to it.
-fn sessions(connection: &Connection) -> Result<Vec<(i64, SessionStatus)>, Fault> {
+fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
     let sql = format!(
         "SELECT s.no, {}, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
-        ORDER BY s.started_at, s.id",
+        ORDER BY s.started_at NULLS FIRST, s.id",
         session::COLUMNS
     );
-    let mut select = connection.prepare_cached(&sql)?;
-    let rows = select.query_map([], |row| {
-        let row = &mut Columns::of(row);
+    db.all(&sql, &[], |row| {
         let no = row.next()?;
         let status = SessionStatus {
             session: session::read(row)?,
-            entries: row.next::<Option<u32>>()?.map(u64::from),
+            entries: row.next()?,
             findings: row.json_if()?.unwrap_or_default(),
             masked: row.json_if()?.unwrap_or_default(),
-            ended_at: row.time_if()?,
+            ended_at: row.next()?,
             coverage: Coverage::default(),
             reasons: BTreeMap::new(),
             staged: BTreeMap::new(),
@@ -170,45 +158,45 @@ fn sessions(connection: &Connection) -> Result<Vec<(i64, SessionStatus)>, Fault>
             runs_failed: 0,
         };
         Ok((no, status))
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }
 
-/// An entry is what its highest row in current runs is, and for the reason of that row: SQLite takes
-/// the other columns beside a lone `max` from the row that has it. The table's order makes groups.
-fn add_coverage(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
-    let sql = "SELECT session_no, state, reason, count(*) FROM (
-            SELECT session_no, ordinal, max(state) AS state, reason FROM coverage
+/// An entry is what its highest row in current runs is, and for the reason of that row; of two such
+/// rows the greater reason, so that it does not depend on the order of writing. Only what failed
+/// (4) or was skipped (1) has a reason that is told. The table's order makes the groups.
+fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT session_no, state,
+            CASE state WHEN 4 THEN failed WHEN 1 THEN skipped END, count(*)
+        FROM (
+            SELECT session_no, ordinal, max(state) AS state,
+                max(reason) FILTER (WHERE state = 4) AS failed,
+                max(reason) FILTER (WHERE state = 1) AS skipped
+            FROM coverage
             WHERE run_no NOT IN (SELECT no FROM runs WHERE current = 0)
-            GROUP BY session_no, ordinal)
-        GROUP BY session_no, state, reason";
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let mut row = Columns::of(row);
+            GROUP BY session_no, ordinal) AS entry
+        GROUP BY 1, 2, 3";
+    db.each(sql, &[], |row| {
         let (no, rank) = (row.next()?, row.next()?);
-        let (reason, entries) = (row.next::<Option<String>>()?, row.count()?);
-        let Some(state) = super::entry::of_rank(rank) else { continue };
-        of(no, &mut |status| {
-            status.coverage.add(state, entries);
-            if let Some(reason) = &reason {
-                status.reasons.insert((state, reason.clone()), entries);
-            }
-        });
-    }
-    Ok(())
+        let (reason, entries) = (row.next::<Option<String>>()?, row.next()?);
+        if let Some(state) = super::entry::of_rank(rank) {
+            of(no, &mut |status| {
+                status.coverage.add(state, entries);
+                if let Some(reason) = &reason {
+                    status.reasons.insert((state, reason.clone()), entries);
+                }
+            });
+        }
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
-fn add_records(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
+fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
     let sql = "SELECT r.session_no, c.state = 'quarantined', c.kind, count(*)
         FROM records c JOIN runs r ON r.no = c.run_no
         WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2, 3";
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let mut row = Columns::of(row);
+    db.each(sql, &[], |row| {
         let (no, quarantined) = (row.next()?, row.next::<bool>()?);
-        let (kind, records) = (row.named(ClaimKind::of_name)?, row.count()?);
+        let (kind, records) = (row.named(ClaimKind::of_name)?, row.next::<u64>()?);
         of(no, &mut |status| {
             *(if quarantined {
                 &mut status.quarantined
@@ -216,42 +204,36 @@ fn add_records(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
                 status.staged.entry(kind).or_default()
             }) += records;
         });
-    }
-    Ok(())
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
-fn add_runs(connection: &Connection, of: Of<'_>) -> Result<(), Fault> {
+fn add_runs(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
     let sql = "SELECT session_no, count(*) FILTER (WHERE state = 'done'),
             count(*) FILTER (WHERE state = 'failed')
         FROM runs WHERE current = 1 GROUP BY session_no";
-    let mut select = connection.prepare_cached(sql)?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let mut row = Columns::of(row);
-        let (no, done, failed) = (row.next()?, row.count()?, row.count()?);
+    db.each(sql, &[], |row| {
+        let (no, done, failed) = (row.next()?, row.next()?, row.next()?);
         of(no, &mut |status| (status.runs_done, status.runs_failed) = (done, failed));
-    }
-    Ok(())
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
-fn failed(connection: &Connection) -> Result<Vec<FailedRun>, Fault> {
+fn failed(db: &mut Db) -> Result<Vec<FailedRun>, Fault> {
     let sql = "SELECT r.id, s.id, s.path, r.first_ordinal, r.last_ordinal, r.error_kind,
             r.error_detail, r.finished_at
         FROM runs r JOIN sessions s ON s.no = r.session_no
         WHERE r.current = 1 AND r.state = 'failed'
         ORDER BY r.finished_at DESC, r.no DESC LIMIT ?1";
-    let mut select = connection.prepare_cached(sql)?;
-    let rows = select.query_map(params![FAILED_MAX], |row| {
-        let row = &mut Columns::of(row);
+    db.all(sql, values![FAILED_MAX], |row| {
         Ok(FailedRun {
-            run: RunId(row.digest()?),
-            session: SessionId(row.digest()?),
+            run: RunId(row.next()?),
+            session: SessionId(row.next()?),
             path: row.next()?,
             entries: (row.next()?, row.next()?),
             failure: run::failure(row)?
                 .unwrap_or(Failure { kind: "unknown".to_owned(), detail: String::new() }),
-            at: row.time()?,
+            at: row.next()?,
         })
-    })?;
-    Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })
 }

@@ -7,7 +7,7 @@ mod value;
 
 pub(super) use value::{Columns, Value, json};
 
-use super::error::Fault;
+use super::error::{Fault, StoreErrorKind};
 use std::ops::ControlFlow;
 
 /// A connection.
@@ -121,21 +121,21 @@ impl Db {
         Ok(first)
     }
 
+    /// What `read` makes of the row of a statement that always gives one.
+    pub(super) fn one<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.first(sql, values, read)?.ok_or_else(|| StoreErrorKind::Damaged.into())
+    }
+
     /// Inserts many rows; `values` holds one row after another. No two rows may have the same key:
     /// PostgreSQL refuses to touch a row twice in one statement.
     pub(super) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64, Fault> {
         match self {
             Db::Sqlite(connection) => sqlite::insert(connection, into, values),
         }
-    }
-}
-
-/// Lets statements that were written for SQLite go on until they are written for both.
-impl std::ops::Deref for Db {
-    type Target = rusqlite::Connection;
-
-    fn deref(&self) -> &rusqlite::Connection {
-        let Db::Sqlite(connection) = self;
-        connection
     }
 }

@@ -66,10 +66,7 @@ pub(in crate::edge::store) trait Column: Sized {
 
 impl<T: Column> Column for Option<T> {
     fn of(value: Value<'_>) -> Option<Self> {
-        match value {
-            Value::Null => Some(None),
-            value => T::of(value).map(Some),
-        }
+        if value == Value::Null { Some(None) } else { T::of(value).map(Some) }
     }
 }
 
