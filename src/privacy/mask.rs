@@ -35,18 +35,35 @@ impl Redacted {
         Redacted(self.0.get(range).unwrap_or_default().into())
     }
 
+    /// What may be kept of `text`: the one way in, so that no path brings a U+0000 with it.
+    fn kept(text: Cow<'_, str>) -> Redacted {
+        match without_nul(&text) {
+            Some(clean) => Redacted(clean.into()),
+            None => Redacted(text.into()),
+        }
+    }
+
     /// Joins what has passed with words of our own, which are no secret.
     pub fn weave(pieces: &[Woven<'_>]) -> Redacted {
         let length = pieces.iter().map(|piece| piece.as_str().len()).sum();
         let mut text = String::with_capacity(length);
         pieces.iter().for_each(|piece| text.push_str(piece.as_str()));
-        Redacted(text.into())
+        Redacted::kept(text.into())
     }
 
     /// Takes back what our own store, journal or cassette kept; it passed the gate on its way in.
     pub fn reopened(text: String) -> Redacted {
-        Redacted(text.into())
+        Redacted::kept(text.into())
     }
+}
+
+/// What stands for U+0000, as in CommonMark: PostgreSQL keeps no text that holds one.
+const NUL_MARK: &str = "\u{fffd}";
+
+/// The text with every U+0000 replaced; none if it has none.
+fn without_nul(text: &str) -> Option<String> {
+    memchr::memchr(0, text.as_bytes())?;
+    Some(text.replace('\0', NUL_MARK))
 }
 
 /// A piece for [`Redacted::weave`].
@@ -143,13 +160,14 @@ impl Gate {
     ///
     /// Private blocks go first, then secrets, then personal data. Where something was masked the
     /// text is looked at again until nothing more is found: what stood around a secret may show
-    /// another, and so passing the gate twice changes nothing.
+    /// another, and so passing the gate twice changes nothing. Every U+0000 becomes U+FFFD before
+    /// that, so that places in the text are the same from here on.
     pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
-        let mut text = Cow::Borrowed(raw);
+        let mut text = without_nul(raw).map_or(Cow::Borrowed(raw), Cow::Owned);
         for _ in 0..PASSES_MAX {
             match self.pass(&text, report) {
                 Some(masked) => text = Cow::Owned(masked),
-                None => return Redacted(text.into()),
+                None => return Redacted::kept(text),
             }
         }
         // Only tags made to appear out of each other get here; what follows the first is not let
@@ -157,9 +175,9 @@ impl Gate {
         if self.masks_private()
             && let Some(head) = block::before_first_tag(&text)
         {
-            return Redacted(head.into());
+            return Redacted::kept(head.into());
         }
-        Redacted(text.into())
+        Redacted::kept(text)
     }
 
     /// Lets `raw` through.

@@ -1,6 +1,6 @@
 //! The whole gate: its order, its law, and the published cases where they lie beside the project.
 
-use super::{Gate, Only, Pii, Report, is_private_file, strip_private};
+use super::{Gate, Only, Pii, Redacted, Report, Woven, is_private_file, strip_private};
 use crate::testing::shared;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -53,6 +53,24 @@ fn tags_that_appear_when_others_go_hide_the_rest() {
     }
     let once = gate().redact(&text);
     assert_eq!(gate().redact(once.as_str()), once);
+}
+
+#[test]
+fn no_text_holds_a_nul_however_it_came() {
+    check("a\0b\0", "a\u{fffd}b\u{fffd}", &[]);
+    check(
+        "pass\0word=hunter2 a@b.org\0",
+        "pass\u{fffd}word=hunter2 <EMAIL>\u{fffd}",
+        &[("email", 1)],
+    );
+    for only in [Only::Everything, Only::Private, Only::Secrets, Only::Pii] {
+        assert_eq!(gate().only(only).redact("\0").as_str(), "\u{fffd}");
+    }
+    let woven = [Woven::Ours("a\0"), Woven::Label("\0b"), Woven::Passed(&gate().redact("\0"))];
+    assert_eq!(Redacted::weave(&woven).as_str(), "a\u{fffd}\u{fffd}b\u{fffd}");
+    assert_eq!(Redacted::reopened("\0".to_owned()).as_str(), "\u{fffd}");
+    let read: Redacted = serde_json::from_str(r#""\u0000""#).unwrap();
+    assert_eq!(read.as_str(), "\u{fffd}");
 }
 
 #[test]
@@ -210,6 +228,7 @@ fn pieces() -> impl Strategy<Value = String> {
         "letmein",
         "11111111-2222-4333-8444-555555555555",
         "1\u{2192}",
+        "\0",
     ];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..14)
         .prop_map(|pieces| pieces.concat())
@@ -220,6 +239,7 @@ proptest! {
     #[test]
     fn redacting_twice_changes_nothing(text in pieces()) {
         let once = gate().redact(&text);
+        prop_assert!(!once.as_str().contains('\0'));
         let twice = gate().redact(once.as_str());
         prop_assert_eq!(twice.as_str(), once.as_str());
     }
