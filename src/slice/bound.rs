@@ -1,40 +1,51 @@
 //! Long tool output is kept head and tail, with a mark that says how much was left out and the
 //! digest of the whole. What people and assistants say is never bounded.
 
+use super::MARK_TOKENS_MAX;
 use crate::domain::{Digest, Tokens, estimate_tokens};
 use crate::privacy::{Redacted, Woven};
 
 /// The share of the bound that the head gets, in percent: commands say what they do first, and how
 /// it ended last.
 const HEAD_PERCENT: usize = 60;
-/// Bytes a token that are kept; the estimate's own figure for ASCII, safe for other scripts.
+/// Bytes a token that are kept; the estimate's own figure for ASCII.
 const BYTES_PER_TOKEN: usize = 4;
+/// Bytes a token of any other script, at most; what is kept by it fits whatever it is.
+const OTHER_BYTES_PER_TOKEN: usize = 3;
 /// How far back a cut looks for a line end, in bytes, so that lines stay whole where they are short.
 const LINE_LOOK_BYTES: usize = 160;
 
-/// Keeps head and tail of `text` within `tokens_max`; none if it fits as it is.
+/// Keeps head and tail of `text` within `tokens_max`, and a mark between them; none if it fits as it
+/// is, or is longer by no more than a mark would take. So what was bounded is not bounded again.
 pub fn bound(text: &Redacted, tokens_max: Tokens) -> Option<Redacted> {
     let words = text.as_str();
+    let tokens = estimate_tokens(words);
+    let most = tokens_max.saturating_add(MARK_TOKENS_MAX);
+    if tokens <= most {
+        return None;
+    }
     let bytes_max = tokens_max as usize * BYTES_PER_TOKEN;
-    if words.len() <= bytes_max && estimate_tokens(words) <= tokens_max {
-        return None;
+    // Other scripts weigh more a byte; what all of it weighs is a good guess for its ends.
+    let kept = keep(text, bytes_max * words.len() / (tokens as usize * BYTES_PER_TOKEN));
+    if estimate_tokens(kept.as_str()) <= most {
+        return Some(kept);
     }
-    // Other scripts weigh more a byte; a second look makes it fit.
-    let weight = estimate_tokens(words) as usize * BYTES_PER_TOKEN;
-    let keep = (bytes_max * words.len() / weight.max(1)).min(bytes_max);
-    let head_end = line_before(words, keep * HEAD_PERCENT / 100);
-    let tail_start = line_after(words, words.len() - keep * (100 - HEAD_PERCENT) / 100);
-    if tail_start <= head_end {
-        return None;
-    }
-    let left_out = tail_start - head_end;
+    Some(keep(text, tokens_max as usize * OTHER_BYTES_PER_TOKEN))
+}
+
+/// So many bytes of head and tail, less what makes lines whole, and a mark between them.
+fn keep(text: &Redacted, bytes: usize) -> Redacted {
+    let words = text.as_str();
+    let head_end = line_before(words, bytes * HEAD_PERCENT / 100);
+    let tail_start = line_after(words, words.len() - bytes * (100 - HEAD_PERCENT) / 100);
+    let left_out = tail_start.saturating_sub(head_end);
     let digest = Digest::of_bytes(words.as_bytes());
     let mark = format!("\n[… {left_out} bytes left out; digest of the whole {digest} …]\n");
-    Some(Redacted::weave(&[
+    Redacted::weave(&[
         Woven::Passed(&text.cut(0..head_end)),
         Woven::Label(&mark),
         Woven::Passed(&text.cut(tail_start..words.len())),
-    ]))
+    ])
 }
 
 fn line_before(text: &str, at: usize) -> usize {
@@ -54,6 +65,7 @@ fn line_after(text: &str, at: usize) -> usize {
 mod tests {
     use super::*;
     use crate::privacy::Gate;
+    use proptest::prelude::*;
 
     fn text(words: &str) -> Redacted {
         Gate::new(&[]).redact(words)
@@ -79,5 +91,26 @@ mod tests {
     fn other_scripts_are_bounded_on_characters() {
         let kept = bound(&text(&"日本語".repeat(1000)), 100).unwrap();
         assert!(estimate_tokens(kept.as_str()) < 140, "{}", kept.as_str());
+    }
+
+    #[test]
+    fn what_a_mark_would_outweigh_is_kept() {
+        assert_eq!(bound(&text(&"a".repeat(4 * (100 + 32))), 100), None);
+        assert!(bound(&text(&"a".repeat(4 * (100 + 32) + 1)), 100).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_bounded_fits_and_is_not_bounded_again(
+            stretches in prop::collection::vec(("[a-z \n]{1,9}|[ş名]{1,9}|[a名]{1,9}", 1..90usize), 1..9),
+            tokens_max in 40u32..200,
+        ) {
+            let words: String = stretches.iter().map(|(words, times)| words.repeat(*times)).collect();
+            if let Some(kept) = bound(&text(&words), tokens_max) {
+                prop_assert!(kept.len() < words.len());
+                prop_assert!(estimate_tokens(kept.as_str()) <= tokens_max + MARK_TOKENS_MAX);
+                prop_assert_eq!(bound(&kept, tokens_max), None);
+            }
+        }
     }
 }

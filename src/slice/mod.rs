@@ -2,13 +2,23 @@
 //! and its result, and never leaving anything out but the middle of long tool output, visibly.
 
 mod bound;
+mod cut;
 mod group;
+mod halve;
+#[cfg(test)]
+mod laws;
 mod render;
 mod slicer;
 mod split;
+#[cfg(test)]
+mod testing;
+mod weave;
 
 pub use bound::bound;
-pub use slicer::{Cutting, Settings, Slicer};
+pub use cut::{Cut, MissingEntry, Piece, rebuild};
+pub use halve::halve;
+pub use slicer::{Settings, Slicer};
+pub use weave::Cutting;
 
 /// What the longest label of an entry takes of a slice, in tokens; most take six. A test builds it.
 const LABEL_TOKENS_MAX: u32 = 64;

@@ -3,28 +3,19 @@
 use super::group::{Grouper, Unit, pairs};
 use super::render::label;
 use super::split::split;
+use super::weave::{Cutting, Stretch, weave};
 use super::{LABEL_TOKENS_MAX, bound};
-use crate::domain::{Entry, EntryKind, Part, SessionId, Slice, Speaker, Tokens, estimate_tokens};
-use crate::privacy::{Redacted, Woven};
+use crate::domain::{Entry, EntryKind, SessionId, Speaker, Tokens, estimate_tokens};
 use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// How slices are cut.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Settings {
     /// The longest slice, in estimated tokens.
     pub tokens: Tokens,
-    /// The longest tool call or tool output that is shown whole, in estimated tokens.
+    /// The longest tool call or tool output that is shown whole, in estimated tokens; one that is
+    /// longer by no more than a mark would take is shown whole too.
     pub tool_tokens: Tokens,
-}
-
-/// A slice and the entries that stand in it, as they are stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cutting {
-    /// What a model reads.
-    pub slice: Slice,
-    /// Its entries; one in several parts stands in several slices.
-    pub entries: Vec<Entry>,
 }
 
 /// Cuts one session.
@@ -43,8 +34,8 @@ pub struct Slicer {
 #[derive(Debug, Default)]
 struct Current {
     entries: Vec<Entry>,
-    /// Label, range of the entry's text, part and parts; by entry.
-    pieces: Vec<(String, Range<usize>, u32, u32)>,
+    /// Which words of each entry.
+    stretches: Vec<Stretch>,
     tokens: Tokens,
 }
 
@@ -54,6 +45,13 @@ impl Slicer {
     pub fn new(session: SessionId, settings: Settings, ends: BTreeSet<u32>) -> Slicer {
         let (grouper, current) = (Grouper::default(), Current::default());
         Slicer { session, settings, ends, grouper, current, index: 0, ready: Vec::new() }
+    }
+
+    /// The same cutter for a session of which so many slices were cut before: it is given the
+    /// entries behind them, and its first slice has this index.
+    pub fn starting_at(mut self, index: u32) -> Slicer {
+        self.index = index;
+        self
     }
 
     /// Takes the next entry of the session; gives the slices that are whole.
@@ -112,8 +110,8 @@ impl Slicer {
 
     fn add_whole(&mut self, entry: Entry) {
         let tokens = weight(&entry);
-        let piece = (label(&entry, 0, 1), 0..entry.text.len(), 0, 1);
-        self.add(entry, piece, tokens);
+        let stretch = Stretch::whole(&entry);
+        self.add(entry, stretch, tokens);
     }
 
     fn add_parts(&mut self, entry: Entry) {
@@ -127,14 +125,13 @@ impl Slicer {
             if self.current.tokens.saturating_add(tokens) > self.settings.tokens {
                 self.flush();
             }
-            let piece = (label(&entry, part, parts), range, part, parts);
-            self.add(entry.clone(), piece, tokens);
+            self.add(entry.clone(), Stretch { range, part, parts }, tokens);
         }
     }
 
-    fn add(&mut self, entry: Entry, piece: (String, Range<usize>, u32, u32), tokens: Tokens) {
+    fn add(&mut self, entry: Entry, stretch: Stretch, tokens: Tokens) {
         self.current.entries.push(entry);
-        self.current.pieces.push(piece);
+        self.current.stretches.push(stretch);
         self.current.tokens = self.current.tokens.saturating_add(tokens);
     }
 
@@ -143,47 +140,9 @@ impl Slicer {
             return;
         }
         let current = std::mem::take(&mut self.current);
-        let mut woven = Vec::with_capacity(current.entries.len() * 3);
-        let mut cuts: Vec<Redacted> = Vec::new();
-        for (entry, (_, range, _, parts)) in current.entries.iter().zip(&current.pieces) {
-            cuts.push(if *parts > 1 { entry.text.cut(range.clone()) } else { Redacted::default() });
-        }
-        let (mut parts, mut length) = (Vec::with_capacity(current.entries.len()), 0);
-        for ((entry, piece), cut) in current.entries.iter().zip(&current.pieces).zip(&cuts) {
-            let (label, range, part, of) = piece;
-            let start = length + label.len();
-            parts.push(part_of(entry, (*part, *of), start..start + range.len(), range.start));
-            woven.push(Woven::Label(label));
-            woven.push(Woven::Passed(if *of > 1 { cut } else { &entry.text }));
-            woven.push(Woven::Ours("\n\n"));
-            length = start + range.len() + 2;
-        }
-        let text = Redacted::weave(&woven);
-        let slice = Slice {
-            id: Slice::id_of(self.session, &parts, &text),
-            session: self.session,
-            index: self.index,
-            tokens: estimate_tokens(text.as_str()),
-            text,
-            parts,
-        };
+        let place = (self.session, self.index);
+        self.ready.push(weave(place, current.entries, current.stretches));
         self.index += 1;
-        self.ready.push(Cutting { slice, entries: current.entries });
-    }
-}
-
-fn part_of(entry: &Entry, numbers: (u32, u32), span: Range<usize>, entry_offset: usize) -> Part {
-    Part {
-        ordinal: entry.ordinal,
-        line: entry.line,
-        part: numbers.0,
-        parts: numbers.1,
-        speaker: entry.speaker,
-        kind: entry.kind,
-        branch: entry.branch,
-        at: entry.at,
-        span,
-        entry_offset,
     }
 }
 

@@ -246,7 +246,6 @@ impl Replay {
             asking,
             asking_digest,
             gate: Gate::new(&config.pii),
-            settings: config.slice,
             tally,
             base_url: config.model.base_url.clone(),
             retry_failed: options.retry_failed,

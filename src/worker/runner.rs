@@ -11,7 +11,7 @@ use crate::edge::store::{Covered, Failure, KnownRun, Run, SessionTotals, Staging
 use crate::extract::{Asking, Exchange, Extraction, SCHEMA_VERSION, Step};
 use crate::grounding::ground;
 use crate::privacy::Gate;
-use crate::slice::{Cutting, SLICE_TOKENS_MIN, Settings, Slicer};
+use crate::slice::{Cutting, halve};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +23,6 @@ pub(super) struct Runner {
     pub(super) asking: Arc<Asking>,
     pub(super) gate: Gate,
     pub(super) asking_digest: Digest,
-    pub(super) settings: Settings,
     pub(super) tally: Arc<Tally>,
     pub(super) base_url: String,
     pub(super) retry_failed: bool,
@@ -115,7 +114,7 @@ impl Runner {
             let done = before.is_some_and(|before| before.state == RunState::Done);
             if done && before.is_some_and(|it| it.failure.as_deref() == Some(CUT_IN_TWO)) {
                 worked.runs.push(run);
-                waiting.extend(self.halves(session, &cutting));
+                waiting.extend(halves_of(&cutting));
             } else if done {
                 self.tally.with(|totals| totals.slices_known += 1);
                 worked.ask_store = true;
@@ -176,7 +175,7 @@ impl Runner {
                 staging.run.failure = Some(failure);
             }
             Err(Wanting::Unread(Unread::TooLong(error))) => {
-                halves = self.halves(session, &cutting);
+                halves = halves_of(&cutting);
                 let kind = if halves.is_empty() { error.kind.name() } else { CUT_IN_TWO };
                 let failure = Failure { kind: kind.to_owned(), detail: error.detail };
                 if halves.is_empty() {
@@ -318,41 +317,6 @@ impl Runner {
         Ok(())
     }
 
-    fn halves(&self, session: &Session, cutting: &Cutting) -> Vec<Cutting> {
-        let tokens = cutting.slice.tokens / 2;
-        if tokens < SLICE_TOKENS_MIN {
-            return Vec::new();
-        }
-        let tool_tokens = self.settings.tool_tokens.min(crate::slice::tool_tokens_max(tokens));
-        let mut slicer = Slicer::new(session.id, Settings { tokens, tool_tokens }, BTreeSet::new());
-        let mut halves = Vec::new();
-        // Of an entry in several parts only those that stand here; the others are asked about elsewhere.
-        let mut offsets: HashMap<u32, usize> = HashMap::new();
-        for (entry, part) in cutting.entries.iter().zip(&cutting.slice.parts) {
-            let mut piece = entry.clone();
-            if part.parts > 1 {
-                let end = part.entry_offset + part.span.len();
-                piece.text = entry.text.cut(part.entry_offset..end);
-                offsets.insert(entry.ordinal, part.entry_offset);
-            }
-            halves.extend(slicer.push(piece));
-        }
-        halves.extend(slicer.finish());
-        for half in &mut halves {
-            for (entry, part) in half.entries.iter_mut().zip(&mut half.slice.parts) {
-                let Some(offset) = offsets.get(&part.ordinal) else { continue };
-                part.entry_offset += offset;
-                let whole = cutting.entries.iter().find(|whole| whole.ordinal == part.ordinal);
-                if let Some(whole) = whole {
-                    entry.clone_from(whole);
-                }
-            }
-        }
-        // Worked on from the back of a list: the first half comes first.
-        halves.reverse();
-        if halves.len() < 2 { Vec::new() } else { halves }
-    }
-
     fn note_failure(&self, failure: &Failure, slice: &Slice) {
         // An entry in several parts fails once.
         let entries = slice.parts.iter().filter(|part| part.part == 0).count();
@@ -403,6 +367,13 @@ impl Runner {
 enum Wanting {
     Unread(Unread),
     Store(StoreError),
+}
+
+/// The halves of a slice, the first one last: they are worked on from the back of a list.
+fn halves_of(cutting: &Cutting) -> Vec<Cutting> {
+    let mut halves = halve(cutting);
+    halves.reverse();
+    halves
 }
 
 fn provenance(session: &Session, slice: &Slice, run: RunId) -> Provenance {
