@@ -3,8 +3,8 @@
 use super::output::Failure;
 use crate::config::{Config, ENV_PREFIX, Layer};
 use crate::edge::disk;
-use crate::edge::model::NEVER_LOGGED;
 use crate::edge::store::{Open, Store};
+use crate::edge::{model, nats};
 use std::path::{Path, PathBuf};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::filter_fn;
@@ -101,7 +101,10 @@ pub(super) fn start_logs() {
 /// Whether an event may be logged at all. Apart from the filter, where a narrower directive of the
 /// user's, such as `async_openai::client=trace`, would outrank ours.
 fn may_be_logged(target: &str, module: Option<&str>) -> bool {
-    let never = |path: &str| path.split("::").next() == Some(NEVER_LOGGED);
+    let never = |path: &str| {
+        let name = path.split("::").next();
+        [model::NEVER_LOGGED, nats::NEVER_LOGGED].iter().any(|it| name == Some(*it))
+    };
     !never(target) && !module.is_some_and(never)
 }
 
@@ -110,10 +113,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn crate_that_logs_replies_is_not_heard() {
+    fn crates_that_log_words_are_not_heard() {
         assert!(!may_be_logged("async_openai", None));
         assert!(!may_be_logged("async_openai::client", None));
         assert!(!may_be_logged("wire", Some("async_openai::client")));
+        assert!(!may_be_logged("async_nats::connection", None));
+        assert!(may_be_logged("annalist::edge::nats", None));
         assert!(may_be_logged("annalist::worker", Some("annalist::worker")));
         assert!(may_be_logged("async_openai_else", None));
     }

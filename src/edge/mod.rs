@@ -1,8 +1,9 @@
-//! The world: clock, disk, models, store. Only here and in `cli` is anything read or written; the
+//! The world: clock, disk, models, NATS, store. Only here and in `cli` is anything read or written; the
 //! rooms below know nothing of it, and `worker` joins them.
 
 pub mod clock;
 pub mod disk;
 pub mod model;
+pub mod nats;
 pub mod store;
 pub mod walk;

@@ -1,0 +1,212 @@
+//! A place for tests on a NATS server: the one at its usual port, with a stream that is removed
+//! afterwards, and servers of our own where the program is installed.
+
+use super::link::Link;
+use super::{DEAD_STREAM, NatsError, NatsUrl, Source, SourceConfig};
+use async_nats::HeaderMap;
+use async_nats::jetstream::message::StreamMessage;
+use async_nats::jetstream::{Context, stream};
+use futures_util::{FutureExt, TryStreamExt};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Where NATS listens.
+const USUAL_PORT: u16 = 4222;
+/// How often a server of our own is looked for while it starts, every 20 ms.
+const LOOKS_MAX: u32 = 500;
+/// The message whose id is looked for.
+pub(super) const ID: &str = "the sender's own";
+
+/// Streams are told apart by process and count.
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// A server, and a stream on it.
+#[derive(Clone)]
+pub(super) struct Place {
+    pub(super) context: Context,
+    pub(super) stream: String,
+    /// The server's address, with what comes before it.
+    server: String,
+    pub(super) config: SourceConfig,
+}
+
+impl Place {
+    /// A place on a server, with no stream yet.
+    pub(super) async fn at(server: &str) -> Option<Place> {
+        let url = NatsUrl::parse(&format!("{server}/none")).unwrap();
+        let context = Link::connect(&url, SourceConfig::default()).await.ok()?.context;
+        // Not the client's own question, whose answer it cannot read from an older server.
+        context.request::<_, _, serde_json::Value>("INFO", &()).await.ok()?;
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let stream = format!("annalist_test_{}_{count}", std::process::id());
+        let config = SourceConfig {
+            ack_wait: Duration::from_millis(500),
+            request_timeout: Duration::from_secs(2),
+            ..SourceConfig::default()
+        };
+        Some(Place { context, stream, server: server.to_owned(), config })
+    }
+
+    pub(super) fn subject(&self) -> String {
+        format!("{}.work", self.stream)
+    }
+
+    /// What a stream of ours looks like.
+    pub(super) fn stream_config(&self) -> stream::Config {
+        let subjects = vec![self.subject()];
+        stream::Config { name: self.stream.clone(), subjects, ..stream::Config::default() }
+    }
+
+    pub(super) async fn make_stream(&self) {
+        self.context.create_stream(self.stream_config()).await.unwrap();
+    }
+
+    pub(super) fn url(&self) -> NatsUrl {
+        NatsUrl::parse(&format!("{}/{}", self.server, self.stream)).unwrap()
+    }
+
+    pub(super) async fn connect(&self) -> Result<Source, NatsError> {
+        Source::connect(&self.url(), self.config).await
+    }
+
+    pub(super) async fn source(&self) -> Source {
+        self.connect().await.unwrap()
+    }
+
+    /// Publishes messages that say these numbers; all have a header, number 1 has an id.
+    pub(super) async fn publish(&self, numbers: RangeInclusive<u32>) {
+        for number in numbers {
+            let mut headers = HeaderMap::new();
+            headers.insert("Colour", "blue");
+            headers.insert("Annalist-Reason", "forged");
+            if number == 1 {
+                headers.insert("Nats-Msg-Id", ID);
+            }
+            let (subject, payload) = (self.subject(), number.to_string());
+            let sent = self.context.publish_with_headers(subject, headers, payload.into()).await;
+            sent.unwrap().await.unwrap();
+        }
+    }
+
+    /// The dead letters of our stream: how many, and the last of them.
+    pub(super) async fn dead_letters(&self) -> (usize, StreamMessage) {
+        let subject = format!("annalist.dead.{}", self.stream);
+        let holder = self.context.stream_by_subject(&subject).await.unwrap();
+        let holder = self.context.get_stream(holder).await.unwrap();
+        let counted = holder.info_builder().subjects(&subject).fetch().await.unwrap();
+        let counts = counted.try_collect::<Vec<_>>().await.unwrap();
+        let count = counts.iter().map(|(_, count)| count).sum();
+        let last = holder.raw_message_builder().last_by_subject(&subject).send();
+        (count, last.await.unwrap())
+    }
+
+    /// The same place with other bounds.
+    pub(super) fn with(&self, config: SourceConfig) -> Place {
+        Place { config, ..self.clone() }
+    }
+
+    async fn remove(&self) {
+        let _ = self.context.delete_stream(&self.stream).await;
+        let Ok(dead) = self.context.get_stream(DEAD_STREAM).await else { return };
+        let _ = dead.purge().filter(format!("annalist.dead.{}", self.stream)).await;
+    }
+}
+
+/// Runs a test on the usual server, and removes its stream whatever comes out; says so in one line
+/// where there is no server.
+pub(super) async fn on_nats(test: impl AsyncFnOnce(&Place)) {
+    let address = SocketAddr::from(([127, 0, 0, 1], USUAL_PORT));
+    let is_there = TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
+    let place = if is_there { Place::at(&format!("nats://{address}")).await } else { None };
+    let Some(place) = place else {
+        static SAID: Once = Once::new();
+        SAID.call_once(|| announce("no JetStream at 127.0.0.1:4222, start `nats-server -js`"));
+        return;
+    };
+    let outcome = AssertUnwindSafe(test(&place)).catch_unwind().await;
+    place.remove().await;
+    if let Err(failed) = outcome {
+        resume_unwind(failed);
+    }
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "a test that finds nothing must not look like one that passed"
+)]
+fn announce(why: &str) {
+    eprintln!("NATS not tested: {why}");
+}
+
+/// A server of our own, stopped when dropped.
+pub(super) struct Server {
+    child: Child,
+    port: u16,
+    folder: TempDir,
+    arguments: Vec<String>,
+}
+
+impl Server {
+    /// Starts one; none, with a line that says so, where the program is not installed.
+    pub(super) async fn start(arguments: &[&str]) -> Option<Server> {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let arguments = arguments.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        let Some(child) = spawn(port, folder.path(), &arguments) else {
+            static SAID: Once = Once::new();
+            SAID.call_once(|| announce("no `nats-server` to start: outages, logins"));
+            return None;
+        };
+        let server = Server { child, port, folder, arguments };
+        server.answers().await;
+        Some(server)
+    }
+
+    /// Its address, as a user with these words in front of the host.
+    pub(super) fn url(&self, login: &str) -> String {
+        format!("nats://{login}127.0.0.1:{}", self.port)
+    }
+
+    /// Stops it at once, as a machine that fails.
+    pub(super) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again with what it had stored.
+    pub(super) async fn revive(&mut self) {
+        self.child = spawn(self.port, self.folder.path(), &self.arguments).unwrap();
+        self.answers().await;
+    }
+
+    async fn answers(&self) {
+        let address = SocketAddr::from(([127, 0, 0, 1], self.port));
+        for _ in 0..LOOKS_MAX {
+            if TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        panic!("the server did not start");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn spawn(port: u16, folder: &Path, arguments: &[String]) -> Option<Child> {
+    let mut command = Command::new("nats-server");
+    command.args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"]).arg(folder);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+}
