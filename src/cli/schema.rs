@@ -3,6 +3,7 @@
 use super::output::{self, Failure};
 use crate::edge::disk;
 use crate::extract::schema_files;
+use crate::source::schema_file;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -23,7 +24,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let files = schema_files();
+    let files: Vec<_> = schema_files().into_iter().chain([schema_file()]).collect();
     let known: Vec<&str> = files.iter().map(|(name, _)| name.as_ref()).collect();
     let known = known.join(", ");
     let wanted = |name: &str| args.name.as_deref().is_none_or(|wanted| wanted == name);

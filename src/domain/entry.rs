@@ -2,6 +2,7 @@
 
 use super::Timestamp;
 use crate::privacy::Redacted;
+use schemars::JsonSchema;
 
 macro_rules! named {
     ($(#[$doc:meta])* $type:ident { $($(#[$vdoc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
@@ -30,6 +31,7 @@ pub(crate) use named;
 
 named! {
     /// Who said it; decides how far it is trusted.
+    #[derive(JsonSchema)]
     Speaker {
         /// A person: typed, answered, refused.
         Person = "person",
@@ -46,6 +48,7 @@ named! {
 
 named! {
     /// What sort of item it is.
+    #[derive(JsonSchema)]
     EntryKind {
         /// A person's message.
         Prompt = "prompt",
@@ -86,6 +89,7 @@ named! {
 
 named! {
     /// How a tool call ended, read from exit codes, flags and the person's reply.
+    #[derive(JsonSchema)]
     Outcome {
         /// Exit code 0, or a success flag.
         Succeeded = "succeeded",

@@ -3,6 +3,9 @@
 /// The longest line of a JSONL transcript that is read, in bytes: base64 images make lines of a few
 /// megabytes; beyond this a line is a finding, and is never buffered.
 pub const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The largest document in which a slice is handed over, in bytes: as one line of a file it can be
+/// read too. Brokers carry less.
+pub const HANDED_BYTES_MAX: usize = LINE_BYTES_MAX;
 /// What detection looks at, in bytes, from the beginning of a file.
 pub const DETECT_BYTES_MAX: usize = 64 * 1024;
 /// Findings kept for one file; the others are counted.

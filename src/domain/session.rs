@@ -26,11 +26,13 @@ pub enum Format {
     Specstory,
     /// `role: text` lines.
     Plain,
+    /// Slices as they are handed over: `schemas/slice.v1.json`, alone or one a line.
+    Slice,
 }
 
 impl Format {
     /// Every format, in the order in which help lists them.
-    pub const ALL: [Format; 8] = [
+    pub const ALL: [Format; 9] = [
         Format::ClaudeCode,
         Format::Codex,
         Format::Openai,
@@ -39,6 +41,7 @@ impl Format {
         Format::Aider,
         Format::Specstory,
         Format::Plain,
+        Format::Slice,
     ];
 
     /// The name on the command line and in the database.
@@ -52,6 +55,7 @@ impl Format {
             Format::Aider => "aider",
             Format::Specstory => "specstory",
             Format::Plain => "plain",
+            Format::Slice => "slice",
         }
     }
 }
@@ -75,7 +79,7 @@ impl FromStr for Format {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "unknown format `{0}`: expected claude-code, codex, openai, anthropic, chatgpt, aider, \
-     specstory or plain"
+     specstory, plain or slice"
 )]
 pub struct UnknownFormat(pub String);
 

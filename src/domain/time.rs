@@ -9,11 +9,17 @@ use std::fmt;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Reads RFC 3339 (`2026-11-21T09:00:00Z`); a time without a zone is read as UTC.
+    /// Reads RFC 3339 with a zone, such as `2026-11-21T09:00:00Z`.
+    pub fn of_rfc3339(text: &str) -> Option<Timestamp> {
+        let stamp: jiff::Timestamp = text.parse().ok()?;
+        Some(Timestamp(stamp.as_millisecond()))
+    }
+
+    /// The same, more leniently: a time without a zone is read as UTC.
     pub fn parse(text: &str) -> Option<Timestamp> {
         let text = text.trim();
-        if let Ok(stamp) = text.parse::<jiff::Timestamp>() {
-            return Some(Timestamp(stamp.as_millisecond()));
+        if let Some(stamp) = Timestamp::of_rfc3339(text) {
+            return Some(stamp);
         }
         let civil: jiff::civil::DateTime = text.parse().ok()?;
         let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
@@ -52,5 +58,7 @@ mod tests {
         assert_eq!(Timestamp::parse("2026-11-21 09:00:00.25"), Some(with_zone));
         assert_eq!(with_zone.to_string(), "2026-11-21T09:00:00.25Z");
         assert_eq!(Timestamp::parse("yesterday"), None);
+        assert_eq!(Timestamp::of_rfc3339("2026-11-21T10:00:00.25+01:00"), Some(with_zone));
+        assert_eq!(Timestamp::of_rfc3339("2026-11-21T09:00:00.250"), None);
     }
 }

@@ -29,6 +29,7 @@ pub(super) struct Lines<R> {
     buffer: Vec<u8>,
     number: u32,
     bytes_max: usize,
+    passed: u64,
 }
 
 impl<R: Read> Lines<R> {
@@ -39,7 +40,12 @@ impl<R: Read> Lines<R> {
     /// The same with another bound, in bytes.
     pub(super) fn with_bytes_max(input: R, bytes_max: usize) -> Lines<R> {
         let input = BufReader::with_capacity(BUFFER_BYTES, input);
-        Lines { input, buffer: Vec::new(), number: 0, bytes_max }
+        Lines { input, buffer: Vec::new(), number: 0, bytes_max, passed: 0 }
+    }
+
+    /// How many bytes the lines so far have, line ends included.
+    pub(super) fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// The next line, or none at the end.
@@ -62,6 +68,7 @@ impl<R: Read> Lines<R> {
                 self.buffer.extend_from_slice(&chunk[..used]);
             }
             self.input.consume(used);
+            self.passed += used as u64;
         }
         if !any {
             return Ok(None);

@@ -2,8 +2,9 @@
 //! findings out. Raw text lives only here; [`seal`] takes it through the gate.
 //!
 //! Who reads what: `claude` and `codex` the logs of two agents, `chat` the messages of APIs and web
-//! clients, `markdown` what was written down as text; `detect` says which it is. Beside them stands
-//! what they share: lines, records and values cut out of a file, JSON and its repair, the way out.
+//! clients, `markdown` what was written down as text, `slice_doc` what agents and hooks hand over;
+//! `detect` says which it is. Beside them stands what they share: lines, records and values cut out
+//! of a file, JSON and its repair, the way out.
 //!
 //! Content never fails a read. What is wrong with it is a finding with one of these rules:
 //!
@@ -17,6 +18,8 @@
 //! | `no-messages` | a record in which no conversation was found |
 //! | `no-message` | an element among messages that is none |
 //! | `unknown-role` | a message of a role that nobody knows; kept as context |
+//! | `missing-entries` | a document begins behind entries that were not handed over |
+//! | `changed-entries` | entries handed over again are not what they were; the first stand |
 //! | `more-findings` | how many findings of the file are not listed |
 
 mod chat;
@@ -27,6 +30,7 @@ mod detect;
 mod emit;
 mod fields;
 mod json;
+mod layout;
 mod lines;
 mod markdown;
 mod marks;
@@ -37,6 +41,7 @@ mod repair;
 mod said;
 #[cfg(test)]
 mod samples;
+mod slice_doc;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -44,6 +49,9 @@ mod tools;
 
 pub use detect::{Unknown, detect};
 pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
+pub use slice_doc::{
+    BadSlice, HANDED_ENTRIES_MAX, Handed, Moment, SliceDocument, SliceEntry, handed, schema_file,
+};
 
 use crate::domain::Format;
 #[cfg(doc)]
@@ -62,5 +70,6 @@ pub fn read<R: Read + Seek>(format: Format, input: R, sink: &mut Sink<'_>) -> io
         Format::Aider => markdown::aider::read(input, sink),
         Format::Specstory => markdown::specstory::read(input, sink),
         Format::Plain => markdown::plain::read(input, sink),
+        Format::Slice => slice_doc::read(input, sink),
     }
 }

@@ -11,6 +11,8 @@ use std::ops::ControlFlow;
 pub struct RawSession {
     /// The transcript's own id; where it has none, the reader makes one from the first words.
     pub native_id: String,
+    /// Whose memory it becomes, where its envelope says so.
+    pub namespace: Option<String>,
     /// What its client called it.
     pub title: Option<String>,
     /// The folder the agent worked in.

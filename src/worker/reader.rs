@@ -407,9 +407,11 @@ pub(super) fn mark_of(entry: &Entry) -> u64 {
     }
 }
 
-/// The last name of the folder that the agent worked in.
+/// The one that the transcript's envelope names, else the last name of the folder that the agent
+/// worked in.
 fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
     let cwd = raw.cwd.as_deref().unwrap_or_default();
-    let last = cwd.rsplit(['/', '\\']).find(|name| !name.is_empty());
-    gate.redact(last.unwrap_or(NAMESPACE_DEFAULT)).as_str().to_owned()
+    let last = || cwd.rsplit(['/', '\\']).find(|name| !name.is_empty());
+    let name = raw.namespace.as_deref().or_else(last);
+    gate.redact(name.unwrap_or(NAMESPACE_DEFAULT)).as_str().to_owned()
 }

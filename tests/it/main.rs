@@ -7,6 +7,7 @@ mod caps;
 mod crash;
 mod examples;
 mod faults;
+mod handed;
 mod house;
 mod input;
 mod place;

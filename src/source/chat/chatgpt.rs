@@ -1,13 +1,13 @@
 //! ChatGPT's data export: an array of conversations, each of them a tree of messages; and its small
 //! sibling, the export of claude.ai. Conversations are read one at a time.
 
-use super::document::rest;
 use super::messages::{Talk, time_of};
 use super::tree;
 use crate::domain::{Digest, LINE_BYTES_MAX, Severity};
 use crate::source::cutter::{Cut, Cutter};
 use crate::source::emit::Emit;
 use crate::source::json::Json;
+use crate::source::layout::rest;
 use crate::source::{RawSession, Sink};
 use std::io::{self, Read, Seek};
 

@@ -59,8 +59,8 @@ pub(super) fn head(json: &Json<'_>) -> RawSession {
         native_id: id.unwrap_or_default(),
         title: json.first_text(&["title", "name"]).map(str::to_owned),
         cwd: json.first_text(&["cwd"]).map(str::to_owned),
-        parent: None,
         started_at: time_of(json),
+        ..RawSession::default()
     }
 }
 

@@ -33,7 +33,8 @@ pub enum Unknown {
 
 /// What can be read, for messages.
 const EXPECTED: &str = "a session of Claude Code or Codex, OpenAI or Anthropic messages, a ChatGPT \
-    export, aider's or SpecStory's history, or lines such as `user: words`";
+    export, aider's or SpecStory's history, slices as `annalist schema slice.v1.json` has them, or \
+    lines such as `user: words`";
 
 impl Unknown {
     /// The format that the file seems to be in, if it is one that is known.
@@ -272,6 +273,19 @@ mod tests {
         check("user: q\nassistant: a\n", Ok(Format::Plain));
         check("**Human:** q\n\n**AI:** a\n", Ok(Format::Plain));
         check("user: only this\n", Ok(Format::Plain));
+    }
+
+    #[test]
+    fn slices_are_told_by_their_entries() {
+        const ENTRY: &str = r#"{"speaker":"person","text":"q"}"#;
+        check(&format!(r#"{{"session":"s","entries":[{ENTRY}]}}"#), Ok(Format::Slice));
+        check(&format!(r#"{{"entries":[{ENTRY}],"session":"s"}}"#), Ok(Format::Slice));
+        check(r#"{"session":"s","closed":true,"entries":[]}"#, Ok(Format::Slice));
+        check(r#"{"entries":[{"speaker":"person","text":"some wo"#, Ok(Format::Slice));
+        let line = format!(r#"{{"session":"s","entries":[{ENTRY}]}}"#);
+        check(&format!("{line}\n{line}\n"), Ok(Format::Slice));
+        check(&format!("{{broken\n{line}\n"), Ok(Format::Slice));
+        check(r#"{"entries":[{"text":"q"}]}"#, Err(Unknown::Nothing));
     }
 
     #[test]

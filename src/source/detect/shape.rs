@@ -44,6 +44,7 @@ pub(super) fn of_value(json: &Json<'_>, file_name: Option<&str>) -> Guess {
 pub(super) fn of_line(json: &Json<'_>, file_name: Option<&str>) -> Guess {
     match json {
         Json::Map(_) => first_of([
+            &|| handed_over(json),
             &|| codex_line(json),
             &|| claude_line(json),
             &|| other_line(json),
@@ -105,6 +106,16 @@ fn kind<'j>(json: &'j Json<'_>) -> &'j str {
 fn is_item(json: &Json<'_>) -> bool {
     let own = ITEM_TYPES.contains(&kind(json));
     own && !json.has("parentId") && !json.has("uuid") && !json.get("message").is_map()
+}
+
+/// A slice that an agent handed over: entries, and speakers or a session.
+fn handed_over(json: &Json<'_>) -> Guess {
+    let entries = json.get("entries");
+    let speaks = entries.list().first().is_some_and(|entry| entry.has("speaker"));
+    if speaks || (entries.is_list() && json.first_text(&["session"]).is_some()) {
+        return Ok(Format::Slice);
+    }
+    NOTHING
 }
 
 fn codex_line(json: &Json<'_>) -> Guess {
@@ -176,6 +187,7 @@ fn of_object(json: &Json<'_>, file_name: Option<&str>) -> Guess {
     let list = |key: &str| json.get(key).is_list();
     let name = match () {
         () if json.get("mapping").is_map() || list("chat_messages") => return Ok(Format::Chatgpt),
+        () if handed_over(json) != NOTHING => return handed_over(json),
         () if list("loglines") => return Ok(Format::ClaudeCode),
         () if has("session") && list("items") => return Ok(Format::Codex),
         () if has("projectHash") => "Gemini CLI",
