@@ -1,15 +1,18 @@
 //! The command line: one file a command. Results go to stdout, everything else to stderr. The only
 //! place that reads arguments and the environment.
 
+mod asks;
 mod cassette;
 mod doctor;
 mod init;
 mod output;
+mod progress;
 mod records;
 mod redact;
 mod replay;
 mod schema;
 mod settings;
+mod signals;
 mod status;
 mod why;
 

@@ -1,24 +1,23 @@
 //! `annalist replay`: the main job.
 
+use super::asks::Asks;
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count};
+use super::progress::{self, Look};
 use super::settings;
+use super::signals::Signals;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
 use crate::edge::clock;
-use crate::edge::model::Cassette;
 use crate::edge::store::Open;
-use crate::worker::{Model, Options, Plan, Replay, Stop, Tally, Totals};
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::worker::{Options, Plan, Replay, Stop, Tally, Totals};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How often progress is looked at.
-const TICK: Duration = Duration::from_millis(100);
-/// How often a plain line is printed where nobody watches.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// How progress looks on a terminal.
+const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg} {eta_precise:.dim} left";
 /// Problems and failures that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
@@ -35,15 +34,8 @@ pub(super) struct Args {
     /// Transcripts, or folders of them
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The model's name at the endpoint, instead of model.model
-    #[arg(long, value_name = "NAME")]
-    model: Option<String>,
-    /// Take recorded answers from this folder instead of an endpoint
-    #[arg(long, value_name = "DIR")]
-    cassette: Option<PathBuf>,
-    /// Calls at the same time, instead of model.concurrency
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
-    concurrency: Option<u32>,
+    #[command(flatten)]
+    asks: Asks,
     /// Read named files as this format instead of finding it out
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -78,9 +70,7 @@ pub(super) fn date(text: &str) -> Result<Timestamp, String> {
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let mut config = settings::load(file)?;
-    if let Some(concurrency) = args.concurrency {
-        config.model.concurrency = concurrency as usize;
-    }
+    args.asks.lay_over(&mut config);
     if let Some(namespace) = &args.namespace {
         config.namespace = Some(namespace.clone());
     }
@@ -141,141 +131,32 @@ async fn replay(
     options: Options,
     tally: Arc<Tally>,
 ) -> Result<Option<Stop>, Failure> {
-    let (model, model_name) = model(&config, args)?;
+    let (model, model_name) = args.asks.model(&config)?;
     let store = settings::open_store(&config, Open::Create)?;
     let cancel = CancellationToken::new();
-    let signals = Signals::new();
-    let signals =
-        signals.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
-    tokio::spawn(hear_signals(signals, cancel.clone()));
-    let progress = tokio::spawn(show(Arc::clone(&tally), config.model.model.clone()));
+    let signals = Signals::new()?;
+    let told = cancel.clone();
+    tokio::spawn(signals.hear(move || {
+        told.cancel();
+        output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
+    }));
+    let (seen, started) = (Arc::clone(&tally), Instant::now());
+    let look = move || {
+        let totals = seen.totals();
+        let text = line(&totals, started.elapsed());
+        Look { at: totals.bytes, of: totals.bytes_planned, text }
+    };
+    let shown = tokio::spawn(progress::show(BAR, config.model.model.clone(), look));
     let clock = clock::now;
     let replay = Replay { config, model, model_name, store, cancel, tally, clock };
     let stop = replay.run(options).await;
-    progress.abort();
+    shown.abort();
     // It was told to end; it has nothing to say.
-    let _ = progress.await;
+    let _ = shown.await;
     Ok(stop?)
 }
 
-fn model(config: &Config, args: &Args) -> Result<(Model, String), Failure> {
-    if let Some(folder) = &args.cassette {
-        let (cassette, findings) = Cassette::load(folder).map_err(|error| {
-            Failure::usage(format!("{}: no cassette can be read there: {error}", folder.display()))
-        })?;
-        findings.iter().for_each(|finding| output::note(&format!("cassette: {finding}")));
-        if cassette.is_empty() {
-            let folder = folder.display();
-            return Err(Failure::usage(format!("{folder}: holds no recorded answers")));
-        }
-        output::note(&origins(&cassette));
-        let recorded = cassette.model().map(str::to_owned);
-        let name = args.model.clone().or(recorded).unwrap_or(config.model.model.clone());
-        return Ok((Model::Cassette(Box::new(cassette)), name));
-    }
-    let endpoint = super::doctor::endpoint(config)?;
-    let name = args.model.clone().unwrap_or_else(|| config.model.model.clone());
-    Ok((Model::Endpoint(Box::new(endpoint)), name))
-}
-
-fn origins(cassette: &Cassette) -> String {
-    let origins = cassette.origins();
-    let kinds = [
-        (origins.recorded, "recorded from a model"),
-        (origins.imported, "imported from recorded answers"),
-        (origins.hand_written, "written by hand"),
-    ];
-    let said: Vec<String> =
-        kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
-    format!("answers come from the cassette, no model is asked: {}", said.join(", "))
-}
-
-/// Ctrl-C or SIGTERM once stops cleanly, twice at once.
-async fn hear_signals(mut signals: Signals, cancel: CancellationToken) {
-    for again in [false, true] {
-        signals.next().await;
-        if again {
-            // Everything that matters is in transactions.
-            std::process::exit(i32::from(output::FAILED));
-        }
-        cancel.cancel();
-        output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
-    }
-}
-
-/// Listens from when it is made, so that no signal falls between two waits.
-#[cfg(unix)]
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let interrupt = signal(SignalKind::interrupt())?;
-        Ok(Signals { interrupt, terminate: signal(SignalKind::terminate())? })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn new() -> std::io::Result<Signals> {
-        Ok(Signals)
-    }
-
-    async fn next(&mut self) {
-        drop(tokio::signal::ctrl_c().await);
-    }
-}
-
-/// Shows progress: a bar where somebody watches, a line now and then elsewhere.
-async fn show(tally: Arc<Tally>, model: String) {
-    let started = Instant::now();
-    let bar = output::is_watched().then(|| bar(&model));
-    let mut said = Instant::now();
-    // Ends when it is aborted with the replay.
-    loop {
-        tokio::time::sleep(TICK).await;
-        let totals = tally.totals();
-        let text = progress(&totals, started.elapsed());
-        match &bar {
-            Some(bar) => {
-                bar.set_length(totals.bytes_planned.max(1));
-                bar.set_position(totals.bytes);
-                bar.set_message(text);
-            }
-            None if said.elapsed() >= PLAIN_EVERY => {
-                said = Instant::now();
-                output::note(&text);
-            }
-            None => {}
-        }
-    }
-}
-
-fn bar(model: &str) -> ProgressBar {
-    let bar = ProgressBar::new(1);
-    let template = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg} {eta_precise:.dim} left";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("━━─"));
-    }
-    bar.set_prefix(model.to_owned());
-    bar
-}
-
-fn progress(totals: &Totals, elapsed: Duration) -> String {
+fn line(totals: &Totals, elapsed: Duration) -> String {
     let done = totals.slices_done;
     let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
     let cost = if totals.cost > 0.0 { format!(", ${:.2}", totals.cost) } else { String::new() };

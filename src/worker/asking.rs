@@ -5,11 +5,12 @@ use super::budget::{Budget, Charge};
 use super::tally::Tally;
 use crate::config::{Limits, Price};
 use crate::domain::{
-    ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, SessionId, Timestamp,
-    Usage, estimate_tokens,
+    ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, Session, Timestamp, Usage,
+    estimate_tokens,
 };
 use crate::edge::model::{Cassette, Endpoint, Pace, back_off};
 use crate::edge::store::{JournalEntry, Store, StoreError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -36,15 +37,18 @@ pub(super) struct Asker {
     pub(super) budget: Budget,
     pub(super) limits: Limits,
     pub(super) price: Price,
+    pub(super) tally: Arc<Tally>,
     pub(super) cancel: CancellationToken,
     pub(super) clock: fn() -> Timestamp,
 }
 
 /// For whom a question is asked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct For {
-    pub(super) session: SessionId,
+pub(super) struct For<'a> {
+    pub(super) session: &'a Session,
     pub(super) run: RunId,
+    /// Whether the slice comes back later if there is no answer now.
+    pub(super) returns: bool,
 }
 
 /// What a question has cost so far.
@@ -80,8 +84,7 @@ impl Asker {
     pub(super) async fn ask(
         &self,
         request: &Request,
-        whose: For,
-        tally: &Tally,
+        whose: For<'_>,
         paid: &mut Paid,
     ) -> Result<Reply, NoAnswer> {
         paid.asks += 1;
@@ -90,14 +93,14 @@ impl Asker {
             Model::Cassette(cassette) => {
                 let reply = cassette.call(request).await.map_err(NoAnswer::Model)?;
                 // Shown, since somebody paid for it once; not billed, since nobody does now.
-                tally.call(counted(&reply, request), 0);
+                self.tally.call(counted(&reply, request), 0);
                 return Ok(reply);
             }
             Model::Endpoint(endpoint) => endpoint,
         };
         let digest = request.digest();
         if let Some(kept) = self.store.journaled(digest).await? {
-            tally.with(|totals| totals.journaled += 1);
+            self.tally.with(|totals| totals.journaled += 1);
             if kept.run == whose.run {
                 // Paid by this very run, which ended before it was staged: it stands on its bill.
                 self.bill(&kept.reply, request, paid);
@@ -105,8 +108,8 @@ impl Asker {
             return Ok(kept.reply);
         }
         let reply = self.call(endpoint, request, whose).await?;
-        let charge = self.count(&reply, request, tally, paid);
-        self.budget.settle(whose.session, estimate(request), charge);
+        let charge = self.count(&reply, request, paid);
+        self.budget.settle(whose.session.id, estimate(request), charge);
         let entry = JournalEntry {
             digest,
             run: whose.run,
@@ -120,9 +123,9 @@ impl Asker {
     }
 
     /// Counts a call that was made now.
-    fn count(&self, reply: &Reply, request: &Request, tally: &Tally, paid: &mut Paid) -> Charge {
+    fn count(&self, reply: &Reply, request: &Request, paid: &mut Paid) -> Charge {
         let (usage, cost_micros) = self.bill(reply, request, paid);
-        tally.call(usage, cost_micros);
+        self.tally.call(usage, cost_micros);
         Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
     }
 
@@ -141,11 +144,11 @@ impl Asker {
         &self,
         endpoint: &Endpoint,
         request: &Request,
-        whose: For,
+        whose: For<'_>,
     ) -> Result<Reply, NoAnswer> {
         let tokens = estimate(request);
         let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
-        self.budget.reserve(whose.session, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
+        self.budget.reserve(whose.session.id, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
         let error = loop {
             let mut permit = tokio::select! {
                 biased;
@@ -195,7 +198,7 @@ impl Asker {
                 }
             }
         };
-        self.budget.release(whose.session, tokens);
+        self.budget.release(whose.session.id, tokens);
         Err(NoAnswer::Model(error))
     }
 }

@@ -2,7 +2,7 @@
 //! transcript is cut as it would be cut here, and each claim goes to the slice that supports it best.
 
 use super::reader::{Before, Desk, Reader, Reading, Work};
-use super::replay::asking_of;
+use super::setup::asking_of;
 use super::tally::Tally;
 use crate::config::Config;
 use crate::domain::{

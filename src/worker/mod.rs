@@ -3,11 +3,14 @@
 
 mod asking;
 mod budget;
+mod extracting;
 mod import;
 mod reader;
 mod replay;
 mod runner;
 mod sessions;
+mod setup;
+mod stage;
 mod tally;
 
 pub use asking::Model;

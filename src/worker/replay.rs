@@ -1,20 +1,17 @@
 //! Replays transcripts: one thread reads, many slices are asked about at once, sessions end in order
 //! of their own. Stopping leaves the store as if the rest had not been read yet.
 
-use super::asking::{Asker, Model};
-use super::budget::{Budget, Charge};
+use super::asking::Model;
 use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::runner::Runner;
 use super::sessions::{Line, Sessions, go_down};
+use super::setup::Setup;
 use super::tally::{FileProblem, Tally, Totals};
 use crate::config::Config;
-use crate::domain::{
-    CoverageState, Digest, Format, Rung, Session, SessionId, Timestamp, estimate_tokens,
-};
-use crate::edge::model::{Pace, PaceConfig};
+use crate::domain::{CoverageState, Format, Session, Timestamp, estimate_tokens};
 use crate::edge::store::{Store, StoreError};
 use crate::edge::walk::{Candidate, walk};
-use crate::extract::{Asking, SCHEMA_VERSION, tool};
+use crate::extract::tool;
 use crate::privacy::Gate;
 use crate::prompt::{Form, Prompts};
 use std::ops::ControlFlow;
@@ -176,7 +173,7 @@ impl Replay {
         let store = self.store.clone();
         let runner = Arc::new(self.runner(&options).await?);
         let (sender, mut receiver) = mpsc::channel(READ_AHEAD);
-        let asking = runner.asking_digest;
+        let asking = runner.extractor.asking_digest;
         let (closing, counted) = (runner.closing.clone(), Arc::clone(&tally));
         let reader = tokio::task::spawn_blocking(move || {
             let desk = Line::new(store, asking, sender, closing);
@@ -210,87 +207,25 @@ impl Replay {
 
     async fn runner(self, options: &Options) -> Result<Runner, StoreError> {
         let Replay { config, model, model_name, store, cancel, tally, clock } = self;
-        let now = clock();
-        let asking = asking_of(&config, &model_name);
-        let rung = match &model {
-            // What an endpoint can do says nothing of recorded answers.
-            Model::Cassette(cassette) => cassette.rung(),
-            Model::Endpoint(_) => {
-                let known = store.capability(&config.model.base_url, &model_name).await?;
-                config.model.rung.or(known)
-            }
+        let setup = Setup {
+            config: &config,
+            model,
+            model_name: &model_name,
+            store,
+            tally: Arc::clone(&tally),
+            cancel: cancel.clone(),
+            clock,
         };
-        let rung = rung.unwrap_or(Rung::ForcedTool);
-        let today = match config.limits.day_tokens.is_some() || config.limits.day_micros.is_some() {
-            true => spent(&store, Some(midnight(now)), None).await?,
-            false => Charge::default(),
-        };
-        let pace = Pace::new(PaceConfig {
-            calls_max: u32::try_from(config.model.concurrency).unwrap_or(u32::MAX),
-            requests_per_minute: config.limits.requests_per_minute,
-            tokens_per_minute: config.limits.tokens_per_minute.map(u64::from),
-        });
-        let budget = Budget::new(&config.limits, config.model.price, now, today);
-        let asking_digest = asking_digest(&asking, &config);
         Ok(Runner {
-            asker: Asker {
-                model,
-                store,
-                pace,
-                budget,
-                limits: config.limits.clone(),
-                price: config.model.price,
-                cancel: cancel.clone(),
-                clock,
-            },
-            asking,
-            asking_digest,
-            gate: Gate::new(&config.pii),
+            extractor: setup.extractor().await?,
             tally,
-            base_url: config.model.base_url.clone(),
             retry_failed: options.retry_failed,
             closing: cancel.child_token(),
             cancel,
             unanswered: AtomicU32::new(0),
-            rung: Mutex::new(rung),
-            lower: AtomicU32::new(0),
             stop: Mutex::new(None),
         })
     }
-}
-
-/// How slices are asked about under these settings.
-pub(super) fn asking_of(config: &Config, model: &str) -> Arc<Asking> {
-    let mut asking = Asking::new(model, &config.language, Arc::new(Prompts::built_in()));
-    asking.reply_tokens_max = config.model.reply_tokens_max;
-    asking.temperature = config.model.temperature;
-    Arc::new(asking)
-}
-
-/// Everything that makes two answers to one slice comparable: who is asked what, and how slices are
-/// cut.
-fn asking_digest(asking: &Asking, config: &Config) -> Digest {
-    let prompts = asking.prompts();
-    let prompts = format!("{} {} {}", prompts.id(), prompts.version(), prompts.digest());
-    let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
-    let schema = SCHEMA_VERSION.to_string();
-    Digest::of(&["asking", &asking.model, &prompts, &schema, asking.language(), &slices])
-}
-
-fn midnight(now: Timestamp) -> Timestamp {
-    /// Milliseconds of a day.
-    const DAY_MILLIS: i64 = 86_400_000;
-    Timestamp(now.0 - now.0.rem_euclid(DAY_MILLIS))
-}
-
-pub(super) async fn spent(
-    store: &Store,
-    since: Option<Timestamp>,
-    session: Option<SessionId>,
-) -> Result<Charge, StoreError> {
-    let spent = store.spent(since.unwrap_or(Timestamp(0)), None, session).await?;
-    let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
-    Ok(Charge { tokens, micros: spent.cost_micros })
 }
 
 /// What was read and is not accounted for waits, where there is a reason to wait: somebody stopped it,
