@@ -88,10 +88,14 @@ pub struct Limits {
     pub session_tokens: Option<u64>,
     /// Tokens a day, UTC.
     pub day_tokens: Option<u64>,
+    /// Tokens for one namespace a day, UTC.
+    pub namespace_day_tokens: Option<u64>,
     /// Micro-dollars for one session.
     pub session_micros: Option<u64>,
     /// Micro-dollars a day, UTC.
     pub day_micros: Option<u64>,
+    /// Micro-dollars for one namespace a day, UTC.
+    pub namespace_day_micros: Option<u64>,
     /// Tries of one call.
     pub tries_max: u32,
     /// Longest wait for an endpoint.
@@ -164,8 +168,10 @@ struct RawLimits {
     tokens_per_minute: u32,
     session_tokens_max: u64,
     day_tokens_max: u64,
+    namespace_day_tokens_max: u64,
     session_usd_max: f64,
     day_usd_max: f64,
+    namespace_day_usd_max: f64,
     tries_max: u32,
     wait_secs_max: u64,
 }
@@ -285,8 +291,11 @@ fn check_limits(raw: &RawLimits) -> Result<Limits, String> {
         tokens_per_minute: (raw.tokens_per_minute > 0).then_some(raw.tokens_per_minute),
         session_tokens: (raw.session_tokens_max > 0).then_some(raw.session_tokens_max),
         day_tokens: (raw.day_tokens_max > 0).then_some(raw.day_tokens_max),
+        namespace_day_tokens: (raw.namespace_day_tokens_max > 0)
+            .then_some(raw.namespace_day_tokens_max),
         session_micros: micros(raw.session_usd_max, "limits.session_usd_max")?,
         day_micros: micros(raw.day_usd_max, "limits.day_usd_max")?,
+        namespace_day_micros: micros(raw.namespace_day_usd_max, "limits.namespace_day_usd_max")?,
         tries_max: at_least(raw.tries_max, 1, "limits.tries_max")?,
         wait_max: Duration::from_secs(raw.wait_secs_max),
     })

@@ -25,7 +25,9 @@ fn every_key_of_the_shipped_file_says_why_it_is_there() {
     let mut commented = false;
     for line in DEFAULT.lines() {
         let is_key = line.contains(" = ") && !line.starts_with('#');
-        let is_price = line.starts_with("usd_per_million") || line.starts_with("day_");
+        let is_price = line.starts_with("usd_per_million")
+            || line.starts_with("day_")
+            || line.starts_with("namespace_day_");
         assert!(!is_key || commented || is_price, "{line}");
         commented = line.starts_with('#') || (is_key && is_price);
     }

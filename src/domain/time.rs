@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
+
+/// Milliseconds of a day.
+const DAY_MILLIS: i64 = 86_400_000;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
@@ -30,6 +34,21 @@ impl Timestamp {
     pub fn from_secs(secs: f64) -> Option<Timestamp> {
         let millis = secs * 1000.0;
         (millis.is_finite() && millis.abs() < 8.0e15).then_some(Timestamp(millis as i64))
+    }
+
+    /// The time after so long.
+    pub fn after(self, wait: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
+    }
+
+    /// When this day began, in UTC.
+    pub fn midnight(self) -> Timestamp {
+        Timestamp(self.0 - self.0.rem_euclid(DAY_MILLIS))
+    }
+
+    /// When the next day begins, in UTC.
+    pub fn next_midnight(self) -> Timestamp {
+        Timestamp(self.midnight().0.saturating_add(DAY_MILLIS))
     }
 
     /// The day in UTC, as `2026-11-21`.

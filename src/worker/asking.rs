@@ -1,15 +1,17 @@
 //! One question at a time: from the journal if it was paid for already, else from the model, within
-//! the pace, the budget and the bounds on tries. The answer is stored before anybody reads it.
+//! the pace, the rates, the caps and the bounds on tries. The answer is stored before anybody reads it.
 
-use super::budget::{Budget, Charge};
+use super::budget::{Budget, Reached};
+use super::rates::Meter;
+use super::steady::Steady;
 use super::tally::Tally;
-use crate::config::{Limits, Price};
+use crate::config::Price;
 use crate::domain::{
     ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, Session, Timestamp, Usage,
     estimate_tokens,
 };
-use crate::edge::model::{Cassette, Endpoint, Pace, back_off};
-use crate::edge::store::{JournalEntry, Store, StoreError};
+use crate::edge::model::{Cassette, Endpoint, Pace, Permit, back_off};
+use crate::edge::store::{Charge, JournalEntry, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -26,20 +28,35 @@ pub enum Model {
     Cassette(Box<Cassette>),
 }
 
-/// How long a call under way is waited for once somebody asked to stop.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Asks with a memory: journal, pace, budget.
+/// Asks with a memory: journal, pace, rates, caps.
 pub(super) struct Asker {
     pub(super) model: Model,
-    pub(super) store: Store,
+    pub(super) steady: Steady,
     pub(super) pace: Pace,
+    pub(super) meter: Meter,
     pub(super) budget: Budget,
-    pub(super) limits: Limits,
+    pub(super) patience: Patience,
     pub(super) price: Price,
     pub(super) tally: Arc<Tally>,
+    /// Somebody asked to stop.
     pub(super) cancel: CancellationToken,
+    /// How long a call under way is waited for then.
+    pub(super) grace: Duration,
     pub(super) clock: fn() -> Timestamp,
+}
+
+/// What is done where an endpoint is busy or away.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Patience {
+    /// It is asked again, so often and for so long in all.
+    Waits {
+        /// Tries of one question; rate limits do not count.
+        tries_max: u32,
+        /// The longest wait, all together.
+        wait_max: Duration,
+    },
+    /// Whoever asks comes back later.
+    ComesBack,
 }
 
 /// For whom a question is asked.
@@ -47,6 +64,8 @@ pub(super) struct Asker {
 pub(super) struct For<'a> {
     pub(super) session: &'a Session,
     pub(super) run: RunId,
+    /// Cancelled with the asker's, or alone: then no call begins, and one under way ends well.
+    pub(super) stop: &'a CancellationToken,
     /// Whether the slice comes back later if there is no answer now.
     pub(super) returns: bool,
 }
@@ -68,7 +87,7 @@ pub(super) enum NoAnswer {
     /// The model or the endpoint.
     Model(ModelError),
     /// A cap; the work waits.
-    Cap(String),
+    Cap(Reached),
     /// The store, which ends everything.
     Store(StoreError),
 }
@@ -80,6 +99,11 @@ impl From<StoreError> for NoAnswer {
 }
 
 impl Asker {
+    /// Where everything is kept.
+    pub(super) fn store(&self) -> &Store {
+        self.steady.store()
+    }
+
     /// The answer to `request`, and what it cost added to `paid`.
     pub(super) async fn ask(
         &self,
@@ -99,7 +123,8 @@ impl Asker {
             Model::Endpoint(endpoint) => endpoint,
         };
         let digest = request.digest();
-        if let Some(kept) = self.store.journaled(digest).await? {
+        let journaled = |store: Store| async move { store.journaled(digest).await };
+        if let Some(kept) = self.steady.keep(journaled).await? {
             self.tally.with(|totals| totals.journaled += 1);
             if kept.run == whose.run {
                 // Paid by this very run, which ended before it was staged: it stands on its bill.
@@ -107,19 +132,46 @@ impl Asker {
             }
             return Ok(kept.reply);
         }
-        let reply = self.call(endpoint, request, whose).await?;
-        let charge = self.count(&reply, request, paid);
-        self.budget.settle(whose.session.id, estimate(request), charge);
-        let entry = JournalEntry {
-            digest,
-            run: whose.run,
-            model: request.model.clone(),
-            rung: request.rung,
-            at: (self.clock)(),
-            reply,
-            request: None,
+        let sent = estimate(request);
+        let steady = &self.steady;
+        let reserved = self.budget.reserve(steady, whose.session, (sent, (self.clock)())).await?;
+        let reserved = reserved.map_err(NoAnswer::Cap)?;
+        let reply = match self.call(endpoint, request, whose).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.budget.settle(steady, reserved, Charge::default()).await?;
+                return Err(error);
+            }
         };
-        Ok(self.store.journal(entry).await?)
+        let charge = self.count(&reply, request, paid);
+        // What was paid for is kept before anything else is done.
+        let kept = self.journal(request, whose.run, &reply).await?;
+        self.budget.settle(steady, reserved, charge).await?;
+        let used = sent + reply.usage.completion_tokens;
+        self.meter.settle(steady, sent, Some(used)).await?;
+        Ok(kept)
+    }
+
+    async fn journal(
+        &self,
+        request: &Request,
+        run: RunId,
+        reply: &Reply,
+    ) -> Result<Reply, StoreError> {
+        let (digest, at) = (request.digest(), (self.clock)());
+        let keep = |store: Store| {
+            let entry = JournalEntry {
+                digest,
+                run,
+                model: request.model.clone(),
+                rung: request.rung,
+                at,
+                reply: reply.clone(),
+                request: None,
+            };
+            async move { store.journal(entry).await }
+        };
+        self.steady.keep(keep).await
     }
 
     /// Counts a call that was made now.
@@ -146,28 +198,14 @@ impl Asker {
         request: &Request,
         whose: For<'_>,
     ) -> Result<Reply, NoAnswer> {
-        let tokens = estimate(request);
         let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
-        self.budget.reserve(whose.session.id, tokens, (self.clock)()).map_err(NoAnswer::Cap)?;
+        let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
         let error = loop {
-            let mut permit = tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => break cancelled(),
-                permit = self.pace.acquire(tokens) => permit,
-            };
-            // What was sent will be paid for: its answer is waited for, though not for ever.
-            let patience = async {
-                self.cancel.cancelled().await;
-                tokio::time::sleep(PATIENCE).await;
-            };
-            let result = tokio::select! {
-                biased;
-                result = endpoint.call(request) => result,
-                () = patience => Err(cancelled()),
+            let Some((permit, result)) = self.once(endpoint, request, whose).await? else {
+                break cancelled();
             };
             let error = match result {
                 Ok(reply) => {
-                    permit.spent(tokens + reply.usage.completion_tokens);
                     permit.ok();
                     return Ok(reply);
                 }
@@ -178,13 +216,17 @@ impl Asker {
                 permit.ok();
                 break error;
             };
+            let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
+            let Patience::Waits { tries_max, wait_max } = self.patience else {
+                let pause = asked_for.unwrap_or_else(|| back_off(self.pace.slowed() + 1, seed));
+                permit.slow_down((!charged).then_some(pause));
+                break with_wait(error, pause);
+            };
             // Bounded by the sum of the waits, each longer than nothing.
             failures += 1;
             tries += u32::from(charged);
-            let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
-            let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
             let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
-            if tries >= self.limits.tries_max || waited + pause > self.limits.wait_max {
+            if tries >= tries_max || waited + pause > wait_max {
                 permit.slow_down(None);
                 break given_up(error, failures, (waited, pause));
             }
@@ -194,12 +236,67 @@ impl Asker {
             if charged {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    () = self.cancel.cancelled() => break cancelled(),
+                    () = whose.stop.cancelled() => break cancelled(),
                 }
             }
         };
-        self.budget.release(whose.session.id, tokens);
         Err(NoAnswer::Model(error))
+    }
+
+    /// Makes one call when it may be made; none if it was stopped before.
+    async fn once(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request,
+        whose: For<'_>,
+    ) -> Result<Option<(Permit<'_>, Result<Reply, ModelError>)>, StoreError> {
+        let sent = estimate(request);
+        let permit = tokio::select! {
+            biased;
+            () = whose.stop.cancelled() => return Ok(None),
+            permit = self.pace.acquire() => permit,
+        };
+        if !self.meter.draw(&self.steady, sent, whose.stop).await? {
+            return Ok(None);
+        }
+        // Somebody may have been told to wait meanwhile.
+        tokio::select! {
+            biased;
+            () = whose.stop.cancelled() => {
+                self.meter.settle(&self.steady, sent, None).await?;
+                return Ok(None);
+            }
+            () = self.pace.released() => {}
+        }
+        // What was sent will be paid for: its answer is waited for, though not for ever.
+        let patience = async {
+            self.cancel.cancelled().await;
+            tokio::time::sleep(self.grace).await;
+        };
+        let result = tokio::select! {
+            biased;
+            result = endpoint.call(request) => result,
+            () = patience => Err(cancelled()),
+        };
+        Ok(Some((permit, result)))
+    }
+}
+
+/// A rate limit with the wait that is kept.
+fn with_wait(error: ModelError, pause: Duration) -> ModelError {
+    match error.kind {
+        ErrorKind::RateLimited { .. } => {
+            ModelError { kind: ErrorKind::RateLimited { wait: Some(pause) }, ..error }
+        }
+        ErrorKind::QuotaExhausted
+        | ErrorKind::Unavailable { .. }
+        | ErrorKind::TooLong
+        | ErrorKind::Unsupported
+        | ErrorKind::Unauthorised
+        | ErrorKind::NotFound
+        | ErrorKind::BadRequest
+        | ErrorKind::Stale
+        | ErrorKind::Cancelled => error,
     }
 }
 

@@ -1,146 +1,134 @@
-//! Hard caps on tokens and money, for one session and for one day. What a call may cost is reserved
-//! before it is made, so that many calls at once do not run past a cap together.
+//! Hard caps on tokens and money: which of them a call is under, and what it may cost. What a call may
+//! cost is reserved in the store before it is made, so that many calls at once, of many workers, do
+//! not run past a cap together.
 
+use super::asking::cost;
+use super::steady::Steady;
 use crate::config::{Limits, Price};
-use crate::domain::{SessionId, Timestamp};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use crate::domain::{Session, Timestamp, Usage};
+use crate::edge::store::{Cap, Charge, Scope, Sort, StoreError};
+use std::fmt;
 
-/// Tokens and micro-dollars.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Charge {
-    /// Tokens, sent and answered.
-    pub(super) tokens: u64,
-    /// Micro-dollars.
-    pub(super) micros: u64,
-}
-
-/// What was spent against the caps.
+/// The caps of the settings.
 #[derive(Debug)]
 pub(super) struct Budget {
     limits: Limits,
     price: Price,
-    spent: Mutex<Account>,
 }
 
-#[derive(Debug, Default)]
-struct Account {
-    day: String,
-    today: Charge,
-    sessions: HashMap<SessionId, Charge>,
+/// What is reserved for a call.
+#[derive(Debug)]
+#[must_use = "what is reserved and never settled counts as spent"]
+pub(super) struct Reserved {
+    caps: Vec<Cap>,
+    charge: Charge,
+}
+
+/// A cap that a call would go beyond.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Reached {
+    /// The key of the settings.
+    pub(super) key: &'static str,
+    /// Whose cap it is.
+    pub(super) scope: Scope,
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is reached", self.key)
+    }
 }
 
 impl Budget {
-    /// Caps with what was spent today already.
-    pub(super) fn new(limits: &Limits, price: Price, now: Timestamp, today: Charge) -> Budget {
-        let account = Account { day: now.day(), today, sessions: HashMap::new() };
-        Budget { limits: limits.clone(), price, spent: Mutex::new(account) }
+    pub(super) fn new(limits: &Limits, price: Price) -> Budget {
+        Budget { limits: limits.clone(), price }
     }
 
-    /// Whether there are caps on sessions, so that what they spent before must be known.
-    pub(super) fn caps_sessions(&self) -> bool {
-        self.limits.session_tokens.is_some() || self.limits.session_micros.is_some()
-    }
-
-    /// What `session` spent before.
-    pub(super) fn opened(&self, session: SessionId, before: Charge) {
-        self.with(|account| account.sessions.insert(session, before));
+    /// Whether there is any cap.
+    pub(super) fn is_set(&self) -> bool {
+        let Limits {
+            requests_per_minute: _,
+            tokens_per_minute: _,
+            session_tokens,
+            day_tokens,
+            namespace_day_tokens,
+            session_micros,
+            day_micros,
+            namespace_day_micros,
+            tries_max: _,
+            wait_max: _,
+        } = &self.limits;
+        let caps = [session_tokens, day_tokens, namespace_day_tokens];
+        let money = [session_micros, day_micros, namespace_day_micros];
+        caps.into_iter().chain(money).any(Option::is_some)
     }
 
     /// Reserves `tokens` to be sent for `session`, or says at which cap it waits.
-    pub(super) fn reserve(
+    pub(super) async fn reserve(
         &self,
-        session: SessionId,
-        tokens: u64,
-        now: Timestamp,
-    ) -> Result<(), String> {
-        let micros = self.micros(tokens);
-        self.with(|account| {
-            let day = now.day();
-            if account.day != day {
-                (account.day, account.today) = (day, Charge::default());
-            }
-            let today = account.today;
-            let mine = account.sessions.entry(session).or_default();
-            let caps = [
-                ("limits.day_tokens_max", today.tokens + tokens, self.limits.day_tokens),
-                ("limits.day_usd_max", today.micros + micros, self.limits.day_micros),
-                ("limits.session_tokens_max", mine.tokens + tokens, self.limits.session_tokens),
-                ("limits.session_usd_max", mine.micros + micros, self.limits.session_micros),
-            ];
-            for (key, would_be, cap) in caps {
-                if cap.is_some_and(|cap| would_be > cap) {
-                    return Err(format!("{key} is reached"));
-                }
-            }
-            mine.tokens += tokens;
-            mine.micros += micros;
-            account.today.tokens += tokens;
-            account.today.micros += micros;
-            Ok(())
+        steady: &Steady,
+        session: &Session,
+        (tokens, now): (u64, Timestamp),
+    ) -> Result<Result<Reserved, Reached>, StoreError> {
+        let sent = Usage { prompt_tokens: tokens, ..Usage::default() };
+        let charge = Charge { tokens, micros: cost(sent, self.price) };
+        let caps = self.caps(session, now);
+        if caps.is_empty() {
+            return Ok(Ok(Reserved { caps, charge }));
+        }
+        let reached = steady.keep(|store| {
+            let caps = caps.clone();
+            async move { store.reserve(caps, charge).await }
+        });
+        Ok(match reached.await? {
+            None => Ok(Reserved { caps, charge }),
+            Some(cap) => Err(Reached { key: key(&cap), scope: cap.scope }),
         })
     }
 
-    /// Gives back what was reserved for a call that cost nothing.
-    pub(super) fn release(&self, session: SessionId, tokens: u64) {
-        self.settle(session, tokens, Charge::default());
-    }
-
     /// Replaces what was reserved by what the call cost.
-    pub(super) fn settle(&self, session: SessionId, reserved: u64, charge: Charge) {
-        let micros = self.micros(reserved);
-        self.with(|account| {
-            let Account { today, sessions, .. } = account;
-            for spent in [Some(today), sessions.get_mut(&session)].into_iter().flatten() {
-                spent.tokens = (spent.tokens + charge.tokens).saturating_sub(reserved);
-                spent.micros = (spent.micros + charge.micros).saturating_sub(micros);
-            }
-        });
+    pub(super) async fn settle(
+        &self,
+        steady: &Steady,
+        reserved: Reserved,
+        cost: Charge,
+    ) -> Result<(), StoreError> {
+        let Reserved { caps, charge } = reserved;
+        if caps.is_empty() {
+            return Ok(());
+        }
+        let settle = |store: crate::edge::store::Store| {
+            let caps = caps.clone();
+            async move { store.settle(caps, charge, cost).await }
+        };
+        steady.keep(settle).await
     }
 
-    fn micros(&self, tokens: u64) -> u64 {
-        (tokens as f64 * self.price.sent).round() as u64
-    }
-
-    fn with<T>(&self, change: impl FnOnce(&mut Account) -> T) -> T {
-        change(&mut self.spent.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The caps that a call for `session` is under now.
+    fn caps(&self, session: &Session, now: Timestamp) -> Vec<Cap> {
+        let (limits, midnight) = (&self.limits, now.midnight());
+        let namespace = || Scope::NamespaceDay(session.namespace.clone(), midnight);
+        let set = [
+            (limits.day_tokens, Sort::Tokens, Scope::Day(midnight)),
+            (limits.day_micros, Sort::Micros, Scope::Day(midnight)),
+            (limits.namespace_day_tokens, Sort::Tokens, namespace()),
+            (limits.namespace_day_micros, Sort::Micros, namespace()),
+            (limits.session_tokens, Sort::Tokens, Scope::Session(session.id)),
+            (limits.session_micros, Sort::Micros, Scope::Session(session.id)),
+        ];
+        let cap = |(most, sort, scope)| Some(Cap { scope, sort, most: most? });
+        set.into_iter().filter_map(cap).collect()
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-    use crate::domain::Digest;
-
-    const NOON: Timestamp = Timestamp(43_200_000);
-
-    fn budget(env: &[(&str, &str)]) -> Budget {
-        let env: Vec<_> = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        let config = Config::load(None, &env).unwrap();
-        Budget::new(&config.limits, config.model.price, NOON, Charge::default())
-    }
-
-    #[test]
-    fn at_a_cap_work_waits_and_the_next_day_it_goes_on() {
-        let budget = budget(&[("ANNALIST__LIMITS__DAY_TOKENS_MAX", "100")]);
-        let session = SessionId(Digest::of(&["a"]));
-        assert_eq!(budget.reserve(session, 60, NOON), Ok(()));
-        let reached = Err("limits.day_tokens_max is reached".to_owned());
-        assert_eq!(budget.reserve(session, 60, NOON), reached);
-        assert_eq!(budget.reserve(session, 60, Timestamp(NOON.0 + 86_400_000)), Ok(()));
-    }
-
-    #[test]
-    fn what_a_call_cost_takes_the_place_of_what_was_reserved() {
-        let budget = budget(&[("ANNALIST__LIMITS__SESSION_TOKENS_MAX", "100")]);
-        let (one, other) = (SessionId(Digest::of(&["a"])), SessionId(Digest::of(&["b"])));
-        assert_eq!(budget.reserve(one, 90, NOON), Ok(()));
-        budget.settle(one, 90, Charge { tokens: 40, micros: 0 });
-        assert_eq!(budget.reserve(one, 60, NOON), Ok(()));
-        assert!(budget.reserve(one, 1, NOON).is_err());
-        assert_eq!(budget.reserve(other, 100, NOON), Ok(()));
-        budget.release(other, 100);
-        assert_eq!(budget.reserve(other, 100, NOON), Ok(()));
+/// The key that sets this cap.
+fn key(cap: &Cap) -> &'static str {
+    match (&cap.scope, cap.sort) {
+        (Scope::Day(_), Sort::Tokens) => "limits.day_tokens_max",
+        (Scope::Day(_), Sort::Micros) => "limits.day_usd_max",
+        (Scope::NamespaceDay(..), Sort::Tokens) => "limits.namespace_day_tokens_max",
+        (Scope::NamespaceDay(..), Sort::Micros) => "limits.namespace_day_usd_max",
+        (Scope::Session(_), Sort::Tokens) => "limits.session_tokens_max",
+        (Scope::Session(_), Sort::Micros) => "limits.session_usd_max",
     }
 }

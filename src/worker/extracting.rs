@@ -2,11 +2,12 @@
 //! came to is its caller's to store.
 
 use super::asking::{Asker, For, Model, NoAnswer, Paid};
+use super::budget::Reached;
 use crate::domain::{
     Digest, ErrorKind, Finding, ModelError, Provenance, Record, Retry, RunId, Rung, Session, Slice,
     SliceId,
 };
-use crate::edge::store::{Failure, StoreError};
+use crate::edge::store::{Failure, Store, StoreError};
 use crate::extract::{Asking, Exchange, Extraction, Step};
 use crate::grounding::ground;
 use crate::privacy::Gate;
@@ -57,7 +58,7 @@ pub(super) enum Outcome {
 /// Why there is no answer now.
 pub(super) enum Waiting {
     /// A cap on tokens or money is reached.
-    Cap(String),
+    Cap(Reached),
     /// The endpoint is busy or away.
     Unanswered(ModelError),
     /// Nothing will work until a person mends it.
@@ -101,7 +102,7 @@ impl Extractor {
             step = match self.asker.ask(&request, whose, paid).await {
                 Ok(reply) => exchange.reply(&reply),
                 Err(NoAnswer::Store(error)) => return Err(error),
-                Err(NoAnswer::Cap(reason)) => return Ok(Outcome::Waits(Waiting::Cap(reason))),
+                Err(NoAnswer::Cap(reached)) => return Ok(Outcome::Waits(Waiting::Cap(reached))),
                 Err(NoAnswer::Model(error)) => match error.retry() {
                     Retry::NextRung => {
                         paid.refused = true;
@@ -144,7 +145,9 @@ impl Extractor {
     async fn learn(&self, worked: Rung, refused: bool) -> Result<(), StoreError> {
         if self.ladder.learn(worked, refused) && matches!(self.asker.model, Model::Endpoint(_)) {
             let (at, model) = ((self.asker.clock)(), &self.asking.model);
-            self.asker.store.learn(&self.base_url, model, worked, at).await?;
+            let learn =
+                |store: Store| async move { store.learn(&self.base_url, model, worked, at).await };
+            self.asker.steady.keep(learn).await?;
         }
         Ok(())
     }

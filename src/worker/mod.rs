@@ -5,12 +5,14 @@ mod asking;
 mod budget;
 mod extracting;
 mod import;
+mod rates;
 mod reader;
 mod replay;
 mod runner;
 mod sessions;
 mod setup;
 mod stage;
+mod steady;
 mod tally;
 
 pub use asking::Model;

@@ -1,11 +1,12 @@
 //! Replays transcripts: one thread reads, many slices are asked about at once, sessions end in order
 //! of their own. Stopping leaves the store as if the rest had not been read yet.
 
-use super::asking::Model;
+use super::asking::{Model, Patience};
 use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::runner::Runner;
 use super::sessions::{Line, Sessions, go_down};
 use super::setup::Setup;
+use super::steady::{Bearing, Steady};
 use super::tally::{FileProblem, Tally, Totals};
 use crate::config::Config;
 use crate::domain::{CoverageState, Format, Session, Timestamp, estimate_tokens};
@@ -18,6 +19,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 const IN_FLIGHT_MORE: usize = 32;
 /// What the reader may be ahead, in handings-over.
 const READ_AHEAD: usize = 8;
+/// How long a call under way is waited for once somebody asked to stop.
+const GRACE: Duration = Duration::from_secs(5);
 /// What a slice is answered with in a dry run's estimate, in tokens: recorded answers of slices near
 /// the default budget have 200 to 600.
 const ANSWER_TOKENS_ESTIMATE: u64 = 400;
@@ -207,13 +211,25 @@ impl Replay {
 
     async fn runner(self, options: &Options) -> Result<Runner, StoreError> {
         let Replay { config, model, model_name, store, cancel, tally, clock } = self;
+        // Somebody waits for a replay: a store in trouble is told at once.
+        let bearing = Bearing {
+            patience: Duration::ZERO,
+            grace: Duration::ZERO,
+            closing: cancel.clone(),
+            tell: |_| {},
+        };
         let setup = Setup {
             config: &config,
             model,
             model_name: &model_name,
-            store,
+            steady: Steady::new(store, bearing),
+            patience: Patience::Waits {
+                tries_max: config.limits.tries_max,
+                wait_max: config.limits.wait_max,
+            },
             tally: Arc::clone(&tally),
             cancel: cancel.clone(),
+            grace: GRACE,
             clock,
         };
         Ok(Runner {

@@ -2,11 +2,12 @@
 //! asked again; what fails is stored with its reason.
 
 use super::asking::{For, Paid};
+use super::budget::Reached;
 use super::extracting::{Extractor, Outcome, Waiting, failure};
 use super::stage::{CUT_IN_TWO, Try};
 use super::tally::Tally;
 use crate::domain::{Finding, ModelError, RecordState, RunId, RunState, Session, Severity, Slice};
-use crate::edge::store::{Failure, KnownRun, SessionTotals, Staging, StoreError};
+use crate::edge::store::{Failure, KnownRun, Scope, SessionTotals, Staging, StoreError};
 use crate::slice::{Cutting, halve};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -107,7 +108,7 @@ impl Runner {
         let run = extractor.run_id(cutting.slice.id);
         let generation = before.map_or(0, |it| it.generation + u32::from(self.retry_failed));
         let started_at = (extractor.asker.clock)();
-        let whose = For { session, run, returns: false };
+        let whose = For { session, run, stop: &self.cancel, returns: false };
         let mut paid = Paid::default();
         let outcome = extractor.extract(&cutting.slice, whose, generation, &mut paid).await?;
         if !matches!(outcome, Outcome::Waits(_)) {
@@ -152,7 +153,7 @@ impl Runner {
             state = staging.run.state.name(),
             "slice staged"
         );
-        extractor.asker.store.stage(staging).await?;
+        extractor.asker.store().stage(staging).await?;
         worked.runs.push(run);
         Ok(halves)
     }
@@ -165,7 +166,7 @@ impl Runner {
 
     fn wait(&self, why: Waiting) {
         match why {
-            Waiting::Cap(reason) => self.wait_at_cap(reason),
+            Waiting::Cap(reached) => self.wait_at_cap(&reached),
             Waiting::Needs(error) | Waiting::Unanswered(error) => self.stop(error.to_string()),
             Waiting::Stopped => {}
         }
@@ -200,11 +201,11 @@ impl Runner {
         self.stop.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
     }
 
-    fn wait_at_cap(&self, reason: String) {
-        // A cap of one session leaves the others going.
-        let day = reason.starts_with("limits.day");
+    fn wait_at_cap(&self, reached: &Reached) {
+        let reason = reached.to_string();
         self.tally.with(|totals| *totals.waiting.entry(reason.clone()).or_default() += 1);
-        if day {
+        // A cap of one session or one namespace leaves the others going.
+        if matches!(reached.scope, Scope::Day(_)) {
             self.note_stop(format!("{reason}; what is left waits, nothing is lost"));
             // Calls under way are within the cap and will be paid for: their answers are kept.
             self.closing.cancel();

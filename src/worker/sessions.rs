@@ -4,7 +4,6 @@
 use super::reader::{Before, Desk, Ended, Work, mark_of};
 use super::replay::go_on;
 use super::runner::{Known, Runner, Worked};
-use super::setup::spent;
 use crate::domain::{CoverageState, Digest, Entry, Session};
 use crate::edge::store::{Covered, SessionEnd, SessionTotals, Store, StoreError};
 use crate::edge::walk::is_other_file;
@@ -135,7 +134,7 @@ impl Sessions {
                     open.skipped.push(tokio::spawn(async move {
                         let _permit = permit;
                         if begun.wait_for(|begun| *begun).await.is_ok() {
-                            runner.extractor.asker.store.stage_skipped(session, entries).await?;
+                            runner.extractor.asker.store().stage_skipped(session, entries).await?;
                         }
                         Ok(())
                     }));
@@ -172,11 +171,7 @@ impl Sessions {
         let (sender, begun) = watch::channel(false);
         let (runner, head) = (Arc::clone(&self.runner), Arc::clone(&session));
         self.ending.spawn(async move {
-            runner.extractor.asker.store.begin_session(&head).await?;
-            if runner.extractor.asker.budget.caps_sessions() {
-                let before = spent(&runner.extractor.asker.store, None, Some(head.id)).await?;
-                runner.extractor.asker.budget.opened(head.id, before);
-            }
+            runner.extractor.asker.store().begin_session(&head).await?;
             // Nobody may be waiting any more.
             let _ = sender.send(true);
             Ok(())
@@ -272,7 +267,7 @@ async fn close(
         // Beginning failed, and said so itself.
         return Ok(());
     }
-    let (store, session) = (&runner.extractor.asker.store, open.session.id);
+    let (store, session) = (runner.extractor.asker.store(), open.session.id);
     let reached = ended.as_ref().map_or(open.reached, |ended| ended.entries);
     if let Some(ended) = ended.as_ref().filter(|ended| ended.whole && waits) {
         store.mark_end(session, ended.entries).await?;

@@ -1,17 +1,20 @@
 //! Makes what asks out of the settings, the same for every command that asks.
 
-use super::asking::{Asker, Model};
-use super::budget::{Budget, Charge};
+use super::asking::{Asker, Model, Patience};
+use super::budget::Budget;
 use super::extracting::{Extractor, Ladder};
+use super::rates::Meter;
+use super::steady::Steady;
 use super::tally::Tally;
 use crate::config::Config;
-use crate::domain::{Digest, Rung, SessionId, Timestamp};
-use crate::edge::model::{Pace, PaceConfig};
-use crate::edge::store::{Store, StoreError};
+use crate::domain::{Digest, Rung, Timestamp};
+use crate::edge::model::Pace;
+use crate::edge::store::{Rates, StoreError};
 use crate::extract::{Asking, SCHEMA_VERSION};
 use crate::privacy::Gate;
 use crate::prompt::Prompts;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// What slices are asked about with.
@@ -20,46 +23,55 @@ pub(super) struct Setup<'a> {
     pub(super) model: Model,
     /// The model's name at the endpoint.
     pub(super) model_name: &'a str,
-    pub(super) store: Store,
+    pub(super) steady: Steady,
+    pub(super) patience: Patience,
     pub(super) tally: Arc<Tally>,
+    /// Somebody asked to stop.
     pub(super) cancel: CancellationToken,
+    /// How long a call under way is waited for then.
+    pub(super) grace: Duration,
     pub(super) clock: fn() -> Timestamp,
 }
 
 impl Setup<'_> {
-    /// Reads from the store what is known of the endpoint and of the day.
+    /// Reads from the store what is known of the endpoint.
     pub(super) async fn extractor(self) -> Result<Extractor, StoreError> {
-        let Setup { config, model, model_name, store, tally, cancel, clock } = self;
-        let now = clock();
+        let Setup { config, model, model_name, steady, patience, tally, cancel, grace, clock } =
+            self;
         let asking = asking_of(config, model_name);
         let rung = match &model {
             // What an endpoint can do says nothing of recorded answers.
             Model::Cassette(cassette) => cassette.rung(),
             Model::Endpoint(_) => {
-                let known = store.capability(&config.model.base_url, model_name).await?;
+                let known = steady.store().capability(&config.model.base_url, model_name).await?;
                 config.model.rung.or(known)
             }
         };
-        let today = match config.limits.day_tokens.is_some() || config.limits.day_micros.is_some() {
-            true => spent(&store, Some(midnight(now)), None).await?,
-            false => Charge::default(),
-        };
-        let pace = Pace::new(PaceConfig {
-            calls_max: u32::try_from(config.model.concurrency).unwrap_or(u32::MAX),
-            requests_per_minute: config.limits.requests_per_minute,
-            tokens_per_minute: config.limits.tokens_per_minute.map(u64::from),
+        let limits = &config.limits;
+        let limited = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
+        let rates = limited.then(|| Rates {
+            endpoint: config.model.base_url.clone(),
+            requests_per_minute: limits.requests_per_minute,
+            tokens_per_minute: limits.tokens_per_minute.map(u64::from),
         });
+        let calls_max = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
+        let budget = Budget::new(limits, config.model.price);
+        if budget.is_set() {
+            steady.store().recount(clock()).await?;
+        }
         let asking_digest = asking_digest(&asking, config);
         Ok(Extractor {
             asker: Asker {
                 model,
-                store,
-                pace,
-                budget: Budget::new(&config.limits, config.model.price, now, today),
-                limits: config.limits.clone(),
+                steady,
+                pace: Pace::new(calls_max),
+                meter: Meter::new(rates, clock),
+                budget,
+                patience,
                 price: config.model.price,
                 tally,
                 cancel,
+                grace,
                 clock,
             },
             asking,
@@ -87,20 +99,4 @@ pub(super) fn asking_digest(asking: &Asking, config: &Config) -> Digest {
     let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
     let schema = SCHEMA_VERSION.to_string();
     Digest::of(&["asking", &asking.model, &prompts, &schema, asking.language(), &slices])
-}
-
-fn midnight(now: Timestamp) -> Timestamp {
-    /// Milliseconds of a day.
-    const DAY_MILLIS: i64 = 86_400_000;
-    Timestamp(now.0 - now.0.rem_euclid(DAY_MILLIS))
-}
-
-pub(super) async fn spent(
-    store: &Store,
-    since: Option<Timestamp>,
-    session: Option<SessionId>,
-) -> Result<Charge, StoreError> {
-    let spent = store.spent(since.unwrap_or(Timestamp(0)), None, session).await?;
-    let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
-    Ok(Charge { tokens, micros: spent.cost_micros })
 }

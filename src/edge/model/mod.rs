@@ -25,7 +25,7 @@ mod faults_test;
 pub use cassette::{Cassette, Origins};
 pub use cassette_file::{CassetteFile, Origin};
 pub use openai::{Endpoint, EndpointConfig};
-pub use pace::{Pace, PaceConfig, Permit};
+pub use pace::{Pace, Permit};
 pub use pause::back_off;
 pub use probe::{Check, Probe, probe};
 

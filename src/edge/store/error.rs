@@ -79,6 +79,26 @@ pub struct StoreError {
 }
 
 impl StoreError {
+    /// Whether the same may work later without anybody doing anything about the store.
+    pub fn is_passing(&self) -> bool {
+        match self.kind {
+            StoreErrorKind::Locked | StoreErrorKind::Full => true,
+            StoreErrorKind::BadUrl(_)
+            | StoreErrorKind::Missing
+            | StoreErrorKind::Newer { .. }
+            | StoreErrorKind::NotADatabase
+            | StoreErrorKind::Foreign
+            | StoreErrorKind::ReadOnly
+            | StoreErrorKind::CannotOpen
+            | StoreErrorKind::Damaged
+            | StoreErrorKind::UnknownSession(_)
+            | StoreErrorKind::Moved
+            | StoreErrorKind::LeaseLost(_)
+            | StoreErrorKind::Closed
+            | StoreErrorKind::Other => false,
+        }
+    }
+
     pub(super) fn new(kind: StoreErrorKind, doing: &'static str, path: &Path) -> StoreError {
         StoreError { kind, doing, path: path.to_owned(), source: None }
     }

@@ -24,7 +24,10 @@ pub use entry::Covered;
 pub use error::{StoreError, StoreErrorKind};
 pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
-pub use queue::{Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Release};
+pub use queue::{
+    Cap, Charge, Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Presence, Rates,
+    Release, Scope, Sort,
+};
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};
 pub use session::{Ended, SessionEnd};

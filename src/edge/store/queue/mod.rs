@@ -1,15 +1,22 @@
 //! The queue: what is handed over, who works on it, and how it ends. Claims, beats and endings are
 //! single transactions; the token of a lease is checked in each.
 
+mod allowance;
 mod claim;
 mod finish;
 mod intake;
+mod presence;
+mod share;
+#[cfg(test)]
+mod share_tests;
 #[cfg(test)]
 mod tests;
 
+pub use allowance::{Cap, Charge, Rates, Scope, Sort};
 pub use claim::{Claim, Claims};
 pub use finish::{Ending, Release};
 pub use intake::{Enqueued, Gathering, Growth, Intake};
+pub use presence::Presence;
 
 use super::db::{Columns, Db};
 use super::error::Fault;

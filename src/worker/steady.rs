@@ -1,0 +1,101 @@
+//! What must reach the store although it is in trouble for a while: locked, full, restarting. Tried
+//! again until it is kept, within a bound, and said once.
+
+use crate::edge::model::back_off;
+use crate::edge::store::{Store, StoreError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The longest pause between two tries, in seconds: what is in hand should be kept soon after the
+/// trouble is over.
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// A store that is asked again.
+#[derive(Clone)]
+pub(super) struct Steady {
+    store: Store,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    bearing: Bearing,
+    troubled: AtomicBool,
+    failed: AtomicU64,
+}
+
+/// How much trouble is borne.
+pub(super) struct Bearing {
+    /// For how long it is tried again; nothing gives up at the first error.
+    pub(super) patience: Duration,
+    /// For how long once somebody asked to stop.
+    pub(super) grace: Duration,
+    /// Somebody asked to stop.
+    pub(super) closing: CancellationToken,
+    /// Says a line to a person.
+    pub(super) tell: fn(&str),
+}
+
+impl Steady {
+    pub(super) fn new(store: Store, bearing: Bearing) -> Steady {
+        let (troubled, failed) = (AtomicBool::new(false), AtomicU64::new(0));
+        Steady { store, shared: Arc::new(Shared { bearing, troubled, failed }) }
+    }
+
+    /// The store itself.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// How often the store failed, passing trouble included.
+    pub(super) fn failures(&self) -> u64 {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Does `work` until the store takes it.
+    ///
+    /// # Errors
+    /// The store's, if it does not pass, or not in time.
+    pub(super) async fn keep<T, F>(&self, work: impl Fn(Store) -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let bearing = &self.shared.bearing;
+        let (mut waited, mut tries) = (Duration::ZERO, 0);
+        loop {
+            let error = match work(self.store.clone()).await {
+                Ok(done) => {
+                    self.over();
+                    return Ok(done);
+                }
+                Err(error) => error,
+            };
+            let closing = bearing.closing.is_cancelled();
+            let patience = if closing { bearing.grace } else { bearing.patience };
+            if !error.is_passing() || patience <= waited {
+                return Err(error);
+            }
+            self.trouble(&error);
+            tries += 1;
+            let pause = back_off(tries, 0).min(PAUSE_MAX).min(patience - waited);
+            waited += pause;
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn trouble(&self, error: &StoreError) {
+        self.shared.failed.fetch_add(1, Ordering::Relaxed);
+        if !self.shared.troubled.swap(true, Ordering::Relaxed) {
+            let secs = self.shared.bearing.patience.as_secs();
+            let line = format!("{error}; what is in hand is kept and tried again for {secs} s");
+            (self.shared.bearing.tell)(&line);
+        }
+    }
+
+    fn over(&self) {
+        if self.shared.troubled.swap(false, Ordering::Relaxed) {
+            (self.shared.bearing.tell)("the store takes what it is given again");
+        }
+    }
+}
