@@ -39,6 +39,8 @@ pub struct Config {
     pub pii: Vec<Pii>,
     /// Bounds on calls, tokens and money.
     pub limits: Limits,
+    /// Slices that wait to be asked about.
+    pub queue: Queue,
 }
 
 /// The endpoint and how it is asked.
@@ -123,6 +125,7 @@ struct RawConfig {
     slice: RawSlice,
     privacy: RawPrivacy,
     limits: RawLimits,
+    queue: RawQueue,
 }
 
 #[derive(Debug, Deserialize)]
@@ -197,6 +200,10 @@ impl Config {
 }
 
 mod layer;
+mod queue;
+
+pub use queue::Queue;
+use queue::RawQueue;
 
 /// Where the key stands that a sentence of [`check`] begins with.
 fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> String {
@@ -216,14 +223,16 @@ fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> St
 
 fn check(raw: RawConfig) -> Result<Config, String> {
     let namespace = raw.namespace.trim();
+    let slice = check_slice(&raw.slice)?;
     Ok(Config {
         language: text(&raw.language, "language")?,
         namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
         model: check_model(raw.model)?,
         store_url: text(&raw.store.url, "store.url")?,
-        slice: check_slice(&raw.slice)?,
+        slice,
         pii: check_pii(&raw.privacy.pii)?,
         limits: check_limits(&raw.limits)?,
+        queue: queue::check(&raw.queue, slice.tokens)?,
     })
 }
 

@@ -15,6 +15,7 @@ mod settings;
 mod signals;
 mod status;
 mod why;
+mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use output::Failure;
@@ -47,6 +48,8 @@ struct Cli {
 enum Command {
     /// Read transcripts and keep every decision, discussion, attempt and request in them
     Replay(replay::Args),
+    /// Work on the slices that wait in the queue
+    Worker(worker::Args),
     /// List, show, export and compare records
     Records(records::Args),
     /// Show the words a record rests on, who said them, and which model and prompt found it
@@ -88,6 +91,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let file = cli.config.as_deref();
     match cli.command {
         Command::Replay(args) => replay::run(args, file),
+        Command::Worker(args) => worker::run(&args, file),
         Command::Records(args) => records::run(args, file),
         Command::Why(args) => why::run(&args, file),
         Command::Status(args) => status::run(&args, file),

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 /// How often progress is looked at where somebody watches.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a plain line is printed where nobody does.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
+/// How often a plain line is printed where nobody does, while somebody waits for the end.
+pub(super) const OFTEN: Duration = Duration::from_secs(10);
+/// The same where nobody waits.
+pub(super) const SELDOM: Duration = Duration::from_secs(60);
 
 /// How far the work is.
 pub(super) struct Look {
@@ -20,12 +22,17 @@ pub(super) struct Look {
     pub(super) text: String,
 }
 
-/// Shows what `look` sees, in a style of indicatif; ends when it is aborted with the work.
-pub(super) async fn show(style: &'static str, prefix: String, look: impl Fn() -> Look) {
+/// Shows what `look` sees, in a style of indicatif, or in plain lines `every` so often; ends when it is
+/// aborted with the work.
+pub(super) async fn show(
+    (style, prefix): (&'static str, String),
+    every: Duration,
+    look: impl Fn() -> Look,
+) {
     let bar = output::is_watched().then(|| bar(style, prefix));
     let mut said = None;
     loop {
-        tokio::time::sleep(if bar.is_some() { TICK } else { PLAIN_EVERY }).await;
+        tokio::time::sleep(if bar.is_some() { TICK } else { every }).await;
         let Look { at, of, text } = look();
         match &bar {
             Some(bar) => {

@@ -2,7 +2,7 @@
 
 use super::asks::Asks;
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count};
-use super::progress::{self, Look};
+use super::progress::{self, Look, OFTEN};
 use super::settings;
 use super::signals::Signals;
 use crate::config::Config;
@@ -146,7 +146,7 @@ async fn replay(
         let text = line(&totals, started.elapsed());
         Look { at: totals.bytes, of: totals.bytes_planned, text }
     };
-    let shown = tokio::spawn(progress::show(BAR, config.model.model.clone(), look));
+    let shown = tokio::spawn(progress::show((BAR, config.model.model.clone()), OFTEN, look));
     let clock = clock::now;
     let replay = Replay { config, model, model_name, store, cancel, tally, clock };
     let stop = replay.run(options).await;

@@ -80,6 +80,27 @@ fn values_out_of_bounds_are_refused() {
 }
 
 #[test]
+fn a_queue_out_of_bounds_is_refused() {
+    check(
+        "[queue]\ngather_tokens = 9000",
+        "config.toml:2: queue.gather_tokens: expected at most slice.tokens, 6000, found 9000: \
+         a whole slice gathers no more",
+    );
+    check(
+        "[queue]\nlease_secs = 0",
+        "config.toml:2: queue.lease_secs: expected 1 to 3600 seconds, found 0",
+    );
+    check(
+        "[queue]\ngrace_secs = 900000",
+        "config.toml:2: queue.grace_secs: expected 0 to 86400 seconds, found 900000",
+    );
+    check(
+        "[queue]\nattempts_max = 0",
+        "config.toml:2: queue.attempts_max: expected a number of at least 1, found 0",
+    );
+}
+
+#[test]
 fn the_environment_is_laid_over_the_file() {
     let file = "[model]\nbase_url = \"http://a/v1\"\nmodel = \"m\"";
     let env =

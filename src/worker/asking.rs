@@ -79,6 +79,8 @@ pub(super) struct Paid {
     pub(super) cost_micros: u64,
     /// Whether the endpoint refused a way of asking.
     pub(super) refused: bool,
+    /// Whether the endpoint said anything at all, be it no.
+    pub(super) answered: bool,
 }
 
 /// Why there is no answer.
@@ -137,8 +139,12 @@ impl Asker {
         let reserved = self.budget.reserve(steady, whose.session, (sent, (self.clock)())).await?;
         let reserved = reserved.map_err(NoAnswer::Cap)?;
         let reply = match self.call(endpoint, request, whose).await {
-            Ok(reply) => reply,
+            Ok(reply) => {
+                paid.answered = true;
+                reply
+            }
             Err(error) => {
+                paid.answered |= says_something(&error);
                 self.budget.settle(steady, reserved, Charge::default()).await?;
                 return Err(error);
             }
@@ -279,6 +285,23 @@ impl Asker {
             () = patience => Err(cancelled()),
         };
         Ok(Some((permit, result)))
+    }
+}
+
+/// Whether an endpoint that answers was heard.
+fn says_something(error: &NoAnswer) -> bool {
+    match error {
+        NoAnswer::Model(error) => match error.kind {
+            ErrorKind::Unavailable { .. } | ErrorKind::Stale | ErrorKind::Cancelled => false,
+            ErrorKind::RateLimited { .. }
+            | ErrorKind::QuotaExhausted
+            | ErrorKind::TooLong
+            | ErrorKind::Unsupported
+            | ErrorKind::Unauthorised
+            | ErrorKind::NotFound
+            | ErrorKind::BadRequest => true,
+        },
+        NoAnswer::Cap(_) | NoAnswer::Store(_) => false,
     }
 }
 

@@ -3,6 +3,8 @@
 
 mod asking;
 mod budget;
+mod consumer;
+mod cut;
 mod extracting;
 mod import;
 mod rates;
@@ -16,6 +18,7 @@ mod steady;
 mod tally;
 
 pub use asking::Model;
+pub use consumer::{Closed, Consumer, Counts, End, Jobs, Report, Until};
 pub use import::{Answer, ImportError, Imported, import};
 pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};

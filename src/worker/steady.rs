@@ -4,7 +4,7 @@
 use crate::edge::model::back_off;
 use crate::edge::store::{Store, StoreError};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,6 @@ pub(super) struct Steady {
 struct Shared {
     bearing: Bearing,
     troubled: AtomicBool,
-    failed: AtomicU64,
 }
 
 /// How much trouble is borne.
@@ -39,18 +38,13 @@ pub(super) struct Bearing {
 
 impl Steady {
     pub(super) fn new(store: Store, bearing: Bearing) -> Steady {
-        let (troubled, failed) = (AtomicBool::new(false), AtomicU64::new(0));
-        Steady { store, shared: Arc::new(Shared { bearing, troubled, failed }) }
+        let troubled = AtomicBool::new(false);
+        Steady { store, shared: Arc::new(Shared { bearing, troubled }) }
     }
 
     /// The store itself.
     pub(super) fn store(&self) -> &Store {
         &self.store
-    }
-
-    /// How often the store failed, passing trouble included.
-    pub(super) fn failures(&self) -> u64 {
-        self.shared.failed.load(Ordering::Relaxed)
     }
 
     /// Does `work` until the store takes it.
@@ -85,7 +79,6 @@ impl Steady {
     }
 
     fn trouble(&self, error: &StoreError) {
-        self.shared.failed.fetch_add(1, Ordering::Relaxed);
         if !self.shared.troubled.swap(true, Ordering::Relaxed) {
             let secs = self.shared.bearing.patience.as_secs();
             let line = format!("{error}; what is in hand is kept and tried again for {secs} s");

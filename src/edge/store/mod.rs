@@ -25,7 +25,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
-    Cap, Charge, Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Presence, Rates,
+    Cap, Charge, Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Left, Presence, Rates,
     Release, Scope, Sort,
 };
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
@@ -108,6 +108,11 @@ impl Store {
         asking: Digest,
     ) -> Result<Vec<KnownRun>, StoreError> {
         self.look("reading known runs", move |from| run::known(from, session, asking)).await
+    }
+
+    /// A finished run, if there is one with this id.
+    pub async fn known_run(&self, run: RunId) -> Result<Option<KnownRun>, StoreError> {
+        self.look("looking for a run", move |from| run::known_one(from, run)).await
     }
 
     /// The answer that was given to this question, if it was ever asked.

@@ -281,16 +281,26 @@ pub(super) fn known(
         FROM sessions s JOIN runs r ON r.session_no = s.no
         WHERE s.id = ?1 AND r.asking = ?2
         ORDER BY r.first_ordinal, r.first_part, r.no";
-    db.all(sql, values![&session.0, &asking], |row| {
-        Ok(KnownRun {
-            run: RunId(row.next()?),
-            slice: SliceId(row.next()?),
-            first: (row.next()?, row.next()?),
-            last: (row.next()?, row.next()?),
-            state: row.named(RunState::of_name)?,
-            generation: row.next()?,
-            failure: row.next()?,
-        })
+    db.all(sql, values![&session.0, &asking], read_known)
+}
+
+/// A finished run, if there is one.
+pub(super) fn known_one(db: &mut Db, run: RunId) -> Result<Option<KnownRun>, Fault> {
+    let sql = "SELECT id, slice, first_ordinal, first_part, last_ordinal, last_part, state,
+            generation, error_kind
+        FROM runs WHERE id = ?1";
+    db.first(sql, values![&run.0], read_known)
+}
+
+fn read_known(row: &mut Columns<'_>) -> Result<KnownRun, Fault> {
+    Ok(KnownRun {
+        run: RunId(row.next()?),
+        slice: SliceId(row.next()?),
+        first: (row.next()?, row.next()?),
+        last: (row.next()?, row.next()?),
+        state: row.named(RunState::of_name)?,
+        generation: row.next()?,
+        failure: row.next()?,
     })
 }
 

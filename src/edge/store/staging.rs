@@ -61,6 +61,8 @@ pub(super) fn write(db: &mut Db, staging: &Staging, texts: Texts) -> Result<Stag
     }
     if run.state == RunState::Done && run.failure.is_none() {
         run::replace_others(db, session_no, run)?;
+        // A job of these entries may have died before a run said anything of them.
+        entry::uncover_open(db, session_no, (run.first.0, run.last.0))?;
     }
     match texts {
         Texts::New => entry::write(db, session_no, run_no, &staging.entries)?,

@@ -2,11 +2,12 @@
 //! transaction that writes, so that who lost it writes nothing.
 
 use super::super::db::{Db, values};
+use super::super::entry;
 use super::super::error::{Fault, StoreErrorKind};
 use super::super::staging::{self, Texts};
 use super::super::{Staged, Staging};
 use super::intake::{Place, insert};
-use crate::domain::{Digest, Job, JobState, Lease, Timestamp, Wait};
+use crate::domain::{CoverageState, Digest, Job, JobState, Lease, Timestamp, Wait};
 
 /// How a job ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -39,25 +40,29 @@ pub struct Release {
 struct Held {
     no: i64,
     place: Place,
+    ordinals: (u32, u32),
     /// It ended under this very lease already.
     ended: bool,
 }
 
 fn held(db: &mut Db, lease: Lease, now: Timestamp) -> Result<Held, Fault> {
     let sql = format!(
-        "SELECT no, session_no, lane, priority, token, state FROM jobs WHERE id = ?1{}",
+        "SELECT no, session_no, lane, priority, first_ordinal, last_ordinal, token, state
+        FROM jobs WHERE id = ?1{}",
         db.locking()
     );
     let found = db.first(&sql, values![&lease.job.0], |row| {
         let no = row.next()?;
         let (session_no, lane, priority) = (row.next()?, row.next()?, row.next()?);
         let place = Place { session_no, lane, priority, at: now };
-        Ok((no, place, row.next::<u64>()?, row.named(JobState::of_name)?))
+        let ordinals = (row.next()?, row.next()?);
+        let held = Held { no, place, ordinals, ended: false };
+        Ok((held, row.next::<u64>()?, row.named(JobState::of_name)?))
     })?;
     match found {
-        Some((no, place, token, state)) if token == lease.token => match state {
-            JobState::Leased => Ok(Held { no, place, ended: false }),
-            JobState::Done | JobState::Cut | JobState::Dead => Ok(Held { no, place, ended: true }),
+        Some((held, token, state)) if token == lease.token => match state {
+            JobState::Leased => Ok(held),
+            JobState::Done | JobState::Cut | JobState::Dead => Ok(Held { ended: true, ..held }),
             JobState::Waiting | JobState::Ready | JobState::Cancelled => {
                 Err(StoreErrorKind::LeaseLost(lease.job).into())
             }
@@ -88,6 +93,11 @@ pub(super) fn write(
             (JobState::Dead, Some(kind), Some(detail), Some(asking))
         }
     };
+    if let (Ending::Dead { kind, .. }, None) = (ending, staging) {
+        // No run says what became of its entries.
+        let failed = (CoverageState::Failed, kind.as_str());
+        entry::cover_open(db, held.place.session_no, held.ordinals, failed)?;
+    }
     if let Ending::Cut(halves) = ending {
         let halves: Vec<&Job> = halves.iter().collect();
         insert(db, held.place, &halves, None)?;

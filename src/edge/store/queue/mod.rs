@@ -5,6 +5,7 @@ mod allowance;
 mod claim;
 mod finish;
 mod intake;
+mod left;
 mod presence;
 mod share;
 #[cfg(test)]
@@ -16,6 +17,7 @@ pub use allowance::{Cap, Charge, Rates, Scope, Sort};
 pub use claim::{Claim, Claims};
 pub use finish::{Ending, Release};
 pub use intake::{Enqueued, Gathering, Growth, Intake};
+pub use left::Left;
 pub use presence::Presence;
 
 use super::db::{Columns, Db};
@@ -116,6 +118,11 @@ impl Store {
     /// jobs at a cap try again, since caps may have been raised. For a worker that begins.
     pub async fn recover(&self, now: Timestamp) -> Result<u64, StoreError> {
         self.write("recovering jobs", move |to| claim::recover(to, now)).await
+    }
+
+    /// What is left to do, and how many jobs died at `since` or later.
+    pub async fn left(&self, since: Timestamp) -> Result<Left, StoreError> {
+        self.read("counting what is left", move |from| left::read(from, since)).await
     }
 
     /// Opens jobs again that died under another model, prompt or schema than `asking`.

@@ -1,0 +1,138 @@
+//! `annalist worker`: works on the queue, beside an agent or until nothing is left.
+
+mod summary;
+
+use super::asks::Asks;
+use super::output::{self, Failure, RED};
+use super::progress::{self, Look, OFTEN, SELDOM};
+use super::settings;
+use super::signals::Signals;
+use crate::config::Config;
+use crate::domain::Digest;
+use crate::edge::clock;
+use crate::edge::disk;
+use crate::edge::store::Open;
+use crate::worker::{Consumer, Counts, End, Report, Tally, Until};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use summary::Summary;
+use tokio_util::sync::CancellationToken;
+
+/// How progress looks on a terminal.
+const LINE: &str = "{spinner:.dim} {prefix:.dim} {msg}";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist worker                                beside an agent, until it is stopped
+  annalist worker --drain                        what waits now, then end
+  annalist worker --drain --concurrency 2 --json
+
+Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in
+between: answers are kept before they are used, and a job that a worker holds goes to another when
+the worker was silent for queue.lease_secs.
+
+Ctrl-C or SIGTERM once: no new jobs, calls under way may end (queue.grace_secs), the rest goes back;
+exits 0. Twice: stops at once and exits 1; nothing is lost.
+Exits 1 if jobs died or wait at a cap (--drain, --once), or if something needs a person.")]
+pub(super) struct Args {
+    #[command(flatten)]
+    asks: Asks,
+    /// End when nothing is left that could be done, now or after a while
+    #[arg(long)]
+    drain: bool,
+    /// End after one job
+    #[arg(long, conflicts_with = "drain")]
+    once: bool,
+    /// Print what was done as one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let mut config = settings::load(file)?;
+    args.asks.lay_over(&mut config);
+    let until = match (args.drain, args.once) {
+        (true, _) => Until::Drained,
+        (false, true) => Until::OneJob,
+        (false, false) => Until::Stopped,
+    };
+    let (tally, counts) = (Arc::<Tally>::default(), Arc::<Counts>::default());
+    let runtime = settings::runtime()?;
+    let work = work(args, config, until, (Arc::clone(&tally), Arc::clone(&counts)));
+    let report = runtime.block_on(work)?;
+    let summary = Summary::of(&report, until, (&counts.jobs(), &tally.totals()));
+    if args.json {
+        output::json(&summary)?;
+    } else if until != Until::Stopped {
+        summary.print()?;
+    }
+    summary.notes();
+    if let End::Needs(line) = &report.end {
+        output::note(&format!("{RED}stopped:{RED:#} {line}"));
+    }
+    Ok(ExitCode::from(if summary.is_well() { 0 } else { output::FAILED }))
+}
+
+async fn work(
+    args: &Args,
+    config: Config,
+    until: Until,
+    (tally, counts): (Arc<Tally>, Arc<Counts>),
+) -> Result<Report, Failure> {
+    let (model, model_name) = args.asks.model(&config)?;
+    let store = settings::open_store(&config, Open::Create)?;
+    let closing = CancellationToken::new();
+    let (signals, told, secs) = (Signals::new()?, closing.clone(), config.queue.grace.as_secs());
+    tokio::spawn(signals.hear(move || {
+        told.cancel();
+        output::note(&format!(
+            "stopping: calls under way may end within {secs} s (again stops at once)"
+        ));
+    }));
+    let (jobs, calls) = (Arc::clone(&counts), Arc::clone(&tally));
+    let look = move || {
+        let text = summary::line(&jobs.jobs(), &calls.totals());
+        Look { at: 0, of: 1, text }
+    };
+    let every = if until == Until::Stopped { SELDOM } else { OFTEN };
+    let shown = tokio::spawn(progress::show((LINE, model_name.clone()), every, look));
+    let consumer = Consumer {
+        config,
+        model,
+        model_name,
+        store,
+        id: id(),
+        until,
+        closing: closing.clone(),
+        tally,
+        counts,
+        tell: output::note,
+        clock: clock::now,
+    };
+    // Whatever works beside the consumer (watching folders, metrics) begins here and ends with
+    // `closing`, which is cancelled by a signal, and by the consumer when it is done.
+    let report = consumer.run().await;
+    shown.abort();
+    // It was told to end; it has nothing to say.
+    let _ = shown.await;
+    Ok(report?)
+}
+
+/// Host, process, and a digest of when it began: two workers never have the same.
+fn id() -> String {
+    let (pid, began) = (std::process::id(), clock::now());
+    let host = host();
+    let digest = Digest::of(&["worker", &host, &pid.to_string(), &began.to_string()]);
+    format!("{host}:{pid}:{}", output::short(&digest))
+}
+
+/// The name of this machine, where the system tells.
+fn host() -> String {
+    let named = std::env::var_os("HOSTNAME").and_then(|name| name.into_string().ok());
+    let told = || disk::read_to_string(Path::new("/proc/sys/kernel/hostname")).ok();
+    let name = named.or_else(told).unwrap_or_default();
+    let plain: String = name.trim().chars().filter(|c| !c.is_control()).take(64).collect();
+    if plain.is_empty() { "here".to_owned() } else { plain }
+}

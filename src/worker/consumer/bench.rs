@@ -1,0 +1,79 @@
+//! What jobs are worked with, the same for all of them.
+
+use super::counts::Counts;
+use super::leases::Leases;
+use super::outage::Outage;
+use crate::config::Queue;
+use crate::domain::Timestamp;
+use crate::edge::store::Store;
+use crate::worker::extracting::Extractor;
+use crate::worker::steady::Steady;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// What jobs are worked with.
+pub(super) struct Bench {
+    pub(super) extractor: Extractor,
+    pub(super) queue: Queue,
+    pub(super) leases: Leases,
+    pub(super) outage: Outage,
+    pub(super) counts: Arc<Counts>,
+    /// Nothing new begins, and what is under way ends well.
+    pub(super) closing: CancellationToken,
+    /// Says a line to a person.
+    pub(super) tell: fn(&str),
+    /// Jobs that are being asked about, or wait for their call.
+    pub(super) asking: AtomicU32,
+    /// One job less is asked about.
+    pub(super) freed: Notify,
+    /// The first thing that only a person can mend.
+    pub(super) needs: Mutex<Option<String>>,
+}
+
+/// A job that is being asked about.
+pub(super) struct Asking<'a>(&'a Bench);
+
+impl Bench {
+    pub(super) fn now(&self) -> Timestamp {
+        (self.extractor.asker.clock)()
+    }
+
+    pub(super) fn steady(&self) -> &Steady {
+        &self.extractor.asker.steady
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        self.extractor.asker.store()
+    }
+
+    /// Jobs that may be claimed now, for as many calls as the endpoint bears.
+    pub(super) fn room(&self) -> u32 {
+        self.extractor.asker.pace.limit().saturating_sub(self.asking.load(Ordering::Relaxed))
+    }
+
+    /// A job more is asked about until what is returned is dropped.
+    pub(super) fn ask(&self) -> Asking<'_> {
+        self.asking.fetch_add(1, Ordering::Relaxed);
+        Asking(self)
+    }
+
+    /// Ends the work because of something that only a person can mend.
+    pub(super) fn stop(&self, line: String) {
+        self.needs.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(line);
+        self.closing.cancel();
+    }
+
+    /// What only a person can mend.
+    pub(super) fn needs(&self) -> Option<String> {
+        self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.asking.fetch_sub(1, Ordering::Relaxed);
+        self.0.freed.notify_one();
+    }
+}

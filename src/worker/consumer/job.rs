@@ -1,0 +1,272 @@
+//! One job, from its lease to the end of its claim. What an outcome leads to is decided here.
+
+use super::bench::Bench;
+use super::counts::Closed;
+use super::leases::InHand;
+use super::outage::Silence;
+use crate::domain::{Claimed, Entry, ErrorKind, Job, ModelError, RunState, Session, Wait};
+use crate::edge::model::back_off;
+use crate::edge::store::{
+    Ending, Failure, KnownRun, Release, Scope, Staging, Store, StoreError, StoreErrorKind,
+};
+use crate::slice::{Cut, Cutting, halve, rebuild};
+use crate::worker::asking::{For, Paid};
+use crate::worker::budget::Reached;
+use crate::worker::cut::job_of;
+use crate::worker::extracting::{Outcome, Waiting, failure};
+use crate::worker::stage::{CUT_IN_TWO, Try};
+use std::time::Duration;
+
+/// How the claim of a job ends.
+enum Close {
+    /// The job ends with it.
+    End(Option<Box<Staging>>, Ending, Closed),
+    /// The job goes back.
+    Back(Release),
+    /// Another worker has it.
+    Lost,
+}
+
+impl Close {
+    /// A stable name for why the job is not done, if so.
+    fn why(&self) -> Option<String> {
+        match self {
+            Close::End(_, Ending::Dead { kind, .. }, _) => Some(kind.clone()),
+            Close::Back(Release { wait: Some((wait, ..)), .. }) => Some(wait.name().to_owned()),
+            Close::End(..) | Close::Back(_) | Close::Lost => None,
+        }
+    }
+}
+
+/// A job that failed for good.
+struct Death {
+    failure: Failure,
+    staging: Option<Box<Staging>>,
+}
+
+impl Bench {
+    /// Works on a job until its claim ends. Only the store's errors are errors.
+    pub(super) async fn work(&self, claimed: Claimed) -> Result<(), StoreError> {
+        let began = self.now();
+        let in_hand = self.leases.take(claimed.lease, &self.closing);
+        let asking = self.ask();
+        let close = self.close(&claimed, &in_hand).await;
+        // Storing what came of it must not keep the endpoint waiting.
+        drop(asking);
+        let close = close?;
+        let why = close.why();
+        let closed = self.write(&claimed, close).await?;
+        self.counts.closed(closed);
+        tracing::info!(
+            job.id = %claimed.job.id,
+            attempt = claimed.attempt,
+            outcome = closed.name(),
+            why,
+            duration_ms = self.now().0 - began.0,
+            "job ended"
+        );
+        Ok(())
+    }
+
+    async fn close(&self, claimed: &Claimed, in_hand: &InHand<'_>) -> Result<Close, StoreError> {
+        let load = |store: Store| async move { store.work_of(claimed.session, &claimed.job).await };
+        let (session, entries) = self.steady().keep(load).await?;
+        let cutting = match cutting_of(claimed, &session, &entries) {
+            Ok(cutting) => cutting,
+            Err(detail) => {
+                let failure = Failure { kind: "unreadable".to_owned(), detail };
+                return Ok(self.dead(Death { failure, staging: None }));
+            }
+        };
+        let run = self.extractor.run_id(cutting.slice.id);
+        let known = |store: Store| async move { store.known_run(run).await };
+        let known = self.steady().keep(known).await?;
+        if let Some(close) = self.known(known.as_ref(), &cutting) {
+            return Ok(close);
+        }
+        let started_at = self.now();
+        // What was asked afresh here is asked afresh beyond what a replay did.
+        let before = known.map_or(0, |known| known.generation);
+        let generation = before.saturating_add(claimed.generation);
+        let returns = claimed.attempt < self.queue.attempts_max;
+        let whose = For { session: &session, run, stop: &in_hand.stop, returns };
+        let mut paid = Paid::default();
+        let outcome = self.extractor.extract(&cutting.slice, whose, generation, &mut paid).await?;
+        let of = Try { run, generation, paid, started_at };
+        if paid.answered && self.outage.answered() {
+            (self.tell)("the endpoint answers again");
+        }
+        match outcome {
+            Outcome::Waits(Waiting::Stopped) if in_hand.is_lost() => Ok(Close::Lost),
+            Outcome::Waits(why) => self.wait(claimed, (cutting, of), why).await,
+            Outcome::Extracted { records, findings, rung } => {
+                let staging = self.extractor.extracted(cutting, of, (records, findings, rung));
+                Ok(Close::End(Some(Box::new(staging)), Ending::Done, Closed::Done))
+            }
+            Outcome::Failed(failure, findings) => {
+                let staging = self.extractor.failed(cutting, of, (failure.clone(), findings));
+                Ok(self.dead(Death { failure, staging: Some(Box::new(staging)) }))
+            }
+            Outcome::TooLong(error) => Ok(self.cut(cutting, of, error)),
+        }
+    }
+
+    /// What a run from before leads to: nothing is asked where it did its work.
+    fn known(&self, known: Option<&KnownRun>, cutting: &Cutting) -> Option<Close> {
+        let known = known.filter(|known| known.state == RunState::Done)?;
+        if known.failure.as_deref() != Some(CUT_IN_TWO) {
+            return Some(Close::End(None, Ending::Done, Closed::Known));
+        }
+        let halves = self.halves(cutting);
+        (!halves.is_empty()).then_some(Close::End(None, Ending::Cut(halves), Closed::Cut))
+    }
+
+    fn halves(&self, cutting: &Cutting) -> Vec<Job> {
+        let asking = self.extractor.asking_digest;
+        halve(cutting).iter().map(|half| job_of(half, asking)).collect()
+    }
+
+    /// A slice that was too long is cut in two, unless it is the smallest already.
+    fn cut(&self, cutting: Cutting, of: Try, error: ModelError) -> Close {
+        let halves = self.halves(&cutting);
+        if halves.is_empty() {
+            return self.fail(cutting, of, failure(error));
+        }
+        let staging = self.extractor.cut_in_two(&cutting.slice, of, error);
+        Close::End(Some(Box::new(staging)), Ending::Cut(halves), Closed::Cut)
+    }
+
+    fn fail(&self, cutting: Cutting, of: Try, failure: Failure) -> Close {
+        let staging = self.extractor.failed(cutting, of, (failure.clone(), Vec::new()));
+        self.dead(Death { failure, staging: Some(Box::new(staging)) })
+    }
+
+    fn dead(&self, death: Death) -> Close {
+        let Death { failure: Failure { kind, detail }, staging } = death;
+        let ending = Ending::Dead { kind, detail, asking: self.extractor.asking_digest };
+        Close::End(staging, ending, Closed::Dead)
+    }
+
+    /// Without an answer: until when, and whether the attempt counts.
+    async fn wait(
+        &self,
+        claimed: &Claimed,
+        (cutting, of): (Cutting, Try),
+        why: Waiting,
+    ) -> Result<Close, StoreError> {
+        let uncharged = |wait| Close::Back(Release { wait, charged: false });
+        Ok(match why {
+            Waiting::Stopped => uncharged(None),
+            Waiting::Needs(error) => {
+                self.stop(error.to_string());
+                uncharged(None)
+            }
+            Waiting::Cap(reached) => Close::Back(self.hold_back(&reached).await?),
+            Waiting::Unanswered(error) => match error.kind {
+                ErrorKind::RateLimited { wait } => {
+                    let until = self.now().after(wait.unwrap_or_default());
+                    uncharged(Some((Wait::RateLimited, until, error.to_string())))
+                }
+                ErrorKind::Unavailable { wait } => {
+                    self.unanswered(claimed, (cutting, of), (error, wait))
+                }
+                ErrorKind::QuotaExhausted
+                | ErrorKind::TooLong
+                | ErrorKind::Unsupported
+                | ErrorKind::Unauthorised
+                | ErrorKind::NotFound
+                | ErrorKind::BadRequest
+                | ErrorKind::Stale
+                | ErrorKind::Cancelled => self.fail(cutting, of, failure(error)),
+            },
+        })
+    }
+
+    fn unanswered(
+        &self,
+        claimed: &Claimed,
+        (cutting, of): (Cutting, Try),
+        (error, wait): (ModelError, Option<Duration>),
+    ) -> Close {
+        let silence = self.outage.unanswered();
+        if silence == Silence::Begins {
+            (self.tell)(&format!(
+                "{error}; the endpoint is held to be away: jobs wait and are charged nothing, it is \
+                 tried again now and then"
+            ));
+        }
+        let charged = silence == Silence::OfOne;
+        if charged && claimed.attempt >= self.queue.attempts_max {
+            return self.fail(cutting, of, failure(error));
+        }
+        let pause = back_off(claimed.attempt, seed_of(claimed)).max(wait.unwrap_or_default());
+        let until = self.now().after(pause);
+        Close::Back(Release { wait: Some((Wait::BackOff, until, error.to_string())), charged })
+    }
+
+    /// At a cap of many sessions, others need not find out one by one.
+    async fn hold_back(&self, reached: &Reached) -> Result<Release, StoreError> {
+        let now = self.now();
+        let wait = Some((Wait::Cap, now.next_midnight(), reached.to_string()));
+        let release = Release { wait, charged: false };
+        let namespace = match &reached.scope {
+            Scope::Session(_) => return Ok(release),
+            Scope::NamespaceDay(namespace, _) => Some(namespace.clone()),
+            Scope::Day(_) => None,
+        };
+        let hold = |store: Store| {
+            let (namespace, release) = (namespace.clone(), release.clone());
+            async move { store.hold_ready(namespace, release, now).await }
+        };
+        let jobs = self.steady().keep(hold).await?;
+        tracing::info!(cap = reached.key, jobs, "jobs wait at a cap");
+        Ok(release)
+    }
+
+    /// Writes how the claim ended; says how it is counted.
+    async fn write(&self, claimed: &Claimed, close: Close) -> Result<Closed, StoreError> {
+        let (lease, now) = (claimed.lease, self.now());
+        let written = match close {
+            Close::Lost => return Ok(Closed::Lost),
+            Close::Back(release) => {
+                let closed = if release.charged { Closed::Retried } else { Closed::Released };
+                let give = |store: Store| {
+                    let release = release.clone();
+                    async move { store.release(lease, release, now).await }
+                };
+                self.steady().keep(give).await.map(|()| closed)
+            }
+            Close::End(staging, ending, closed) => {
+                let end = |store: Store| {
+                    let (staging, ending) = (staging.as_deref().cloned(), ending.clone());
+                    async move { store.finish(lease, staging, ending, now).await }
+                };
+                self.steady().keep(end).await.map(|staged| {
+                    self.counts.staged(staged);
+                    if let Ending::Dead { kind, detail, .. } = &ending {
+                        self.counts.failed(kind, detail);
+                    }
+                    closed
+                })
+            }
+        };
+        match written {
+            Err(error) if matches!(error.kind, StoreErrorKind::LeaseLost(_)) => Ok(Closed::Lost),
+            written => written,
+        }
+    }
+}
+
+/// The job's slice as it was cut.
+fn cutting_of(claimed: &Claimed, session: &Session, entries: &[Entry]) -> Result<Cutting, String> {
+    let cut: Cut =
+        serde_json::from_str(&claimed.job.cut).map_err(|_| "how it was cut cannot be read")?;
+    rebuild(session.id, &cut, entries).map_err(|error| error.to_string())
+}
+
+/// Jobs that fail together do not come back together.
+fn seed_of(claimed: &Claimed) -> u64 {
+    let mut seed = [0; 8];
+    seed.copy_from_slice(&claimed.job.id.0.as_bytes()[..8]);
+    u64::from_le_bytes(seed)
+}

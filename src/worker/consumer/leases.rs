@@ -1,0 +1,69 @@
+//! The leases in hand: held for as long as their jobs are worked on, and let go of when they are lost.
+
+use crate::domain::{JobId, Lease};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The leases of this worker's jobs.
+#[derive(Debug, Default)]
+pub(super) struct Leases(Mutex<HashMap<(JobId, u64), Held>>);
+
+#[derive(Debug)]
+struct Held {
+    lease: Lease,
+    stop: CancellationToken,
+}
+
+/// A lease in hand; dropping it lets go of it, whatever the store says of the job.
+#[derive(Debug)]
+pub(super) struct InHand<'a> {
+    leases: &'a Leases,
+    lease: Lease,
+    /// Cancelled when the lease is lost, and when the worker stops.
+    pub(super) stop: CancellationToken,
+    closing: CancellationToken,
+}
+
+impl Leases {
+    /// Takes a lease in hand.
+    pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> InHand<'_> {
+        let stop = closing.child_token();
+        let held = Held { lease, stop: stop.clone() };
+        self.held().insert((lease.job, lease.token), held);
+        InHand { leases: self, lease, stop, closing: closing.clone() }
+    }
+
+    /// Those in hand.
+    pub(super) fn all(&self) -> Vec<Lease> {
+        self.held().values().map(|held| held.lease).collect()
+    }
+
+    /// The store gave these to others. Says how many of them are still in hand: who ended a job
+    /// meanwhile let go of its lease.
+    pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
+        let mut held = self.held();
+        let lost = extended.iter().filter(|lease| lost.contains(&lease.job));
+        let gone: Vec<Held> =
+            lost.filter_map(|lease| held.remove(&(lease.job, lease.token))).collect();
+        gone.iter().for_each(|held| held.stop.cancel());
+        gone.len()
+    }
+
+    fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InHand<'_> {
+    /// Whether another worker may have the job by now.
+    pub(super) fn is_lost(&self) -> bool {
+        self.stop.is_cancelled() && !self.closing.is_cancelled()
+    }
+}
+
+impl Drop for InHand<'_> {
+    fn drop(&mut self) {
+        self.leases.held().remove(&(self.lease.job, self.lease.token));
+    }
+}

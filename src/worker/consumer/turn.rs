@@ -1,0 +1,219 @@
+//! The loop: claim, work, wait. Jobs run beside it, each a task of its own.
+
+use super::Until;
+use super::bench::Bench;
+use super::counts::End;
+use crate::domain::{Digest, Timestamp};
+use crate::edge::model::back_off;
+use crate::edge::store::{Claim, Claims, Store, StoreError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Jobs whose answers are being worked in and stored, beyond those that are asked about: storing must
+/// not keep the endpoint waiting, and what waits to be stored is held in memory.
+const STORING_MAX: usize = 32;
+/// How often the queue is looked at while nothing comes, in milliseconds.
+const POLL: Duration = Duration::from_millis(500);
+
+/// The jobs under way.
+struct Turn<'a> {
+    bench: &'a Arc<Bench>,
+    holder: &'a str,
+    until: Until,
+    /// The longest outage of the endpoint that somebody waits for who waits for the end.
+    longest: Duration,
+    jobs: JoinSet<Result<(), StoreError>>,
+    /// When the next wait or lease is over.
+    next_at: Option<Timestamp>,
+    away: Duration,
+    failed: Option<StoreError>,
+}
+
+/// Works until it is done.
+pub(super) async fn work(
+    bench: &Arc<Bench>,
+    (holder, until): (&str, Until),
+    longest: Duration,
+) -> Result<End, StoreError> {
+    let (jobs, next_at, away) = (JoinSet::new(), None, Duration::ZERO);
+    let mut turn = Turn { bench, holder, until, longest, jobs, next_at, away, failed: None };
+    let ended = turn.all().await;
+    // What is under way ends, or is given back; also where the loop failed.
+    bench.closing.cancel();
+    turn.rest().await;
+    if let Some(error) = turn.failed {
+        return Err(error);
+    }
+    let end = ended?;
+    Ok(bench.needs().map_or(end, End::Needs))
+}
+
+impl Turn<'_> {
+    async fn all(&mut self) -> Result<End, StoreError> {
+        // Ends with the worker.
+        loop {
+            self.reap();
+            if self.bench.closing.is_cancelled() {
+                return Ok(End::Asked);
+            }
+            if let Some(tries) = self.bench.outage.tries() {
+                self.probe(tries).await?;
+                continue;
+            }
+            self.away = Duration::ZERO;
+            let claimed = self.claim(self.room()).await?;
+            if claimed > 0 && self.until == Until::OneJob {
+                self.rest().await;
+                return Ok(End::Nothing);
+            }
+            if claimed == 0 && self.jobs.is_empty() && self.is_done().await? {
+                return Ok(End::Nothing);
+            }
+            self.wait().await;
+        }
+    }
+
+    /// Whether there is nothing more to wait for.
+    async fn is_done(&self) -> Result<bool, StoreError> {
+        match self.until {
+            Until::Stopped => Ok(false),
+            Until::OneJob => Ok(true),
+            Until::Drained => {
+                let now = self.bench.now();
+                let left = |store: Store| async move { store.left(now).await };
+                Ok(!self.bench.steady().keep(left).await?.is_something())
+            }
+        }
+    }
+
+    /// Jobs to claim now.
+    fn room(&self) -> u32 {
+        if self.until == Until::OneJob {
+            return 1;
+        }
+        let storing = self.jobs.len().saturating_sub(STORING_MAX);
+        self.bench.room().saturating_sub(u32::try_from(storing).unwrap_or(u32::MAX))
+    }
+
+    /// Claims jobs and begins to work on them; gives how many.
+    async fn claim(&mut self, jobs_max: u32) -> Result<usize, StoreError> {
+        if jobs_max == 0 {
+            return Ok(0);
+        }
+        let (bench, holder) = (self.bench, self.holder);
+        let claim = |store: Store| {
+            let now = bench.now();
+            let claim = Claim {
+                holder: holder.to_owned(),
+                jobs_max,
+                until: now.after(bench.queue.lease),
+                attempts_max: bench.queue.attempts_max,
+                now,
+            };
+            async move { store.claim(claim).await }
+        };
+        let Claims { jobs, expired, next_at } = bench.steady().keep(claim).await?;
+        self.next_at = next_at;
+        let claimed = jobs.len();
+        if claimed > 0 || expired > 0 {
+            bench.counts.claimed(claimed, expired);
+            tracing::debug!(jobs = claimed, expired, "jobs claimed");
+        }
+        for job in jobs {
+            let bench = Arc::clone(bench);
+            self.jobs.spawn(async move { bench.work(job).await });
+        }
+        Ok(claimed)
+    }
+
+    /// Waits for whatever comes first: room for more, news of the queue, the end of a wait.
+    async fn wait(&mut self) {
+        let bench = self.bench;
+        let (full, idle) = (bench.room() == 0, self.idle());
+        let looks = async {
+            match full {
+                true => std::future::pending().await,
+                false => tokio::time::sleep(idle).await,
+            }
+        };
+        tokio::select! {
+            () = bench.closing.cancelled() => {}
+            Some(ended) = self.jobs.join_next() => note(&mut self.failed, bench, ended),
+            () = bench.freed.notified() => {}
+            () = looks => {}
+        }
+        tokio::select! {
+            () = bench.closing.cancelled() => {}
+            () = bench.extractor.asker.pace.released() => {}
+        }
+    }
+
+    /// How long the queue is not looked at where nothing was there.
+    fn idle(&self) -> Duration {
+        let until = self.next_at.map(|at| at.0 - self.bench.now().0);
+        let millis = until.map(|millis| u64::try_from(millis).unwrap_or(0));
+        millis.map_or(POLL, |millis| POLL.min(Duration::from_millis(millis)))
+    }
+
+    /// The endpoint is away: after a pause, one job alone finds out whether it is back.
+    async fn probe(&mut self, tries: u32) -> Result<(), StoreError> {
+        self.rest().await;
+        let waits_for_the_end = self.until != Until::Stopped;
+        if waits_for_the_end && self.longest <= self.away {
+            let secs = self.away.as_secs();
+            self.bench.stop(format!(
+                "the endpoint did not answer for {secs} s (limits.wait_secs_max); jobs stay in the \
+                 queue, the same command goes on when it is back"
+            ));
+            return Ok(());
+        }
+        let pause = back_off(tries, seed(self.holder));
+        self.away += pause;
+        tokio::select! {
+            () = self.bench.closing.cancelled() => return Ok(()),
+            () = tokio::time::sleep(pause) => {}
+        }
+        if self.claim(1).await? == 0 {
+            tokio::time::sleep(POLL).await;
+        }
+        self.rest().await;
+        Ok(())
+    }
+
+    /// Waits until no job is under way.
+    async fn rest(&mut self) {
+        while let Some(ended) = self.jobs.join_next().await {
+            note(&mut self.failed, self.bench, ended);
+        }
+    }
+
+    fn reap(&mut self) {
+        while let Some(ended) = self.jobs.try_join_next() {
+            note(&mut self.failed, self.bench, ended);
+        }
+    }
+}
+
+/// Workers do not come back to an endpoint all at once.
+fn seed(holder: &str) -> u64 {
+    let mut seed = [0; 8];
+    seed.copy_from_slice(&Digest::of(&["worker", holder]).as_bytes()[..8]);
+    u64::from_le_bytes(seed)
+}
+
+/// What cannot be stored ends the work: the others must not go on paying for it.
+fn note(
+    failed: &mut Option<StoreError>,
+    bench: &Bench,
+    ended: Result<Result<(), StoreError>, tokio::task::JoinError>,
+) {
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            bench.closing.cancel();
+            failed.get_or_insert(error);
+        }
+        Err(died) => crate::worker::sessions::go_down(died),
+    }
+}
