@@ -58,7 +58,7 @@ impl Pace {
         }
     }
 
-    /// How many calls may run at once now.
+    /// How many calls may run at once now, as far as the endpoint bears them.
     pub fn limit(&self) -> u32 {
         self.state().limit
     }
