@@ -14,6 +14,7 @@ mod schema;
 mod settings;
 mod signals;
 mod status;
+mod watched;
 mod why;
 mod worker;
 
@@ -80,11 +81,13 @@ enum Command {
 pub fn main() -> ExitCode {
     // clap prints help and usage errors itself: 0 for help, 2 for errors.
     let cli = Cli::parse();
-    settings::start_logs();
-    match run(cli) {
+    let watched = watched::Watched::start();
+    let code = match run(cli) {
         Ok(code) => code,
         Err(failure) => failure.report(),
-    }
+    };
+    watched.end();
+    code
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {

@@ -4,12 +4,7 @@ use super::output::Failure;
 use crate::config::{Config, ENV_PREFIX, Layer};
 use crate::edge::disk;
 use crate::edge::store::{Open, Store};
-use crate::edge::{model, nats};
 use std::path::{Path, PathBuf};
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::filter_fn;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 /// The file's name wherever it is looked for.
 const FILE_NAME: &str = "config.toml";
@@ -78,48 +73,4 @@ pub(super) fn open_store(config: &Config, how: Open) -> Result<Store, Failure> {
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::failed(format!("cannot start: {error}")))
-}
-
-/// Starts logs on stderr where `ANNALIST_LOG` asks for them, as lines of JSON if
-/// `ANNALIST_LOG_FORMAT` is `json`.
-pub(super) fn start_logs() {
-    let text = |name| std::env::var_os(name).and_then(|value| value.into_string().ok());
-    let Some(filter) = text("ANNALIST_LOG") else { return };
-    let as_json = text("ANNALIST_LOG_FORMAT").is_some_and(|it| it.eq_ignore_ascii_case("json"));
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(EnvFilter::new(filter))
-        .with_writer(std::io::stderr);
-    let allowed = filter_fn(|meta| may_be_logged(meta.target(), meta.module_path()));
-    // A second subscriber cannot be; this is the only one.
-    let _ = if as_json {
-        logs.json().finish().with(allowed).try_init()
-    } else {
-        logs.finish().with(allowed).try_init()
-    };
-}
-
-/// Whether an event may be logged at all. Apart from the filter, where a narrower directive of the
-/// user's, such as `async_openai::client=trace`, would outrank ours.
-fn may_be_logged(target: &str, module: Option<&str>) -> bool {
-    let never = |path: &str| {
-        let name = path.split("::").next();
-        [model::NEVER_LOGGED, nats::NEVER_LOGGED].iter().any(|it| name == Some(*it))
-    };
-    !never(target) && !module.is_some_and(never)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn crates_that_log_words_are_not_heard() {
-        assert!(!may_be_logged("async_openai", None));
-        assert!(!may_be_logged("async_openai::client", None));
-        assert!(!may_be_logged("wire", Some("async_openai::client")));
-        assert!(!may_be_logged("async_nats::connection", None));
-        assert!(may_be_logged("annalist::edge::nats", None));
-        assert!(may_be_logged("annalist::worker", Some("annalist::worker")));
-        assert!(may_be_logged("async_openai_else", None));
-    }
 }

@@ -7,4 +7,5 @@ pub mod metrics;
 pub mod model;
 pub mod nats;
 pub mod store;
+pub mod telemetry;
 pub mod walk;

@@ -14,3 +14,5 @@ mod place;
 mod printing;
 mod shared;
 mod stub;
+#[cfg(feature = "otel")]
+mod traces;

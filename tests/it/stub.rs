@@ -23,8 +23,11 @@ pub(crate) struct Ask {
     pub(crate) path: String,
     /// Its headers, names in lower case.
     pub(crate) head: String,
-    /// Its body.
+    /// Its body, where it is JSON.
     pub(crate) body: Value,
+    /// Its body as it came.
+    #[cfg(feature = "otel")]
+    pub(crate) bytes: Vec<u8>,
 }
 
 /// What the server does.
@@ -165,11 +168,18 @@ impl Shared {
         let path = head.split(' ').nth(1)?.to_owned();
         let head = head.to_lowercase();
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-        let mut body = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
-        reader.read_exact(&mut body).ok()?;
-        let body = serde_json::from_slice(&body).unwrap_or_default();
+        let mut bytes = vec![0; length.map_or(0, |length| length.trim().parse().unwrap())];
+        reader.read_exact(&mut bytes).ok()?;
+        let body = serde_json::from_slice(&bytes).unwrap_or_default();
         let number = self.count.fetch_add(1, Ordering::SeqCst) + 1;
-        Some(Ask { number, path, head, body })
+        Some(Ask {
+            number,
+            path,
+            head,
+            body,
+            #[cfg(feature = "otel")]
+            bytes,
+        })
     }
 }
 

@@ -129,11 +129,15 @@ impl Listener {
 }
 
 fn kind_of(error: &io::Error) -> BindErrorKind {
-    match error.kind() {
-        io::ErrorKind::AddrInUse => BindErrorKind::InUse,
-        io::ErrorKind::PermissionDenied => BindErrorKind::Forbidden,
-        io::ErrorKind::AddrNotAvailable => BindErrorKind::NotHere,
-        kind => BindErrorKind::Other(kind),
+    let kind = error.kind();
+    if kind == io::ErrorKind::AddrInUse {
+        BindErrorKind::InUse
+    } else if kind == io::ErrorKind::PermissionDenied {
+        BindErrorKind::Forbidden
+    } else if kind == io::ErrorKind::AddrNotAvailable {
+        BindErrorKind::NotHere
+    } else {
+        BindErrorKind::Other(kind)
     }
 }
 

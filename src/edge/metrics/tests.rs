@@ -342,7 +342,7 @@ async fn address_that_cannot_be_had_is_one_clear_line() {
 async fn server_ends_when_it_is_told_to() {
     let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let (addr, until) = (listener.addr(), CancellationToken::new());
-    let panel = Shown::new().panel(|| pending());
+    let panel = Shown::new().panel(pending);
     let server = tokio::spawn(listener.serve(panel, until.clone()));
     let mut waits = TcpStream::connect(addr).await.unwrap();
     waits.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();

@@ -7,6 +7,7 @@ use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
 use super::transport::Transport;
 use super::wire::{Completion, Obj};
 use crate::domain::{ErrorKind, LanguageModel, ModelError, Reply, Request, Rung, Timestamp, Usage};
+use crate::edge::telemetry::{ChatSpan, Server};
 use crate::privacy::Gate;
 use async_openai::Client;
 use async_openai::config::OpenAIConfig;
@@ -15,6 +16,7 @@ use async_openai::middleware::HttpRequestFactory;
 use serde::Serialize;
 use std::fmt;
 use std::time::Duration;
+use tracing::Instrument;
 
 /// How long an idle connection is kept, in seconds; servers and balancers close theirs at 60 or later.
 const IDLE_SECS: u64 = 50;
@@ -55,6 +57,7 @@ pub struct Endpoint {
     transport: Transport,
     base_url: String,
     host: String,
+    server: Server,
     api_key: Option<String>,
     api_key_env: String,
     gate: Gate,
@@ -92,6 +95,8 @@ impl Endpoint {
                           a key belongs in the variable that `api_key_env` names";
             return Err(ModelError::new(ErrorKind::BadRequest, detail));
         }
+        let address = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let server = Server { address, port: url.port_or_known_default().unwrap_or_default() };
         let host = match url.port() {
             Some(port) => format!("{name}:{port}"),
             None => name.to_owned(),
@@ -119,7 +124,17 @@ impl Endpoint {
         let client = Client::build(transport.http.clone(), openai).with_http_service(service);
         let (api_key, api_key_env) = (key.map(str::to_owned), config.api_key_env);
         let quirks = Quirks::default();
-        Ok(Endpoint { client, transport, base_url, host, api_key, api_key_env, gate, quirks })
+        Ok(Endpoint {
+            client,
+            transport,
+            base_url,
+            host,
+            server,
+            api_key,
+            api_key_env,
+            gate,
+            quirks,
+        })
     }
 
     /// Sends a body that is not one of our requests, and reads what comes back.
@@ -178,16 +193,20 @@ impl Endpoint {
     }
 }
 
-impl LanguageModel for Endpoint {
-    async fn call(&self, request: &Request) -> Result<Reply, ModelError> {
+impl Endpoint {
+    /// The reply, and what the server calls its model.
+    async fn ask(&self, request: &Request) -> Result<(Reply, Option<String>), ModelError> {
         let mut failure = Failure::Broken { what: "not asked" };
         for _ in 0..=QUIRKS_MAX {
             let known = self.quirks.known();
-            let reply = self.exchange(Ask { request, known }).await;
-            failure = match reply.and_then(|reply| reply.into_reply(&self.gate)) {
-                Ok(reply) => {
+            let reply = self.exchange(Ask { request, known }).await.and_then(|completion| {
+                let model = completion.model_name();
+                Ok((completion.into_reply(&self.gate)?, model))
+            });
+            failure = match reply {
+                Ok((reply, model)) => {
                     log_reply(request, &reply);
-                    return Ok(reply);
+                    return Ok((reply, model));
                 }
                 Err(failure) => failure,
             };
@@ -200,6 +219,22 @@ impl LanguageModel for Endpoint {
         }
         let Request { model, rung, .. } = request;
         Err(failure.into_error(&Asked { rung: *rung, model, ..self.place() }))
+    }
+}
+
+impl LanguageModel for Endpoint {
+    async fn call(&self, request: &Request) -> Result<Reply, ModelError> {
+        let chat = ChatSpan::begin(request, &self.server);
+        match self.ask(request).instrument(chat.span()).await {
+            Ok((reply, model)) => {
+                chat.answered(&reply, model.as_deref());
+                Ok(reply)
+            }
+            Err(error) => {
+                chat.failed(&error.kind);
+                Err(error)
+            }
+        }
     }
 }
 

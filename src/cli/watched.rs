@@ -1,0 +1,129 @@
+//! Who hears what happens: logs on stderr, and with the feature `otel` traces to a collector. The
+//! environment decides; without its asking nobody listens and nothing is made ready.
+
+use crate::edge::telemetry::CHAT;
+use crate::edge::{model, nats};
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+/// Somebody who hears what happens.
+type Heard = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Logs and traces of this process.
+#[must_use = "the last traces are sent by `end`"]
+pub(super) struct Watched {
+    traces: Option<traces::Traces>,
+}
+
+impl Watched {
+    /// Starts logs on stderr where `ANNALIST_LOG` asks for them, as lines of JSON if
+    /// `ANNALIST_LOG_FORMAT` is `json`; and traces where OpenTelemetry's variables name a collector.
+    pub(super) fn start() -> Watched {
+        let traces = traces::start();
+        let heard: Vec<Heard> =
+            logs().into_iter().chain(traces.as_ref().map(traces::heard)).collect();
+        if !heard.is_empty() {
+            let allowed = filter_fn(|meta| may_be_heard(meta.target(), meta.module_path()));
+            // A second subscriber cannot be; this is the only one.
+            let _ = tracing_subscriber::registry().with(heard).with(allowed).try_init();
+        }
+        Watched { traces }
+    }
+
+    /// Sends what is left. Traces that are lost fail nothing.
+    pub(super) fn end(self) {
+        self.traces.into_iter().for_each(traces::end);
+    }
+}
+
+fn text(name: &str) -> Option<String> {
+    std::env::var_os(name).and_then(|value| value.into_string().ok())
+}
+
+fn logs() -> Option<Heard> {
+    let filter = EnvFilter::new(text("ANNALIST_LOG")?);
+    // A call's span repeats what the event in it says.
+    let filter = filter.and(filter_fn(|meta| meta.target() != CHAT));
+    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let as_json = text("ANNALIST_LOG_FORMAT").is_some_and(|it| it.eq_ignore_ascii_case("json"));
+    Some(match as_json {
+        true => logs.json().with_filter(filter).boxed(),
+        false => logs.with_filter(filter).boxed(),
+    })
+}
+
+/// Whether an event may be heard at all. Apart from the filter, where a narrower directive of the
+/// user's, such as `async_openai::client=trace`, would outrank ours.
+fn may_be_heard(target: &str, module: Option<&str>) -> bool {
+    let never = |path: &str| {
+        let name = path.split("::").next();
+        [model::NEVER_LOGGED, nats::NEVER_LOGGED].iter().any(|it| name == Some(*it))
+    };
+    !never(target) && !module.is_some_and(never)
+}
+
+#[cfg(feature = "otel")]
+mod traces {
+    use super::super::output::note;
+    use super::{Heard, Layer, text};
+    pub(super) use crate::edge::telemetry::Traces;
+    use crate::edge::telemetry::TracesConfig;
+
+    /// What keeps traces from being sent is said, and keeps nothing else from its work.
+    pub(super) fn start() -> Option<Traces> {
+        let config = TracesConfig::of(text);
+        config.and_then(|config| config.as_ref().map(Traces::start).transpose()).unwrap_or_else(
+            |reason| {
+                note(&format!("no traces are sent: {reason}"));
+                None
+            },
+        )
+    }
+
+    pub(super) fn heard(traces: &Traces) -> Heard {
+        traces.layer().boxed()
+    }
+
+    pub(super) fn end(traces: Traces) {
+        if let Err(reason) = traces.flush() {
+            note(&format!("the last traces were not sent: {reason}"));
+        }
+    }
+}
+
+/// Without the feature there are none.
+#[cfg(not(feature = "otel"))]
+mod traces {
+    use super::Heard;
+    pub(super) use std::convert::Infallible as Traces;
+
+    pub(super) fn start() -> Option<Traces> {
+        None
+    }
+
+    pub(super) fn heard(traces: &Traces) -> Heard {
+        match *traces {}
+    }
+
+    pub(super) fn end(traces: Traces) {
+        match traces {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_that_log_words_are_not_heard() {
+        assert!(!may_be_heard("async_openai", None));
+        assert!(!may_be_heard("async_openai::client", None));
+        assert!(!may_be_heard("wire", Some("async_openai::client")));
+        assert!(!may_be_heard("async_nats::connection", None));
+        assert!(may_be_heard("annalist::edge::nats", None));
+        assert!(may_be_heard("annalist::worker", Some("annalist::worker")));
+        assert!(may_be_heard("async_openai_else", None));
+    }
+}
