@@ -1,17 +1,14 @@
-//! Reads transcripts on a thread of its own, in order, and hands over what the rest works on. The
-//! channel is short, so that reading never runs far ahead of asking.
+//! The session that is being read: its entries go through the gate and into the slicer, one by one.
 
-use super::tally::{FileProblem, Tally};
+use super::copies::mark_of;
+use super::{Desk, Ended, Reader, Work};
 use crate::domain::{
-    CoverageState, DETECT_BYTES_MAX, Digest, Entry, EntryKind, FINDINGS_MAX, Finding, Format,
-    Session, Severity, Skip, Speaker, Timestamp,
+    CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
 };
-use crate::edge::walk::{Candidate, open};
-use crate::privacy::{Gate, Redacted, Report, Woven, is_private_file};
-use crate::slice::{Cutting, Settings, Slicer};
-use crate::source::{self, Item, RawEntry, RawSession, seal, seal_session};
-use std::collections::{BTreeSet, HashMap};
-use std::io::{self, Read, Seek, SeekFrom};
+use crate::edge::walk::Candidate;
+use crate::privacy::{Gate, Redacted, Report, Woven};
+use crate::slice::{Cutting, Slicer};
+use crate::source::{Item, RawEntry, RawSession, seal, seal_session};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -20,180 +17,16 @@ const SKIPPED_BATCH: usize = 64;
 /// The namespace of what names no folder.
 const NAMESPACE_DEFAULT: &str = "default";
 
-/// What is read, and how.
-#[derive(Clone, Debug)]
-pub(super) struct Reading {
-    pub(super) format: Option<Format>,
-    pub(super) namespace: Option<String>,
-    pub(super) since: Option<Timestamp>,
-    pub(super) sessions_max: Option<u64>,
-    pub(super) slice: Settings,
-    /// Counts what is skipped here, since no store does.
-    pub(super) dry_run: bool,
-}
-
-/// What the reader hands over, session by session.
-#[derive(Debug)]
-pub(super) enum Work {
-    /// A session begins.
-    Begin(Arc<Session>),
-    /// Entries of it that no model reads.
-    Skipped(Vec<Entry>),
-    /// The next slice of it.
-    Slice(Box<Cutting>),
-    /// It ends, with so many entries.
-    End(Box<Ended>),
-}
-
-/// How a session ended.
-#[derive(Debug)]
-pub(super) struct Ended {
-    pub(super) entries: u32,
-    pub(super) findings: Vec<Finding>,
-    pub(super) masked: Report,
-    /// Whether it was read to its end.
-    pub(super) whole: bool,
-}
-
-/// What is known of a session from earlier readings.
-#[derive(Debug, Default)]
-pub(super) struct Before {
-    /// How many entries it had each time it was read to its end.
-    pub(super) ends: BTreeSet<u32>,
-    /// Its entries as [`mark_of`] sees them, if it was read from another file.
-    pub(super) elsewhere: Option<Vec<u64>>,
-}
-
-/// Takes work; says when to stop.
-pub(super) trait Desk {
-    fn before(&mut self, session: &Session) -> Before;
-    fn hand(&mut self, work: Work) -> ControlFlow<()>;
-}
-
-/// Reads files one after another.
-pub(super) struct Reader<'a, D> {
-    reading: &'a Reading,
-    gate: &'a Gate,
-    tally: &'a Tally,
-    desk: D,
-    /// Entries of the sessions read so far, so that a copy in another file is not read twice.
-    sessions: HashMap<Digest, Vec<u64>>,
-    /// Records by the number of the file that had them first: clients copy them into a new file
-    /// when a session is resumed.
-    records: HashMap<u64, u32>,
-    file_number: u32,
-}
-
-impl<'a, D: Desk> Reader<'a, D> {
-    pub(super) fn new(reading: &'a Reading, gate: &'a Gate, tally: &'a Tally, desk: D) -> Self {
-        let (sessions, records) = (HashMap::new(), HashMap::new());
-        Reader { reading, gate, tally, desk, sessions, records, file_number: 0 }
-    }
-
-    /// What the work was handed to.
-    pub(super) fn into_desk(self) -> D {
-        self.desk
-    }
-
-    /// Reads one file; what is wrong with it is counted and does not stop the others.
-    pub(super) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
-        self.file_number += 1;
-        let path = file.path.display().to_string();
-        let before = self.tally.with(|totals| totals.bytes);
-        let result = self.try_file(file, &path);
-        self.tally.with(|totals| totals.bytes = before + file.bytes);
-        match result {
-            Ok(flow) => flow,
-            Err(error) => {
-                let problem = format!("cannot be read: {error}");
-                self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
-                ControlFlow::Continue(())
-            }
-        }
-    }
-
-    fn try_file(&mut self, file: &Candidate, path: &str) -> io::Result<ControlFlow<()>> {
-        let mut input = open(&file.path)?;
-        let mut head = Vec::new();
-        input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
-        input.rewind()?;
-        let name = file.path.file_name().and_then(|name| name.to_str());
-        let format = match self.reading.format {
-            Some(format) if file.named => format,
-            chosen => match source::detect(&head, name) {
-                Ok(format) if chosen.is_none_or(|chosen| chosen == format) => format,
-                Ok(_) => return Ok(self.pass_over()),
-                Err(_) if !file.named => return Ok(self.pass_over()),
-                Err(unknown) => {
-                    let problem = unknown.to_string();
-                    let path = path.to_owned();
-                    self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
-                    return Ok(ControlFlow::Continue(()));
-                }
-            },
-        };
-        if is_private_file(&String::from_utf8_lossy(&head)) {
-            self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "left out"));
-            return Ok(self.pass_over());
-        }
-        let entries = self.tally.with(|totals| {
-            totals.files += 1;
-            totals.entries
-        });
-        let mut current = Current::new(self, file, path, format);
-        let input = Counted { input, tally: current.reader.tally, read: 0 };
-        source::read(format, input, &mut |item| current.take(item))?;
-        let (stopped, bad) = (current.stopped, current.bad);
-        current.end(!stopped);
-        let entries = self.tally.with(|totals| totals.entries) - entries;
-        if file.named && entries == 0 && bad > 0 {
-            let problem = format!("nothing in it could be read as {format}: {bad} findings");
-            let path = path.to_owned();
-            self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
-        }
-        Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
-
-    fn pass_over(&mut self) -> ControlFlow<()> {
-        self.tally.with(|totals| totals.files_passed_over += 1);
-        ControlFlow::Continue(())
-    }
-}
-
-/// Counts what is read, for those who watch. A reader that looks twice begins anew.
-struct Counted<'a, R> {
-    input: R,
-    tally: &'a Tally,
-    read: u64,
-}
-
-impl<R: Read> Read for Counted<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let bytes = self.input.read(buffer)?;
-        self.read += bytes as u64;
-        self.tally.with(|totals| totals.bytes += bytes as u64);
-        Ok(bytes)
-    }
-}
-
-impl<R: Seek> Seek for Counted<'_, R> {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.tally.with(|totals| totals.bytes = totals.bytes.saturating_sub(self.read));
-        self.read = 0;
-        self.input.seek(to)
-    }
-}
-
 /// The session that is being read.
-struct Current<'r, 'a, D> {
-    reader: &'r mut Reader<'a, D>,
+pub(super) struct Current<'r, 'a, D> {
+    pub(super) reader: &'r mut Reader<'a, D>,
     file: &'r Candidate,
     path: &'r str,
     format: Format,
     open: Option<Open>,
-    stopped: bool,
+    pub(super) stopped: bool,
     /// Findings that matter.
-    bad: u64,
+    pub(super) bad: u64,
     /// Findings before the first session.
     early: Vec<Finding>,
 }
@@ -210,7 +43,7 @@ struct Open {
 }
 
 impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
-    fn new(
+    pub(super) fn new(
         reader: &'r mut Reader<'a, D>,
         file: &'r Candidate,
         path: &'r str,
@@ -220,7 +53,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         Current { reader, file, path, format, open, stopped, bad, early }
     }
 
-    fn take(&mut self, item: Item) -> ControlFlow<()> {
+    pub(super) fn take(&mut self, item: Item) -> ControlFlow<()> {
         let flow = match item {
             Item::Session(raw) => {
                 self.end(true);
@@ -254,7 +87,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         let place = (namespace.as_str(), self.format, self.path);
         let session = Arc::new(seal_session(raw, place, self.reader.gate, &mut masked));
         let before = self.reader.desk.before(&session);
-        let elsewhere = self.reader.sessions.get(&session.id.0).cloned().or(before.elsewhere);
+        let elsewhere = self.reader.copies.of(session.id).or(before.elsewhere);
         let mut flow = ControlFlow::Continue(());
         if elsewhere.is_none() {
             flow = self.start(&session);
@@ -272,7 +105,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     }
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
-        self.reader.sessions.insert(session.id.0, Vec::new());
+        self.reader.copies.begin(session.id);
         self.reader.tally.with(|totals| totals.sessions += 1);
         self.reader.desk.hand(Work::Begin(Arc::clone(session)))
     }
@@ -309,17 +142,14 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         if self.format == Format::ClaudeCode
             && let Some(native_id) = &entry.native_id
         {
-            // Two entries of one record share its id; only the same record elsewhere is a copy.
-            let here = self.reader.file_number;
-            let key = Digest::of_bytes(native_id.as_str().as_bytes()).short();
-            let first = *self.reader.records.entry(key).or_insert(here);
-            if first != here && entry.skip.is_none() {
+            let copied = self.reader.copies.is_elsewhere(native_id);
+            if copied && entry.skip.is_none() {
                 entry.skip = Some(Skip::Copied);
             }
         }
         match &open.elsewhere {
             Some(_) => entry.skip = Some(Skip::Copied),
-            None => self.reader.sessions.entry(open.session.id.0).or_default().push(mark),
+            None => self.reader.copies.note(open.session.id, mark),
         }
         self.reader.tally.with(|totals| totals.entries += 1);
         match entry.skip {
@@ -368,7 +198,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     }
 
     /// Ends the open session, if there is one.
-    fn end(&mut self, whole: bool) {
+    pub(super) fn end(&mut self, whole: bool) {
         let Some(mut open) = self.open.take() else { return };
         for (rule, count) in &open.masked.counts {
             self.reader.tally.with(|totals| *totals.masked.entry(rule).or_default() += count);
@@ -394,16 +224,6 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             })));
         }
         self.stopped |= flow.is_break();
-    }
-}
-
-/// Who said what, so that the same entry is known in another file. What tools said is stored shortened
-/// and counts as the same.
-pub(super) fn mark_of(entry: &Entry) -> u64 {
-    let tool = matches!(entry.speaker, Speaker::Tool | Speaker::Web);
-    match tool || entry.kind == EntryKind::ToolCall {
-        true => 0,
-        false => Digest::of(&[entry.kind.name(), entry.text.as_str()]).short() | 1,
     }
 }
 
