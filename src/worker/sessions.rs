@@ -14,6 +14,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+/// Skipped entries that are handed over at once.
+const SKIPPED_BATCH: usize = 64;
+
 /// Work, and for a session that begins, its runs from before.
 pub(super) type Handed = (Work, Known);
 
@@ -25,6 +28,8 @@ pub(super) struct Line {
     sender: mpsc::Sender<Handed>,
     cancel: CancellationToken,
     known: Known,
+    /// Skipped entries of the session that is being read.
+    skipped: Vec<Entry>,
     /// The store's error that ended the reading, if one did.
     pub(super) failed: Option<StoreError>,
 }
@@ -38,7 +43,7 @@ impl Line {
         cancel: CancellationToken,
     ) -> Line {
         let (handle, known, failed) = (Handle::current(), Known::new(), None);
-        Line { handle, store, asking, sender, cancel, known, failed }
+        Line { handle, store, asking, sender, cancel, known, skipped: Vec::new(), failed }
     }
 
     fn look_up(&mut self, session: &Session) -> Result<Before, StoreError> {
@@ -55,6 +60,21 @@ impl Line {
             }
         };
         Ok(Before { ends: ends.into_iter().collect(), elsewhere })
+    }
+
+    fn send_skipped(&mut self) -> ControlFlow<()> {
+        match std::mem::take(&mut self.skipped) {
+            none if none.is_empty() => ControlFlow::Continue(()),
+            skipped => self.send(Work::Skipped(skipped)),
+        }
+    }
+
+    fn send(&mut self, work: Work) -> ControlFlow<()> {
+        let known = std::mem::take(&mut self.known);
+        if self.sender.blocking_send((work, known)).is_err() {
+            return ControlFlow::Break(());
+        }
+        go_on(&self.cancel)
     }
 }
 
@@ -73,11 +93,25 @@ impl Desk for Line {
         if self.failed.is_some() || self.cancel.is_cancelled() {
             return ControlFlow::Break(());
         }
-        let known = std::mem::take(&mut self.known);
-        if self.sender.blocking_send((work, known)).is_err() {
-            return ControlFlow::Break(());
+        match work {
+            Work::Skipped(mut entries) => {
+                self.skipped.append(&mut entries);
+                if self.skipped.len() < SKIPPED_BATCH {
+                    return ControlFlow::Continue(());
+                }
+                self.send_skipped()
+            }
+            Work::Begin(_) => {
+                // A file that could not be read to its end left them.
+                self.skipped.clear();
+                self.send(work)
+            }
+            Work::Slice(_) => self.send(work),
+            Work::End(_) => {
+                self.send_skipped()?;
+                self.send(work)
+            }
         }
-        go_on(&self.cancel)
     }
 }
 

@@ -12,8 +12,6 @@ use crate::source::{Item, RawEntry, RawSession, seal, seal_session};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Skipped entries that are handed over at once.
-const SKIPPED_BATCH: usize = 64;
 /// The namespace of what names no folder.
 const NAMESPACE_DEFAULT: &str = "default";
 
@@ -37,7 +35,6 @@ struct Open {
     elsewhere: Option<Vec<u64>>,
     slicer: Slicer,
     ordinal: u32,
-    skipped: Vec<Entry>,
     findings: Vec<Finding>,
     masked: Report,
 }
@@ -97,7 +94,6 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             slicer: Slicer::new(session.id, reading.slice, before.ends),
             session,
             ordinal: 0,
-            skipped: Vec::new(),
             findings: std::mem::take(&mut self.early),
             masked,
         });
@@ -172,12 +168,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         if open.elsewhere.is_some() {
             return ControlFlow::Continue(());
         }
-        open.skipped.push(entry);
-        if open.skipped.len() < SKIPPED_BATCH {
-            return ControlFlow::Continue(());
-        }
-        let batch = std::mem::take(&mut open.skipped);
-        self.reader.desk.hand(Work::Skipped(batch))
+        self.reader.desk.hand(Work::Skipped(vec![entry]))
     }
 
     fn hand(&mut self, slices: Vec<Cutting>) -> ControlFlow<()> {
@@ -209,12 +200,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             return;
         }
         let slices = open.slicer.finish();
-        let flow = self.hand(slices);
-        let skipped = std::mem::take(&mut open.skipped);
-        let mut flow = match (flow, skipped.is_empty()) {
-            (ControlFlow::Continue(()), false) => self.reader.desk.hand(Work::Skipped(skipped)),
-            (flow, _) => flow,
-        };
+        let mut flow = self.hand(slices);
         if flow.is_continue() {
             flow = self.reader.desk.hand(Work::End(Box::new(Ended {
                 entries: open.ordinal,
