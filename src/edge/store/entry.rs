@@ -24,7 +24,7 @@ pub struct Covered {
 pub(super) const NO_RUN: i64 = 0;
 
 /// Where an entry stands in the table: sessions apart, ordinals in order.
-fn place(session_no: i64, ordinal: u32) -> i64 {
+pub(super) fn place(session_no: i64, ordinal: u32) -> i64 {
     (session_no << 32) | i64::from(ordinal)
 }
 

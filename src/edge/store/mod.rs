@@ -26,7 +26,7 @@ pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
     Cap, Charge, Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Left, Presence, Rates,
-    Release, Scope, Sort,
+    Release, Said, Scope, Sort,
 };
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};

@@ -3,27 +3,11 @@
 use super::super::db::{Db, Insert, Value, json, values};
 use super::super::error::{Fault, StoreErrorKind};
 use super::super::{Covered, entry, session};
+use super::Growth;
 use crate::domain::{
-    CoverageState, Digest, Entry, Finding, Job, JobState, Session, SessionId, Timestamp, Wait,
+    CoverageState, Digest, Entry, Finding, Job, JobState, Session, Timestamp, Wait,
 };
 use crate::privacy::Report;
-
-/// How far a session was taken in.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Growth {
-    /// Grows with every intake; an [`Intake`] says which one it is based on.
-    pub intakes: u64,
-    /// Entries before this one are in slices that are cut for good, or in none.
-    pub taken: u32,
-    /// Entries that are known in all; those from `taken` on gather.
-    pub entries: u32,
-    /// The place of the next slice among the session's slices.
-    pub next_index: u32,
-    /// How many entries it had each time a slice ended because the session did.
-    pub ends: Vec<u32>,
-    /// The file it was last read from.
-    pub path: String,
-}
 
 /// What a session grew by.
 #[derive(Clone, Debug)]
@@ -32,10 +16,16 @@ pub struct Intake {
     pub session: Session,
     /// What it was when its slices were cut; the default for one that is new.
     pub growth: Growth,
+    /// The first entry that is no longer what the store has, if what is cut for good has changed:
+    /// what was cut of that one and of those behind it counts no longer.
+    pub anew: Option<u32>,
     /// Its entries from `growth.taken` on, also those that gather and those in no slice.
     pub entries: Vec<Entry>,
     /// Entries that it has now.
     pub known: u32,
+    /// More of it follows in another intake: it does not end after these entries, its last slice was
+    /// simply full.
+    pub goes_on: bool,
     /// Slices that are cut for good.
     pub jobs: Vec<Job>,
     /// The last slice, if it waits for more.
@@ -76,87 +66,70 @@ pub struct Enqueued {
     pub repeated: bool,
 }
 
-/// What is known of a session.
-pub(super) fn growth(db: &mut Db, id: SessionId) -> Result<Option<Growth>, Fault> {
-    let sql = "SELECT s.no, s.intakes, s.taken, s.path,
-            coalesce(s.entries, s.taken) FROM sessions s WHERE s.id = ?1";
-    let found = db.first(sql, values![&id.0], |row| {
-        let no: i64 = row.next()?;
-        let growth = Growth {
-            intakes: row.next()?,
-            taken: row.next()?,
-            path: row.next()?,
-            entries: row.next()?,
-            ..Growth::default()
-        };
-        Ok((no, growth))
-    })?;
-    let Some((no, mut growth)) = found else { return Ok(None) };
-    let sql = "SELECT coalesce(max(i), 0) FROM (
-            SELECT max(slice_index) + 1 AS i FROM runs WHERE session_no = ?1
-            UNION ALL
-            SELECT max(slice_index) + 1 FROM jobs
-            WHERE session_no = ?1 AND finished_at IS NULL
-                AND (reason IS NULL OR reason <> 'gathering')) AS known";
-    growth.next_index = db.first(sql, values![no], |row| row.next())?.unwrap_or_default();
-    growth.ends = session::ends(db, id)?;
-    Ok(Some(growth))
-}
-
-/// Takes `intake` in.
-pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Enqueued, Fault> {
-    let session_no = touch(db, intake)?;
+/// Takes `intake` in; none if the session is no longer as `intake.growth` says, and then nothing is
+/// written.
+pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fault> {
+    if was_handed(db, intake)? {
+        return Ok(Some(Enqueued { repeated: true, ..Enqueued::default() }));
+    }
+    let Some(session_no) = touch(db, intake)? else { return Ok(None) };
     if let Some(document) = &intake.document {
         let sql = "INSERT INTO handed (session_no, digest) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        if db.execute(sql, values![session_no, document])? == 0 {
-            return Ok(Enqueued { repeated: true, ..Enqueued::default() });
-        }
+        db.execute(sql, values![session_no, document])?;
     }
-    let sql = "UPDATE sessions SET intakes = intakes + 1 WHERE no = ?1 AND intakes = ?2";
-    if db.execute(sql, values![session_no, intake.growth.intakes])? == 0 {
-        return Err(StoreErrorKind::Moved.into());
+    if let Some(from) = intake.anew {
+        forget(db, session_no, from)?;
     }
     write_entries(db, session_no, intake)?;
+    if intake.growth.intakes > 0 {
+        let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state = 'waiting'
+            AND reason = 'gathering'";
+        db.execute(sql, values![session_no])?;
+    }
     let lane = lane(db, &intake.session.namespace)?;
-    let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state = 'waiting'
-        AND reason = 'gathering'";
-    db.execute(sql, values![session_no])?;
     let place = Place { session_no, lane, priority: intake.priority, at: intake.at };
     let jobs: Vec<&Job> = intake.jobs.iter().collect();
     let added = insert(db, place, &jobs, None)?;
-    let mut taken = intake.known;
     if let Some(gathering) = &intake.gathering {
-        taken = gathering.job.first.0;
         insert(db, place, &[&gathering.job], Some(gathering.until))?;
-    } else {
+    } else if !intake.goes_on {
         session::mark_end_of(db, session_no, intake.known)?;
     }
-    let sql = "UPDATE sessions SET taken = ?2, entries = ?3, findings = ?4, masked = ?5,
-        ended_at = ?6 WHERE no = ?1";
-    let (findings, masked) = (json(&intake.findings)?, json(&intake.masked.counts)?);
-    let row = values![session_no, taken, intake.known, &findings, &masked, intake.at];
-    db.execute(sql, row)?;
     db.announce()?;
-    Ok(Enqueued {
+    Ok(Some(Enqueued {
         jobs: added,
         known: (intake.jobs.len() as u32).saturating_sub(added),
         entries: intake.known.saturating_sub(intake.growth.entries),
         gathers: intake.gathering.is_some(),
         repeated: false,
-    })
+    }))
 }
 
-/// The session's row, made or brought up to date; what it came to stays.
-fn touch(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
-    let session = &intake.session;
-    let sql = "INSERT INTO sessions
-            (id, namespace, format, native_id, path, title, cwd, parent, started_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+/// Whether the very document was handed over before.
+fn was_handed(db: &mut Db, intake: &Intake) -> Result<bool, Fault> {
+    let Some(document) = &intake.document else { return Ok(false) };
+    let sql = "SELECT 1 FROM handed h JOIN sessions s ON s.no = h.session_no
+        WHERE s.id = ?1 AND h.digest = ?2";
+    let found = db.first(sql, values![&intake.session.id.0, document], |row| row.next::<i64>())?;
+    Ok(found.is_some())
+}
+
+/// The session's row, made or brought up to date; none if somebody else took in more of it.
+fn touch(db: &mut Db, intake: &Intake) -> Result<Option<i64>, Fault> {
+    let (session, based_on) = (&intake.session, intake.growth.intakes);
+    let taken = intake.gathering.as_ref().map_or(intake.known, |it| it.job.first.0);
+    let (findings, masked) = (json(&intake.findings)?, json(&intake.masked.counts)?);
+    let sql = "INSERT INTO sessions (id, namespace, format, native_id, path, title, cwd, parent,
+            started_at, intakes, taken, entries, findings, masked, ended_at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
         ON CONFLICT (id) DO UPDATE SET path = excluded.path,
             title = coalesce(excluded.title, sessions.title),
             cwd = coalesce(excluded.cwd, sessions.cwd),
             parent = coalesce(excluded.parent, sessions.parent),
-            started_at = coalesce(sessions.started_at, excluded.started_at)
+            started_at = coalesce(sessions.started_at, excluded.started_at),
+            intakes = excluded.intakes, taken = excluded.taken, entries = excluded.entries,
+            findings = excluded.findings, masked = excluded.masked, ended_at = excluded.ended_at
+            WHERE sessions.intakes = ?16
         RETURNING no";
     let row = values![
         &session.id.0,
@@ -168,14 +141,39 @@ fn touch(db: &mut Db, intake: &Intake) -> Result<i64, Fault> {
         session.cwd.as_ref(),
         session.parent.as_ref(),
         session.started_at,
+        based_on + 1,
+        taken,
+        intake.known,
+        &findings,
+        &masked,
+        intake.at,
+        based_on,
     ];
-    let no = db.first(sql, row, |row| row.next())?;
-    no.ok_or_else(|| StoreErrorKind::UnknownSession(session.id).into())
+    db.first(sql, row, |row| row.next())
+}
+
+/// What was cut of entries that are no longer what they were: jobs go, so that who works on one finds
+/// the lease lost; runs no longer count, as those that a replay replaces; places where it ended go.
+fn forget(db: &mut Db, session_no: i64, from: u32) -> Result<(), Fault> {
+    for sql in [
+        "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL AND ?2 <= last_ordinal",
+        "DELETE FROM jobs WHERE state IN ('dead', 'cancelled') AND session_no = ?1
+            AND ?2 <= last_ordinal",
+        "UPDATE runs SET current = 0 WHERE session_no = ?1 AND ?2 <= last_ordinal",
+        "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries",
+        "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal AND run_no = 0",
+    ] {
+        db.execute(sql, values![session_no, from])?;
+    }
+    Ok(())
 }
 
 /// Entries in no slice are accounted for at once; the others when their job ends.
 fn write_entries(db: &mut Db, session_no: i64, intake: &Intake) -> Result<(), Fault> {
     entry::write_texts(db, session_no, intake.entries.iter())?;
+    if intake.entries.iter().all(|entry| entry.skip.is_none()) {
+        return Ok(());
+    }
     let state = CoverageState::Skipped;
     let reason = |entry: &Entry| entry.skip.map(|skip| skip.name().to_owned());
     let skipped: Vec<Covered> = (intake.entries.iter().filter(|entry| entry.skip.is_some()))
@@ -205,7 +203,9 @@ pub(super) struct Place {
     pub(super) at: Timestamp,
 }
 
-/// Adds jobs that the queue does not have; ready, or gathering until a time. Gives how many it added.
+/// Adds jobs that the queue does not have; ready, or gathering until a time. One that it has is left
+/// as it is, unless it is over and nothing covers its entries any more: what it was about was rewritten
+/// meanwhile, and is as it was before. Gives how many are to be done.
 pub(super) fn insert(
     db: &mut Db,
     place: Place,
@@ -217,7 +217,15 @@ pub(super) fn insert(
             enqueued_at, slice, slice_index, first_ordinal, first_part, last_ordinal, last_part,
             tokens, cut)",
         width: 17,
-        tail: "ON CONFLICT (id) DO NOTHING",
+        tail: "ON CONFLICT (id) DO UPDATE SET
+            state = excluded.state, reason = excluded.reason, detail = NULL,
+            priority = excluded.priority, since = excluded.since, until = excluded.until,
+            enqueued_at = excluded.enqueued_at, finished_at = NULL, attempts = 0,
+            slice_index = excluded.slice_index, cut = excluded.cut
+            WHERE jobs.finished_at IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM coverage c LEFT JOIN runs r ON r.no = c.run_no
+                WHERE c.session_no = jobs.session_no AND c.ordinal = jobs.first_ordinal
+                    AND (c.run_no = 0 OR r.current = 1))",
     };
     let state = if until.is_some() { JobState::Waiting } else { JobState::Ready };
     let reason = until.map(|_| Wait::Gathering.name());

@@ -4,6 +4,7 @@
 mod allowance;
 mod claim;
 mod finish;
+mod growth;
 mod intake;
 mod left;
 mod presence;
@@ -11,12 +12,15 @@ mod share;
 #[cfg(test)]
 mod share_tests;
 #[cfg(test)]
+mod intake_tests;
+#[cfg(test)]
 mod tests;
 
 pub use allowance::{Cap, Charge, Rates, Scope, Sort};
 pub use claim::{Claim, Claims};
 pub use finish::{Ending, Release};
-pub use intake::{Enqueued, Gathering, Growth, Intake};
+pub use growth::{Growth, Said};
+pub use intake::{Enqueued, Gathering, Intake};
 pub use left::Left;
 pub use presence::Presence;
 
@@ -24,12 +28,27 @@ use super::db::{Columns, Db};
 use super::error::Fault;
 use super::{Staged, Staging, Store, StoreError};
 use crate::domain::{Entry, Job, JobId, Lease, Session, SessionId, SliceId, Timestamp};
+use std::ops::Range;
 
 impl Store {
     /// What is known of a session that is about to be handed over; none if it is new.
     pub async fn growth(&self, session: SessionId) -> Result<Option<Growth>, StoreError> {
-        self.look("reading how far a session was taken", move |from| intake::growth(from, session))
+        self.look("reading how far a session was taken", move |from| growth::growth(from, session))
             .await
+    }
+
+    /// Hands who said what in a session to `each`, in order, for entries with ordinals in this range.
+    ///
+    /// # Errors
+    /// [`UnknownSession`](super::StoreErrorKind::UnknownSession) if it is not in the store.
+    pub async fn said(
+        &self,
+        session: SessionId,
+        ordinals: Range<u32>,
+        each: impl FnMut(Said),
+    ) -> Result<(), StoreError> {
+        let read = move |from: &mut Db| growth::said(from, session, ordinals, each);
+        self.look("reading who said what", read).await
     }
 
     /// Takes in what a session grew by, as jobs. All of it or none; what was taken in before is not
@@ -39,7 +58,21 @@ impl Store {
     /// [`Moved`](super::StoreErrorKind::Moved) if the session is no longer as `intake.growth` says:
     /// ask for it again, cut again, try again.
     pub async fn enqueue(&self, intake: Intake) -> Result<Enqueued, StoreError> {
-        self.write("taking in a session", move |to| intake::write(to, &intake)).await
+        let take_in = move |to: &mut Db| {
+            intake::write(to, &intake)?.ok_or_else(|| super::StoreErrorKind::Moved.into())
+        };
+        self.write("taking in a session", take_in).await
+    }
+
+    /// As [`Store::enqueue`], many in one transaction: of different sessions, or one after another of
+    /// the same. None stands for one whose session moved; it keeps no other from being taken in.
+    pub async fn enqueue_all(
+        &self,
+        intakes: Vec<Intake>,
+    ) -> Result<Vec<Option<Enqueued>>, StoreError> {
+        let take_in =
+            move |to: &mut Db| intakes.iter().map(|intake| intake::write(to, intake)).collect();
+        self.write("taking in sessions", take_in).await
     }
 
     /// Leases jobs to a worker: from the namespace that was served longest ago, there the highest

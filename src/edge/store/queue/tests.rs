@@ -6,7 +6,7 @@ use crate::domain::{Digest, JobId, SliceId, Wait};
 use crate::edge::store::StoreErrorKind;
 use crate::privacy::Report;
 
-fn job(name: &str, ordinals: (u32, u32)) -> Job {
+pub(super) fn job(name: &str, ordinals: (u32, u32)) -> Job {
     Job {
         id: JobId(Digest::of(&["job", name])),
         slice: SliceId(Digest::of(&[name])),
@@ -19,11 +19,13 @@ fn job(name: &str, ordinals: (u32, u32)) -> Job {
 }
 
 /// `session` with a job of one entry for each of `names`.
-fn intake(session: &Session, names: &[&str]) -> Intake {
+pub(super) fn intake(session: &Session, names: &[&str]) -> Intake {
     let known = names.len() as u32;
     Intake {
         session: session.clone(),
         growth: Growth::default(),
+        anew: None,
+        goes_on: false,
         entries: (0..known).map(entry).collect(),
         known,
         jobs: names.iter().zip(0..).map(|(name, n)| job(name, (n, n))).collect(),
@@ -36,7 +38,7 @@ fn intake(session: &Session, names: &[&str]) -> Intake {
     }
 }
 
-fn claim(jobs_max: u32, now: i64) -> Claim {
+pub(super) fn claim(jobs_max: u32, now: i64) -> Claim {
     Claim {
         holder: "w".to_owned(),
         jobs_max,
@@ -46,7 +48,7 @@ fn claim(jobs_max: u32, now: i64) -> Claim {
     }
 }
 
-fn of(namespace: &str, name: &str) -> Session {
+pub(super) fn of(namespace: &str, name: &str) -> Session {
     let session = conversation(name);
     let id = Session::id_of(namespace, session.format, name);
     Session { id, namespace: namespace.to_owned(), ..session }
