@@ -134,6 +134,7 @@ fn slices(
         since: None,
         sessions_max: None,
         slice: config.slice,
+        session: None,
         dry_run: true,
     };
     let (gate, tally) = (Gate::new(&config.pii), Tally::default());

@@ -149,6 +149,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         since: options.since,
         sessions_max: options.sessions_max,
         slice: config.slice,
+        session: None,
         dry_run,
     }
 }

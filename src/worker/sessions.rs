@@ -59,7 +59,7 @@ impl Line {
                 Some(self.handle.block_on(entries)?.iter().map(mark_of).collect())
             }
         };
-        Ok(Before { ends: ends.into_iter().collect(), elsewhere })
+        Ok(Before { ends: ends.into_iter().collect(), elsewhere, ..Before::default() })
     }
 
     fn send_skipped(&mut self) -> ControlFlow<()> {

@@ -1,6 +1,7 @@
 //! Copies: clients write what was said into other files too, and people copy files. What is read once
 //! is not read again.
 
+use super::Differs;
 use crate::domain::{Digest, Entry, EntryKind, SessionId, Speaker};
 use crate::privacy::Redacted;
 use std::collections::HashMap;
@@ -10,6 +11,8 @@ use std::collections::HashMap;
 pub(super) struct Copies {
     /// Entries of the sessions, so that a copy in another file is not read twice.
     sessions: HashMap<SessionId, Vec<u64>>,
+    /// Of those, the ones that the last file began.
+    begun: Vec<SessionId>,
     /// Records by the number of the file that had them first: clients copy them into a new file
     /// when a session is resumed.
     records: HashMap<u64, u32>,
@@ -20,6 +23,14 @@ impl Copies {
     /// Another file begins.
     pub(super) fn next_file(&mut self) {
         self.file_number += 1;
+        self.begun.clear();
+    }
+
+    /// The last file begins again.
+    pub(super) fn same_file(&mut self) {
+        for session in self.begun.drain(..) {
+            self.sessions.remove(&session);
+        }
     }
 
     /// The entries of `session`, as [`mark_of`] sees them, if it was read before.
@@ -30,6 +41,7 @@ impl Copies {
     /// `session` is read now.
     pub(super) fn begin(&mut self, session: SessionId) {
         self.sessions.insert(session, Vec::new());
+        self.begun.push(session);
     }
 
     /// The next entry of `session`.
@@ -45,12 +57,55 @@ impl Copies {
     }
 }
 
-/// Who said what, so that the same entry is known in another file. What tools said is stored shortened
-/// and counts as the same.
+/// The beginning of a session as it was taken in, beside the same session as it is read now.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    marks: Vec<u64>,
+    compared: u32,
+    same: u32,
+    /// The first that differs, and its mark.
+    at: Option<(u32, u64)>,
+}
+
+impl Taken {
+    pub(super) fn new(marks: Vec<u64>) -> Taken {
+        Taken { marks, ..Taken::default() }
+    }
+
+    /// Whether the entry at `ordinal` is not to be handed over: it was taken in before, or it stands
+    /// behind one that is not as it was taken in.
+    pub(super) fn has(&mut self, ordinal: u32, mark: u64) -> bool {
+        let Some(known) = self.marks.get(ordinal as usize) else { return self.at.is_some() };
+        if mark != UNTOLD || *known != UNTOLD {
+            self.compared += 1;
+            self.same += u32::from(mark == *known);
+        }
+        if mark != *known {
+            self.at.get_or_insert((ordinal, mark));
+        }
+        true
+    }
+
+    pub(super) fn differs(&self) -> Option<Differs> {
+        let (compared, same) = (self.compared, self.same);
+        self.at.map(|(at, mark)| Differs { at, mark, compared, same })
+    }
+}
+
+/// The mark of what tools said.
+const UNTOLD: u64 = 0;
+
+/// Who said what, so that the same entry is known in another file or another time. What tools said is
+/// stored shortened and counts as the same.
 pub(in crate::worker) fn mark_of(entry: &Entry) -> u64 {
-    let tool = matches!(entry.speaker, Speaker::Tool | Speaker::Web);
-    match tool || entry.kind == EntryKind::ToolCall {
-        true => 0,
-        false => Digest::of(&[entry.kind.name(), entry.text.as_str()]).short() | 1,
+    mark(entry.speaker, entry.kind, entry.text.as_str())
+}
+
+/// As [`mark_of`], of who said what.
+pub(in crate::worker) fn mark(speaker: Speaker, kind: EntryKind, text: &str) -> u64 {
+    let tool = matches!(speaker, Speaker::Tool | Speaker::Web);
+    match tool || kind == EntryKind::ToolCall {
+        true => UNTOLD,
+        false => Digest::of(&[kind.name(), text]).short() | 1,
     }
 }

@@ -1,7 +1,7 @@
 //! The session that is being read: its entries go through the gate and into the slicer, one by one.
 
-use super::copies::mark_of;
-use super::{Desk, Ended, Reader, Work};
+use super::copies::{Taken, mark_of};
+use super::{APART_MAX, Before, Desk, Ended, Reader, Work};
 use crate::domain::{
     CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
 };
@@ -33,6 +33,7 @@ struct Open {
     session: Arc<Session>,
     /// The entries that another file has of it, while this one has the same.
     elsewhere: Option<Vec<u64>>,
+    taken: Taken,
     slicer: Slicer,
     ordinal: u32,
     findings: Vec<Finding>,
@@ -66,7 +67,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         flow
     }
 
-    fn begin(&mut self, raw: RawSession) -> ControlFlow<()> {
+    fn begin(&mut self, mut raw: RawSession) -> ControlFlow<()> {
         let reading = self.reader.reading;
         let began = raw.started_at.or(self.file.changed_at);
         if let (Some(since), Some(began)) = (reading.since, began)
@@ -78,26 +79,36 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         if reading.sessions_max.is_some_and(|most| read >= most) {
             return ControlFlow::Break(());
         }
+        if let Some(name) = &reading.session {
+            raw.native_id.clone_from(name);
+        }
         let mut masked = Report::default();
         let gate = self.reader.gate;
         let namespace = reading.namespace.clone().unwrap_or_else(|| namespace_of(&raw, gate));
         let place = (namespace.as_str(), self.format, self.path);
-        let session = Arc::new(seal_session(raw, place, self.reader.gate, &mut masked));
-        let before = self.reader.desk.before(&session);
-        let elsewhere = self.reader.copies.of(session.id).or(before.elsewhere);
+        let mut session = seal_session(raw, place, self.reader.gate, &mut masked);
+        let mut before = self.reader.desk.before(&session);
+        for _ in 0..APART_MAX {
+            let Some(behind) = before.apart.take() else { break };
+            session = renamed(&session, &behind);
+            before = self.reader.desk.before(&session);
+        }
+        let session = Arc::new(session);
+        let elsewhere = self.reader.copies.of(session.id).or_else(|| before.elsewhere.take());
         let mut flow = ControlFlow::Continue(());
         if elsewhere.is_none() {
             flow = self.start(&session);
         }
-        self.open = Some(Open {
-            elsewhere,
-            slicer: Slicer::new(session.id, reading.slice, before.ends),
-            session,
-            ordinal: 0,
-            findings: std::mem::take(&mut self.early),
-            masked,
-        });
+        let (slicer, taken) = self.cutter(&session, before);
+        let findings = std::mem::take(&mut self.early);
+        self.open = Some(Open { elsewhere, taken, slicer, session, ordinal: 0, findings, masked });
         flow
+    }
+
+    /// What cuts a session, of which so much is known from before.
+    fn cutter(&self, session: &Session, before: Before) -> (Slicer, Taken) {
+        let slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
+        (slicer, Taken::new(before.taken))
     }
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
@@ -109,17 +120,16 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     /// What follows is in no other file: two conversations began alike, or one went on in two places.
     /// It becomes a session of its own, named after its file too.
     fn part_ways(&mut self) -> ControlFlow<()> {
-        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
-        let mut session = Session::clone(&open.session);
-        let file = format!("@{:.8}", Digest::of(&[self.path]).to_string());
-        let name = [Woven::Passed(&session.native_id), Woven::Label(&file)];
-        session.native_id = Redacted::weave(&name);
-        session.id = Session::id_of(&session.namespace, session.format, session.native_id.as_str());
+        let Some(open) = &self.open else { return ControlFlow::Continue(()) };
+        let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
+        let session = Arc::new(renamed(&open.session, &behind));
         let before = self.reader.desk.before(&session);
-        (open.elsewhere, open.ordinal) = (None, 0);
-        open.slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
-        open.session = Arc::new(session);
-        let session = Arc::clone(&open.session);
+        let (slicer, taken) = self.cutter(&session, before);
+        if let Some(open) = &mut self.open {
+            (open.elsewhere, open.ordinal) = (None, 0);
+            (open.slicer, open.taken) = (slicer, taken);
+            open.session = Arc::clone(&session);
+        }
         self.start(&session)
     }
 
@@ -148,6 +158,9 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             None => self.reader.copies.note(open.session.id, mark),
         }
         self.reader.tally.with(|totals| totals.entries += 1);
+        if open.elsewhere.is_none() && open.taken.has(entry.ordinal, mark) {
+            return ControlFlow::Continue(());
+        }
         match entry.skip {
             Some(skip) => self.skip(entry, skip),
             None => {
@@ -199,6 +212,9 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
             return;
         }
+        if let Some(differs) = open.taken.differs() {
+            return self.reader.desk.differs(&open.session, differs);
+        }
         let slices = open.slicer.finish();
         let mut flow = self.hand(slices);
         if flow.is_continue() {
@@ -211,6 +227,15 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         }
         self.stopped |= flow.is_break();
     }
+}
+
+/// The session under another name: its own, and something behind it.
+fn renamed(session: &Session, behind: &str) -> Session {
+    let behind = format!("@{behind}");
+    let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
+    let native_id = Redacted::weave(&name);
+    let id = Session::id_of(&session.namespace, session.format, native_id.as_str());
+    Session { id, native_id, ..session.clone() }
 }
 
 /// The one that the transcript's envelope names, else the last name of the folder that the agent

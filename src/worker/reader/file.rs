@@ -15,9 +15,23 @@ impl<D: Desk> Reader<'_, D> {
     /// Reads one file; what is wrong with it is counted and does not stop the others.
     pub(in crate::worker) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
         self.copies.next_file();
+        self.once(file, |reader, path| reader.input(open(&file.path)?, file, path))
+    }
+
+    /// Reads the last file again, as if it had not been read.
+    pub(in crate::worker) fn file_again(&mut self, file: &Candidate) -> ControlFlow<()> {
+        self.copies.same_file();
+        self.once(file, |reader, path| reader.input(open(&file.path)?, file, path))
+    }
+
+    fn once(
+        &mut self,
+        file: &Candidate,
+        read: impl FnOnce(&mut Self, &str) -> io::Result<ControlFlow<()>>,
+    ) -> ControlFlow<()> {
         let path = file.path.display().to_string();
         let before = self.tally.with(|totals| totals.bytes);
-        let result = self.try_file(file, &path);
+        let result = read(self, &path);
         self.tally.with(|totals| totals.bytes = before + file.bytes);
         match result {
             Ok(flow) => flow,
@@ -29,8 +43,12 @@ impl<D: Desk> Reader<'_, D> {
         }
     }
 
-    fn try_file(&mut self, file: &Candidate, path: &str) -> io::Result<ControlFlow<()>> {
-        let mut input = open(&file.path)?;
+    fn input(
+        &mut self,
+        mut input: impl Read + Seek,
+        file: &Candidate,
+        path: &str,
+    ) -> io::Result<ControlFlow<()>> {
         let mut head = Vec::new();
         input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
         input.rewind()?;

@@ -5,7 +5,7 @@ mod copies;
 mod current;
 mod file;
 
-pub(super) use copies::mark_of;
+pub(super) use copies::{mark, mark_of};
 
 use super::tally::Tally;
 use crate::domain::{Entry, Finding, Format, Session, Timestamp};
@@ -16,6 +16,10 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// How often a session may turn out to be another conversation than the one of its name, name after
+/// name: each time a whole conversation was put in the place of another.
+const APART_MAX: usize = 16;
+
 /// What is read, and how.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
@@ -24,6 +28,8 @@ pub(super) struct Reading {
     pub(super) since: Option<Timestamp>,
     pub(super) sessions_max: Option<u64>,
     pub(super) slice: Settings,
+    /// The name of the one conversation in a file, instead of the one that it has there.
+    pub(super) session: Option<String>,
     /// Counts what is skipped here, since no store does.
     pub(super) dry_run: bool,
 }
@@ -58,12 +64,36 @@ pub(super) struct Before {
     pub(super) ends: BTreeSet<u32>,
     /// Its entries as [`mark_of`] sees them, if it was read from another file.
     pub(super) elsewhere: Option<Vec<u64>>,
+    /// Its first entries as [`mark_of`] sees them: those that are cut for good and are not handed over
+    /// again.
+    pub(super) taken: Vec<u64>,
+    /// The place of the next slice among its slices.
+    pub(super) next_index: u32,
+    /// What is put behind its name, if it is another conversation than the one of that name.
+    pub(super) apart: Option<String>,
+}
+
+/// How a session is no longer what was taken of it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Differs {
+    /// The first entry that differs.
+    pub(super) at: u32,
+    /// Its mark, as it is read now.
+    pub(super) mark: u64,
+    /// Entries that were compared and tell something.
+    pub(super) compared: u32,
+    /// Of those, entries that are the same.
+    pub(super) same: u32,
 }
 
 /// Takes work; says when to stop.
 pub(super) trait Desk {
     fn before(&mut self, session: &Session) -> Before;
     fn hand(&mut self, work: Work) -> ControlFlow<()>;
+
+    /// What was taken of `session` is not what the file has there: nothing of it was handed over, and
+    /// nothing will be until the file is read again. Only for desks that say what was taken.
+    fn differs(&mut self, _session: &Session, _differs: Differs) {}
 }
 
 /// Reads files one after another.
@@ -78,6 +108,11 @@ pub(super) struct Reader<'a, D> {
 impl<'a, D: Desk> Reader<'a, D> {
     pub(super) fn new(reading: &'a Reading, gate: &'a Gate, tally: &'a Tally, desk: D) -> Self {
         Reader { reading, gate, tally, desk, copies: Copies::default() }
+    }
+
+    /// What the work is handed to.
+    pub(super) fn desk(&mut self) -> &mut D {
+        &mut self.desk
     }
 
     /// What the work was handed to.

@@ -3,7 +3,7 @@
 use super::super::db::{Db, values};
 use super::super::error::Fault;
 use super::super::{entry, session};
-use crate::domain::{EntryKind, SessionId, Speaker};
+use crate::domain::{EntryKind, SessionId, Speaker, Timestamp};
 use crate::privacy::Redacted;
 use std::ops::{ControlFlow, Range};
 
@@ -20,6 +20,8 @@ pub struct Growth {
     pub next_index: u32,
     /// How many entries it had each time a slice ended because the session did.
     pub ends: Vec<u32>,
+    /// When those that gather are asked about as they are, if any do.
+    pub gathers_until: Option<Timestamp>,
     /// The file it was last read from.
     pub path: String,
 }
@@ -61,6 +63,9 @@ pub(super) fn growth(db: &mut Db, id: SessionId) -> Result<Option<Growth>, Fault
                 AND (reason IS NULL OR reason <> 'gathering')) AS known";
     growth.next_index = db.first(sql, values![no], |row| row.next())?.unwrap_or_default();
     growth.ends = session::ends(db, id)?;
+    let sql = "SELECT until FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
+        AND state = 'waiting' AND reason = 'gathering'";
+    growth.gathers_until = db.first(sql, values![no], |row| row.next())?.flatten();
     Ok(Some(growth))
 }
 

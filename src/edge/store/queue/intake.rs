@@ -80,6 +80,11 @@ pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fa
     if let Some(from) = intake.anew {
         forget(db, session_no, from)?;
     }
+    if intake.growth.taken < intake.growth.entries {
+        // What gathers is said anew below.
+        let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal AND run_no = 0";
+        db.execute(sql, values![session_no, intake.growth.taken])?;
+    }
     write_entries(db, session_no, intake)?;
     if intake.growth.intakes > 0 {
         let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state = 'waiting'

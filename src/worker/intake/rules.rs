@@ -1,0 +1,95 @@
+//! How slices become jobs: what is made a job, and what waits for more of its session.
+
+use crate::domain::{
+    Digest, Entry, EntryKind, Job, JobId, Part, SessionId, SliceId, Timestamp, Tokens,
+};
+use crate::edge::store::Gathering;
+use crate::privacy::Redacted;
+use crate::slice::Cutting;
+use std::time::Duration;
+
+/// How small a slice waits for more of its session, and how long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Gather {
+    /// A last slice shorter than this waits; 0 lets none wait.
+    pub tokens: Tokens,
+    /// How long after the session grew last.
+    pub idle: Duration,
+}
+
+/// What holds for everything of one hand-over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rules {
+    /// How the slices are to be asked about, for the ids of jobs.
+    pub(super) asking: Digest,
+    pub(super) gather: Gather,
+    /// The session is over, or somebody said not to wait.
+    pub(super) flush: bool,
+    pub(super) priority: i32,
+    pub(super) now: Timestamp,
+}
+
+impl Rules {
+    /// The job of a slice.
+    pub(super) fn job(&self, cutting: &Cutting) -> Job {
+        let slice = &cutting.slice;
+        let place = |part: &Part| (part.ordinal, part.part);
+        // A call is kept beside its result, so that the last part is not always the last entry's.
+        let places = || slice.parts.iter().map(place);
+        Job {
+            id: job_id(slice.id, self.asking),
+            slice: slice.id,
+            index: slice.index,
+            first: places().min().unwrap_or_default(),
+            last: places().max().unwrap_or_default(),
+            tokens: slice.tokens,
+            cut: String::new(),
+        }
+    }
+
+    /// The last slice of a session as it stands, if it waits for more.
+    pub(super) fn gathering(&self, cutting: &Cutting) -> Option<Gathering> {
+        let wanted = self.gather.tokens;
+        let waits = !self.flush && wanted > 0;
+        if !waits || (wanted <= cutting.slice.tokens && !ends_in_a_call(&cutting.entries)) {
+            return None;
+        }
+        let idle = i64::try_from(self.gather.idle.as_millis()).unwrap_or(i64::MAX);
+        let until = Timestamp(self.now.0.saturating_add(idle));
+        Some(Gathering { job: self.job(cutting), until })
+    }
+}
+
+/// The id of the job that has `slice` asked about in the way of `asking`.
+pub(super) fn job_id(slice: SliceId, asking: Digest) -> JobId {
+    JobId(Digest::of(&["job", &slice.to_string(), &asking.to_string()]))
+}
+
+/// Whether a tool was called and has not answered yet: its answer belongs into the same slice. What a
+/// person says after that shows that no answer will come.
+fn ends_in_a_call(entries: &[Entry]) -> bool {
+    let mut open: Vec<Option<&Redacted>> = Vec::new();
+    for entry in entries {
+        let id = entry.tool.as_ref().and_then(|tool| tool.call_id.as_ref());
+        match entry.kind {
+            EntryKind::ToolCall => open.push(id),
+            EntryKind::ToolResult => {
+                // A result without an id answers the call before it.
+                let answered = match id {
+                    Some(_) => open.iter().position(|open| *open == id),
+                    None => open.len().checked_sub(1),
+                };
+                answered.map(|at| open.remove(at));
+            }
+            EntryKind::Prompt | EntryKind::Rejection => open.clear(),
+            EntryKind::Steering
+            | EntryKind::Answer
+            | EntryKind::Command
+            | EntryKind::Text
+            | EntryKind::Summary
+            | EntryKind::Injected
+            | EntryKind::Notice => {}
+        }
+    }
+    !open.is_empty()
+}
