@@ -9,8 +9,9 @@ mod rules;
 pub use report::{Taken, TakenIn};
 pub use rules::Gather;
 
-use super::reader::{Reader, Reading};
+use super::reader::{Bytes, Reader, Reading};
 use super::replay::{asking_digest, asking_of};
+use super::sessions::go_down;
 use super::tally::{FileProblem, Tally};
 use crate::config::Config;
 use crate::domain::{Digest, Format, Timestamp};
@@ -21,6 +22,7 @@ use crate::slice;
 use desk::Taker;
 use rules::Rules;
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -73,30 +75,64 @@ impl Enqueuer {
         }
     }
 
-    /// Takes in what the files and folders of `paths` grew by. Blocks its thread, which must be one of
-    /// the runtime of `handle` on which that is allowed.
+    /// Takes in what the files and folders of `paths` grew by.
     ///
     /// # Errors
     /// The store's. What is wrong with a file is told in the report and keeps no other from being read.
-    pub fn read(
-        &self,
-        paths: &[PathBuf],
-        how: &HandOver,
-        (handle, cancel): (Handle, &CancellationToken),
+    pub async fn files(
+        self: Arc<Self>,
+        paths: Vec<PathBuf>,
+        how: HandOver,
+        cancel: CancellationToken,
     ) -> Result<TakenIn, StoreError> {
-        let (files, problems) = walk(paths);
-        let tally = Tally::default();
-        tally.with(|totals| {
-            totals.problems.extend(problems.into_iter().map(|(path, error)| FileProblem {
+        let handle = Handle::current();
+        off_thread(move || {
+            let (files, problems) = walk(&paths);
+            let tally = Tally::default();
+            let problem = |(path, error): (PathBuf, std::io::Error)| FileProblem {
                 path: path.display().to_string(),
                 problem: error.to_string(),
-            }));
-        });
+            };
+            tally.with(|totals| totals.problems.extend(problems.into_iter().map(problem)));
+            let files = files.iter().map(|file| (file, Bytes::OnDisk));
+            self.read(files, &how, (&handle, &cancel, &tally))
+        })
+        .await
+    }
+
+    /// Takes in what the transcript in `bytes` holds that is not taken in yet. `name` says where they
+    /// come from.
+    ///
+    /// # Errors
+    /// The store's. What is wrong with the bytes is told in the report.
+    pub async fn bytes(
+        self: Arc<Self>,
+        (name, bytes): (String, Vec<u8>),
+        how: HandOver,
+        cancel: CancellationToken,
+    ) -> Result<TakenIn, StoreError> {
+        let handle = Handle::current();
+        let (path, length) = (PathBuf::from(name), bytes.len() as u64);
+        let file = Candidate { path, named: true, bytes: length, changed_at: None };
+        off_thread(move || {
+            let files = std::iter::once((&file, Bytes::AtHand(&bytes)));
+            self.read(files, &how, (&handle, &cancel, &Tally::default()))
+        })
+        .await
+    }
+
+    /// Blocks its thread.
+    fn read<'f>(
+        &self,
+        files: impl Iterator<Item = (&'f Candidate, Bytes<'f>)>,
+        how: &HandOver,
+        (handle, cancel, tally): (&Handle, &CancellationToken, &Tally),
+    ) -> Result<TakenIn, StoreError> {
         let reading = self.reading(how);
-        let desk = Taker::new(handle, &self.store, self.rules(how), cancel);
-        let mut reader = Reader::new(&reading, &self.gate, &tally, desk);
-        for file in &files {
-            take_in(&mut reader, file, &tally);
+        let desk = Taker::new(handle.clone(), &self.store, self.rules(how), cancel);
+        let mut reader = Reader::new(&reading, &self.gate, tally, desk);
+        for file in files {
+            take_in(&mut reader, file, tally);
             if reader.desk().is_over() {
                 break;
             }
@@ -104,7 +140,7 @@ impl Enqueuer {
         let desk = reader.into_desk();
         match desk.failed {
             Some(error) => Err(error),
-            None => Ok(desk.report.closed(&tally)),
+            None => Ok(desk.report.closed(tally)),
         }
     }
 
@@ -132,18 +168,37 @@ impl Enqueuer {
 }
 
 /// Reads a file until all that it grew by is taken in.
-fn take_in(reader: &mut Reader<'_, Taker<'_>>, file: &Candidate, tally: &Tally) {
-    // Where the reading breaks off the desk knows why.
-    let _ = reader.file(file);
-    for _ in 1..PASSES_MAX {
+fn take_in(
+    reader: &mut Reader<'_, Taker<'_>>,
+    (file, bytes): (&Candidate, Bytes<'_>),
+    tally: &Tally,
+) {
+    let before = tally.totals();
+    reader.next_file();
+    for _ in 0..PASSES_MAX {
+        // Where the reading breaks off, the desk knows why.
+        let _ = reader.read(file, bytes);
         if reader.desk().is_over() || !reader.desk().is_to_be_read_again() {
             return;
         }
-        let _ = reader.file_again(file);
+        reader.same_file();
+        tally.with(|totals| totals.clone_from(&before));
     }
-    if reader.desk().is_to_be_read_again() {
-        let path = file.path.display().to_string();
-        let problem = "others take it in at the same time; try again".to_owned();
-        tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
+    let path = file.path.display().to_string();
+    let problem = "others take it in at the same time; try again".to_owned();
+    tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
+}
+
+/// Does `work` on a thread on which blocking is allowed.
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(died) => {
+            go_down(died);
+            // It did not begin, because the runtime ends, and this with it.
+            std::future::pending().await
+        }
     }
 }

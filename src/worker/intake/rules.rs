@@ -5,7 +5,7 @@ use crate::domain::{
 };
 use crate::edge::store::Gathering;
 use crate::privacy::Redacted;
-use crate::slice::Cutting;
+use crate::slice::{Cut, Cutting};
 use std::time::Duration;
 
 /// How small a slice waits for more of its session, and how long.
@@ -43,7 +43,8 @@ impl Rules {
             first: places().min().unwrap_or_default(),
             last: places().max().unwrap_or_default(),
             tokens: slice.tokens,
-            cut: String::new(),
+            // Numbers always have a JSON.
+            cut: serde_json::to_string(&Cut::of(cutting)).unwrap_or_default(),
         }
     }
 

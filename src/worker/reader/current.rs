@@ -108,7 +108,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     /// What cuts a session, of which so much is known from before.
     fn cutter(&self, session: &Session, before: Before) -> (Slicer, Taken) {
         let slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
-        (slicer, Taken::new(before.taken))
+        (slicer.starting_at(before.next_index), Taken::new(before.taken))
     }
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {

@@ -3,44 +3,53 @@
 
 use super::current::Current;
 use super::{Desk, Reader};
-use crate::domain::{DETECT_BYTES_MAX, Finding, Severity};
+use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::edge::walk::{Candidate, open};
 use crate::privacy::is_private_file;
-use crate::source;
+use crate::source::{self, Item};
 use crate::worker::tally::{FileProblem, Tally};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
 impl<D: Desk> Reader<'_, D> {
     /// Reads one file; what is wrong with it is counted and does not stop the others.
     pub(in crate::worker) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
+        self.next_file();
+        self.read(file, Bytes::OnDisk)
+    }
+
+    /// What is read next is another file.
+    pub(in crate::worker) fn next_file(&mut self) {
         self.copies.next_file();
-        self.once(file, |reader, path| reader.input(open(&file.path)?, file, path))
     }
 
-    /// Reads the last file again, as if it had not been read.
-    pub(in crate::worker) fn file_again(&mut self, file: &Candidate) -> ControlFlow<()> {
+    /// What is read next is the last file, as if it had not been read.
+    pub(in crate::worker) fn same_file(&mut self) {
         self.copies.same_file();
-        self.once(file, |reader, path| reader.input(open(&file.path)?, file, path))
     }
 
-    fn once(
+    /// Reads a file, or what else is called so.
+    pub(in crate::worker) fn read(
         &mut self,
         file: &Candidate,
-        read: impl FnOnce(&mut Self, &str) -> io::Result<ControlFlow<()>>,
+        bytes: Bytes<'_>,
     ) -> ControlFlow<()> {
         let path = file.path.display().to_string();
         let before = self.tally.with(|totals| totals.bytes);
-        let result = read(self, &path);
+        let result = match bytes {
+            Bytes::OnDisk => open(&file.path).and_then(|input| self.input(input, file, &path)),
+            Bytes::AtHand(bytes) => self.input(Cursor::new(bytes), file, &path),
+        };
         self.tally.with(|totals| totals.bytes = before + file.bytes);
-        match result {
-            Ok(flow) => flow,
-            Err(error) => {
-                let problem = format!("cannot be read: {error}");
-                self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
-                ControlFlow::Continue(())
-            }
-        }
+        result.unwrap_or_else(|error| {
+            self.problem(&path, format!("cannot be read: {error}"));
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn problem(&mut self, path: &str, problem: String) {
+        let path = path.to_owned();
+        self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
     }
 
     fn input(
@@ -60,9 +69,7 @@ impl<D: Desk> Reader<'_, D> {
                 Ok(_) => return Ok(self.pass_over()),
                 Err(_) if !file.named => return Ok(self.pass_over()),
                 Err(unknown) => {
-                    let problem = unknown.to_string();
-                    let path = path.to_owned();
-                    self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
+                    self.problem(path, unknown.to_string());
                     return Ok(ControlFlow::Continue(()));
                 }
             },
@@ -70,6 +77,11 @@ impl<D: Desk> Reader<'_, D> {
         if is_private_file(&String::from_utf8_lossy(&head)) {
             self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "left out"));
             return Ok(self.pass_over());
+        }
+        if self.reading.session.is_some() && holds_several(format, &mut input)? {
+            let problem = "holds several conversations, and --session names one; leave it out";
+            self.problem(path, problem.to_owned());
+            return Ok(ControlFlow::Continue(()));
         }
         let entries = self.tally.with(|totals| {
             totals.files += 1;
@@ -83,8 +95,7 @@ impl<D: Desk> Reader<'_, D> {
         let entries = self.tally.with(|totals| totals.entries) - entries;
         if file.named && entries == 0 && bad > 0 {
             let problem = format!("nothing in it could be read as {format}: {bad} findings");
-            let path = path.to_owned();
-            self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
+            self.problem(path, problem);
         }
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
@@ -93,6 +104,26 @@ impl<D: Desk> Reader<'_, D> {
         self.tally.with(|totals| totals.files_passed_over += 1);
         ControlFlow::Continue(())
     }
+}
+
+/// Where a transcript's bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::worker) enum Bytes<'a> {
+    /// In the file of that name.
+    OnDisk,
+    /// Here; they only have a name.
+    AtHand(&'a [u8]),
+}
+
+/// Whether there is more than one conversation in it; `input` stands at its beginning afterwards.
+fn holds_several(format: Format, mut input: impl Read + Seek) -> io::Result<bool> {
+    let mut sessions = 0;
+    source::read(format, &mut input, &mut |item| {
+        sessions += u32::from(matches!(item, Item::Session(_)));
+        if sessions > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    input.rewind()?;
+    Ok(sessions > 1)
 }
 
 /// Counts what is read, for those who watch. A reader that looks twice begins anew.

@@ -6,6 +6,7 @@ mod current;
 mod file;
 
 pub(super) use copies::{mark, mark_of};
+pub(super) use file::Bytes;
 
 use super::tally::Tally;
 use crate::domain::{Entry, Finding, Format, Session, Timestamp};
