@@ -9,11 +9,6 @@ use crate::slice::Cutting;
 use crate::worker::reader::{Ended, mark_of};
 use std::collections::BTreeMap;
 
-/// Text that is kept for one transaction, in bytes: some hundred slices.
-const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Entries that are kept for one transaction, so that it is over in some hundredths of a second.
-const BATCH_ENTRIES_MAX: usize = 8_192;
-
 /// A session under way.
 #[derive(Debug)]
 pub(super) struct Batch {
@@ -81,7 +76,7 @@ impl Batch {
             self.after = self.after.max(highest.map_or(0, |highest| highest + 1));
             self.jobs.push(rules.job(&last));
         }
-        let full = BATCH_BYTES_MAX <= self.bytes || BATCH_ENTRIES_MAX <= self.entries.len();
+        let full = rules.is_full(self.bytes, self.entries.len());
         let intake = match from.filter(|from| full && self.after <= *from) {
             Some(from) => Some(self.up_to(from, rules)),
             None => None,

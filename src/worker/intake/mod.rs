@@ -5,6 +5,10 @@ mod batch;
 mod desk;
 mod report;
 mod rules;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use report::{Taken, TakenIn};
 pub use rules::Gather;
@@ -20,7 +24,7 @@ use crate::edge::walk::{Candidate, walk};
 use crate::privacy::Gate;
 use crate::slice;
 use desk::Taker;
-use rules::Rules;
+use rules::{BATCH_BYTES_MAX, Rules};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
@@ -38,6 +42,7 @@ pub struct Enqueuer {
     gather: Gather,
     asking: Digest,
     namespace: Option<String>,
+    batch_bytes_max: usize,
     clock: fn() -> Timestamp,
 }
 
@@ -71,6 +76,7 @@ impl Enqueuer {
             gather,
             asking: asking_digest(&asking_of(config, model), config),
             namespace: config.namespace.clone(),
+            batch_bytes_max: BATCH_BYTES_MAX,
             clock,
         }
     }
@@ -163,6 +169,7 @@ impl Enqueuer {
             flush: how.flush,
             priority: how.priority,
             now: (self.clock)(),
+            batch_bytes_max: self.batch_bytes_max,
         }
     }
 }

@@ -1,12 +1,15 @@
 //! How slices become jobs: what is made a job, and what waits for more of its session.
 
-use crate::domain::{
-    Digest, Entry, EntryKind, Job, JobId, Part, SessionId, SliceId, Timestamp, Tokens,
-};
+use crate::domain::{Digest, Entry, EntryKind, Job, JobId, Part, SliceId, Timestamp, Tokens};
 use crate::edge::store::Gathering;
 use crate::privacy::Redacted;
 use crate::slice::{Cut, Cutting};
 use std::time::Duration;
+
+/// Text that is kept for one transaction, in bytes: some hundred slices.
+pub(super) const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Entries that are kept for one transaction, so that it is over in some hundredths of a second.
+const BATCH_ENTRIES_MAX: usize = 8_192;
 
 /// How small a slice waits for more of its session, and how long.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,9 +30,16 @@ pub(super) struct Rules {
     pub(super) flush: bool,
     pub(super) priority: i32,
     pub(super) now: Timestamp,
+    /// Text of one session that is handed over at once, in bytes.
+    pub(super) batch_bytes_max: usize,
 }
 
 impl Rules {
+    /// Whether so much is to be handed over before more is taken.
+    pub(super) fn is_full(&self, bytes: usize, entries: usize) -> bool {
+        self.batch_bytes_max <= bytes || BATCH_ENTRIES_MAX <= entries
+    }
+
     /// The job of a slice.
     pub(super) fn job(&self, cutting: &Cutting) -> Job {
         let slice = &cutting.slice;
