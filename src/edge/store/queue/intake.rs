@@ -87,8 +87,8 @@ pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fa
     }
     write_entries(db, session_no, intake)?;
     if intake.growth.intakes > 0 {
-        let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state = 'waiting'
-            AND reason = 'gathering'";
+        let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
+            AND state = 'waiting' AND reason = 'gathering'";
         db.execute(sql, values![session_no])?;
     }
     let lane = lane(db, &intake.session.namespace)?;
