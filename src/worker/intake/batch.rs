@@ -29,6 +29,8 @@ pub(super) struct Batch {
     after: u32,
     /// Whether something of it was handed over already.
     begun: bool,
+    /// Whether all of it is handed over at once, however much it is.
+    undivided: bool,
 }
 
 impl Batch {
@@ -53,7 +55,13 @@ impl Batch {
             last: None,
             after,
             begun: false,
+            undivided: false,
         }
+    }
+
+    /// The same, handed over at once, however much it is.
+    pub(super) fn undivided(self) -> Batch {
+        Batch { undivided: true, ..self }
     }
 
     pub(super) fn session(&self) -> &Session {
@@ -76,7 +84,7 @@ impl Batch {
             self.after = self.after.max(highest.map_or(0, |highest| highest + 1));
             self.jobs.push(rules.job(&last));
         }
-        let full = rules.is_full(self.bytes, self.entries.len());
+        let full = !self.undivided && rules.is_full(self.bytes, self.entries.len());
         let intake = match from.filter(|from| full && self.after <= *from) {
             Some(from) => Some(self.up_to(from, rules)),
             None => None,

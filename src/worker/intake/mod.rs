@@ -53,8 +53,8 @@ pub struct HandOver {
     pub session: Option<String>,
     /// Whose memory it becomes, instead of what the settings say.
     pub namespace: Option<String>,
-    /// The highest goes first, within its namespace.
-    pub priority: i32,
+    /// The highest goes first, within its namespace; over what a document says.
+    pub priority: Option<i32>,
     /// Whether the last entries are asked about at once, however few they are.
     pub flush: bool,
     /// The format of files that are named; found out otherwise.
@@ -167,7 +167,7 @@ impl Enqueuer {
             asking: self.asking,
             gather: self.gather,
             flush: how.flush,
-            priority: how.priority,
+            priority: how.priority.unwrap_or_default(),
             now: (self.clock)(),
             batch_bytes_max: self.batch_bytes_max,
         }

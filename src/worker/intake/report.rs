@@ -28,6 +28,30 @@ pub struct Taken {
     pub gathers_until: Option<Timestamp>,
 }
 
+impl Taken {
+    pub(super) fn of(session: &Session) -> Taken {
+        Taken {
+            session: session.id,
+            name: session.native_id.clone(),
+            namespace: session.namespace.clone(),
+            path: session.path.clone(),
+            entries: 0,
+            jobs: 0,
+            known: 0,
+            gathers_until: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, enqueued: Enqueued, gathers_until: Option<Timestamp>) {
+        self.entries += enqueued.entries;
+        self.jobs += enqueued.jobs;
+        self.known += enqueued.known;
+        if !enqueued.repeated {
+            self.gathers_until = gathers_until;
+        }
+    }
+}
+
 /// What became of everything that was handed over.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TakenIn {
@@ -69,16 +93,28 @@ impl TakenIn {
         enqueued: Enqueued,
         gathers_until: Option<Timestamp>,
     ) {
-        let taken = self.of(session);
-        taken.entries += enqueued.entries;
-        taken.jobs += enqueued.jobs;
-        taken.known += enqueued.known;
-        if !enqueued.repeated {
-            taken.gathers_until = gathers_until;
-        }
+        self.of(session).add(enqueued, gathers_until);
         self.entries += u64::from(enqueued.entries);
         self.jobs += u64::from(enqueued.jobs);
         self.known += u64::from(enqueued.known);
+    }
+
+    /// What a document came to.
+    pub(super) fn join(&mut self, taken: Taken) {
+        let next = self.sessions.len();
+        let at = *self.by_id.entry(taken.session).or_insert(next);
+        self.entries += u64::from(taken.entries);
+        self.jobs += u64::from(taken.jobs);
+        self.known += u64::from(taken.known);
+        match self.sessions.get_mut(at) {
+            Some(before) => {
+                before.entries += taken.entries;
+                before.jobs += taken.jobs;
+                before.known += taken.known;
+                before.gathers_until = taken.gathers_until;
+            }
+            None => self.sessions.push(taken),
+        }
     }
 
     /// With what the reading itself came to.
@@ -96,16 +132,7 @@ impl TakenIn {
         let next = self.sessions.len();
         let at = *self.by_id.entry(session.id).or_insert(next);
         if at == next {
-            self.sessions.push(Taken {
-                session: session.id,
-                name: session.native_id.clone(),
-                namespace: session.namespace.clone(),
-                path: session.path.clone(),
-                entries: 0,
-                jobs: 0,
-                known: 0,
-                gathers_until: None,
-            });
+            self.sessions.push(Taken::of(session));
         }
         &mut self.sessions[at]
     }

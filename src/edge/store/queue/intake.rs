@@ -5,7 +5,7 @@ use super::super::error::{Fault, StoreErrorKind};
 use super::super::{Covered, entry, session};
 use super::Growth;
 use crate::domain::{
-    CoverageState, Digest, Entry, Finding, Job, JobState, Session, Timestamp, Wait,
+    CoverageState, Digest, Entry, Finding, Job, JobState, Session, SessionId, Timestamp, Wait,
 };
 use crate::privacy::Report;
 
@@ -69,7 +69,9 @@ pub struct Enqueued {
 /// Takes `intake` in; none if the session is no longer as `intake.growth` says, and then nothing is
 /// written.
 pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fault> {
-    if was_handed(db, intake)? {
+    if let Some(document) = intake.document
+        && was_handed(db, intake.session.id, document)?
+    {
         return Ok(Some(Enqueued { repeated: true, ..Enqueued::default() }));
     }
     let Some(session_no) = touch(db, intake)? else { return Ok(None) };
@@ -111,11 +113,14 @@ pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fa
 }
 
 /// Whether the very document was handed over before.
-fn was_handed(db: &mut Db, intake: &Intake) -> Result<bool, Fault> {
-    let Some(document) = &intake.document else { return Ok(false) };
+pub(super) fn was_handed(
+    db: &mut Db,
+    session: SessionId,
+    document: Digest,
+) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM handed h JOIN sessions s ON s.no = h.session_no
         WHERE s.id = ?1 AND h.digest = ?2";
-    let found = db.first(sql, values![&intake.session.id.0, document], |row| row.next::<i64>())?;
+    let found = db.first(sql, values![&session.0, &document], |row| row.next::<i64>())?;
     Ok(found.is_some())
 }
 

@@ -27,7 +27,7 @@ pub use presence::Presence;
 use super::db::{Columns, Db};
 use super::error::Fault;
 use super::{Staged, Staging, Store, StoreError};
-use crate::domain::{Entry, Job, JobId, Lease, Session, SessionId, SliceId, Timestamp};
+use crate::domain::{Digest, Entry, Job, JobId, Lease, Session, SessionId, SliceId, Timestamp};
 use std::ops::Range;
 
 impl Store {
@@ -49,6 +49,16 @@ impl Store {
     ) -> Result<(), StoreError> {
         let read = move |from: &mut Db| growth::said(from, session, ordinals, each);
         self.look("reading who said what", read).await
+    }
+
+    /// Whether a document of this digest was handed over for a session.
+    pub async fn was_handed(
+        &self,
+        session: SessionId,
+        document: Digest,
+    ) -> Result<bool, StoreError> {
+        let read = move |from: &mut Db| intake::was_handed(from, session, document);
+        self.look("looking for a document", read).await
     }
 
     /// Takes in what a session grew by, as jobs. All of it or none; what was taken in before is not
@@ -161,7 +171,7 @@ impl Store {
     /// Opens jobs again that died under another model, prompt or schema than `asking`.
     pub async fn reopen(
         &self,
-        asking: crate::domain::Digest,
+        asking: Digest,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
         self.write("opening dead jobs again", move |to| finish::reopen(to, asking, now)).await
