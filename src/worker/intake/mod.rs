@@ -14,7 +14,7 @@ pub use report::{Taken, TakenIn};
 pub use rules::Gather;
 
 use super::reader::{Bytes, Reader, Reading};
-use super::replay::{asking_digest, asking_of};
+use super::setup::{asking_digest, asking_of};
 use super::sessions::go_down;
 use super::tally::{FileProblem, Tally};
 use crate::config::Config;
