@@ -10,29 +10,33 @@ pub(super) type Labels<const N: usize> = [(&'static str, &'static str); N];
 /// Counters by these labels.
 pub(super) type Counters<const N: usize> = Family<Labels<N>, Counter>;
 
-/// How a job ended that was claimed.
+/// How the claim of a job ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// Its records are stored, be it none.
     Done,
-    /// It was too long and became two jobs.
-    Split,
-    /// It failed and is tried again later.
-    Retry,
-    /// It was given back unasked: a cap, a rate limit, somebody who asked to stop.
+    /// Its slice had been extracted before; no call was made.
+    Known,
+    /// It was too long and became two jobs or more.
+    Cut,
+    /// It had no answer and is tried again later; the attempt counts.
+    Retried,
+    /// It was given back and the attempt does not count: a cap, a rate limit, somebody who asked to
+    /// stop.
     Released,
-    /// It waits for a person, after all its attempts or because nothing else would help.
+    /// It failed for good.
     Dead,
-    /// Its lease ran out and another worker took it meanwhile; nothing of ours was stored.
+    /// Its lease ran out and another worker took it; nothing of ours was stored.
     Lost,
 }
 
 impl Outcome {
     /// Every value.
-    pub const ALL: [Outcome; 6] = [
+    pub const ALL: [Outcome; 7] = [
         Outcome::Done,
-        Outcome::Split,
-        Outcome::Retry,
+        Outcome::Known,
+        Outcome::Cut,
+        Outcome::Retried,
         Outcome::Released,
         Outcome::Dead,
         Outcome::Lost,
@@ -42,8 +46,9 @@ impl Outcome {
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Done => "done",
-            Outcome::Split => "split",
-            Outcome::Retry => "retry",
+            Outcome::Known => "known",
+            Outcome::Cut => "cut",
+            Outcome::Retried => "retried",
             Outcome::Released => "released",
             Outcome::Dead => "dead",
             Outcome::Lost => "lost",
@@ -57,7 +62,6 @@ pub(super) const OK: &str = "ok";
 pub(super) const SORTS: [&str; 3] = ["sent", "cached", "answered"];
 /// What becomes of a new record.
 pub(super) const RECORD_STATES: [&str; 2] = ["staged", "quarantined"];
-
 /// What calls are made again after, by [`ErrorKind::name`].
 pub(super) const RETRIED: [&str; 2] = ["rate-limited", "unavailable"];
 

@@ -25,6 +25,7 @@ pub struct Meters {
     registry: Registry,
     claims: Counter,
     outcomes: Counters<1>,
+    expired: Counter,
     calls: Counters<1>,
     call_duration: Histogram,
     in_flight: Gauge,
@@ -57,6 +58,11 @@ impl Meters {
                 "outcomes",
                 "How the jobs that it took ended",
                 counters(each("outcome", Outcome::ALL.map(Outcome::name))),
+            ),
+            expired: add.this(
+                "leases_expired",
+                "Leases of any worker that ran out and that this one took back",
+                Counter::default(),
             ),
             calls: add.this(
                 "calls",
@@ -120,7 +126,12 @@ impl Meters {
         self.claims.inc_by(jobs);
     }
 
-    /// A claimed job ended.
+    /// So many leases were found run out and taken back: their workers died or stand still.
+    pub fn expired(&self, leases: u64) {
+        self.expired.inc_by(leases);
+    }
+
+    /// The claim of a job ended.
     pub fn ended(&self, outcome: Outcome) {
         bump(&self.outcomes, [("outcome", outcome.name())], 1);
     }

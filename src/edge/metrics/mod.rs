@@ -7,6 +7,7 @@
 //! | `annalist_start_time_seconds` | gauge | When this process began, in seconds since 1970 |
 //! | `annalist_claims_total` | counter | Jobs that this worker took |
 //! | `annalist_outcomes_total{outcome}` | counter | How the jobs that it took ended: [`Outcome`]; `lost` counts lost leases |
+//! | `annalist_leases_expired_total` | counter | Leases of any worker that ran out and that this one took back |
 //! | `annalist_calls_total{result}` | counter | Calls of the model: `ok`, or the kind of the error |
 //! | `annalist_call_duration_seconds` | histogram | How long a call took, well or not |
 //! | `annalist_calls_in_flight` | gauge | Calls under way |
@@ -21,7 +22,7 @@
 //! | `annalist_store_up` | gauge | 1 if the store answered for this page, else 0 and the series below are left out |
 //! | `annalist_jobs{state}` | gauge | Jobs in the store |
 //! | `annalist_oldest_job_age_seconds{state}` | gauge | Age of the oldest job; 0 where there is none |
-//! | `annalist_waiting_jobs{reason}` | gauge | Jobs that are held back, by what holds them |
+//! | `annalist_waiting_jobs{reason}` | gauge | Jobs that wait, by why |
 //! | `annalist_entries{state}` | gauge | Entries in the store, by what became of them |
 //!
 //! The first part counts in this process from its start; the second is read from the store and is the
@@ -54,4 +55,4 @@ pub use label::Outcome;
 pub use meters::{CallMeter, Meters};
 pub use panel::{Panel, SNAPSHOT_KEPT, SNAPSHOT_WAIT_MAX};
 pub use server::{BindError, BindErrorKind, Listener};
-pub use snapshot::{JobsInState, Snapshot, Waiting};
+pub use snapshot::{Jobs, Snapshot};

@@ -1,44 +1,34 @@
 //! What stands in the store, as numbers. The caller counts, this only writes them down.
 
-use crate::domain::Coverage;
+use super::label::Labels;
+use crate::domain::{Coverage, CoverageState, JobState, Wait};
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The queue and what became of everything, at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Jobs by state; a state without jobs is listed too, so that its series is there.
-    pub jobs: Vec<JobsInState>,
-    /// Jobs that are held back, by reason; again with every reason.
-    pub waiting: Vec<Waiting>,
+    /// Jobs by state; a state that is left out has none.
+    pub jobs: BTreeMap<JobState, Jobs>,
+    /// Jobs that wait, by why; a reason that is left out holds none back.
+    pub waiting: BTreeMap<Wait, u64>,
     /// Entries by what became of them.
     pub coverage: Coverage,
 }
 
 /// The jobs in one state.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct JobsInState {
-    /// The state's name.
-    pub state: &'static str,
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Jobs {
     /// How many.
     pub jobs: u64,
-    /// How long the oldest of them has been in the queue; none where there is none.
+    /// How long ago the oldest of them came into the queue; none where there is none, or it does not
+    /// matter.
     pub oldest: Option<Duration>,
 }
-
-/// Jobs that one thing holds back.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Waiting {
-    /// What holds them back: the name of a setting or of a rule, never of a session or a namespace.
-    pub reason: &'static str,
-    /// How many.
-    pub jobs: u64,
-}
-
-type Label = [(&'static str, &'static str); 1];
 
 /// The series of the store; where it did not answer, only that.
 pub(super) fn registry(snapshot: Option<&Snapshot>) -> Registry {
@@ -47,35 +37,41 @@ pub(super) fn registry(snapshot: Option<&Snapshot>) -> Registry {
     up.set(i64::from(snapshot.is_some()));
     registry.register("store_up", "1 if the store answered for this page", up);
     let Some(Snapshot { jobs, waiting, coverage }) = snapshot else { return registry };
-    let (count, age) = (Family::default(), Family::<Label, Gauge<f64, AtomicU64>>::default());
-    for JobsInState { state, jobs, oldest } in jobs {
-        add(&count, "state", (state, *jobs));
-        let secs = oldest.unwrap_or_default().as_secs_f64();
-        let oldest = age.get_or_create_owned(&[("state", *state)]);
-        oldest.set(oldest.get().max(secs));
+    let of = |state: &JobState| jobs.get(state).copied().unwrap_or_default();
+    let count = JobState::ALL.iter().map(|state| (state.name(), of(state).jobs));
+    registry.register("jobs", "Jobs in the store", gauges("state", count));
+    let ages = Family::<Labels<1>, Gauge<f64, AtomicU64>>::default();
+    for state in JobState::ALL {
+        let secs = of(state).oldest.unwrap_or_default().as_secs_f64();
+        ages.get_or_create(&[("state", state.name())]).set(secs);
     }
-    registry.register("jobs", "Jobs in the store", count);
     let help = "Age of the oldest job; 0 where there is none";
-    registry.register("oldest_job_age_seconds", help, age);
-    let held = Family::default();
-    waiting.iter().for_each(|waiting| add(&held, "reason", (waiting.reason, waiting.jobs)));
-    registry.register("waiting_jobs", "Jobs that are held back, by what holds them", held);
-    let entries = Family::default();
+    registry.register("oldest_job_age_seconds", help, ages);
+    let held = |why: &Wait| waiting.get(why).copied().unwrap_or_default();
+    let count = Wait::ALL.iter().map(|why| (why.name(), held(why)));
+    registry.register("waiting_jobs", "Jobs that wait, by why", gauges("reason", count));
     let Coverage { extracted, nothing, skipped, failed, pending } = *coverage;
-    for (state, count) in [
-        ("extracted", extracted),
-        ("nothing", nothing),
-        ("skipped", skipped),
-        ("failed", failed),
-        ("pending", pending),
-    ] {
-        add(&entries, "state", (state, count));
-    }
-    registry.register("entries", "Entries in the store, by what became of them", entries);
+    let count = [
+        (CoverageState::Extracted, extracted),
+        (CoverageState::Nothing, nothing),
+        (CoverageState::Skipped, skipped),
+        (CoverageState::Failed, failed),
+        (CoverageState::Pending, pending),
+    ]
+    .map(|(state, count)| (state.name(), count));
+    let help = "Entries in the store, by what became of them";
+    registry.register("entries", help, gauges("state", count));
     registry
 }
 
-fn add(family: &Family<Label, Gauge>, label: &'static str, (value, count): (&'static str, u64)) {
-    let count = i64::try_from(count).unwrap_or(i64::MAX);
-    family.get_or_create(&[(label, value)]).inc_by(count);
+fn gauges(
+    label: &'static str,
+    counts: impl IntoIterator<Item = (&'static str, u64)>,
+) -> Family<Labels<1>, Gauge> {
+    let family = Family::<Labels<1>, Gauge>::default();
+    for (value, count) in counts {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        family.get_or_create(&[(label, value)]).set(count);
+    }
+    family
 }

@@ -1,7 +1,9 @@
 use super::checker::{self, Samples};
 use super::*;
-use crate::domain::{ClaimKind, Coverage, ErrorKind, RecordState, Timestamp, Usage};
-use std::collections::BTreeSet;
+use crate::domain::{
+    ClaimKind, Coverage, ErrorKind, JobState, RecordState, Timestamp, Usage, Wait,
+};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,13 +38,10 @@ impl Shown {
 }
 
 fn snapshot() -> Snapshot {
-    let state = |state, jobs, secs| {
-        let oldest = Some(Duration::from_secs(secs)).filter(|_| jobs > 0);
-        JobsInState { state, jobs, oldest }
-    };
+    let ready = Jobs { jobs: 7, oldest: Some(Duration::from_secs(90)) };
     Snapshot {
-        jobs: vec![state("ready", 7, 90), state("dead", 0, 0)],
-        waiting: vec![Waiting { reason: "limits.day_usd_max", jobs: 3 }],
+        jobs: BTreeMap::from([(JobState::Ready, ready)]),
+        waiting: BTreeMap::from([(Wait::Cap, 3)]),
         coverage: Coverage { extracted: 5, failed: 1, ..Coverage::default() },
     }
 }
@@ -98,6 +97,7 @@ async fn page_shows_what_was_counted_and_what_is_stored() {
 
     let meters = &shown.meters;
     meters.claimed(4);
+    meters.expired(2);
     meters.ended(Outcome::Done);
     meters.limited(16);
     meters.enqueued(9);
@@ -117,6 +117,7 @@ async fn page_shows_what_was_counted_and_what_is_stored() {
         ("annalist_start_time_seconds", 1.5),
         ("annalist_claims_total", 4.0),
         ("annalist_outcomes_total{outcome=\"done\"}", 1.0),
+        ("annalist_leases_expired_total", 2.0),
         ("annalist_concurrency_limit", 16.0),
         ("annalist_slices_enqueued_total", 9.0),
         ("annalist_store_errors_total", 1.0),
@@ -138,7 +139,8 @@ async fn page_shows_what_was_counted_and_what_is_stored() {
         ("annalist_jobs{state=\"dead\"}", 0.0),
         ("annalist_oldest_job_age_seconds{state=\"ready\"}", 90.0),
         ("annalist_oldest_job_age_seconds{state=\"dead\"}", 0.0),
-        ("annalist_waiting_jobs{reason=\"limits.day_usd_max\"}", 3.0),
+        ("annalist_waiting_jobs{reason=\"cap\"}", 3.0),
+        ("annalist_waiting_jobs{reason=\"gathering\"}", 0.0),
         ("annalist_entries{state=\"extracted\"}", 5.0),
         ("annalist_entries{state=\"pending\"}", 0.0),
     ] {
