@@ -8,10 +8,14 @@ use std::borrow::Cow;
 /// Entries of one document. Sessions of a few thousand entries were seen; a longer one is handed over
 /// in several documents.
 pub const HANDED_ENTRIES_MAX: usize = 100_000;
+/// The greatest number of a document's first entry: those behind it have numbers too.
+pub(super) const FROM_MAX: u32 = u32::MAX - 100_000;
 /// The longest id, name or path, in characters: the longest path of Linux.
 pub(super) const NAME_CHARS_MAX: usize = 4_096;
 /// The least and the greatest priority.
 pub(super) const PRIORITIES: (i32, i32) = (-100, 100);
+
+const _: () = assert!(HANDED_ENTRIES_MAX <= (u32::MAX - FROM_MAX) as usize);
 
 /// What was said in a session, or what was said in it since the last document. Every document of a
 /// session names it by the same id; its entries are appended in their order. Nothing but these fields
@@ -49,7 +53,7 @@ pub struct SliceDocument {
     /// its first entry, counted from 0. With it a document may be handed over twice: entries that are
     /// there already are not taken again. Without it the entries are appended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = u32::MAX))]
+    #[schemars(range(min = 0, max = FROM_MAX))]
     pub from: Option<u32>,
     /// Whether the session is over: nothing waits for more of it.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -131,6 +135,7 @@ impl SliceDocument {
         let names = [&self.session, &self.namespace, &self.title, &self.cwd, &self.parent];
         let (least, greatest) = PRIORITIES;
         self.entries.len() <= HANDED_ENTRIES_MAX
+            && self.from.is_none_or(|from| from <= FROM_MAX)
             && self.priority.is_none_or(|priority| (least..=greatest).contains(&priority))
             && names.into_iter().flatten().all(|name| is_name(name))
             && self.entries.iter().all(SliceEntry::fits)

@@ -50,7 +50,7 @@ fn alone<R: Read>(input: R, emit: &mut Emit<'_, '_>) -> io::Result<()> {
                 let line = line(number, repaired);
                 emit.takes(&line);
                 emit.session(document.head());
-                Told::default().tell(document, None, emit);
+                Told { alone: true, ..Told::default() }.tell(document, number, emit);
             }
             Err(bad) => emit.finding(Severity::Warning, "bad-json", number, bad.to_string()),
         }
@@ -84,6 +84,9 @@ fn lines<R: Read + Seek>(mut input: R, emit: &mut Emit<'_, '_>) -> io::Result<()
     let (early, sessions) = index(&mut input)?;
     let mut at = input.stream_position()?;
     let mut read = |place: &Place| -> io::Result<Vec<u8>> {
+        if place.too_long {
+            return Ok(Vec::new());
+        }
         // Lines mostly follow each other, and whoever counts what is read sees no jump.
         if at != place.offset {
             input.seek(SeekFrom::Start(place.offset))?;
@@ -106,9 +109,8 @@ fn lines<R: Read + Seek>(mut input: R, emit: &mut Emit<'_, '_>) -> io::Result<()
             if emit.stopped() {
                 break;
             }
-            let bytes = if place.too_long { Vec::new() } else { read(place)? };
-            if let Some(document) = told_of(&bytes, place, emit) {
-                told.tell(document, Some(place.number), emit);
+            if let Some(document) = told_of(&read(place)?, place, emit) {
+                told.tell(document, place.number, emit);
             }
         }
     }
@@ -191,6 +193,8 @@ fn told_of(bytes: &[u8], place: &Place, emit: &mut Emit<'_, '_>) -> Option<Slice
 #[derive(Default)]
 struct Told {
     talk: Talk,
+    /// Whether there is one document, whose entries have numbers for lines.
+    alone: bool,
     /// The number of the next entry, as its writer counts.
     next: u32,
     /// A name for the words of each entry, by its number.
@@ -198,19 +202,17 @@ struct Told {
 }
 
 impl Told {
-    /// Emits the entries of a document that were not there before. They stand on `line`, or have
-    /// lines of their own.
-    fn tell(&mut self, document: SliceDocument, line: Option<u32>, emit: &mut Emit<'_, '_>) {
-        let place = line.unwrap_or(1);
+    /// Emits the entries of a document that were not there before. The document stands on `line`.
+    fn tell(&mut self, document: SliceDocument, line: u32, emit: &mut Emit<'_, '_>) {
         let from = document.from.unwrap_or(self.next);
-        if from > self.next && line.is_some() {
+        if from > self.next {
             let missing = format!("expected entry {}, found {from}: those between", self.next);
             let detail = format!("{missing} were not handed over");
-            emit.finding(Severity::Warning, "missing-entries", place, detail);
+            emit.finding(Severity::Warning, "missing-entries", line, detail);
         }
         let (mut again, mut changed) = (0u32, 0u32);
         for (number, entry) in (1..).zip(document.entries) {
-            let raw = self.talk.entry(entry, line.unwrap_or(number));
+            let raw = self.talk.entry(entry, if self.alone { number } else { line });
             let ordinal = from.saturating_add(number - 1);
             let words = name_of(&raw.text);
             match self.words.get(&ordinal) {
@@ -227,7 +229,7 @@ impl Told {
         }
         if changed > 0 {
             let detail = format!("{changed} of {again} entries handed over again had other words");
-            emit.finding(Severity::Warning, "changed-entries", place, detail);
+            emit.finding(Severity::Warning, "changed-entries", line, detail);
         }
     }
 }
@@ -252,12 +254,18 @@ mod tests {
 
     #[test]
     fn a_document_alone_numbers_its_entries() {
-        let pretty = document("s", Some(4), &["a", "b"]).replace('{', "{\n");
+        let pretty = document("s", None, &["a", "b"]).replace('{', "{\n");
         check(&pretty, "= s\n1: person prompt: a\n2: person prompt: b");
         check(
             &format!("{pretty}\n{{}}"),
             "= s\n1: person prompt: a\n2: person prompt: b\n! bad-json 5",
         );
+    }
+
+    #[test]
+    fn a_document_alone_may_be_the_middle_of_a_session() {
+        let pretty = document("s", Some(4), &["a"]).replace('{', "{\n");
+        check(&pretty, "= s\n! missing-entries 1\n1: person prompt: a");
     }
 
     #[test]

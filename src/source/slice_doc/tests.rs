@@ -176,7 +176,7 @@ fn a_refusal_names_the_place_and_the_name_that_was_meant() {
     );
     refused(
         r#"{"session":"s","from":0.5,"entries":[]}"#,
-        "from: expected a whole number from 0 to 4294967295",
+        "from: expected a whole number from 0 to 4294867295",
     );
     refused(r#"{"session":"","entries":[]}"#, "session: is empty: expected text, or leave it out");
     refused(r#"{"session":"s"}"#, "entries: is missing: expected a list");
@@ -218,7 +218,9 @@ fn value(name: &str) -> impl Strategy<Value = Value> + use<> {
         "kind" => json!(["prompt", "tool_call", "promt", null]),
         "outcome" => json!(["failed", "hush-hush", null]),
         "at" | "started_at" => json!(["2026-04-12T08:30:00Z", "2026-04-12T08:30:00", "hush-hush"]),
-        "from" | "priority" | "exit_code" => json!([0, 7, -7, 101, 5_000_000_000_u64, 1.5, null]),
+        "from" | "priority" | "exit_code" => {
+            json!([0, 7, -7, 101, u32::MAX, 5_000_000_000_u64, 1.5, null])
+        }
         "closed" => json!([true, false]),
         "entries" => json!([[], "hush-hush"]),
         _ => json!(["a", "", "x".repeat(4_097), null]),
