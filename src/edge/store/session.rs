@@ -126,7 +126,8 @@ pub(super) fn end(db: &mut Db, id: SessionId, end: &SessionEnd) -> Result<Ended,
     db.execute(sql, values![no, end.entries])?;
     mark_end_of(db, no, end.entries)?;
     // It was read to its end: nothing of it waits any more.
-    let sql = "DELETE FROM jobs WHERE session_no = ?1 AND state IN ('waiting', 'ready')";
+    let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
+        AND state IN ('waiting', 'ready')";
     db.execute(sql, values![no])?;
     let covering: HashSet<RunId> = end.runs.iter().copied().collect();
     switch_runs(db, no, &covering)
