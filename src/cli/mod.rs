@@ -5,6 +5,7 @@ mod asks;
 mod cassette;
 mod doctor;
 mod init;
+mod jobs;
 mod output;
 mod progress;
 mod records;
@@ -55,8 +56,10 @@ enum Command {
     Records(records::Args),
     /// Show the words a record rests on, who said them, and which model and prompt found it
     Why(why::Args),
-    /// Show what became of every entry, what failed and how to retry it
+    /// Show what became of every entry, what waits, what failed and how to retry it
     Status(status::Args),
+    /// List the jobs of the queue, try them again, call them off
+    Jobs(jobs::Args),
     /// Print what the privacy gate lets through
     Redact(redact::Args),
     /// Make recorded answers out of answer files
@@ -98,6 +101,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Records(args) => records::run(args, file),
         Command::Why(args) => why::run(&args, file),
         Command::Status(args) => status::run(&args, file),
+        Command::Jobs(args) => jobs::run(args, file),
         Command::Redact(args) => redact::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
         Command::Schema(args) => schema::run(&args),

@@ -6,6 +6,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Something failed and is listed.
 pub(super) const FAILED: u8 = 1;
@@ -129,6 +130,56 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
+/// A table of which a terminal sees every row on one line: where it is too narrow, columns go in the
+/// order of `spare`, then the paths in column `path` lose their beginnings.
+pub(super) fn fitted(
+    header: &[&str],
+    mut rows: Vec<Vec<String>>,
+    path: usize,
+    spare: &[usize],
+) -> Table {
+    let mut gone = Vec::new();
+    if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
+        let letters = fit(header, &rows, path, (spare, usize::from(width.0)), &mut gone);
+        rows.iter_mut().filter_map(|row| row.get_mut(path)).for_each(|it| *it = tail(it, letters));
+    }
+    let kept = |at: &usize| !gone.contains(at);
+    let header: Vec<&str> = (0..header.len()).filter(kept).map(|at| header[at]).collect();
+    let mut table = table(&header);
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().filter(|(at, _)| kept(at)).map(|(_, it)| it));
+    }
+    table
+}
+
+/// Letters that are left for paths; adds columns to `gone` until that is enough to tell files apart.
+fn fit(
+    header: &[&str],
+    rows: &[Vec<String>],
+    path: usize,
+    (spare, width): (&[usize], usize),
+    gone: &mut Vec<usize>,
+) -> usize {
+    /// Letters of a path that a narrow terminal still shows.
+    const PATH_LETTERS_MIN: usize = 16;
+    /// Blanks beside each column.
+    const BLANKS: usize = 2;
+    let letters = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
+        cells.chain([header[at].len()]).max().unwrap_or_default() + BLANKS
+    };
+    let mut others: usize = (0..header.len()).filter(|at| *at != path).map(letters).sum();
+    let least = letters(path).min(PATH_LETTERS_MIN + BLANKS);
+    for at in spare {
+        if others + least <= width {
+            break;
+        }
+        others -= letters(*at);
+        gone.push(*at);
+    }
+    width.saturating_sub(others + BLANKS).max(PATH_LETTERS_MIN)
+}
+
 /// A table as text, without blanks at line ends.
 pub(super) fn print_table(table: &Table) -> Result<(), Failure> {
     let text = table.to_string();
@@ -162,4 +213,49 @@ pub(super) fn shorten(text: &str, letters: usize) -> String {
 /// The first digits of an id: enough to find it again.
 pub(super) fn short(id: &impl ToString) -> String {
     id.to_string().chars().take(10).collect()
+}
+
+/// The end of a path, which tells files apart.
+pub(super) fn tail(path: &str, letters: usize) -> String {
+    match path.chars().count().checked_sub(letters) {
+        None | Some(0) => path.to_owned(),
+        Some(cut) => format!("…{}", path.chars().skip(cut + 1).collect::<String>()),
+    }
+}
+
+/// How long something lasts, in the largest unit of which there are two.
+pub(super) fn lasting(it: Duration) -> String {
+    let secs = it.as_secs();
+    let unit = [(86_400, "d"), (3_600, "h"), (60, "min")].into_iter().find(|it| 2 * it.0 <= secs);
+    let (unit, name) = unit.unwrap_or((1, "s"));
+    format!("{} {name}", count(secs / unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_terminals_lose_spare_columns_first_and_then_the_beginnings_of_paths() {
+        let header = ["id", "path", "tokens", "age"];
+        let row = ["3fa9", "sessions/2026/rollout-one.jsonl", "12,345", "3 min"];
+        let rows = vec![row.map(str::to_owned).to_vec()];
+        let fit = |width| {
+            let mut gone = Vec::new();
+            (fit(&header, &rows, 1, (&[2, 3], width), &mut gone), gone)
+        };
+        // 6 for the id, 8 for the tokens, 7 for the age, 2 beside the path.
+        assert_eq!(fit(54), (31, vec![]));
+        assert_eq!(fit(39), (16, vec![]));
+        assert_eq!(fit(38), (23, vec![2]));
+        assert_eq!(fit(30), (22, vec![2, 3]));
+        assert_eq!(fit(10), (16, vec![2, 3]));
+    }
+
+    #[test]
+    fn what_lasts_is_told_in_the_largest_unit_of_which_there_are_two() {
+        let told = |secs| lasting(Duration::from_secs(secs));
+        let all = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, 999_999_999].map(told);
+        assert_eq!(all, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 d", "11,574 d"]);
+    }
 }

@@ -161,7 +161,11 @@ pub(super) fn one<T, I: ToString>(found: Found<T, I>, what: &str, id: &str) -> R
     match found {
         Found::One(one) => Ok(*one),
         Found::None => {
-            let list = if what == "run" { "records runs" } else { "records" };
+            let list = match what {
+                "run" => "records runs",
+                "job" => "jobs",
+                _ => "records",
+            };
             Err(Failure::usage(format!(
                 "no {what} begins with `{id}`: `annalist {list}` lists them"
             )))
@@ -347,7 +351,8 @@ async fn runs(store: &Store, as_json: bool) -> Result<(), Failure> {
     output::print_table(&table)
 }
 
-fn run_json(stored: &StoredRun) -> Value {
+/// A run as other programs read it.
+pub(super) fn run_json(stored: &StoredRun) -> Value {
     let run = &stored.run;
     json!({
         "run": run.id, "session": run.session, "slice": run.slice, "current": stored.current,

@@ -1,9 +1,12 @@
 //! `annalist status`: what became of every entry.
 
-use super::output::{self, BOLD, Failure, GREEN, RED, YELLOW, count, short, shorten};
+mod queue;
+
+use super::output::{self, BOLD, Failure, GREEN, RED, YELLOW, count, short, shorten, tail};
 use super::settings;
 use crate::domain::{ClaimKind, Coverage};
-use crate::edge::store::{Open, SessionStatus, Status};
+use crate::edge::clock;
+use crate::edge::store::{ABANDONED, Depth, Open, SessionStatus, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -16,7 +19,9 @@ const SESSIONS_MAX: usize = 20;
 const FAILED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exits 1 when something failed or does not add up.")]
+#[command(after_help = "\
+Exits 1 when something needs a person: it failed or died, a worker stopped, nobody works on what is
+ready, or the entries do not add up.")]
 pub(super) struct Args {
     /// List every session and every failed slice
     #[arg(long)]
@@ -29,11 +34,16 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let store = settings::open_store(&config, Open::Existing)?;
-    let status = settings::runtime()?.block_on(store.status())?;
-    if args.json { output::json(&to_json(&status)) } else { print(&status, args.all) }?;
+    let (status, depth) = settings::runtime()?.block_on(async {
+        Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
+    })?;
+    match args.json {
+        true => output::json(&to_json(&status, &depth)),
+        false => print(&status, &depth, args.all),
+    }?;
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = total(&status).failed > 0 || !status.failed.is_empty() || unbalanced;
-    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+    Ok(ExitCode::from(if failed || depth.needs_person() { output::FAILED } else { 0 }))
 }
 
 fn total(status: &Status) -> Coverage {
@@ -48,7 +58,7 @@ fn total(status: &Status) -> Coverage {
     sum
 }
 
-fn to_json(status: &Status) -> Value {
+fn to_json(status: &Status, depth: &Depth) -> Value {
     let sessions: Vec<Value> = status.sessions.iter().map(session_json).collect();
     let failed: Vec<Value> = status
         .failed
@@ -69,6 +79,7 @@ fn to_json(status: &Status) -> Value {
             "cached": spent.usage.cached_tokens, "answered": spent.usage.completion_tokens,
             "cost": spent.cost_micros as f64 / 1e6,
         },
+        "queue": queue::to_json(depth),
     })
 }
 
@@ -84,44 +95,27 @@ fn session_json(it: &SessionStatus) -> Value {
     })
 }
 
-fn print(status: &Status, all: bool) -> Result<(), Failure> {
-    let header = [
-        "session",
-        "transcript",
-        "entries",
-        "extracted",
-        "nothing",
-        "skipped",
-        "failed",
-        "records",
-        "quarantined",
-    ];
-    let mut table = output::table(&header);
+fn print(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
+    let sum = total(status);
+    let mut header = vec!["session", "transcript", "entries", "extracted", "nothing", "skipped"];
+    header.extend((sum.pending > 0).then_some("pending"));
+    header.extend(["failed", "records", "quarantined"]);
     let shown = if all { status.sessions.len() } else { SESSIONS_MAX };
     let newest = status.sessions.iter().rev().take(shown);
-    for it in newest {
-        let entries = it.entries.map_or("reading".to_owned(), count);
-        let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
-        table.add_row([
-            short(&it.session.id),
-            tail(&it.session.path),
-            entries,
-            count(it.coverage.extracted),
-            count(it.coverage.nothing),
-            count(it.coverage.skipped),
-            count(it.coverage.failed),
-            count(staged),
-            count(it.quarantined),
-        ]);
-    }
-    output::print_table(&table)?;
+    let rows = newest.map(|it| row(it, sum.pending > 0)).collect();
+    // A narrow terminal shows the quarantined, skipped and empty ones in the sum alone.
+    let spare = [header.len() - 1, 5, 4];
+    output::print_table(&output::fitted(&header, rows, 1, &spare))?;
     if status.sessions.len() > shown {
         output::note(&format!("and {} more sessions: --all", status.sessions.len() - shown));
     }
-    let sum = total(status);
+    let pending = match sum.pending {
+        0 => String::new(),
+        pending => format!("{} pending, ", count(pending)),
+    };
     output::line(&format!(
-        "\n{BOLD}{} entries{BOLD:#}: {} extracted, {} nothing worth keeping, {} skipped, {} failed; \
-         {} calls, ${:.4}",
+        "\n{BOLD}{} entries{BOLD:#}: {} extracted, {} nothing worth keeping, {} skipped, {pending}\
+         {} failed; {} calls, ${:.4}",
         count(sum.total()),
         count(sum.extracted),
         count(sum.nothing),
@@ -130,10 +124,27 @@ fn print(status: &Status, all: bool) -> Result<(), Failure> {
         count(status.spent.calls),
         status.spent.cost_micros as f64 / 1e6
     ))?;
-    print_state(status, all)
+    queue::print(depth)?;
+    print_state(status, depth, all)
 }
 
-fn print_state(status: &Status, all: bool) -> Result<(), Failure> {
+/// A session in the table.
+fn row(it: &SessionStatus, with_pending: bool) -> Vec<String> {
+    let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
+    let mut row = vec![
+        short(&it.session.id),
+        tail(&it.session.path, PATH_LETTERS),
+        it.entries.map_or("reading".to_owned(), count),
+        count(it.coverage.extracted),
+        count(it.coverage.nothing),
+        count(it.coverage.skipped),
+    ];
+    row.extend(with_pending.then(|| count(it.coverage.pending)));
+    row.extend([count(it.coverage.failed), count(staged), count(it.quarantined)]);
+    row
+}
+
+fn print_state(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
     let shown = if all { status.failed.len() } else { FAILED_MAX };
     for it in status.failed.iter().take(shown) {
         output::line(&format!(
@@ -141,7 +152,7 @@ fn print_state(status: &Status, all: bool) -> Result<(), Failure> {
             short(&it.run),
             it.entries.0,
             it.entries.1,
-            tail(&it.path),
+            tail(&it.path, PATH_LETTERS),
             it.failure.kind,
             shorten(&it.failure.detail, 200)
         ))?;
@@ -149,11 +160,13 @@ fn print_state(status: &Status, all: bool) -> Result<(), Failure> {
     if status.failed.len() > shown {
         output::note(&format!("and {} more: --all", status.failed.len() - shown));
     }
-    if !status.failed.is_empty() {
+    // What died in the queue is asked afresh there.
+    let dead: u64 = depth.dead.iter().filter(|it| it.kind != ABANDONED).map(|it| it.jobs).sum();
+    if dead < status.sessions.iter().map(|it| it.runs_failed).sum::<u64>() {
         output::note("replay the same path with --retry-failed to ask afresh");
     }
     for it in status.sessions.iter().filter(|it| !it.is_balanced()) {
-        let (id, path) = (short(&it.session.id), tail(&it.session.path));
+        let (id, path) = (short(&it.session.id), tail(&it.session.path, PATH_LETTERS));
         match it.entries {
             None => output::line(&format!(
                 "{YELLOW}unfinished{YELLOW:#} {id} {path}: replay it again to go on"
@@ -165,16 +178,10 @@ fn print_state(status: &Status, all: bool) -> Result<(), Failure> {
         }
     }
     if status.failed.is_empty() && status.sessions.iter().all(SessionStatus::is_balanced) {
-        output::line(&format!("{GREEN}every entry is accounted for{GREEN:#}"))?;
+        output::line(&match total(status).pending {
+            0 => format!("{GREEN}every entry is accounted for{GREEN:#}"),
+            _ => format!("{GREEN}every entry is accounted for or in the queue{GREEN:#}"),
+        })?;
     }
     Ok(())
-}
-
-/// The end of a path, which tells files apart.
-fn tail(path: &str) -> String {
-    let letters = path.chars().count();
-    match letters.checked_sub(PATH_LETTERS) {
-        None | Some(0) => path.to_owned(),
-        Some(cut) => format!("…{}", path.chars().skip(cut + 1).collect::<String>()),
-    }
 }

@@ -51,6 +51,11 @@ impl Timestamp {
         Timestamp(self.midnight().0.saturating_add(DAY_MILLIS))
     }
 
+    /// How long after `earlier` this is; nothing if it is not after it.
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
     /// The day in UTC, as `2026-11-21`.
     pub fn day(self) -> String {
         self.to_string().chars().take(10).collect()

@@ -248,7 +248,7 @@ fn ids_that_name_nothing_or_too_much_are_told() {
 #[test]
 fn no_store_yet_says_what_makes_one() {
     let place = Place::new();
-    for args in [&["records"][..], &["status"], &["why", "ab"], &["records", "export"]] {
+    for args in [&["records"][..], &["status"], &["jobs"], &["why", "ab"], &["records", "export"]] {
         place.run(args).refused(2, &["annalist.db", "annalist replay"]);
     }
     assert!(!place.database().exists(), "asking makes none");

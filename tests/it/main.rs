@@ -12,6 +12,7 @@ mod house;
 mod input;
 mod place;
 mod printing;
+mod queue;
 mod shared;
 mod stub;
 #[cfg(feature = "otel")]

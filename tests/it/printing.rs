@@ -6,8 +6,9 @@ use super::stub::Stub;
 use serde_json::Value;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 9] =
-    ["replay", "records", "why", "status", "redact", "cassette", "schema", "init", "doctor"];
+const COMMANDS: [&str; 10] = [
+    "replay", "records", "why", "status", "jobs", "redact", "cassette", "schema", "init", "doctor",
+];
 
 fn replayed(talks: usize) -> Place {
     let stub = Stub::good();
@@ -65,6 +66,8 @@ fn with_json_nothing_else_stands_on_stdout() {
         &["records", "list", "--json"],
         &["records", "runs", "--json"],
         &["status", "--json"],
+        &["jobs", "--json"],
+        &["jobs", "retry", "--all-dead", "--json"],
     ] {
         let value = place.json(args);
         assert!(value.is_object() || value.is_array(), "{args:?}");

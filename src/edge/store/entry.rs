@@ -137,7 +137,7 @@ pub(super) fn cover(
 }
 
 /// Says of entries between two ordinals, inclusive, that are in no run and were not skipped what
-/// became of them: of a job that no run ended.
+/// became of them: of a job that no run ended. Of an entry that two jobs share the worse stands.
 pub(super) fn cover_open(
     db: &mut Db,
     session_no: i64,
@@ -150,7 +150,8 @@ pub(super) fn cover_open(
             SELECT 1 FROM coverage c JOIN runs r ON r.no = c.run_no
             WHERE c.session_no = ?1 AND c.ordinal = entries.place - ?2 AND r.current = 1)
         ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
-            state = excluded.state, reason = excluded.reason";
+            state = excluded.state, reason = excluded.reason
+            WHERE coverage.state < excluded.state";
     let (first, last) = (place(session_no, ordinals.0), place(session_no, ordinals.1));
     let row = values![session_no, place(session_no, 0), first, last, rank(state), reason];
     db.execute(sql, row)?;

@@ -25,8 +25,9 @@ pub use error::{StoreError, StoreErrorKind};
 pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
-    Cap, Charge, Claim, Claims, Ending, Enqueued, Gathering, Growth, Intake, Left, Presence, Rates,
-    Release, Said, Scope, Sort,
+    ABANDONED, CANCELLED, Cap, CapJobs, Charge, Claim, Claims, DeadJobs, Depth, Ending, Enqueued,
+    Gathering, Growth, Intake, JobFilter, JobPage, Left, OpenJobs, Overdue, Presence, Rates,
+    Release, SILENT_SECS, Said, Scope, Sort, Steered, StoredJob, Stuck, Which,
 };
 pub use record::{RecordFilter, RecordPage, StoredRecord, Why};
 pub use run::{Failure, KnownRun, Run, Spent, StoredRun};

@@ -2,7 +2,7 @@
 
 use super::db::{Db, values};
 use super::error::Fault;
-use super::{Failure, Spent, run, session};
+use super::{Failure, Spent, queue, run, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
 };
@@ -51,7 +51,8 @@ pub struct SessionStatus {
 }
 
 impl SessionStatus {
-    /// Whether every entry that was read ended somewhere; false while it is being read.
+    /// Whether every entry that was read ended somewhere or stands in an open job; false while it is
+    /// being read.
     pub fn is_balanced(&self) -> bool {
         self.entries == Some(self.coverage.total())
     }
@@ -96,6 +97,9 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     add_coverage(db, &mut of)?;
     add_records(db, &mut of)?;
     add_runs(db, &mut of)?;
+    for (no, entries) in queue::pending(db)? {
+        of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
+    }
     let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
     Ok(Status { sessions, failed: failed(db)?, spent })
 }

@@ -12,8 +12,8 @@ const DUE_MAX: u32 = 256;
 /// Times that lie this far ahead of the clock, in milliseconds, were not written by a clock that runs
 /// right; less is the difference between two machines.
 const SKEW_MILLIS: i64 = 60_000;
-/// The kind of death of a job whose workers never came back.
-pub(super) const ABANDONED: &str = "abandoned";
+/// The kind of death of a job whose workers never came back; no run tells of it.
+pub const ABANDONED: &str = "abandoned";
 
 /// What a worker wants.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -142,7 +142,7 @@ fn end_waits(db: &mut Db, claim: &Claim) -> Result<u32, Fault> {
             continue;
         }
         if due.gathers {
-            settle(db, &due)?;
+            settle(db, due.session_no, due.ordinals)?;
         }
         let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, since = ?2,
             until = NULL WHERE no = ?1";
@@ -162,19 +162,18 @@ struct Due {
 }
 
 /// What gathered is now a slice: what the session grows by begins after it.
-fn settle(db: &mut Db, due: &Due) -> Result<(), Fault> {
+pub(super) fn settle(db: &mut Db, session_no: i64, ordinals: (u32, u32)) -> Result<(), Fault> {
     let sql = "UPDATE sessions SET taken = entries, intakes = intakes + 1
         WHERE no = ?1 AND entries IS NOT NULL RETURNING entries";
-    let entries: Option<u32> = db.first(sql, values![due.session_no], |row| row.next())?;
-    let end = entries.unwrap_or(due.ordinals.1 + 1);
-    session::mark_end_of(db, due.session_no, end)
+    let entries: Option<u32> = db.first(sql, values![session_no], |row| row.next())?;
+    session::mark_end_of(db, session_no, entries.unwrap_or(ordinals.1 + 1))
 }
 
-/// The workers that took this job never came back.
+/// The workers that took this job never came back. Should one do so all the same, its lease is lost.
 fn abandon(db: &mut Db, due: &Due, now: Timestamp) -> Result<(), Fault> {
     let detail = format!("{} workers took it and none came back", due.attempts);
     let sql = "UPDATE jobs SET state = 'dead', reason = ?2, detail = ?3, since = ?4, until = NULL,
-        finished_at = ?4 WHERE no = ?1";
+        finished_at = ?4, token = token + 1 WHERE no = ?1";
     db.execute(sql, values![due.no, ABANDONED, &detail, now])?;
     entry::cover_open(db, due.session_no, due.ordinals, (CoverageState::Failed, ABANDONED))
 }

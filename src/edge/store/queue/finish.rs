@@ -154,15 +154,3 @@ fn waiting(release: &Release) -> Waiting<'_> {
         }
     }
 }
-
-pub(super) fn reopen(db: &mut Db, asking: Digest, now: Timestamp) -> Result<u64, Fault> {
-    let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, since = ?2,
-            finished_at = NULL, attempts = 0, generation = generation + 1
-        WHERE state IN ('dead', 'cancelled') AND state = 'dead' AND asking IS NOT NULL
-            AND asking <> ?1";
-    let opened = db.execute(sql, values![&asking, now])?;
-    if opened > 0 {
-        db.announce()?;
-    }
-    Ok(opened)
-}

@@ -53,7 +53,8 @@ pub(super) fn read(db: &mut Db, since: Timestamp) -> Result<Left, Fault> {
             (JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled, _) => {}
         }
     }
-    let sql = "SELECT count(*) FROM jobs WHERE state = 'dead' AND ?1 <= finished_at";
+    let sql = "SELECT count(*) FROM jobs WHERE state IN ('dead', 'cancelled')
+        AND state = 'dead' AND ?1 <= finished_at";
     left.died = db.first(sql, values![since], |row| row.next())?.unwrap_or_default();
     Ok(left)
 }

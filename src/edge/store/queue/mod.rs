@@ -3,12 +3,15 @@
 
 mod allowance;
 mod claim;
+mod depth;
 mod finish;
 mod growth;
 mod intake;
+mod jobs;
 mod left;
 mod presence;
 mod share;
+mod steer;
 #[cfg(test)]
 mod share_tests;
 #[cfg(test)]
@@ -17,12 +20,17 @@ mod intake_tests;
 mod tests;
 
 pub use allowance::{Cap, Charge, Rates, Scope, Sort};
-pub use claim::{Claim, Claims};
+pub use claim::{ABANDONED, Claim, Claims};
+pub use depth::{CapJobs, DeadJobs, Depth, OpenJobs, Overdue, SILENT_SECS, Stuck};
 pub use finish::{Ending, Release};
 pub use growth::{Growth, Said};
 pub use intake::{Enqueued, Gathering, Intake};
+pub use jobs::{JobFilter, JobPage, StoredJob};
 pub use left::Left;
 pub use presence::Presence;
+pub use steer::{CANCELLED, Steered, Which};
+
+pub(super) use depth::pending;
 
 use super::db::{Columns, Db};
 use super::error::Fault;
@@ -174,7 +182,7 @@ impl Store {
         asking: Digest,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        self.write("opening dead jobs again", move |to| finish::reopen(to, asking, now)).await
+        self.write("opening dead jobs again", move |to| steer::reopen(to, asking, now)).await
     }
 }
 

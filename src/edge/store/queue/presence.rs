@@ -43,8 +43,12 @@ pub(super) fn recount(db: &mut Db, now: Timestamp) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Forgets a worker that ended well, and those that had stopped before it began: what they stopped for
+/// did not stop this one.
 pub(super) fn leave(db: &mut Db, id: &str) -> Result<(), Fault> {
-    db.execute("DELETE FROM workers WHERE id = ?1", values![id])?;
+    let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
+        AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
+    db.execute(sql, values![id])?;
     Ok(())
 }
 

@@ -132,11 +132,16 @@ async fn what_gathers_is_merged_until_its_time_has_come() {
 async fn who_never_comes_back_is_counted_and_then_the_job_is_dead() {
     let (_folder, store, session) = begun().await;
     store.enqueue(intake(&session, &["a"])).await.unwrap();
+    let mut last = None;
     for now in [100, 200, 300] {
-        assert_eq!(store.claim(claim(9, now)).await.unwrap().jobs.len(), 1);
+        last = store.claim(claim(9, now)).await.unwrap().jobs.pop();
     }
     let claims = store.claim(claim(9, 400)).await.unwrap();
     assert_eq!((claims.jobs.len(), claims.expired, claims.next_at), (0, 1, None));
+    let lease = last.unwrap().lease;
+    let staged = Some(staging(&session, "run", 0, &["it ran"]));
+    let late = store.finish(lease, staged, Ending::Done, Timestamp(410)).await;
+    assert_eq!(late.unwrap_err().kind, StoreErrorKind::LeaseLost(lease.job));
     let status = store.status().await.unwrap();
     assert_eq!(status.sessions[0].coverage.failed, 1);
 }
@@ -201,8 +206,11 @@ async fn dead_jobs_open_again_under_another_prompt_only() {
     let asking = Digest::of(&["old"]);
     let dead = Ending::Dead { kind: "refused".to_owned(), detail: "no".to_owned(), asking };
     store.finish(claimed.lease, None, dead, Timestamp(100)).await.unwrap();
+    let coverage = async || store.status().await.unwrap().sessions[0].coverage;
     assert_eq!(store.reopen(asking, Timestamp(100)).await.unwrap(), 0);
+    assert_eq!((coverage().await.failed, coverage().await.pending), (1, 0));
     assert_eq!(store.reopen(Digest::of(&["new"]), Timestamp(100)).await.unwrap(), 1);
+    assert_eq!((coverage().await.failed, coverage().await.pending), (0, 1));
     let claimed = store.claim(claim(1, 100)).await.unwrap().jobs.remove(0);
     assert_eq!((claimed.attempt, claimed.generation), (1, 1));
 }

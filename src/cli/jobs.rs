@@ -1,0 +1,345 @@
+//! `annalist jobs`: list, show, retry, cancel, drop.
+
+mod steer;
+
+use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, lasting, short};
+use super::records::{one, prefix, run_json};
+use super::settings;
+use crate::domain::{JobState, Timestamp};
+use crate::edge::clock;
+use crate::edge::store::{JobFilter, JobPage, Open, Store, StoredJob, StoredRun};
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Jobs that are listed without `--limit`: what a person can look through.
+const LISTED_MAX: u32 = 200;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  annalist jobs --state dead
+  annalist jobs show 3fa9
+  annalist jobs retry --all-dead --kind refused
+  annalist jobs cancel 3fa9 77c0"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    list: List,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List jobs that are open or dead, the oldest first (the default)
+    List(List),
+    /// Show one job whole, and what can be done with it
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Make jobs ready: dead and cancelled ones are asked afresh, waiting ones wait no longer
+    Retry(steer::Retry),
+    /// Call off jobs that are open; their entries are skipped, with the reason
+    Cancel(steer::Cancel),
+    /// Forget dead and cancelled jobs; what became of their entries stays
+    Drop(steer::Drop),
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only jobs in this state; may be given more than once
+    #[arg(long, value_enum)]
+    state: Vec<State>,
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Only sessions whose id begins so
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// At most so many, the oldest
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum State {
+    /// Until a time, for a reason
+    Waiting,
+    /// For the next worker
+    Ready,
+    /// A worker holds it
+    Leased,
+    /// Its slice was extracted
+    Done,
+    /// It was too long, two jobs took its place
+    Cut,
+    /// It failed for good
+    Dead,
+    /// A person called it off
+    Cancelled,
+}
+
+impl From<State> for JobState {
+    fn from(state: State) -> JobState {
+        match state {
+            State::Waiting => JobState::Waiting,
+            State::Ready => JobState::Ready,
+            State::Leased => JobState::Leased,
+            State::Done => JobState::Done,
+            State::Cut => JobState::Cut,
+            State::Dead => JobState::Dead,
+            State::Cancelled => JobState::Cancelled,
+        }
+    }
+}
+
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, Open::Existing)?;
+    let (runtime, now) = (settings::runtime()?, clock::now());
+    runtime.block_on(async {
+        match args.command.unwrap_or(Command::List(args.list)) {
+            Command::List(args) => list(&store, &args, now).await.map(|()| ExitCode::SUCCESS),
+            Command::Show { id, json } => {
+                show(&store, &id, json, now).await.map(|()| ExitCode::SUCCESS)
+            }
+            Command::Retry(args) => steer::retry(&store, &args, now).await,
+            Command::Cancel(args) => steer::cancel(&store, &args, now).await,
+            Command::Drop(args) => steer::drop_jobs(&store, &args).await,
+        }
+    })
+}
+
+async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure> {
+    // One more than is shown tells whether there are more.
+    let limit = match args.json {
+        true => args.limit,
+        false => Some(args.limit.unwrap_or(LISTED_MAX + 1)),
+    };
+    let filter = JobFilter {
+        states: args.state.iter().map(|state| JobState::from(*state)).collect(),
+        namespace: args.namespace.clone(),
+        session: args.session.as_deref().map(prefix).transpose()?,
+        limit,
+    };
+    let jobs = store.jobs(filter).await?;
+    if args.json {
+        return output::json(&jobs.iter().map(to_json).collect::<Vec<_>>());
+    }
+    if jobs.is_empty() {
+        let all = args.state.is_empty() && args.namespace.is_none() && args.session.is_none();
+        output::note(match all {
+            true => "no jobs are open or dead: `annalist status` shows what became of every entry",
+            false => "no such jobs: `annalist jobs` lists all that are open or dead",
+        });
+        return Ok(());
+    }
+    let shown = args.limit.unwrap_or(LISTED_MAX) as usize;
+    print_table(jobs.iter().take(shown), now)?;
+    if jobs.len() > shown {
+        output::note("and more: --limit N shows more, --json shows all");
+    }
+    Ok(())
+}
+
+fn print_table<'a>(
+    jobs: impl Iterator<Item = &'a StoredJob>,
+    now: Timestamp,
+) -> Result<(), Failure> {
+    let header = [
+        "job",
+        "state",
+        "why",
+        "tries",
+        "prio",
+        "namespace",
+        "session",
+        "entries",
+        "tokens",
+        "age",
+    ];
+    let row = |it: &StoredJob| {
+        vec![
+            short(&it.id),
+            it.state.name().to_owned(),
+            why(it, now),
+            it.attempts.to_string(),
+            it.priority.to_string(),
+            it.namespace.clone(),
+            if it.path.is_empty() { short(&it.session) } else { it.path.clone() },
+            format!("{}–{}", it.first.0, it.last.0),
+            count(u64::from(it.tokens)),
+            lasting(now.since(it.enqueued_at)),
+        ]
+    };
+    // A narrow terminal shows no priority, tokens, namespace, tries.
+    output::print_table(&output::fitted(&header, jobs.map(row).collect(), 6, &[4, 8, 5, 3]))
+}
+
+/// Why a job is where it is, and for how long; a few words.
+fn why(it: &StoredJob, now: Timestamp) -> String {
+    let more = match it.until {
+        Some(until) if now < until => format!("{} more", lasting(until.since(now))),
+        Some(until) => format!("{} late", lasting(now.since(until))),
+        None => String::new(),
+    };
+    match it.state {
+        JobState::Waiting => format!("{}, {more}", it.reason.as_deref().unwrap_or("unknown")),
+        JobState::Leased => more,
+        JobState::Dead => it.reason.clone().unwrap_or_default(),
+        JobState::Ready | JobState::Done | JobState::Cut | JobState::Cancelled => String::new(),
+    }
+}
+
+/// A job as other programs read it.
+fn to_json(it: &StoredJob) -> Value {
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    json!({
+        "job": it.id, "state": it.state.name(), "reason": it.reason, "detail": it.detail,
+        "namespace": it.namespace, "session": it.session, "path": it.path,
+        "slice": it.slice, "index": it.index, "entries": [it.first.0, it.last.0],
+        "tokens": it.tokens, "priority": it.priority, "attempts": it.attempts,
+        "generation": it.generation, "holder": it.holder,
+        "enqueued_at": it.enqueued_at.to_string(), "since": it.since.to_string(),
+        "until": time(it.until), "finished_at": time(it.finished_at),
+    })
+}
+
+async fn show(store: &Store, id: &str, as_json: bool, now: Timestamp) -> Result<(), Failure> {
+    let page = one(store.job(prefix(id)?).await?, "job", id)?;
+    if as_json {
+        let mut whole = to_json(&page.stored);
+        whole["native_id"] = json!(page.session.native_id);
+        whole["title"] = json!(page.session.title);
+        whole["run"] = page.run.as_ref().map(run_json).unwrap_or_default();
+        let next: Vec<String> =
+            next(&page.stored).into_iter().map(|(command, _)| command).collect();
+        whole["next"] = json!(next);
+        return output::json(&whole);
+    }
+    print_page(&page, now)?;
+    for (command, what) in next(&page.stored) {
+        output::note(&format!("{DIM}{command}{DIM:#}  {what}"));
+    }
+    Ok(())
+}
+
+fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
+    let JobPage { stored: it, session, run } = page;
+    let style = match it.state {
+        JobState::Dead => RED,
+        JobState::Waiting | JobState::Cancelled => YELLOW,
+        JobState::Done => GREEN,
+        JobState::Ready | JobState::Leased | JobState::Cut => BOLD,
+    };
+    let why = why(it, now);
+    let why = if why.is_empty() { why } else { format!(", {why}") };
+    output::line(&format!("{style}{}{style:#}{why}  {}", it.state.name(), it.id))?;
+    if let Some(detail) = &it.detail {
+        output::line(&format!("  {YELLOW}{detail}{YELLOW:#}"))?;
+    }
+    let when = |at: Timestamp| format!("{at} ({} ago)", lasting(now.since(at)));
+    let title = session.title.as_ref().map(|title| format!(" “{}”", title.as_str()));
+    let part = |(ordinal, part): (u32, u32)| match part {
+        0 => ordinal.to_string(),
+        part => format!("{ordinal} (part {})", part + 1),
+    };
+    let afresh = match it.generation {
+        0 => String::new(),
+        times => format!(", asked afresh {times} times"),
+    };
+    let slice = format!(
+        "number {}, entries {}–{}, about {} tokens",
+        it.index + 1,
+        part(it.first),
+        part(it.last),
+        count(u64::from(it.tokens))
+    );
+    let holder = if it.state == JobState::Leased { "held by" } else { "held last by" };
+    let since = format!("{} since", it.state.name());
+    let rows = [
+        (
+            "session",
+            format!("{} {}{}", short(&session.id), session.format, title.unwrap_or_default()),
+        ),
+        ("namespace", it.namespace.clone()),
+        ("file", it.path.clone()),
+        ("slice", slice),
+        ("tries", format!("{}{afresh}", it.attempts)),
+        ("priority", it.priority.to_string()),
+        ("handed over", when(it.enqueued_at)),
+        (since.as_str(), when(it.since)),
+        ("until", it.until.map(|until| until.to_string()).unwrap_or_default()),
+        (holder, it.holder.clone().unwrap_or_default()),
+        ("run", run.as_ref().map(told).unwrap_or_default()),
+    ];
+    let mut table = output::table(&[]);
+    for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
+        table.add_row([name.to_owned(), value]);
+    }
+    output::print_table(&table)
+}
+
+/// A run in a line.
+fn told(StoredRun { run, current }: &StoredRun) -> String {
+    let state = if *current { run.state.name() } else { "replaced" };
+    format!(
+        "{} {state}, {}, {} v{}, {} calls, {} tokens, ${:.4}",
+        short(&run.id),
+        run.model,
+        run.prompt_id,
+        run.prompt_version,
+        run.calls,
+        count(run.usage.prompt_tokens + run.usage.completion_tokens),
+        run.cost_micros as f64 / 1e6
+    )
+}
+
+/// What can be done with a job: the very command, and what it does.
+fn next(it: &StoredJob) -> Vec<(String, &'static str)> {
+    let id = short(&it.id);
+    let jobs = |verb: &str| format!("annalist jobs {verb} {id}");
+    match it.state {
+        JobState::Waiting => vec![
+            (jobs("retry"), "makes it ready now"),
+            (jobs("cancel"), "calls it off; its entries are skipped"),
+        ],
+        JobState::Ready => vec![
+            ("annalist worker".to_owned(), "works on it in its turn"),
+            (jobs("cancel"), "calls it off; its entries are skipped"),
+        ],
+        JobState::Leased => {
+            vec![(jobs("cancel"), "calls it off; what its worker finds is refused")]
+        }
+        JobState::Dead => vec![
+            (jobs("retry"), "asks afresh"),
+            (jobs("drop"), "gives it up; its entries stay failed"),
+        ],
+        JobState::Cancelled => vec![
+            (jobs("retry"), "takes it up again"),
+            (jobs("drop"), "forgets it; its entries stay skipped"),
+        ],
+        JobState::Done => {
+            let session = short(&it.session);
+            vec![(format!("annalist records --session {session}"), "lists what was found")]
+        }
+        JobState::Cut => {
+            let session = short(&it.session);
+            vec![(
+                format!("annalist jobs --session {session}"),
+                "lists the two that took its place",
+            )]
+        }
+    }
+}

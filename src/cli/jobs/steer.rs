@@ -1,0 +1,216 @@
+//! `annalist jobs retry`, `cancel` and `drop`: what was done to which job, or why it was left.
+
+use super::super::output::{self, Failure, GREEN, YELLOW, count, short};
+use super::super::records::{one, prefix};
+use crate::domain::{JobId, JobState, Timestamp};
+use crate::edge::store::{Steered, Store, Which};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).args(["ids", "all_dead"]))]
+pub(super) struct Retry {
+    /// Ids, or the beginnings of them
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Every dead job
+    #[arg(long)]
+    all_dead: bool,
+    /// Only those that died of this, such as refused
+    #[arg(long, value_name = "KIND", requires = "all_dead", conflicts_with = "ids")]
+    kind: Option<String>,
+    /// Only this namespace
+    #[arg(long, value_name = "NAME", requires = "all_dead", conflicts_with = "ids")]
+    namespace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Cancel {
+    /// Ids, or the beginnings of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("which").required(true).args(["ids", "all_dead", "all_cancelled"]))]
+pub(super) struct Drop {
+    /// Ids, or the beginnings of them
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Every dead job
+    #[arg(long)]
+    all_dead: bool,
+    /// Every cancelled job
+    #[arg(long)]
+    all_cancelled: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a person orders.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Order {
+    Retry,
+    Cancel,
+    Drop,
+}
+
+impl Order {
+    /// Where jobs are that it was carried out for.
+    fn done(self) -> &'static str {
+        match self {
+            Order::Retry => "ready",
+            Order::Cancel => "cancelled",
+            Order::Drop => "dropped",
+        }
+    }
+
+    /// Why a job was left as it was, and whether that is as good as done.
+    fn left(self, id: &str, was: Option<JobState>) -> (String, bool) {
+        let Some(was) = was else { return ("it is gone".to_owned(), self == Order::Drop) };
+        let already = format!("it is {} already", was.name());
+        match (was, self) {
+            (JobState::Done, _) => ("its slice was extracted".to_owned(), false),
+            (JobState::Cut, _) => ("it was too long, two jobs took its place".to_owned(), false),
+            (JobState::Waiting | JobState::Ready | JobState::Leased, Order::Drop) => {
+                let first = format!("`annalist jobs cancel {id}` first");
+                (format!("it is {} and not over: {first}", was.name()), false)
+            }
+            (JobState::Leased, _) => (format!("{already}: a worker is on it"), true),
+            (JobState::Dead, Order::Cancel) => {
+                (format!("{already}: `annalist jobs drop {id}` forgets it"), false)
+            }
+            (JobState::Waiting | JobState::Ready | JobState::Cancelled | JobState::Dead, _) => {
+                (already, true)
+            }
+        }
+    }
+}
+
+pub(super) async fn retry(
+    store: &Store,
+    args: &Retry,
+    now: Timestamp,
+) -> Result<ExitCode, Failure> {
+    let which = match args.all_dead {
+        true => Which::Dead { kind: args.kind.clone(), namespace: args.namespace.clone() },
+        false => Which::Ids(resolve(store, &args.ids).await?),
+    };
+    let steered = store.retry(which, now).await?;
+    if steered.is_empty() && !args.json {
+        none(store, args.kind.as_deref(), now).await?;
+    }
+    tell(Order::Retry, args.all_dead, &steered, args.json)
+}
+
+pub(super) async fn cancel(
+    store: &Store,
+    args: &Cancel,
+    now: Timestamp,
+) -> Result<ExitCode, Failure> {
+    let steered = store.cancel(resolve(store, &args.ids).await?, now).await?;
+    tell(Order::Cancel, false, &steered, args.json)
+}
+
+pub(super) async fn drop_jobs(store: &Store, args: &Drop) -> Result<ExitCode, Failure> {
+    let which = if args.all_dead {
+        Which::Dead { kind: None, namespace: None }
+    } else if args.all_cancelled {
+        Which::Cancelled
+    } else {
+        Which::Ids(resolve(store, &args.ids).await?)
+    };
+    let steered = store.drop_jobs(which).await?;
+    if steered.is_empty() && !args.json {
+        output::note("no such jobs: nothing was dropped");
+    }
+    tell(Order::Drop, args.all_dead || args.all_cancelled, &steered, args.json)
+}
+
+/// The jobs whose ids begin so, each once; nothing is done where one is not clear.
+async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        let job = one(store.job_id(prefix(id)?).await?, "job", id)?;
+        if !found.contains(&job) {
+            found.push(job);
+        }
+    }
+    Ok(found)
+}
+
+/// Says that nothing was meant, and what there is.
+async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), Failure> {
+    let dead = store.depth(now).await?.dead;
+    let kinds: Vec<String> = dead.iter().map(|it| format!("{} {}", it.jobs, it.kind)).collect();
+    output::note(&match (kind, kinds.is_empty()) {
+        (_, true) => "no jobs are dead: nothing to retry".to_owned(),
+        (Some(kind), false) => {
+            format!(
+                "no such jobs died of `{kind}`: nothing to retry; dead are {}",
+                kinds.join(", ")
+            )
+        }
+        (None, false) => {
+            format!("none is dead there: nothing to retry; dead are {}", kinds.join(", "))
+        }
+    });
+    Ok(())
+}
+
+fn tell(order: Order, all: bool, steered: &[Steered], as_json: bool) -> Result<ExitCode, Failure> {
+    let left = |it: &Steered| order.left(&short(&it.id), it.was);
+    let fine = steered.iter().all(|it| it.done || left(it).1);
+    let code = ExitCode::from(if fine { 0 } else { output::FAILED });
+    if as_json {
+        let told = steered.iter().map(|it| {
+            json!({
+                "job": it.id, "was": it.was.map(JobState::name), "reason": it.reason,
+                "done": it.done, "why_not": (!it.done).then(|| left(it).0),
+            })
+        });
+        return output::json(&told.collect::<Vec<_>>()).map(|()| code);
+    }
+    if all {
+        return sum(order, steered).map(|()| code);
+    }
+    for it in steered {
+        let id = short(&it.id);
+        if it.done {
+            let was = it.was.map_or("gone", JobState::name);
+            let reason = it.reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
+            output::line(&format!("{GREEN}{}{GREEN:#} {id} (was {was}{reason})", order.done()))?;
+        } else {
+            output::line(&format!("{YELLOW}left{YELLOW:#} {id}: {}", left(it).0))?;
+        }
+    }
+    Ok(code)
+}
+
+/// How many, and what they had died of.
+fn sum(order: Order, steered: &[Steered]) -> Result<(), Failure> {
+    if steered.is_empty() {
+        return Ok(());
+    }
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for it in steered {
+        let was = it.was.map_or("gone", JobState::name);
+        *kinds.entry(it.reason.as_deref().unwrap_or(was)).or_default() += 1;
+    }
+    let kinds: Vec<String> =
+        kinds.into_iter().map(|(kind, jobs)| format!("{} {kind}", count(jobs))).collect();
+    output::line(&format!(
+        "{GREEN}{}{GREEN:#} {} ({})",
+        order.done(),
+        count(steered.len() as u64),
+        kinds.join(", ")
+    ))
+}

@@ -1,0 +1,179 @@
+//! The queue's part of `annalist status`: what waits, for what and for how long, who works on it, and
+//! what needs a person together with what mends it.
+
+use super::super::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, lasting, shorten};
+use crate::domain::{JobState, Timestamp};
+use crate::edge::store::{DeadJobs, Depth, OpenJobs, Overdue, Presence, Stuck};
+use serde_json::{Value, json};
+
+/// Letters of a reason in the table and in a line.
+const TABLE_LETTERS: usize = 40;
+const LINE_LETTERS: usize = 200;
+/// Workers that are named; the others are counted.
+const WORKERS_MAX: usize = 10;
+
+/// The queue as other programs read it.
+pub(super) fn to_json(depth: &Depth) -> Value {
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let overdue = |it: Overdue| json!({"jobs": it.jobs, "since": it.since.to_string()});
+    let stuck = depth.stuck().into_iter().map(|it| {
+        let (what, it) = parts(it);
+        json!({"what": what, "jobs": it.jobs, "since": it.since.to_string()})
+    });
+    let secs = |it: Option<std::time::Duration>| it.map(|it| it.as_secs());
+    json!({
+        "jobs": {
+            "waiting": depth.jobs_in(JobState::Waiting), "ready": depth.jobs_in(JobState::Ready),
+            "leased": depth.jobs_in(JobState::Leased), "dead": depth.dead_jobs(),
+            "cancelled": depth.cancelled,
+        },
+        "lag_secs": secs(depth.lag()), "oldest_secs": secs(depth.oldest()),
+        "oldest_gathering_secs": secs(depth.gathering()),
+        "open": depth.open.iter().map(|it| json!({
+            "state": it.state.name(), "wait": it.wait.map(|wait| wait.name()), "jobs": it.jobs,
+            "oldest": it.oldest.to_string(), "since": it.since.to_string(),
+            "until": time(it.until), "detail": it.detail,
+        })).collect::<Vec<_>>(),
+        "caps": depth.caps.iter().map(|it| json!({
+            "detail": it.detail, "jobs": it.jobs, "until": time(it.until),
+        })).collect::<Vec<_>>(),
+        "expired": depth.expired.map(overdue), "waited": depth.waited.map(overdue),
+        "dead": depth.dead.iter().map(|it| json!({
+            "kind": it.kind, "jobs": it.jobs, "since": it.since.to_string(),
+            "detail": it.detail, "retry": retry(it),
+        })).collect::<Vec<_>>(),
+        "workers": depth.workers.iter().map(|it| json!({
+            "worker": it.id, "started_at": it.started_at.to_string(),
+            "seen_at": it.seen_at.to_string(), "alive": depth.is_alive(it), "stopped": it.stopped,
+        })).collect::<Vec<_>>(),
+        "stuck": stuck.collect::<Vec<_>>(), "needs_person": depth.needs_person(),
+    })
+}
+
+/// Prints the queue; nothing where there is none.
+pub(super) fn print(depth: &Depth) -> Result<(), Failure> {
+    if depth.is_empty() {
+        return Ok(());
+    }
+    output::line("")?;
+    if !depth.open.is_empty() {
+        print_open(depth)?;
+    }
+    for it in &depth.caps {
+        let cap = shorten(it.detail.as_deref().unwrap_or("at a cap"), LINE_LETTERS);
+        let until = it.until.map(|until| format!(" until {until}")).unwrap_or_default();
+        output::line(&format!("{YELLOW}at a cap{YELLOW:#} {}{until}: {cap}", jobs(it.jobs)))?;
+    }
+    print_workers(depth)?;
+    print_unwell(depth)
+}
+
+/// The command that asks afresh about what died of one thing.
+fn retry(it: &DeadJobs) -> String {
+    format!("annalist jobs retry --all-dead --kind {}", it.kind)
+}
+
+fn print_open(depth: &Depth) -> Result<(), Failure> {
+    let mut table = output::table(&["queue", "jobs", "oldest", "next", "why"]);
+    for it in &depth.open {
+        let name = it.wait.map_or(it.state.name(), |wait| wait.name());
+        table.add_row([
+            name.to_owned(),
+            count(it.jobs),
+            lasting(depth.at.since(it.oldest)),
+            next(it, depth.at),
+            // Caps are told one by one.
+            match &it.detail {
+                Some(detail) if depth.caps.is_empty() || name != "cap" => {
+                    shorten(detail, TABLE_LETTERS)
+                }
+                Some(_) | None => String::new(),
+            },
+        ]);
+    }
+    output::print_table(&table)?;
+    let open: u64 = depth.open.iter().map(|it| it.jobs).sum();
+    output::line(&format!(
+        "{BOLD}{} open{BOLD:#}: lag {}, oldest job {}",
+        jobs(open),
+        lasting(depth.lag().unwrap_or_default()),
+        lasting(depth.oldest().unwrap_or_default())
+    ))
+}
+
+/// When the first wait or lease of these is over.
+fn next(it: &OpenJobs, now: Timestamp) -> String {
+    match it.until {
+        Some(until) if now < until => format!("in {}", lasting(until.since(now))),
+        Some(until) => format!("{} late", lasting(now.since(until))),
+        None => String::new(),
+    }
+}
+
+fn print_workers(depth: &Depth) -> Result<(), Failure> {
+    let alive = depth.alive().count();
+    let silent = depth.workers.iter().filter(|it| it.stopped.is_none()).count() - alive;
+    let mut said = format!("{alive} at work");
+    if silent > 0 {
+        said += &format!(", {silent} not heard of any more");
+    }
+    output::line(&format!("{BOLD}workers{BOLD:#}: {said}"))?;
+    for it in depth.alive().take(WORKERS_MAX) {
+        let (since, seen) = (depth.at.since(it.started_at), depth.at.since(it.seen_at));
+        output::line(&format!(
+            "  {} {DIM}for {}, heard of {} ago{DIM:#}",
+            it.id,
+            lasting(since),
+            lasting(seen)
+        ))?;
+    }
+    Ok(())
+}
+
+fn print_unwell(depth: &Depth) -> Result<(), Failure> {
+    for Presence { id, seen_at, stopped, .. } in depth.stopped() {
+        let line = shorten(stopped.as_deref().unwrap_or_default(), LINE_LETTERS);
+        let ago = lasting(depth.at.since(*seen_at));
+        output::line(&format!("{RED}stopped{RED:#} {id} {ago} ago: {line}"))?;
+    }
+    for stuck in depth.stuck() {
+        let (_, it) = parts(stuck);
+        let (jobs, lasting) = (jobs(it.jobs), lasting(depth.at.since(it.since)));
+        let what = match stuck {
+            Stuck::Leases(_) => format!("{jobs} left {lasting} ago by a worker that is gone"),
+            Stuck::Waits(_) => format!("{jobs} due for {lasting}"),
+            Stuck::Ready(_) => format!("{jobs} ready for {lasting}"),
+        };
+        output::line(&format!(
+            "{RED}stuck{RED:#} {what}, and no worker is at work: `annalist worker`"
+        ))?;
+    }
+    for it in &depth.dead {
+        let detail = shorten(it.detail.as_deref().unwrap_or_default(), LINE_LETTERS);
+        let jobs = jobs(it.jobs);
+        output::line(&format!("{RED}dead{RED:#} {jobs}, {}: {detail}", it.kind))?;
+        // On a line of its own: it is there to be copied.
+        output::line(&format!("  {}", retry(it)))?;
+    }
+    if depth.cancelled > 0 {
+        output::line(&format!(
+            "{YELLOW}cancelled{YELLOW:#} {}: `annalist jobs --state cancelled`",
+            jobs(depth.cancelled)
+        ))?;
+    }
+    Ok(())
+}
+
+/// So many jobs.
+fn jobs(jobs: u64) -> String {
+    format!("{} {}", count(jobs), if jobs == 1 { "job" } else { "jobs" })
+}
+
+/// What is stuck, by its name in JSON, and how much.
+fn parts(stuck: Stuck) -> (&'static str, Overdue) {
+    match stuck {
+        Stuck::Leases(it) => ("leases", it),
+        Stuck::Waits(it) => ("waits", it),
+        Stuck::Ready(it) => ("ready", it),
+    }
+}

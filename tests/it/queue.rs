@@ -1,0 +1,327 @@
+//! The queue as a person sees it and steers it. Jobs are handed over through the library; ages are far
+//! from where their unit changes, so that what is printed does not depend on how fast the test runs.
+
+use super::place::{Output, Place};
+use annalist::domain::{
+    Branch, Claimed, Digest, Entry, EntryKind, Format, Job, JobId, Session, SliceId, Speaker,
+    Timestamp, Wait,
+};
+use annalist::edge::clock;
+use annalist::edge::store::{Claim, Ending, Gathering, Intake, Open, Release, Store};
+use annalist::privacy::{Redacted, Report};
+use serde_json::Value;
+use std::time::Duration;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn words(text: &str) -> Redacted {
+    Redacted::reopened(text.to_owned())
+}
+
+fn session(namespace: &str, name: &str) -> Session {
+    Session {
+        id: Session::id_of(namespace, Format::Codex, name),
+        namespace: namespace.to_owned(),
+        format: Format::Codex,
+        native_id: words(name),
+        path: format!("sessions/{name}.jsonl"),
+        title: Some(words("Mending the roof")),
+        cwd: None,
+        parent: None,
+        started_at: Some(Timestamp(1_000)),
+    }
+}
+
+fn entry(ordinal: u32) -> Entry {
+    Entry {
+        ordinal,
+        line: ordinal + 1,
+        native_id: None,
+        speaker: Speaker::Person,
+        kind: EntryKind::Prompt,
+        branch: Branch::Active,
+        text: words("the roof leaks"),
+        tool: None,
+        outcome: None,
+        exit_code: None,
+        at: None,
+        skip: None,
+    }
+}
+
+/// A job of two entries.
+fn job(name: &str, n: u32) -> Job {
+    Job {
+        id: JobId(Digest::of(&["job", name])),
+        slice: SliceId(Digest::of(&["slice", name])),
+        index: n,
+        first: (2 * n, 0),
+        last: (2 * n + 1, 0),
+        tokens: 1_234,
+        cut: "{}".to_owned(),
+    }
+}
+
+/// The first digits of the id of a job.
+fn id(name: &str) -> String {
+    job(name, 0).id.to_string()[..10].to_owned()
+}
+
+/// A queue of a place.
+struct Queue {
+    place: Place,
+    store: Store,
+    now: Timestamp,
+}
+
+impl Queue {
+    fn new() -> Queue {
+        let place = Place::new();
+        let url = format!("sqlite:{}", place.database().display());
+        Queue { place, store: Store::open(&url, Open::Create).unwrap(), now: clock::now() }
+    }
+
+    fn ago(&self, it: Duration) -> Timestamp {
+        Timestamp(self.now.0 - i64::try_from(it.as_millis()).unwrap())
+    }
+
+    fn ahead(&self, it: Duration) -> Timestamp {
+        Timestamp(self.now.0 + i64::try_from(it.as_millis()).unwrap())
+    }
+
+    async fn enqueue(&self, session: &Session, names: &[&str], gathers: bool, at: Timestamp) {
+        let mut jobs: Vec<Job> = names.iter().zip(0..).map(|(name, n)| job(name, n)).collect();
+        let known = 2 * jobs.len() as u32;
+        let last = gathers.then(|| jobs.pop()).flatten();
+        let until = self.ahead(5 * MINUTE + MINUTE / 2);
+        let intake = Intake {
+            session: session.clone(),
+            growth: Default::default(),
+            anew: None,
+            goes_on: false,
+            entries: (0..known).map(entry).collect(),
+            known,
+            jobs,
+            gathering: last.map(|job| Gathering { job, until }),
+            priority: 0,
+            document: None,
+            findings: vec![],
+            masked: Report::default(),
+            at,
+        };
+        self.store.enqueue(intake).await.unwrap();
+    }
+
+    async fn claim(&self, jobs_max: u32, at: Timestamp, until: Timestamp) -> Vec<Claimed> {
+        let holder = "host-1-ab".to_owned();
+        let claim = Claim { holder, jobs_max, until, attempts_max: 5, now: at };
+        self.store.claim(claim).await.unwrap().jobs
+    }
+
+    /// Runs a command in the place.
+    #[track_caller]
+    fn run(&self, args: &[&str]) -> Output {
+        self.place.run(args)
+    }
+
+    fn worker(&self, id: &str, seen_at: Timestamp, stopped: Option<&str>) {
+        let sql = "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)";
+        let row = rusqlite::params![id, self.ago(3 * HOUR + HOUR / 2).0, seen_at.0, stopped];
+        self.place.sql().execute(sql, row).unwrap();
+    }
+}
+
+/// Of everything something: dead, at a cap, leased, ready, gathering and cancelled.
+async fn full() -> Queue {
+    let queue = Queue::new();
+    let roof = session("roofs", "rollout-one");
+    let long_ago = queue.ago(50 * HOUR);
+    let names = ["dead-1", "dead-2", "cap-1", "cap-2", "leased", "off", "ready"];
+    queue.enqueue(&roof, &names, false, long_ago).await;
+    let jobs = queue.claim(5, queue.ago(3 * HOUR), queue.ahead(3 * MINUTE + MINUTE / 2)).await;
+    for claimed in &jobs[..2] {
+        let dead = Ending::Dead {
+            kind: "refused".to_owned(),
+            detail: "the model would not answer".to_owned(),
+            asking: Digest::of(&["asking"]),
+        };
+        let at = queue.ago(150 * MINUTE);
+        queue.store.finish(claimed.lease, None, dead, at).await.unwrap();
+    }
+    for claimed in &jobs[2..4] {
+        let detail = "limits.day_tokens_max is reached".to_owned();
+        let wait = Some((Wait::Cap, queue.ahead(5 * HOUR + HOUR / 2), detail));
+        let release = Release { wait, charged: false };
+        queue.store.release(claimed.lease, release, queue.ago(2 * HOUR)).await.unwrap();
+    }
+    queue.store.cancel(vec![job("off", 0).id], queue.ago(HOUR)).await.unwrap();
+    queue
+        .enqueue(&session("walls", "rollout-two"), &["gathers"], true, queue.ago(90 * MINUTE))
+        .await;
+    queue
+}
+
+/// What is printed, without moments.
+fn timeless(text: &str) -> String {
+    let moment = regex::Regex::new(r"\d{4}-\d\d-\d\dT[0-9:.]+Z").unwrap();
+    let heard = regex::Regex::new(r"heard of \d+ s ago").unwrap();
+    heard.replace_all(&moment.replace_all(text, "(moment)"), "heard of lately").into_owned()
+}
+
+#[tokio::test]
+async fn jobs_are_listed_with_what_they_wait_for() {
+    let queue = full().await;
+    let listed = queue.run(&["jobs"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    insta::assert_snapshot!("jobs", listed.stdout);
+    assert_eq!(queue.run(&["jobs", "list"]).stdout, listed.stdout);
+    let json = queue.place.json(&["jobs", "--json"]);
+    let states: Vec<&str> =
+        json.as_array().unwrap().iter().map(|it| it["state"].as_str().unwrap()).collect();
+    let expected = ["dead", "dead", "waiting", "waiting", "leased", "ready", "waiting"];
+    assert_eq!(states, expected);
+    let count = |args: &[&str]| {
+        let all = [&["jobs"], args, &["--json"]].concat();
+        queue.place.json(&all).as_array().unwrap().len()
+    };
+    assert_eq!(count(&["--state", "dead", "--state", "cancelled"]), 3);
+    assert_eq!((count(&["--namespace", "walls"]), count(&["--limit", "2"])), (1, 2));
+    assert_eq!(count(&["--state", "done"]), 0);
+    let short = queue.run(&["jobs", "--limit", "2"]);
+    assert_eq!(short.stdout.lines().count(), 3, "{}", short.stdout);
+    let none = queue.run(&["jobs", "--namespace", "cellars"]);
+    assert_eq!((none.code, none.stdout.as_str()), (0, ""));
+    assert!(none.stderr.contains("annalist jobs"), "{}", none.stderr);
+}
+
+#[tokio::test]
+async fn a_job_is_shown_with_the_very_command_that_comes_next() {
+    let queue = full().await;
+    let shown = queue.run(&["jobs", "show", &id("dead-1")]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    insta::assert_snapshot!("job", timeless(&shown.stdout));
+    let next = format!("annalist jobs retry {}", id("dead-1"));
+    assert!(shown.stderr.contains(&next), "{}", shown.stderr);
+    for (name, verb) in [("leased", "cancel"), ("cap-1", "retry"), ("off", "drop")] {
+        let shown = queue.place.json(&["jobs", "show", &id(name), "--json"]);
+        let next: Vec<&str> =
+            shown["next"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let command = format!("annalist jobs {verb} {}", id(name));
+        assert!(next.contains(&command.as_str()), "{next:?}");
+        let args: Vec<&str> = command.split(' ').skip(1).collect();
+        assert_eq!(queue.run(&args).code, 0, "what is said can be done: {command}");
+    }
+}
+
+#[tokio::test]
+async fn status_shows_the_queue_and_what_needs_a_person() {
+    let queue = full().await;
+    queue.worker("host-1-ab", queue.ago(Duration::from_secs(5)), None);
+    queue.worker("host-2-cd", queue.ago(150 * MINUTE), Some("export OPENAI_KEY: it is not set"));
+    let status = queue.run(&["status"]);
+    assert_eq!(status.code, 1, "{}", status.stderr);
+    insta::assert_snapshot!("status", timeless(&status.stdout));
+    let json = queue.place.json_with(1, &["status", "--json"]);
+    let jobs = &json["queue"]["jobs"];
+    let counts = ["waiting", "ready", "leased", "dead", "cancelled"].map(|name| jobs[name].clone());
+    assert_eq!(counts, [3, 1, 1, 2, 1].map(Value::from));
+    assert_eq!(json["queue"]["dead"][0]["retry"], "annalist jobs retry --all-dead --kind refused");
+    assert_eq!(json["coverage"]["pending"], 10, "those of open jobs");
+    let retry = queue.run(&["jobs", "retry", "--all-dead", "--kind", "refused"]);
+    assert_eq!(retry.stdout, "ready 2 (2 refused)\n");
+    assert_eq!(queue.run(&["status"]).code, 1, "a worker has stopped");
+    queue.place.sql().execute("DELETE FROM workers WHERE stopped IS NOT NULL", []).unwrap();
+    let mended = queue.run(&["status"]);
+    assert_eq!(mended.code, 0, "{}", mended.stdout);
+    assert!(mended.stdout.contains("accounted for or in the queue"), "{}", mended.stdout);
+    queue.place.sql().execute("DELETE FROM workers", []).unwrap();
+    let stuck = queue.run(&["status"]);
+    assert!(
+        stuck.code == 1 && stuck.stdout.contains("stuck 3 jobs ready for 2 d"),
+        "{}",
+        stuck.stdout
+    );
+}
+
+#[tokio::test]
+async fn status_of_a_store_without_a_queue_says_nothing_of_one() {
+    let queue = Queue::new();
+    let status = queue.run(&["status"]);
+    assert_eq!(status.code, 0, "{}", status.stderr);
+    for word in ["QUEUE", "worker", "jobs", "PENDING", "pending"] {
+        assert!(!status.stdout.contains(word), "{}", status.stdout);
+    }
+    let none = queue.run(&["jobs"]);
+    assert_eq!((none.code, none.stdout.as_str()), (0, ""));
+    assert!(none.stderr.contains("annalist status"), "{}", none.stderr);
+    let retry = queue.run(&["jobs", "retry", "--all-dead"]);
+    assert!(retry.code == 0 && retry.stderr.contains("no jobs are dead"), "{}", retry.stderr);
+}
+
+#[tokio::test]
+async fn orders_say_what_was_done_and_why_the_rest_was_left() {
+    let queue = full().await;
+    let told = |args: &[&str]| {
+        let output = queue.run(&[&["jobs"], args].concat());
+        assert_eq!(output.stderr, "");
+        (output.code, output.stdout)
+    };
+    let [dead, leased, ready, off] = ["dead-1", "leased", "ready", "off"].map(id);
+    let line = |text: &str| format!("{text}\n");
+    let (code, said) = told(&["drop", &dead, &leased]);
+    let first = line(&format!("dropped {dead} (was dead, refused)"));
+    let left =
+        format!("left {leased}: it is leased and not over: `annalist jobs cancel {leased}` first");
+    assert_eq!((code, said), (1, first + &line(&left)));
+    let (code, said) = told(&["retry", &ready, &leased, &off]);
+    let left = format!(
+        "left {ready}: it is ready already\nleft {leased}: it is leased already: a worker is on it\n"
+    );
+    assert_eq!((code, said), (0, left + &line(&format!("ready {off} (was cancelled)"))));
+    assert_eq!(told(&["cancel", &leased]), (0, line(&format!("cancelled {leased} (was leased)"))));
+    let again = line(&format!("left {leased}: it is cancelled already"));
+    assert_eq!(told(&["cancel", &leased, &leased]), (0, again));
+    assert_eq!(told(&["drop", "--all-cancelled"]), (0, line("dropped 1 (1 cancelled)")));
+    let dead = id("dead-2");
+    let left = format!("left {dead}: it is dead already: `annalist jobs drop {dead}` forgets it");
+    assert_eq!(told(&["cancel", &dead]), (1, line(&left)));
+    let none = queue.run(&["jobs", "retry", "--all-dead", "--kind", "malformed"]);
+    assert!(none.code == 0 && none.stderr.contains("dead are 1 refused"), "{}", none.stderr);
+    let json = queue.place.json(&["jobs", "retry", "--all-dead", "--json"]);
+    assert_eq!((&json[0]["was"], &json[0]["done"]), (&"dead".into(), &true.into()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_told_in_a_line_and_nothing_is_done() {
+    let queue = full().await;
+    let good = id("dead-1");
+    for verb in ["show", "retry", "cancel", "drop"] {
+        queue.run(&["jobs", verb, "xyz"]).refused(2, &["xyz", "hex digits"]);
+        queue.run(&["jobs", verb, "ffffffffff"]).refused(2, &["no job", "annalist jobs"]);
+    }
+    queue.run(&["jobs", "retry", &good, "ffffffffff"]).refused(2, &["no job"]);
+    // Of eight ids two begin with the same digit, or all differ; names are made until two do.
+    let many: Vec<String> = (0..40).map(|n| format!("n{n}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    queue.enqueue(&session("roofs", "rollout-many"), &many, false, queue.now).await;
+    queue.run(&["jobs", "cancel", &id("n0")[..1]]).refused(2, &["more than one job"]);
+    queue.run(&["jobs", "--session", "zz"]).refused(2, &["zz"]);
+    for (args, expected) in [
+        (&["--state", "redy"][..], "ready"),
+        (&["--state", "daed"], "cancelled"),
+        (&["retry"], "--all-dead"),
+        (&["retry", "--all-dead", "ab"], "--all-dead"),
+        (&["retry", "ab", "--kind", "refused"], "--all-dead"),
+        (&["drop"], "--all-cancelled"),
+        (&["drop", "--all-dead", "--all-cancelled"], "--all-cancelled"),
+        (&["cancel"], "ID"),
+        (&["lsit"], "list"),
+    ] {
+        let output = queue.run(&[&["jobs"], args].concat());
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{args:?}");
+        assert!(output.stderr.contains(expected), "{args:?}: {}", output.stderr);
+    }
+    let shown = queue.place.json(&["jobs", "show", &good, "--json"]);
+    assert_eq!(shown["state"], "dead", "nothing was done");
+}
