@@ -9,3 +9,4 @@ pub mod nats;
 pub mod store;
 pub mod telemetry;
 pub mod walk;
+pub mod watch;
