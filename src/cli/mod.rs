@@ -4,6 +4,7 @@
 mod asks;
 mod cassette;
 mod doctor;
+mod enqueue;
 mod init;
 mod jobs;
 mod output;
@@ -52,6 +53,8 @@ enum Command {
     Replay(replay::Args),
     /// Work on the slices that wait in the queue
     Worker(worker::Args),
+    /// Hand over what was said, for workers to extract
+    Enqueue(enqueue::Args),
     /// List, show, export and compare records
     Records(records::Args),
     /// Show the words a record rests on, who said them, and which model and prompt found it
@@ -98,6 +101,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Replay(args) => replay::run(args, file),
         Command::Worker(args) => worker::run(&args, file),
+        Command::Enqueue(args) => enqueue::run(args, file),
         Command::Records(args) => records::run(args, file),
         Command::Why(args) => why::run(&args, file),
         Command::Status(args) => status::run(&args, file),

@@ -14,8 +14,8 @@ pub use report::{Taken, TakenIn};
 pub use rules::Gather;
 
 use super::reader::{Bytes, Reader, Reading};
-use super::setup::{asking_digest, asking_of};
 use super::sessions::go_down;
+use super::setup::{asking_digest, asking_of};
 use super::tally::{FileProblem, Tally};
 use crate::config::Config;
 use crate::domain::{Digest, Format, Timestamp};

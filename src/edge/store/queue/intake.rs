@@ -113,11 +113,7 @@ pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fa
 }
 
 /// Whether the very document was handed over before.
-pub(super) fn was_handed(
-    db: &mut Db,
-    session: SessionId,
-    document: Digest,
-) -> Result<bool, Fault> {
+pub(super) fn was_handed(db: &mut Db, session: SessionId, document: Digest) -> Result<bool, Fault> {
     let sql = "SELECT 1 FROM handed h JOIN sessions s ON s.no = h.session_no
         WHERE s.id = ?1 AND h.digest = ?2";
     let found = db.first(sql, values![&session.0, &document], |row| row.next::<i64>())?;

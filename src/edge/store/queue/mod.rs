@@ -177,11 +177,7 @@ impl Store {
     }
 
     /// Opens jobs again that died under another model, prompt or schema than `asking`.
-    pub async fn reopen(
-        &self,
-        asking: Digest,
-        now: Timestamp,
-    ) -> Result<u64, StoreError> {
+    pub async fn reopen(&self, asking: Digest, now: Timestamp) -> Result<u64, StoreError> {
         self.write("opening dead jobs again", move |to| steer::reopen(to, asking, now)).await
     }
 }

@@ -1,0 +1,164 @@
+//! `annalist enqueue`: hands over what was said, for workers to extract. Asks no model.
+
+use super::output::{self, DIM, Failure, RED, count};
+use super::settings;
+use crate::domain::{Format, Timestamp};
+use crate::edge::clock;
+use crate::edge::store::Open;
+use crate::worker::{Enqueuer, Gather, HandOver, Taken, TakenIn};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// The most that is read from standard input, in bytes: a transcript is a file and is read as one.
+const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Sessions and problems that are listed; the others are counted.
+const LISTED_MAX: usize = 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist enqueue ~/.claude/projects/roofs/session.jsonl    what it grew by since last time
+  annalist enqueue ~/.claude/projects --flush                everything, waiting for no more
+  annalist enqueue - < examples/slice.json                   a slice as JSON: annalist schema slice
+
+Handing over the same thing twice adds nothing, and says so. A session that grew by little waits until
+it was idle for queue.idle_secs, until it is closed, or for --flush; what comes meanwhile is merged.
+`annalist worker` works on what was handed over, `annalist jobs` shows it.")]
+pub(super) struct Args {
+    /// Transcripts, folders of them, or `-` for standard input
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The conversation's name, instead of the one that the transcript gives it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Whose memory it becomes, instead of the folder the agent worked in
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The highest goes first, within its namespace
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i32).range(-100..=100))]
+    priority: Option<i32>,
+    /// Wait for no more: the last entries are asked about at once, however few they are
+    #[arg(long)]
+    flush: bool,
+    /// Read what is named as this format instead of finding it out
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// The model that is going to be asked, instead of model.model
+    #[arg(long, value_name = "NAME")]
+    model: Option<String>,
+    /// Print what was handed over as one JSON object on stdout
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let json = args.json;
+    let from_stdin = args.paths.iter().any(|path| path.as_os_str() == "-");
+    if from_stdin && args.paths.len() > 1 {
+        return Err(Failure::usage(
+            "`-` is standard input and stands alone: name files in a call of their own",
+        ));
+    }
+    let input = from_stdin.then(read_stdin).transpose()?;
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, Open::Create)?;
+    let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
+    let model = args.model.as_deref().unwrap_or(&config.model.model);
+    let enqueuer = Arc::new(Enqueuer::new(&config, model, gather, (store, clock::now)));
+    let how = HandOver {
+        session: args.session,
+        namespace: args.namespace,
+        priority: args.priority,
+        flush: args.flush,
+        format: args.format,
+    };
+    let cancel = CancellationToken::new();
+    let runtime = settings::runtime()?;
+    let taken = runtime.block_on(async {
+        match input {
+            Some(bytes) => enqueuer.bytes(("-".to_owned(), bytes), how, cancel).await,
+            None => enqueuer.files(args.paths, how, cancel).await,
+        }
+    })?;
+    if json {
+        output::json(&taken)?;
+    } else {
+        print(&taken)?;
+    }
+    let (problems, more) = taken.problems.split_at(taken.problems.len().min(LISTED_MAX));
+    for problem in problems {
+        output::note(&format!("{RED}error:{RED:#} {}: {}", problem.path, problem.problem));
+    }
+    if !more.is_empty() {
+        output::note(&format!("and {} more with problems", more.len()));
+    }
+    if taken.sessions.is_empty() && taken.problems.is_empty() {
+        output::note(
+            "nothing to hand over: no transcript was found there; expected files such as *.jsonl",
+        );
+    }
+    Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
+}
+
+fn read_stdin() -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > STDIN_BYTES_MAX {
+        let most = STDIN_BYTES_MAX / 1024 / 1024;
+        return Err(Failure::usage(format!(
+            "standard input: more than {most} MiB; put it in a file and name that"
+        )));
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Failure::usage(
+            "standard input: empty; expected a slice as JSON (annalist schema slice) or a transcript",
+        ));
+    }
+    Ok(bytes)
+}
+
+fn print(taken: &TakenIn) -> Result<(), Failure> {
+    let changed = |session: &&Taken| session.entries > 0 || session.jobs > 0;
+    let sessions: Vec<&Taken> = taken.sessions.iter().filter(changed).collect();
+    for session in sessions.iter().take(LISTED_MAX) {
+        output::line(&line(session))?;
+    }
+    if sessions.len() > LISTED_MAX {
+        output::line(&format!("and {} more sessions", sessions.len() - LISTED_MAX))?;
+    }
+    if taken.is_nothing_new() {
+        if !taken.sessions.is_empty() {
+            let sessions = count(taken.sessions.len() as u64);
+            output::line(&format!("nothing new in {sessions} sessions"))?;
+        }
+        return Ok(());
+    }
+    output::line(&format!(
+        "{} jobs, {} entries, of {} sessions",
+        count(taken.jobs),
+        count(taken.entries),
+        count(sessions.len() as u64),
+    ))
+}
+
+fn line(session: &Taken) -> String {
+    let mut said = vec![format!("{} jobs", count(session.jobs.into()))];
+    said.push(format!("{} entries", count(session.entries.into())));
+    if session.known > 0 {
+        said.push(format!("{} jobs known already", count(session.known.into())));
+    }
+    if let Some(until) = session.gathers_until {
+        said.push(format!("the last part waits for more until {}", minute(until)));
+    }
+    let name = session.name.as_str();
+    format!("{name} {DIM}({}){DIM:#}: {}", session.namespace, said.join(", "))
+}
+
+/// A time to the second, for a person.
+fn minute(at: Timestamp) -> String {
+    Timestamp(at.0 - at.0.rem_euclid(1000)).to_string()
+}
