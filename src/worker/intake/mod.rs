@@ -3,6 +3,10 @@
 
 mod batch;
 mod desk;
+mod document;
+#[cfg(test)]
+mod document_tests;
+mod documents;
 mod report;
 mod rules;
 #[cfg(test)]
@@ -10,6 +14,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use document::{Document, NotTaken};
 pub use report::{Taken, TakenIn};
 pub use rules::Gather;
 
@@ -24,6 +29,7 @@ use crate::edge::walk::{Candidate, walk};
 use crate::privacy::Gate;
 use crate::slice;
 use desk::Taker;
+use documents::Documents;
 use rules::{BATCH_BYTES_MAX, Rules};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -137,8 +143,17 @@ impl Enqueuer {
         let reading = self.reading(how);
         let desk = Taker::new(handle.clone(), &self.store, self.rules(how), cancel);
         let mut reader = Reader::new(&reading, &self.gate, tally, desk);
-        for file in files {
-            take_in(&mut reader, file, tally);
+        for (file, bytes) in files {
+            match documents::are_in((file, bytes), how.format) {
+                Ok(true) => {
+                    let report = &mut reader.desk().report;
+                    let enqueuer = self;
+                    Documents { enqueuer, how, handle, cancel, tally, report }
+                        .take_in(file, bytes)?;
+                }
+                // What cannot be read is told below.
+                Ok(false) | Err(_) => take_in(&mut reader, (file, bytes), tally),
+            }
             if reader.desk().is_over() {
                 break;
             }

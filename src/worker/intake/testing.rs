@@ -2,7 +2,7 @@
 //! hold of them.
 
 use super::rules::BATCH_BYTES_MAX;
-use super::{Enqueuer, Gather, HandOver, TakenIn};
+use super::{Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
 use crate::config::Config;
 use crate::domain::{Entry, Timestamp};
 use crate::edge::store::{Claim, Ending, Open, Store};
@@ -192,4 +192,50 @@ fn record(session: &str, n: usize, (role, meta, content): (&str, bool, Value)) -
         "uuid": uuid(n),
         "timestamp": format!("2026-05-04T{:02}:{:02}:{:02}.000Z", 6 + n / 3600, n / 60 % 60, n % 60),
     })
+}
+
+/// The same conversation as entries of documents.
+pub(super) fn entries(said: &[Said]) -> Vec<Value> {
+    let mut calls = 0..0;
+    let entry = |(n, said): (usize, &Said)| {
+        let text = |words: usize| {
+            let words: Vec<String> = (0..=words).map(|w| format!("word{n}-{w}")).collect();
+            words.join(" ")
+        };
+        match said {
+            Said::Person(words) => json!({"speaker": "person", "text": text(*words)}),
+            // Nothing that a model would read.
+            Said::Context => json!({"speaker": "client", "text": ""}),
+            Said::Assistant(words) => json!({"speaker": "assistant", "text": text(*words)}),
+            Said::Call => {
+                calls.end += 1;
+                json!({"speaker": "assistant", "kind": "tool_call", "text": text(2), "tool": "Bash",
+                    "call_id": format!("call-{}", calls.end)})
+            }
+            Said::Result(words) => {
+                calls.start += 1;
+                json!({"speaker": "tool", "kind": "tool_result", "text": text(*words),
+                    "tool": "Bash", "call_id": format!("call-{}", calls.start)})
+            }
+        }
+    };
+    said.iter().enumerate().map(entry).collect()
+}
+
+/// A document of the session `one`.
+pub(super) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> Vec<u8> {
+    let mut document = json!({"session": "one", "closed": closed, "entries": entries});
+    if let Some(from) = from {
+        document["from"] = json!(from);
+    }
+    document.to_string().into_bytes()
+}
+
+impl Place {
+    /// Takes in a document.
+    pub(super) async fn hand(&self, document: &[u8]) -> Result<Taken, NotTaken> {
+        let how = HandOver::default();
+        let document = self.enqueuer.open(document, "here", &how).unwrap();
+        self.enqueuer.document(&document, &how).await
+    }
 }

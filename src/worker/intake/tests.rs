@@ -7,9 +7,9 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
 /// Some words of a person; more of them than one slice holds; few enough to wait.
-const SOME: Said = Said::Person(30);
-const MANY: Said = Said::Person(180);
-const FEW: Said = Said::Person(2);
+pub(super) const SOME: Said = Said::Person(30);
+pub(super) const MANY: Said = Said::Person(180);
+pub(super) const FEW: Said = Said::Person(2);
 
 /// What happens to a file.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ enum Step {
     Work,
 }
 
-fn said() -> impl Strategy<Value = Said> {
+pub(super) fn said() -> impl Strategy<Value = Said> {
     prop_oneof![
         3 => (0usize..40).prop_map(Said::Person),
         2 => (150usize..500).prop_map(Said::Person),
@@ -47,7 +47,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn run<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn run<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
 }
 

@@ -5,9 +5,11 @@ use super::super::error::{Fault, StoreErrorKind};
 use super::super::{Covered, entry, session};
 use super::Growth;
 use crate::domain::{
-    CoverageState, Digest, Entry, Finding, Job, JobState, Session, SessionId, Timestamp, Wait,
+    CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobState, Session, SessionId,
+    Timestamp, Wait,
 };
 use crate::privacy::Report;
+use std::collections::BTreeMap;
 
 /// What a session grew by.
 #[derive(Clone, Debug)]
@@ -124,7 +126,7 @@ pub(super) fn was_handed(db: &mut Db, session: SessionId, document: Digest) -> R
 fn touch(db: &mut Db, intake: &Intake) -> Result<Option<i64>, Fault> {
     let (session, based_on) = (&intake.session, intake.growth.intakes);
     let taken = intake.gathering.as_ref().map_or(intake.known, |it| it.job.first.0);
-    let (findings, masked) = (json(&intake.findings)?, json(&intake.masked.counts)?);
+    let (findings, masked) = told(db, intake)?;
     let sql = "INSERT INTO sessions (id, namespace, format, native_id, path, title, cwd, parent,
             started_at, intakes, taken, entries, findings, masked, ended_at)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
@@ -156,6 +158,26 @@ fn touch(db: &mut Db, intake: &Intake) -> Result<Option<i64>, Fault> {
         based_on,
     ];
     db.first(sql, row, |row| row.next())
+}
+
+/// What is told of the session: a file is read from its beginning each time and tells all of it, a
+/// document adds to what those before it told.
+fn told(db: &mut Db, intake: &Intake) -> Result<(String, String), Fault> {
+    let (mut findings, counts) = (Vec::new(), &intake.masked.counts);
+    let mut masked: BTreeMap<String, u64> = BTreeMap::new();
+    if intake.session.format == Format::Slice && intake.growth.intakes > 0 {
+        let sql = "SELECT findings, masked FROM sessions WHERE id = ?1";
+        let before = db.first(sql, values![&intake.session.id.0], |row| {
+            Ok((row.json_if()?.unwrap_or_default(), row.json_if()?.unwrap_or_default()))
+        })?;
+        (findings, masked) = before.unwrap_or_default();
+    }
+    findings.extend(intake.findings.iter().cloned());
+    findings.truncate(FINDINGS_MAX);
+    for (rule, count) in counts {
+        *masked.entry((*rule).to_owned()).or_default() += count;
+    }
+    Ok((json::<Vec<Finding>>(&findings)?, json(&masked)?))
 }
 
 /// What was cut of entries that are no longer what they were: jobs go, so that who works on one finds
