@@ -21,6 +21,6 @@ mod tally;
 pub use asking::Model;
 pub use consumer::{Closed, Consumer, Counts, End, Jobs, Report, Until};
 pub use import::{Answer, ImportError, Imported, import};
-pub use intake::{Enqueuer, Gather, HandOver, Taken, TakenIn};
+pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
 pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};

@@ -240,7 +240,7 @@ fn renamed(session: &Session, behind: &str) -> Session {
 
 /// The one that the transcript's envelope names, else the last name of the folder that the agent
 /// worked in.
-fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
+pub(in crate::worker) fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
     let cwd = raw.cwd.as_deref().unwrap_or_default();
     let last = || cwd.rsplit(['/', '\\']).find(|name| !name.is_empty());
     let name = raw.namespace.as_deref().or_else(last);
