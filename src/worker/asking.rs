@@ -222,6 +222,9 @@ impl Asker {
                 permit.ok();
                 break error;
             };
+            if let Some(meters) = self.tally.meters() {
+                meters.retried(&error.kind);
+            }
             let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
             let Patience::Waits { tries_max, wait_max } = self.patience else {
                 let pause = asked_for.unwrap_or_else(|| back_off(self.pace.slowed() + 1, seed));
@@ -279,11 +282,25 @@ impl Asker {
             self.cancel.cancelled().await;
             tokio::time::sleep(self.grace).await;
         };
+        let meters = self.tally.meters();
+        let meter = meters.map(|meters| {
+            meters.limited(self.pace.limit());
+            meters.call()
+        });
         let result = tokio::select! {
             biased;
             result = endpoint.call(request) => result,
             () = patience => Err(cancelled()),
         };
+        if let Some(meter) = meter {
+            match &result {
+                Ok(reply) => {
+                    let usage = counted(reply, request);
+                    meter.answered(usage, cost(usage, self.price), (self.clock)());
+                }
+                Err(error) => meter.failed(&error.kind),
+            }
+        }
         Ok(Some((permit, result)))
     }
 }

@@ -6,6 +6,7 @@ mod budget;
 mod consumer;
 mod cut;
 mod extracting;
+mod feed;
 mod import;
 mod intake;
 mod rates;
@@ -19,7 +20,8 @@ mod steady;
 mod tally;
 
 pub use asking::Model;
-pub use consumer::{Closed, Consumer, Counts, End, Jobs, Report, Until};
+pub use consumer::{Consumer, Counts, End, Jobs, Report, Until};
+pub use feed::Feed;
 pub use import::{Answer, ImportError, Imported, import};
 pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
 pub use replay::{Options, Plan, Replay, Stop};

@@ -218,6 +218,7 @@ impl Replay {
             grace: Duration::ZERO,
             closing: cancel.clone(),
             tell: |_| {},
+            meters: None,
         };
         let setup = Setup {
             config: &config,

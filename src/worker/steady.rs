@@ -1,6 +1,7 @@
 //! What must reach the store although it is in trouble for a while: locked, full, restarting. Tried
 //! again until it is kept, within a bound, and said once.
 
+use crate::edge::metrics::Meters;
 use crate::edge::model::back_off;
 use crate::edge::store::{Store, StoreError};
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(super) struct Bearing {
     pub(super) closing: CancellationToken,
     /// Says a line to a person.
     pub(super) tell: fn(&str),
+    /// Counts what the store failed to do, if somebody looks.
+    pub(super) meters: Option<Arc<Meters>>,
 }
 
 impl Steady {
@@ -69,6 +72,9 @@ impl Steady {
             let patience = if closing { bearing.grace } else { bearing.patience };
             if !error.is_passing() || patience <= waited {
                 return Err(error);
+            }
+            if let Some(meters) = &bearing.meters {
+                meters.store_failed();
             }
             self.trouble(&error);
             tries += 1;

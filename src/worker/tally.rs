@@ -2,13 +2,17 @@
 //! prints it.
 
 use crate::domain::{ClaimKind, Coverage, Finding, Usage};
+use crate::edge::metrics::Meters;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts behind a lock: a few additions a slice.
 #[derive(Debug, Default)]
-pub struct Tally(Mutex<Totals>);
+pub struct Tally {
+    totals: Mutex<Totals>,
+    meters: Option<Arc<Meters>>,
+}
 
 /// Records by kind.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
@@ -128,9 +132,19 @@ pub struct Totals {
 }
 
 impl Tally {
+    /// Counts calls for these meters too.
+    pub fn metered(meters: Arc<Meters>) -> Tally {
+        Tally { totals: Mutex::default(), meters: Some(meters) }
+    }
+
+    /// The meters, if somebody looks at them.
+    pub(super) fn meters(&self) -> Option<&Arc<Meters>> {
+        self.meters.as_ref()
+    }
+
     /// Changes the counts.
     pub fn with<T>(&self, change: impl FnOnce(&mut Totals) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The counts now.

@@ -1,5 +1,6 @@
 //! `annalist worker`: works on the queue, beside an agent or until nothing is left.
 
+mod beside;
 mod summary;
 
 use super::asks::Asks;
@@ -11,9 +12,11 @@ use crate::config::Config;
 use crate::domain::Digest;
 use crate::edge::clock;
 use crate::edge::disk;
+use crate::edge::metrics::Meters;
 use crate::edge::store::Open;
 use crate::worker::{Consumer, Counts, End, Report, Tally, Until};
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use summary::Summary;
@@ -28,6 +31,8 @@ Examples:
   annalist worker                                beside an agent, until it is stopped
   annalist worker --drain                        what waits now, then end
   annalist worker --drain --concurrency 2 --json
+  annalist worker --watch ~/.claude/projects     follow folders while it works
+  annalist worker --from nats://127.0.0.1:4222/SLICES --metrics 127.0.0.1:9464
 
 Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in
 between: answers are kept before they are used, and a job that a worker holds goes to another when
@@ -45,6 +50,15 @@ pub(super) struct Args {
     /// End after one job
     #[arg(long, conflicts_with = "drain")]
     once: bool,
+    /// Follow these folders and hand over what their transcripts grow by
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    watch: Vec<PathBuf>,
+    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
     /// Print what was done as one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -58,9 +72,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         (false, true) => Until::OneJob,
         (false, false) => Until::Stopped,
     };
-    let (tally, counts) = (Arc::<Tally>::default(), Arc::<Counts>::default());
+    let meters = Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()));
+    let tally = Arc::new(Tally::metered(Arc::clone(&meters)));
+    let counts = Arc::new(Counts::metered(Arc::clone(&meters)));
     let runtime = settings::runtime()?;
-    let work = work(args, config, until, (Arc::clone(&tally), Arc::clone(&counts)));
+    let counted = (Arc::clone(&tally), Arc::clone(&counts), meters);
+    let work = work(args, config, until, counted);
     let report = runtime.block_on(work)?;
     let summary = Summary::of(&report, until, (&counts.jobs(), &tally.totals()));
     if args.json {
@@ -79,7 +96,7 @@ async fn work(
     args: &Args,
     config: Config,
     until: Until,
-    (tally, counts): (Arc<Tally>, Arc<Counts>),
+    (tally, counts, meters): (Arc<Tally>, Arc<Counts>, Arc<Meters>),
 ) -> Result<Report, Failure> {
     let (model, model_name) = args.asks.model(&config)?;
     let store = settings::open_store(&config, Open::Create)?;
@@ -98,6 +115,7 @@ async fn work(
     };
     let every = if until == Until::Stopped { SELDOM } else { OFTEN };
     let shown = tokio::spawn(progress::show((LINE, model_name.clone()), every, look));
+    let beside = beside::start(args, (&config, &model_name), (&store, &closing), &meters).await?;
     let consumer = Consumer {
         config,
         model,
@@ -111,13 +129,18 @@ async fn work(
         tell: output::note,
         clock: clock::now,
     };
-    // Whatever works beside the consumer (watching folders, metrics) begins here and ends with
-    // `closing`, which is cancelled by a signal, and by the consumer when it is done.
     let report = consumer.run().await;
+    // Where the consumer had no more to do, nobody has cancelled it yet.
+    closing.cancel();
+    let needs = beside::end(beside).await;
     shown.abort();
     // It was told to end; it has nothing to say.
     let _ = shown.await;
-    Ok(report?)
+    let mut report = report?;
+    if let Some(line) = needs {
+        report.end = End::Needs(line);
+    }
+    Ok(report)
 }
 
 /// Host, process, and a digest of when it began: two workers never have the same.

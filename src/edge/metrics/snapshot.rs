@@ -38,10 +38,17 @@ pub(super) fn registry(snapshot: Option<&Snapshot>) -> Registry {
     registry.register("store_up", "1 if the store answered for this page", up);
     let Some(Snapshot { jobs, waiting, coverage }) = snapshot else { return registry };
     let of = |state: &JobState| jobs.get(state).copied().unwrap_or_default();
-    let count = JobState::ALL.iter().map(|state| (state.name(), of(state).jobs));
-    registry.register("jobs", "Jobs in the store", gauges("state", count));
+    // Those that are done are not counted: there may be millions of them.
+    let counted: Vec<&JobState> =
+        JobState::ALL.iter().filter(|it| !matches!(it, JobState::Done | JobState::Cut)).collect();
+    let count = counted.iter().map(|state| (state.name(), of(state).jobs));
+    registry.register(
+        "jobs",
+        "Jobs in the store that are open, dead or called off",
+        gauges("state", count),
+    );
     let ages = Family::<Labels<1>, Gauge<f64, AtomicU64>>::default();
-    for state in JobState::ALL {
+    for state in counted {
         let secs = of(state).oldest.unwrap_or_default().as_secs_f64();
         ages.get_or_create(&[("state", state.name())]).set(secs);
     }

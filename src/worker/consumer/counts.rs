@@ -1,45 +1,11 @@
 //! What a worker has done so far: counted while it works, told when it ends.
 
-use crate::domain::Timestamp;
+use crate::domain::{Record, Timestamp};
+use crate::edge::metrics::{Meters, Outcome};
 use crate::edge::store::{Left, Staged};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
-
-/// How the claim of a job ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Closed {
-    /// Its records are stored, be it none.
-    Done,
-    /// Its slice had been extracted before; no call was made.
-    Known,
-    /// It was too long and became two jobs or more.
-    Cut,
-    /// It had no answer and is tried again later; the attempt counts.
-    Retried,
-    /// It was given back and the attempt does not count: a cap, a rate limit, somebody who asked to
-    /// stop.
-    Released,
-    /// It failed for good.
-    Dead,
-    /// Another worker took it meanwhile; nothing of ours was stored.
-    Lost,
-}
-
-impl Closed {
-    /// The name in logs.
-    pub fn name(self) -> &'static str {
-        match self {
-            Closed::Done => "done",
-            Closed::Known => "known",
-            Closed::Cut => "cut",
-            Closed::Retried => "retried",
-            Closed::Released => "released",
-            Closed::Dead => "dead",
-            Closed::Lost => "lost",
-        }
-    }
-}
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Jobs by what became of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
@@ -72,9 +38,17 @@ pub struct Jobs {
 
 /// Counts behind a lock: a few additions a job.
 #[derive(Debug, Default)]
-pub struct Counts(Mutex<Jobs>);
+pub struct Counts {
+    jobs: Mutex<Jobs>,
+    meters: Option<Arc<Meters>>,
+}
 
 impl Counts {
+    /// Counts for these meters too.
+    pub fn metered(meters: Arc<Meters>) -> Counts {
+        Counts { jobs: Mutex::default(), meters: Some(meters) }
+    }
+
     /// The counts now.
     pub fn jobs(&self) -> Jobs {
         self.with(|jobs| jobs.clone())
@@ -85,23 +59,33 @@ impl Counts {
             jobs.claimed += claims as u64;
             jobs.expired += u64::from(expired);
         });
+        if let Some(meters) = &self.meters {
+            meters.claimed(claims as u64);
+            meters.expired(u64::from(expired));
+        }
     }
 
-    pub(super) fn closed(&self, closed: Closed) {
+    pub(super) fn ended(&self, outcome: Outcome) {
         self.with(|jobs| {
-            *match closed {
-                Closed::Done => &mut jobs.done,
-                Closed::Known => &mut jobs.known,
-                Closed::Cut => &mut jobs.cut,
-                Closed::Retried => &mut jobs.retried,
-                Closed::Released => &mut jobs.released,
-                Closed::Dead => &mut jobs.dead,
-                Closed::Lost => &mut jobs.lost,
+            *match outcome {
+                Outcome::Done => &mut jobs.done,
+                Outcome::Known => &mut jobs.known,
+                Outcome::Cut => &mut jobs.cut,
+                Outcome::Retried => &mut jobs.retried,
+                Outcome::Released => &mut jobs.released,
+                Outcome::Dead => &mut jobs.dead,
+                Outcome::Lost => &mut jobs.lost,
             } += 1;
         });
+        if let Some(meters) = &self.meters {
+            meters.ended(outcome);
+        }
     }
 
-    pub(super) fn staged(&self, staged: Staged) {
+    pub(super) fn staged(&self, staged: Staged, records: &[Record]) {
+        if let Some(meters) = &self.meters {
+            records.iter().for_each(|it| meters.stored(it.claim.kind(), it.state, 1));
+        }
         self.with(|jobs| {
             jobs.staged += u64::from(staged.staged);
             jobs.quarantined += u64::from(staged.quarantined);
@@ -117,7 +101,7 @@ impl Counts {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Jobs) -> T) -> T {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.jobs.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

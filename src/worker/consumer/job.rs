@@ -1,10 +1,10 @@
 //! One job, from its lease to the end of its claim. What an outcome leads to is decided here.
 
 use super::bench::Bench;
-use super::counts::Closed;
 use super::leases::InHand;
 use super::outage::Silence;
 use crate::domain::{Claimed, Entry, ErrorKind, Job, ModelError, RunState, Session, Wait};
+use crate::edge::metrics::Outcome as Closed;
 use crate::edge::model::back_off;
 use crate::edge::store::{
     Ending, Failure, KnownRun, Release, Scope, Staging, Store, StoreError, StoreErrorKind,
@@ -56,7 +56,7 @@ impl Bench {
         let close = close?;
         let why = close.why();
         let closed = self.write(&claimed, close).await?;
-        self.counts.closed(closed);
+        self.counts.ended(closed);
         tracing::info!(
             job.id = %claimed.job.id,
             attempt = claimed.attempt,
@@ -242,7 +242,8 @@ impl Bench {
                     async move { store.finish(lease, staging, ending, now).await }
                 };
                 self.steady().keep(end).await.map(|staged| {
-                    self.counts.staged(staged);
+                    let records = staging.as_deref().map_or(&[][..], |it| it.records.as_slice());
+                    self.counts.staged(staged, records);
                     if let Ending::Dead { kind, detail, .. } = &ending {
                         self.counts.failed(kind, detail);
                     }

@@ -8,7 +8,7 @@ mod leases;
 mod outage;
 mod turn;
 
-pub use counts::{Closed, Counts, End, Jobs, Report};
+pub use counts::{Counts, End, Jobs, Report};
 
 use super::asking::{Model, Patience};
 use super::setup::Setup;
@@ -113,6 +113,7 @@ impl Consumer {
             grace: config.queue.grace,
             closing: closing.clone(),
             tell: self.tell,
+            meters: tally.meters().cloned(),
         };
         let setup = Setup {
             config: &config,

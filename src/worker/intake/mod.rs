@@ -112,6 +112,24 @@ impl Enqueuer {
         .await
     }
 
+    /// Takes in what files grew by that somebody found already.
+    ///
+    /// # Errors
+    /// As [`Enqueuer::files`].
+    pub async fn found(
+        self: Arc<Self>,
+        files: Vec<Candidate>,
+        how: HandOver,
+        cancel: CancellationToken,
+    ) -> Result<TakenIn, StoreError> {
+        let handle = Handle::current();
+        off_thread(move || {
+            let files = files.iter().map(|file| (file, Bytes::OnDisk));
+            self.read(files, &how, (&handle, &cancel, &Tally::default()))
+        })
+        .await
+    }
+
     /// Takes in what the transcript in `bytes` holds that is not taken in yet. `name` says where they
     /// come from.
     ///
