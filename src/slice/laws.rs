@@ -110,6 +110,19 @@ proptest! {
 }
 
 #[test]
+fn a_half_with_the_end_of_a_long_entry_fits_too() {
+    let long = entry(0, EntryKind::Prompt, &"word ".repeat(1_748), None);
+    for words in 350..500 {
+        let rest = [150, words].map(|words| "word".repeat(words));
+        let rest = (1..).zip(&rest).map(|(at, text)| entry(at, EntryKind::Prompt, text, None));
+        let entries: Vec<Entry> = [long.clone()].into_iter().chain(rest).collect();
+        let cut = slices(&entries, Settings { tokens: 2_000, tool_tokens: 40 });
+        assert_eq!(cut[1].slice.parts[0].parts, 2);
+        cut.iter().for_each(check_halves);
+    }
+}
+
+#[test]
 fn a_run_of_whole_entries_costs_two_numbers() {
     let entries: Vec<Entry> =
         (7..300).map(|ordinal| entry(ordinal, EntryKind::Text, "a", None)).collect();
