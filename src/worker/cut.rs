@@ -1,21 +1,28 @@
 //! From a cut slice to a job of the queue.
 
-use crate::domain::{Digest, Job, JobId, Part};
+use crate::domain::{Digest, Job, JobId, Slice};
 use crate::slice::{Cut, Cutting};
 
 /// The job of asking about `cutting` in a way that `asking` digests.
 pub(super) fn job_of(cutting: &Cutting, asking: Digest) -> Job {
     let slice = &cutting.slice;
-    let place = |part: Option<&Part>| part.map(|it| (it.ordinal, it.part)).unwrap_or_default();
+    let (first, last) = places(slice);
     let cut = serde_json::to_string(&Cut::of(cutting));
     Job {
         id: JobId(Digest::of(&["job", &slice.id.to_string(), &asking.to_string()])),
         slice: slice.id,
         index: slice.index,
-        first: place(slice.parts.first()),
-        last: place(slice.parts.last()),
+        first,
+        last,
         tokens: slice.tokens,
         // Numbers always have a JSON.
         cut: cut.unwrap_or_default(),
     }
+}
+
+/// The lowest and the highest place in a slice: ordinal and part. A call is kept beside its result, so
+/// that what stands last is not always what was said last.
+pub(super) fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
+    let places = || slice.parts.iter().map(|part| (part.ordinal, part.part));
+    (places().min().unwrap_or_default(), places().max().unwrap_or_default())
 }

@@ -1,10 +1,10 @@
 //! What a slice came to, as it is stored: the run, what became of each entry, the records.
 
 use super::asking::Paid;
+use super::cut::places;
 use super::extracting::Extractor;
 use crate::domain::{
-    CoverageState, Entry, Finding, ModelError, Part, Record, RunId, RunState, Rung, Slice,
-    Timestamp,
+    CoverageState, Entry, Finding, ModelError, Record, RunId, RunState, Rung, Slice, Timestamp,
 };
 use crate::edge::store::{Covered, Failure, Run, Staging};
 use crate::extract::SCHEMA_VERSION;
@@ -58,14 +58,14 @@ impl Extractor {
     }
 
     fn run(&self, slice: &Slice, of: Try) -> Run {
-        let place = |part: Option<&Part>| part.map(|it| (it.ordinal, it.part)).unwrap_or_default();
+        let (first, last) = places(slice);
         Run {
             id: of.run,
             session: slice.session,
             slice: slice.id,
             index: slice.index,
-            first: place(slice.parts.first()),
-            last: place(slice.parts.last()),
+            first,
+            last,
             asking: self.asking_digest,
             model: self.asking.model.clone(),
             prompt_id: self.asking.prompts().id().to_owned(),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 pub(crate) const SESSION: &str = "7b0c5a52-0d3e-4d3c-9a57-0c8f3f2b6a10";
 
 /// The words of talk `n`: a decision among enough other words to fill a short slice.
-fn talk(n: usize) -> [String; 2] {
+pub(crate) fn talk(n: usize) -> [String; 2] {
     let filler = format!("The weather station on roof {n} sends a line a minute. ").repeat(11);
     [
         format!("{filler}Which store shall roof {n} use?"),

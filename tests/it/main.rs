@@ -8,6 +8,7 @@ mod crash;
 mod examples;
 mod faults;
 mod handed;
+mod handing;
 mod house;
 mod input;
 mod place;
@@ -17,3 +18,6 @@ mod shared;
 mod stub;
 #[cfg(feature = "otel")]
 mod traces;
+mod worker;
+mod worker_ends;
+mod worker_limits;

@@ -5,10 +5,10 @@ use super::leases::Leases;
 use super::outage::Outage;
 use crate::config::Queue;
 use crate::domain::Timestamp;
-use crate::edge::store::Store;
+use crate::edge::store::{Store, StoreError};
 use crate::worker::extracting::Extractor;
 use crate::worker::steady::Steady;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +24,8 @@ pub(super) struct Bench {
     pub(super) closing: CancellationToken,
     /// Says a line to a person.
     pub(super) tell: fn(&str),
+    /// When the leases in hand were extended last, in milliseconds of the clock.
+    pub(super) extended_at: AtomicI64,
     /// Jobs that are being asked about, or wait for their call.
     pub(super) asking: AtomicU32,
     /// One job less is asked about.
@@ -46,6 +48,28 @@ impl Bench {
 
     pub(super) fn store(&self) -> &Store {
         self.extractor.asker.store()
+    }
+
+    /// Extends the leases in hand.
+    pub(super) async fn extend(&self) -> Result<(), StoreError> {
+        let (now, leases) = (self.now(), self.leases.all());
+        if !leases.is_empty() {
+            let until = now.after(self.queue.lease);
+            let lost = self.store().extend(leases.clone(), until, now).await?;
+            let lost = self.leases.lose(&leases, &lost);
+            if lost > 0 {
+                tracing::warn!(leases = lost, "leases were lost to other workers");
+            }
+        }
+        self.extended_at.store(now.0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether the leases in hand may have run out: the machine slept, or the store was in trouble.
+    /// Who claims then would take its own jobs a second time.
+    pub(super) fn is_late(&self) -> bool {
+        let at = Timestamp(self.extended_at.load(Ordering::Relaxed));
+        at.after(self.queue.lease / 2) < self.now()
     }
 
     /// Jobs that may be claimed now, for as many calls as the endpoint bears.

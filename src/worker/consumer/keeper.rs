@@ -58,15 +58,7 @@ impl Keeper {
     async fn once(&self, bench: &Bench, drift: &mut Drift) -> Result<(), StoreError> {
         let now = bench.now();
         let ahead = drift.since_last(now);
-        let leases = bench.leases.all();
-        if !leases.is_empty() {
-            let until = now.after(bench.queue.lease);
-            let lost = bench.store().extend(leases.clone(), until, now).await?;
-            let lost = bench.leases.lose(&leases, &lost);
-            if lost > 0 {
-                tracing::warn!(leases = lost, "leases were lost to other workers");
-            }
-        }
+        bench.extend().await?;
         if ahead < -BACK_MILLIS {
             // What was written before lies in the future now, and would be waited for.
             let jobs = bench.store().recover(now).await?;

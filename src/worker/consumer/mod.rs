@@ -21,7 +21,7 @@ use bench::Bench;
 use keeper::Keeper;
 use leases::Leases;
 use outage::Outage;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -134,6 +134,7 @@ impl Consumer {
             counts,
             closing,
             tell: self.tell,
+            extended_at: AtomicI64::new((self.clock)().0),
             asking: AtomicU32::new(0),
             freed: Notify::new(),
             needs: Mutex::new(None),

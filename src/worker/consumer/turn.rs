@@ -102,6 +102,9 @@ impl Turn<'_> {
             return Ok(0);
         }
         let (bench, holder) = (self.bench, self.holder);
+        if bench.is_late() {
+            bench.steady().keep(|_| bench.extend()).await?;
+        }
         let claim = |store: Store| {
             let now = bench.now();
             let claim = Claim {

@@ -1,9 +1,10 @@
 //! How slices become jobs: what is made a job, and what waits for more of its session.
 
-use crate::domain::{Digest, Entry, EntryKind, Job, JobId, Part, SliceId, Timestamp, Tokens};
+use crate::domain::{Digest, Entry, EntryKind, Job, Timestamp, Tokens};
 use crate::edge::store::Gathering;
 use crate::privacy::Redacted;
-use crate::slice::{Cut, Cutting};
+use crate::slice::Cutting;
+use crate::worker::cut::job_of;
 use std::time::Duration;
 
 /// Text that is kept for one transaction, in bytes: some hundred slices.
@@ -42,20 +43,7 @@ impl Rules {
 
     /// The job of a slice.
     pub(super) fn job(&self, cutting: &Cutting) -> Job {
-        let slice = &cutting.slice;
-        let place = |part: &Part| (part.ordinal, part.part);
-        // A call is kept beside its result, so that the last part is not always the last entry's.
-        let places = || slice.parts.iter().map(place);
-        Job {
-            id: job_id(slice.id, self.asking),
-            slice: slice.id,
-            index: slice.index,
-            first: places().min().unwrap_or_default(),
-            last: places().max().unwrap_or_default(),
-            tokens: slice.tokens,
-            // Numbers always have a JSON.
-            cut: serde_json::to_string(&Cut::of(cutting)).unwrap_or_default(),
-        }
+        job_of(cutting, self.asking)
     }
 
     /// The last slice of a session as it stands, if it waits for more.
@@ -69,11 +57,6 @@ impl Rules {
         let until = Timestamp(self.now.0.saturating_add(idle));
         Some(Gathering { job: self.job(cutting), until })
     }
-}
-
-/// The id of the job that has `slice` asked about in the way of `asking`.
-pub(super) fn job_id(slice: SliceId, asking: Digest) -> JobId {
-    JobId(Digest::of(&["job", &slice.to_string(), &asking.to_string()]))
 }
 
 /// Whether a tool was called and has not answered yet: its answer belongs into the same slice. What a

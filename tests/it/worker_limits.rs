@@ -1,0 +1,101 @@
+//! Caps and rates of workers: what is over waits with its reason, and all workers keep them together.
+
+use super::handing::{Handed, ONE};
+use super::place::{Place, count};
+use super::stub::Stub;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const DRAIN: [&str; 3] = ["worker", "--drain", "--json"];
+const TALKS: usize = 10;
+
+/// A cap that `key` names: jobs wait with the reason, and go on when it was raised.
+#[track_caller]
+fn waits_at(key: &str, cap: &str) {
+    let stub = Stub::good();
+    let mut place = Place::with_worker(stub.url());
+    let name = format!("ANNALIST__LIMITS__{}", key.to_uppercase());
+    place.set("ANNALIST__MODEL__USD_PER_MILLION_SENT", "1000");
+    place.set(&name, cap);
+    let jobs = ONE.enqueue(&place, 0..TALKS) as u64;
+    let output = place.run(&DRAIN);
+    assert_eq!(output.code, 1, "{key}: {}", output.stderr);
+    assert!(output.stderr.contains(&format!("limits.{key} is reached")), "{}", output.stderr);
+    let summary = output.json();
+    let (done, waits) = (count(&summary, "/jobs/done"), count(&summary, "/left/at_a_cap"));
+    assert!(done > 0 && waits > 0 && done + waits == jobs, "{key}: {summary}");
+    let reasons = place.number("SELECT count(DISTINCT detail) FROM jobs WHERE reason = 'cap'");
+    let charged = place.number("SELECT sum(attempts) FROM jobs WHERE reason = 'cap'");
+    assert_eq!((reasons, charged), (1, 0), "{key}");
+    place.unset(&name);
+    assert_eq!(count(&place.json(&DRAIN), "/jobs/done"), waits, "{key}");
+    assert_eq!(stub.count() as u64, jobs, "{key}: nothing is paid twice");
+    place.is_whole(TALKS);
+}
+
+#[test]
+fn at_a_cap_jobs_wait_with_the_reason_and_go_on_when_it_was_raised() {
+    waits_at("day_tokens_max", "6000");
+    waits_at("session_tokens_max", "6000");
+    waits_at("namespace_day_tokens_max", "6000");
+    waits_at("day_usd_max", "6.0");
+    waits_at("namespace_day_usd_max", "6.0");
+}
+
+#[test]
+fn a_cap_of_one_namespace_holds_no_other() {
+    let stub = Stub::good();
+    let mut place = Place::with_worker(stub.url());
+    place.set("ANNALIST__LIMITS__NAMESPACE_DAY_TOKENS_MAX", "6000");
+    ONE.enqueue(&place, 0..TALKS);
+    let other = Handed { namespace: "cellars", name: "two", ..ONE }.enqueue(&place, 20..21);
+    let summary = place.json_with(1, &DRAIN);
+    assert!(count(&summary, "/left/at_a_cap") > 0, "{summary}");
+    let waiting = "SELECT count(*) FROM jobs j JOIN lanes l ON l.no = j.lane
+        WHERE l.namespace = 'cellars' AND j.state = 'done'";
+    assert_eq!(place.number(waiting), other as i64);
+}
+
+#[test]
+fn two_workers_together_spend_no_more_than_the_cap() {
+    let stub = Stub::good();
+    let mut place = Place::with_worker(stub.url());
+    place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", "20000");
+    ONE.enqueue(&place, 0..60);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| place.run(&DRAIN));
+        }
+    });
+    let (asked, left) = (stub.count(), place.jobs_in("waiting"));
+    assert!(left > 0, "{asked} requests");
+    // What is sent is reserved before: a request takes some 2,400 tokens by our estimate.
+    let spent = place.number("SELECT amount FROM allowances WHERE scope LIKE 'day %'");
+    assert!(spent <= 20_000 + 2_400, "{spent} tokens in {asked} requests");
+}
+
+#[test]
+fn two_workers_together_keep_the_requests_of_a_minute() {
+    // Two a second, ten at once: twenty take five seconds or more; with a rate each, ten apiece would
+    // be made at once.
+    let asked: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let heard = Arc::clone(&asked);
+    let stub = Stub::new(move |ask| {
+        heard.lock().unwrap().push(Instant::now());
+        ask.good()
+    });
+    let mut place = Place::with_worker(stub.url());
+    place.set("ANNALIST__LIMITS__REQUESTS_PER_MINUTE", "120");
+    let jobs = ONE.enqueue(&place, 0..20);
+    assert_eq!(jobs, 20);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| place.json(&DRAIN));
+        }
+    });
+    let asked = asked.lock().unwrap();
+    let (first, last) = (asked.first().unwrap(), asked.last().unwrap());
+    // The first may be late on its way, and no request is early.
+    assert!(last.duration_since(*first) >= Duration::from_secs(4), "{:?}", *last - *first);
+    assert_eq!(asked.len(), jobs);
+}
