@@ -110,7 +110,7 @@ async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
             return Line { name: "store", ok: Some(false), detail: error.to_string() };
         }
     }
-    Line { name: "store", ok: Some(true), detail: config.store_url.clone() }
+    Line { name: "store", ok: Some(true), detail: store.place().to_owned() }
 }
 
 fn print(lines: &[Line]) -> Result<(), Failure> {

@@ -14,7 +14,10 @@ mod input;
 mod place;
 mod printing;
 mod queue;
+#[path = "../../src/edge/store/fixture/server.rs"]
+mod server;
 mod shared;
+mod stores;
 mod stub;
 #[cfg(feature = "otel")]
 mod traces;

@@ -1,5 +1,6 @@
 //! A folder with its own home, in which the binary is run.
 
+use super::server::{self, Schema};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,6 +12,8 @@ use tempfile::TempDir;
 pub(crate) struct Place {
     folder: TempDir,
     env: BTreeMap<String, String>,
+    /// Where the store is, if not in the folder.
+    schema: Option<Schema>,
 }
 
 /// How a run ended.
@@ -33,7 +36,8 @@ pub(crate) struct Running {
 
 impl Place {
     pub(crate) fn new() -> Place {
-        let place = Place { folder: tempfile::tempdir().unwrap(), env: BTreeMap::new() };
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { folder, env: BTreeMap::new(), schema: None };
         fs::create_dir_all(place.path("home")).unwrap();
         place
     }
@@ -46,6 +50,26 @@ impl Place {
         place.set("ANNALIST__SLICE__TOKENS", "400");
         place.set("ANNALIST__SLICE__TOOL_TOKENS", "100");
         place
+    }
+
+    /// With the store on a PostgreSQL server from now on, where there is one.
+    pub(crate) fn on_server(mut self) -> Option<Place> {
+        let schema = Schema::new(server::url()?);
+        self.set(
+            "ANNALIST__STORE__URL",
+            &format!("{}&application_name={}", schema.url(), schema.name),
+        );
+        self.schema = Some(schema);
+        Some(self)
+    }
+
+    /// Ends every connection to the server that is not ours.
+    pub(crate) fn cut_connections(&self) {
+        let schema = self.schema.as_ref().unwrap();
+        schema.run(&format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{}'",
+            schema.name
+        ));
     }
 
     pub(crate) fn set(&mut self, name: &str, value: &str) {
@@ -78,6 +102,9 @@ impl Place {
 
     /// The one number that a query gives.
     pub(crate) fn number(&self, query: &str) -> i64 {
+        if let Some(schema) = &self.schema {
+            return schema.number(query);
+        }
         self.sql().query_row(query, [], |row| row.get(0)).unwrap()
     }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Marks a SQLite file as annalist's: `anna` in ASCII.
-const APPLICATION_ID: i32 = 0x616e_6e61;
+pub(super) const APPLICATION_ID: i32 = 0x616e_6e61;
 /// What brings a database from version N to N + 1. Never edit one that was released.
 const MIGRATIONS: [&str; 2] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0001_begin.sql")),
@@ -38,7 +38,7 @@ pub(super) fn path_of(url: &str) -> Result<PathBuf, StoreError> {
         // A URL may hold a password: only what stands before the colon is repeated.
         let shown = url.split(':').next().unwrap_or_default().to_owned();
         let kind = StoreErrorKind::BadUrl(shown);
-        return Err(StoreError::new(kind, "opening the store", Path::new("")));
+        return Err(StoreError::new(kind, DOING, ""));
     }
     Ok(PathBuf::from(path))
 }
@@ -51,23 +51,24 @@ const DOING: &str = "opening the store";
 
 /// The connection that writes. Creates file and folder if asked to, and migrates.
 pub(super) fn open_writer(path: &Path, open: Open) -> Result<Connection, StoreError> {
-    let there = path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path))?;
+    let there =
+        path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path.display()))?;
     match open {
         Open::Create if !there => create(path)?,
         Open::Existing if !there => {
-            return Err(StoreError::new(StoreErrorKind::Missing, DOING, path));
+            return Err(StoreError::new(StoreErrorKind::Missing, DOING, path.display()));
         }
         Open::Create | Open::Existing => {}
     }
-    prepare(path).map_err(|fault| fault.at(DOING, path))
+    prepare(path).map_err(|fault| fault.at(DOING, path.display()))
 }
 
 /// Makes the database beside its place and puts it there when it is whole: processes that begin at
 /// once all find one store, and none sees it half-made.
 fn create(path: &Path) -> Result<(), StoreError> {
-    let of_io = |error| StoreError::of_io(error, DOING, path);
+    let of_io = |error| StoreError::of_io(error, DOING, path.display());
     let draft = disk::draft_of(path).map_err(of_io)?;
-    prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path))?;
+    prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path.display()))?;
     disk::place_new(draft, path).map(drop).map_err(of_io)
 }
 

@@ -100,8 +100,7 @@ pub(super) fn write_texts<'a>(
             &entry.text,
         ]);
     }
-    db.insert(INTO, &rows)?;
-    Ok(())
+    db.put(INTO, &rows)
 }
 
 /// Writes what became of entries in `run_no`; an entry that stands there more than once is what its
@@ -132,8 +131,7 @@ pub(super) fn cover(
         let reason = covered.reason.as_ref();
         rows.extend_from_slice(values![session_no, ordinal, run_no, state, reason]);
     }
-    db.insert(INTO, &rows)?;
-    Ok(())
+    db.put(INTO, &rows)
 }
 
 /// Says of entries between two ordinals, inclusive, that are in no run and were not skipped what
@@ -180,8 +178,7 @@ pub(super) fn uncover(
 ) -> Result<(), Fault> {
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
         AND run_no = ?4";
-    db.execute(sql, values![session_no, ordinals.0, ordinals.1, run_no])?;
-    Ok(())
+    db.send(sql, values![session_no, ordinals.0, ordinals.1, run_no])
 }
 
 /// Entries that were in no slice. What is said of them now replaces what was said before.

@@ -2,22 +2,31 @@
 //! to do. It never holds words of a conversation.
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
 use std::sync::Arc;
 
 /// What went wrong with a store.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StoreErrorKind {
     /// The URL names no kind of store that we have.
-    #[error("`{0}` is not a store; expected sqlite:PATH")]
+    #[error(
+        "`{0}` is no store that can be read; expected sqlite:PATH or \
+         postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of a password as %XX"
+    )]
     BadUrl(String),
-    /// There is no such file.
+    /// There is no such file, or the database has no tables of ours.
     #[error("no store there; run `annalist replay` first")]
     Missing,
+    /// The server is not there, or not yet, or no longer. Passes.
+    #[error("the database does not answer; see that it runs and that host and port are right")]
+    Unavailable,
+    /// The server does not let us in.
+    #[error("{0}")]
+    Refused(Refusal),
     /// A newer annalist made it.
     #[error("it is of version {found}, this annalist knows {known}; update annalist")]
     Newer {
-        /// The file's version.
+        /// The store's version.
         found: u32,
         /// The newest that we know.
         known: u32,
@@ -26,16 +35,21 @@ pub enum StoreErrorKind {
     #[error("not a database; name another file")]
     NotADatabase,
     /// A database of another program.
-    #[error("the database of another program; name another file")]
+    #[error(
+        "tables of another program; name another file, or another schema: \
+         ?options=-csearch_path%3Dannalist"
+    )]
     Foreign,
-    /// Another process held it for longer than we wait.
+    /// Another process held it for longer than we wait. Passes.
     #[error(
         "another process held it locked for {} s; stop that one or try again",
         super::BUSY_SECS
     )]
     Locked,
     /// It cannot be written to.
-    #[error("it is read-only; make the file and its folder writable")]
+    #[error(
+        "it is read-only; make the file and its folder writable, or name the server that takes writes"
+    )]
     ReadOnly,
     /// The disk has no room.
     #[error("the disk is full; make room, nothing half-written was kept")]
@@ -44,7 +58,7 @@ pub enum StoreErrorKind {
     #[error("it cannot be opened; check the path and its permissions")]
     CannotOpen,
     /// It is a database, but not whole.
-    #[error("the file is damaged; restore a copy or begin a new store")]
+    #[error("it is damaged; restore a copy or begin a new store")]
     Damaged,
     /// The session was never begun.
     #[error("session {0} is not in the store; begin it first")]
@@ -63,16 +77,44 @@ pub enum StoreErrorKind {
     Other,
 }
 
+/// Why a server does not let us in, and what to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The password is wrong or missing.
+    #[error("the server refuses the password; check user and password of store.url")]
+    Password,
+    /// It does not let this user in from here, or in this way.
+    #[error("the server refuses the login; allow user, database and address in its pg_hba.conf")]
+    Login,
+    /// There is no such database.
+    #[error("the server has no such database; make it with createdb")]
+    Database,
+    /// There is no schema in which our tables could be.
+    #[error("search_path names no schema; add ?options=-csearch_path%3Dannalist")]
+    Schema,
+    /// The user may not do this.
+    #[error("the user may not do this; grant it the rights on the schema, or name another schema")]
+    Rights,
+    /// No secret connection can be made.
+    #[error(
+        "the server offers no TLS; set it up there, or where the network is safe, sslmode=prefer"
+    )]
+    Tls,
+    /// It cannot prove who it is.
+    #[error("the server's certificate is not trusted here; add its authority to this machine's")]
+    Certificate,
+}
+
 /// A failed operation on a store. One line: what we were doing, where, what is wrong, what to do.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{doing}: {}: {kind}", path.display())]
+#[error("{doing}: {place}: {kind}")]
 pub struct StoreError {
     /// What a caller may branch on.
     pub kind: StoreErrorKind,
     /// What we were doing.
     pub doing: &'static str,
-    /// The database's file.
-    pub path: PathBuf,
+    /// The store: its file, or its URL without the password.
+    pub place: String,
     /// The error underneath; shared, because one failed commit fails many callers.
     #[source]
     pub source: Option<Arc<dyn Error + Send + Sync>>,
@@ -82,9 +124,10 @@ impl StoreError {
     /// Whether the same may work later without anybody doing anything about the store.
     pub fn is_passing(&self) -> bool {
         match self.kind {
-            StoreErrorKind::Locked | StoreErrorKind::Full => true,
+            StoreErrorKind::Unavailable | StoreErrorKind::Locked | StoreErrorKind::Full => true,
             StoreErrorKind::BadUrl(_)
             | StoreErrorKind::Missing
+            | StoreErrorKind::Refused(_)
             | StoreErrorKind::Newer { .. }
             | StoreErrorKind::NotADatabase
             | StoreErrorKind::Foreign
@@ -99,15 +142,24 @@ impl StoreError {
         }
     }
 
-    pub(super) fn new(kind: StoreErrorKind, doing: &'static str, path: &Path) -> StoreError {
-        StoreError { kind, doing, path: path.to_owned(), source: None }
+    pub(super) fn new(
+        kind: StoreErrorKind,
+        doing: &'static str,
+        place: impl Display,
+    ) -> StoreError {
+        StoreError { kind, doing, place: place.to_string(), source: None }
+    }
     }
 
     pub(super) fn caused(self, source: impl Error + Send + Sync + 'static) -> StoreError {
         StoreError { source: Some(Arc::new(source)), ..self }
     }
 
-    pub(super) fn of_io(error: std::io::Error, doing: &'static str, path: &Path) -> StoreError {
+    pub(super) fn of_io(
+        error: std::io::Error,
+        doing: &'static str,
+        place: impl Display,
+    ) -> StoreError {
         use std::io::ErrorKind;
         let known = [
             (ErrorKind::NotFound, StoreErrorKind::Missing),
@@ -117,32 +169,62 @@ impl StoreError {
         ];
         let found = known.into_iter().find(|(code, _)| *code == error.kind());
         let kind = found.map_or(StoreErrorKind::CannotOpen, |(_, kind)| kind);
-        StoreError::new(kind, doing, path).caused(error)
+        StoreError::new(kind, doing, place).caused(error)
     }
 }
 
-/// Why a piece of work on a connection failed; becomes a [`StoreError`] where path and purpose are
+impl StoreErrorKind {
+    fn passes(&self) -> bool {
+        matches!(self, StoreErrorKind::Unavailable | StoreErrorKind::Locked)
+    }
+}
+
+/// Why a piece of work on a connection failed; becomes a [`StoreError`] where place and purpose are
 /// known.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     kind: StoreErrorKind,
     cause: Option<Arc<dyn Error + Send + Sync>>,
+    /// The work cannot be done again.
+    for_good: bool,
 }
 
 impl Fault {
+    pub(super) fn caused(kind: StoreErrorKind, cause: impl Error + Send + Sync + 'static) -> Fault {
+        Fault { kind, cause: Some(Arc::new(cause)), for_good: false }
+    }
+
     /// A column, counted from 1, that holds what we never wrote.
     pub(super) fn unreadable(column: usize) -> Fault {
         let what = format!("column {column} of a row cannot be read");
-        Fault { kind: StoreErrorKind::Damaged, cause: Some(Arc::from(Box::from(what))) }
+        Fault {
+            kind: StoreErrorKind::Damaged,
+            cause: Some(Arc::from(Box::from(what))),
+            for_good: false,
+        }
     }
 
     /// A value that has no JSON.
     pub(super) fn unwritable(error: serde_json::Error) -> Fault {
-        Fault { kind: StoreErrorKind::Other, cause: Some(Arc::new(error)) }
+        Fault::caused(StoreErrorKind::Other, error)
     }
 
-    pub(super) fn at(self, doing: &'static str, path: &Path) -> StoreError {
-        let error = StoreError::new(self.kind, doing, path);
+    pub(super) fn kind(&self) -> &StoreErrorKind {
+        &self.kind
+    }
+
+    /// Whether the work may go well when it is done again.
+    pub(super) fn passes(&self) -> bool {
+        !self.for_good && self.kind.passes()
+    }
+
+    /// Of work that cannot be done again.
+    pub(super) fn for_good(self) -> Fault {
+        Fault { for_good: true, ..self }
+    }
+
+    pub(super) fn at(self, doing: &'static str, place: impl Display) -> StoreError {
+        let error = StoreError::new(self.kind, doing, place);
         match self.cause {
             Some(cause) => StoreError { source: Some(cause), ..error },
             None => error,
@@ -152,7 +234,7 @@ impl Fault {
 
 impl From<StoreErrorKind> for Fault {
     fn from(kind: StoreErrorKind) -> Fault {
-        Fault { kind, cause: None }
+        Fault { kind, cause: None, for_good: false }
     }
 }
 
@@ -174,6 +256,6 @@ impl From<rusqlite::Error> for Fault {
         let unreadable = matches!(error, rusqlite::Error::FromSqlConversionFailure(..));
         let other = if unreadable { StoreErrorKind::Damaged } else { StoreErrorKind::Other };
         let kind = found.map_or(other, |(_, kind)| kind);
-        Fault { kind, cause: Some(Arc::new(error)) }
+        Fault::caused(kind, error)
     }
 }

@@ -1,4 +1,6 @@
-//! A conversation about a pump, for the tests of this room.
+//! A conversation about a pump, and stores to keep it in, for the tests of this room.
+
+pub(super) mod server;
 
 use super::*;
 use crate::domain::{
@@ -7,13 +9,62 @@ use crate::domain::{
 };
 use crate::privacy::{Redacted, Report};
 
-/// A store in a folder of its own, with one session begun.
+/// Runs a rule on each kind of store that is here.
+#[expect(clippy::print_stdout, reason = "shown where the rule does not hold")]
+pub(super) async fn on_each_store(rule: impl AsyncFn(Kind)) {
+    let mut kinds = vec![Kind::Sqlite];
+    kinds.extend(server::url().map(|_| Kind::Postgres));
+    for kind in kinds {
+        println!("on {kind:?}");
+        rule(kind).await;
+    }
+}
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Sqlite,
+    Postgres,
+}
+
+impl Kind {
+    /// Room for a store that nobody else uses.
+    pub(super) fn place(self) -> Place {
+        match self {
+            Kind::Sqlite => Place::Folder(tempfile::tempdir().unwrap()),
+            Kind::Postgres => Place::Schema(server::Schema::new(server::url().unwrap())),
+        }
+    }
+
+    /// A store of its own, with one session begun.
+    pub(super) async fn begun(self) -> (Place, Store, Session) {
+        let place = self.place();
+        let store = Store::open(&place.url(), Open::Create).unwrap();
+        let session = conversation("one");
+        store.begin_session(&session).await.unwrap();
+        (place, store, session)
+    }
+}
+
+/// Room for a store; what is in it goes with it.
+pub(super) enum Place {
+    Folder(tempfile::TempDir),
+    Schema(server::Schema),
+}
+
+impl Place {
+    pub(super) fn url(&self) -> String {
+        match self {
+            Place::Folder(folder) => format!("sqlite:{}", folder.path().join("s.db").display()),
+            Place::Schema(schema) => schema.url(),
+        }
+    }
+}
+
+/// A store in a folder of its own, with one session begun: for rules of files.
 pub(super) async fn begun() -> (tempfile::TempDir, Store, Session) {
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("s.db").display());
-    let store = Store::open(&url, Open::Create).unwrap();
-    let session = conversation("one");
-    store.begin_session(&session).await.unwrap();
+    let (place, store, session) = Kind::Sqlite.begun().await;
+    let Place::Folder(folder) = place else { unreachable!() };
     (folder, store, session)
 }
 

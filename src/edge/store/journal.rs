@@ -72,6 +72,5 @@ pub(super) fn learn(
     let sql = "INSERT INTO capabilities (base_url, model, rung, at) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (base_url, model) DO UPDATE SET rung = excluded.rung, at = excluded.at";
     let (base_url, model) = endpoint;
-    db.execute(sql, values![base_url, model, rung.name(), at])?;
-    Ok(())
+    db.send(sql, values![base_url, model, rung.name(), at])
 }

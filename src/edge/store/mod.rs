@@ -1,11 +1,13 @@
 //! The store: sessions, entries, runs, records, journal and coverage in one database, so that what
 //! belongs together is written together or not at all. No type of the database leaves this room.
 
+mod changes;
 mod database;
 mod db;
 mod entry;
 mod error;
 mod journal;
+mod postgres;
 mod prefix;
 mod queue;
 mod reader;
@@ -20,8 +22,9 @@ mod fixture;
 #[cfg(test)]
 mod tests;
 
+pub use changes::Changes;
 pub use entry::Covered;
-pub use error::{StoreError, StoreErrorKind};
+pub use error::{Refusal, StoreError, StoreErrorKind};
 pub use journal::{JournalEntry, Journaled};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
@@ -40,8 +43,9 @@ use crate::domain::{
 };
 use db::Db;
 use error::Fault;
+use postgres::{Address, For, Pool};
 use std::ops::{ControlFlow, Range};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How long we wait for another process that writes, in seconds: its commits take milliseconds, so
@@ -64,29 +68,54 @@ pub struct Store {
     shared: Arc<Shared>,
 }
 
+struct Shared {
+    place: String,
+    backend: Backend,
+}
+
+/// Where a store is.
+enum Backend {
+    /// In a file on this machine.
+    File(File),
+    /// On a server.
+    Server(Pool),
+}
+
 /// Fields are dropped in their order: readers close first, so that the writer, closing last, can
 /// move the whole log into the database.
-struct Shared {
+struct File {
     path: PathBuf,
     readers: reader::Readers,
     writer: writer::Writer,
 }
 
 impl Store {
-    /// Opens the store at `sqlite:PATH`, or at a bare path. Waits for the disk.
+    /// Opens the store at `sqlite:PATH`, at a bare path, or at `postgres://…`, with the options of
+    /// such a URL that tokio-postgres knows and `sslmode=verify-full`. Tables are made where there
+    /// are none, and brought to our version. Waits for the disk, or for the server.
     ///
     /// # Errors
-    /// Every kind of [`StoreErrorKind`] but `UnknownSession` and `Closed`.
+    /// Every kind of [`StoreErrorKind`] but those of sessions and jobs, and `Closed`.
     pub fn open(url: &str, open: Open) -> Result<Store, StoreError> {
+        const DOING: &str = "opening the store";
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            let address = Address::of_url(url).map_err(|fault| fault.at(DOING, "store.url"))?;
+            let place = address.shown().to_owned();
+            let pool = Pool::open(address, open).map_err(|fault| fault.at(DOING, &place))?;
+            let shared = Shared { place, backend: Backend::Server(pool) };
+            return Ok(Store { shared: Arc::new(shared) });
+        }
         let path = database::path_of(url)?;
         let writer = writer::Writer::start(Db::Sqlite(database::open_writer(&path, open)?), &path)?;
         let readers = reader::Readers::new(path.clone());
-        Ok(Store { shared: Arc::new(Shared { path, readers, writer }) })
+        let place = path.display().to_string();
+        let backend = Backend::File(File { path, readers, writer });
+        Ok(Store { shared: Arc::new(Shared { place, backend }) })
     }
 
-    /// The database's file.
-    pub fn path(&self) -> &Path {
-        &self.shared.path
+    /// Where it is, for people: the file, or the server's URL without the password.
+    pub fn place(&self) -> &str {
+        &self.shared.place
     }
 
     /// Writes what is known of a session before its entries are read. Beginning it again updates
@@ -203,7 +232,7 @@ impl Store {
             record::each(from, &filter, |record| each(&mut state, record))?;
             Ok(state)
         };
-        self.read("reading records", read).await
+        self.read_once("reading records", read).await
     }
 
     /// The record whose id begins so, with its run and its session.
@@ -231,7 +260,8 @@ impl Store {
         self.read("looking up a run", read).await
     }
 
-    /// Runs of one session or of all, replaced ones too, by session and position; `limit` at most.
+    /// Runs of one session or of all, replaced ones too, by time of session and position; `limit` at
+    /// most.
     pub async fn runs(
         &self,
         session: Option<SessionId>,
@@ -266,7 +296,7 @@ impl Store {
         session: SessionId,
         ordinals: Range<u32>,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.read("reading entries", move |from| entry::list(from, session, ordinals)).await
+        self.read("reading entries", move |from| entry::list(from, session, ordinals.clone())).await
     }
 
     /// How many entries a session had each time it was read to its end, in order.
@@ -300,36 +330,79 @@ impl Store {
         self.read("reading the status", |from: &mut Db| status::read(from)).await
     }
 
+    /// `work` may be done more than once, where the database went away before it said whether it
+    /// was committed: it must come to the same when it is done again.
     async fn write<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        self.shared.writer.write(doing, work).await
+        match &self.shared.backend {
+            Backend::File(file) => file.writer.write(doing, work).await,
+            Backend::Server(pool) => self.told(doing, pool.run(For::Writing, work).await),
+        }
     }
 
-    /// A read of a few rows: over sooner than another thread would begin it.
-    async fn look<T>(
+    /// A read of a few rows: of a file over sooner than another thread would begin it.
+    async fn look<T: Send + 'static>(
         &self,
         doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault>,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
     ) -> Result<T, StoreError> {
-        let _turn = self.shared.readers.turn().await;
-        self.shared.readers.read(doing, work)
+        match &self.shared.backend {
+            Backend::File(file) => {
+                let _turn = file.readers.turn().await;
+                file.readers.read(doing, work)
+            }
+            Backend::Server(pool) => self.told(doing, pool.run(For::Reading, work).await),
+        }
     }
 
     async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        match &self.shared.backend {
+            Backend::File(file) => self.read_file(file, doing, work).await,
+            Backend::Server(pool) => self.told(doing, pool.run(For::Reading, work).await),
+        }
+    }
+
+    /// As [`Store::read`], for work that cannot be done twice.
+    async fn read_once<T: Send + 'static>(
+        &self,
+        doing: &'static str,
         work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, StoreError> {
-        let turn = self.shared.readers.turn().await;
+        match &self.shared.backend {
+            Backend::File(file) => self.read_file(file, doing, work).await,
+            Backend::Server(pool) => self.told(doing, pool.run_once(For::Reading, work).await),
+        }
+    }
+
+    async fn read_file<T: Send + 'static>(
+        &self,
+        file: &File,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let turn = file.readers.turn().await;
         let shared = Arc::clone(&self.shared);
         let read = tokio::task::spawn_blocking(move || {
             let _held = turn;
-            shared.readers.read(doing, work)
+            match &shared.backend {
+                Backend::File(file) => file.readers.read(doing, work),
+                Backend::Server(_) => Err(StoreError::new(CLOSED, doing, &shared.place)),
+            }
         });
         // Fails only where the runtime is shutting down.
-        read.await.unwrap_or_else(|_| Err(self.shared.readers.closed(doing)))
+        read.await.unwrap_or_else(|_| Err(StoreError::new(CLOSED, doing, self.place())))
+    }
+
+    fn told<T>(&self, doing: &'static str, outcome: Result<T, Fault>) -> Result<T, StoreError> {
+        outcome.map_err(|fault| fault.at(doing, self.place()))
     }
 }
+
+const CLOSED: StoreErrorKind = StoreErrorKind::Closed;

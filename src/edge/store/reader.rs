@@ -2,7 +2,7 @@
 
 use super::database;
 use super::db::Db;
-use super::error::{Fault, StoreError, StoreErrorKind};
+use super::error::{Fault, StoreError};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -44,12 +44,8 @@ impl Readers {
             // A connection whose work failed is closed rather than trusted.
             Ok((done?, db))
         };
-        let (done, db) = snapshot().map_err(|fault| fault.at(doing, &self.path))?;
+        let (done, db) = snapshot().map_err(|fault| fault.at(doing, self.path.display()))?;
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
         Ok(done)
-    }
-
-    pub(super) fn closed(&self, doing: &'static str) -> StoreError {
-        StoreError::new(StoreErrorKind::Closed, doing, &self.path)
     }
 }

@@ -117,8 +117,7 @@ pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), 
             evidence,
         ]);
     }
-    db.insert(RECORDS, &rows)?;
-    Ok(())
+    db.put(RECORDS, &rows)
 }
 
 fn proof(evidence: &Evidence) -> Proof<'_> {

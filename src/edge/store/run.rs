@@ -244,8 +244,7 @@ pub(super) fn replace_others(db: &mut Db, session_no: i64, run: &Run) -> Result<
             AND (last_ordinal, last_part) <= (?5, ?6)";
     let (first, last) = (run.first, run.last);
     let values = values![session_no, &run.asking, first.0, first.1, last.0, last.1];
-    db.execute(sql, values)?;
-    Ok(())
+    db.send(sql, values)
 }
 
 /// Adds what a later generation cost to a run that stays as it is.
@@ -266,8 +265,7 @@ pub(super) fn add_cost(db: &mut Db, run_no: i64, run: &Run) -> Result<(), Fault>
         run.cost_micros,
         run.finished_at,
     ];
-    db.execute(sql, values)?;
-    Ok(())
+    db.send(sql, values)
 }
 
 /// Finished runs that asked in this way, by position.
@@ -304,7 +302,8 @@ fn read_known(row: &mut Columns<'_>) -> Result<KnownRun, Fault> {
     })
 }
 
-/// Runs of one session or of all, by session and position; at most `limit`.
+/// Runs of one session or of all, by session and position; at most `limit`. The order does not depend on
+/// which session was written first.
 pub(super) fn list(
     db: &mut Db,
     session: Option<SessionId>,
@@ -313,7 +312,7 @@ pub(super) fn list(
     let sql = format!(
         "SELECT {COLUMNS} FROM sessions s JOIN runs r ON r.session_no = s.no
         WHERE s.id = ?1 OR ?1 IS NULL
-        ORDER BY s.no, r.first_ordinal, r.first_part, r.no LIMIT ?2"
+        ORDER BY s.started_at NULLS FIRST, s.id, r.first_ordinal, r.first_part, r.no LIMIT ?2"
     );
     db.all(&sql, values![session.as_ref().map(|id| &id.0), limit], read)
 }

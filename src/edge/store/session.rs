@@ -82,8 +82,7 @@ pub(super) fn begin(db: &mut Db, session: &Session) -> Result<(), Fault> {
         session.parent.as_ref(),
         session.started_at,
     ];
-    db.execute(sql, row)?;
-    Ok(())
+    db.send(sql, row)
 }
 
 /// How many entries the session had each time it was read to its end; none if it never was.
@@ -104,8 +103,7 @@ pub(super) fn mark_end(db: &mut Db, id: SessionId, entries: u32) -> Result<(), F
 pub(super) fn mark_end_of(db: &mut Db, no: i64, entries: u32) -> Result<(), Fault> {
     let sql = "INSERT INTO session_ends (session_no, entries) VALUES (?1, ?2)
         ON CONFLICT DO NOTHING";
-    db.execute(sql, values![no, entries])?;
-    Ok(())
+    db.send(sql, values![no, entries])
 }
 
 /// The file that the session was last read from; none if it never was.
@@ -118,17 +116,17 @@ pub(super) fn end(db: &mut Db, id: SessionId, end: &SessionEnd) -> Result<Ended,
     let sql = "UPDATE sessions SET entries = ?2, lines = ?3, findings = ?4, masked = ?5,
         ended_at = ?6, taken = ?2, intakes = intakes + 1 WHERE no = ?1";
     let (findings, masked) = (json(&end.findings)?, json(&end.masked.counts)?);
-    db.execute(sql, values![no, end.entries, end.lines, &findings, &masked, end.at])?;
+    db.send(sql, values![no, end.entries, end.lines, &findings, &masked, end.at])?;
     // A file that was rewritten shorter has no entries there any more.
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
-    db.execute(sql, values![no, end.entries])?;
+    db.send(sql, values![no, end.entries])?;
     let sql = "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries";
-    db.execute(sql, values![no, end.entries])?;
+    db.send(sql, values![no, end.entries])?;
     mark_end_of(db, no, end.entries)?;
     // It was read to its end: nothing of it waits any more.
     let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
         AND state IN ('waiting', 'ready')";
-    db.execute(sql, values![no])?;
+    db.send(sql, values![no])?;
     let covering: HashSet<RunId> = end.runs.iter().copied().collect();
     switch_runs(db, no, &covering)
 }
@@ -171,7 +169,7 @@ fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Resul
     let sql = "SELECT count(*) FROM records WHERE run_no = ?1 AND state <> 'replaced'";
     let mut ended = Ended::default();
     for run in runs.iter().filter(|run| run.covers != run.current) {
-        db.execute("UPDATE runs SET current = ?2 WHERE no = ?1", values![run.no, run.covers])?;
+        db.send("UPDATE runs SET current = ?2 WHERE no = ?1", values![run.no, run.covers])?;
         if run.covers {
             ended.restored_runs += 1;
         } else {

@@ -44,6 +44,8 @@ pub(super) enum Texts {
 
 pub(super) fn write(db: &mut Db, staging: &Staging, texts: Texts) -> Result<Staged, Fault> {
     let run = &staging.run;
+    // Two who stage one run for the first time would each find nothing to set aside.
+    db.alone(&run.id.0)?;
     let session_no = session::number(db, run.session)?;
     let sql = "SELECT no, state = 'done' FROM runs WHERE id = ?1";
     let earlier: Option<(i64, bool)> =

@@ -4,6 +4,7 @@ use super::fixture::*;
 use super::*;
 use crate::domain::{ClaimKind, Coverage, CoverageState, Finish, Record, RecordState, Usage};
 use proptest::prelude::*;
+use std::path::Path;
 
 async fn coverage(store: &Store) -> Coverage {
     store.status().await.unwrap().sessions[0].coverage
@@ -21,32 +22,38 @@ async fn dump(store: &Store, session: &Session) -> String {
 
 #[tokio::test]
 async fn what_is_staged_is_read_back_as_it_was() {
-    let (_folder, store, session) = begun().await;
-    let staging = staging(&session, "r", 0, &["raise the pressure", "lower it"]);
-    let staged = store.stage(staging.clone()).await.unwrap();
-    assert_eq!(staged, Staged { new_records: 2, staged: 2, ..Staged::default() });
-    let records = store.records(RecordFilter::default()).await.unwrap();
-    let read: Vec<Record> = records.iter().map(|stored| stored.record.clone()).collect();
-    assert_eq!(read, staging.records);
-    let entries: Vec<Entry> = staging.entries.iter().map(|it| it.entry.clone()).collect();
-    assert_eq!(store.entries_of(session.id, 0..10).await.unwrap(), entries);
-    assert_eq!(store.entries_of(session.id, 4..5).await.unwrap(), entries[4..5]);
-    let known = store.known_runs(session.id, staging.run.asking).await.unwrap();
-    assert_eq!((known[0].run, known[0].last), (staging.run.id, (9, 0)));
-    assert_eq!(store.known_runs(session.id, Digest::of(&["x"])).await.unwrap(), []);
-    let prefix = read[0].id.to_string()[..9].parse().unwrap();
-    let Found::One(why) = store.why(prefix).await.unwrap() else { panic!("not found") };
-    assert_eq!(why.page.session, session);
-    assert_eq!(why.page.run, StoredRun { run: staging.run, current: true });
-    assert_eq!(why.entries, [Some(entries[0].clone())]);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let staging = staging(&session, "r", 0, &["raise the pressure", "lower it"]);
+        let staged = store.stage(staging.clone()).await.unwrap();
+        assert_eq!(staged, Staged { new_records: 2, staged: 2, ..Staged::default() });
+        let records = store.records(RecordFilter::default()).await.unwrap();
+        let read: Vec<Record> = records.iter().map(|stored| stored.record.clone()).collect();
+        assert_eq!(read, staging.records);
+        let entries: Vec<Entry> = staging.entries.iter().map(|it| it.entry.clone()).collect();
+        assert_eq!(store.entries_of(session.id, 0..10).await.unwrap(), entries);
+        assert_eq!(store.entries_of(session.id, 4..5).await.unwrap(), entries[4..5]);
+        let known = store.known_runs(session.id, staging.run.asking).await.unwrap();
+        assert_eq!((known[0].run, known[0].last), (staging.run.id, (9, 0)));
+        assert_eq!(store.known_runs(session.id, Digest::of(&["x"])).await.unwrap(), []);
+        let prefix = read[0].id.to_string()[..9].parse().unwrap();
+        let Found::One(why) = store.why(prefix).await.unwrap() else { panic!("not found") };
+        assert_eq!(why.page.session, session);
+        assert_eq!(why.page.run, StoredRun { run: staging.run, current: true });
+        assert_eq!(why.entries, [Some(entries[0].clone())]);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_run_of_an_unknown_session_is_refused() {
-    let (_folder, store, _) = begun().await;
-    let stranger = conversation("stranger");
-    let error = store.stage(staging(&stranger, "r", 0, &["a"])).await.unwrap_err();
-    assert_eq!(error.kind, StoreErrorKind::UnknownSession(stranger.id));
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        let stranger = conversation("stranger");
+        let error = store.stage(staging(&stranger, "r", 0, &["a"])).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::UnknownSession(stranger.id));
+    })
+    .await;
 }
 
 proptest! {
@@ -57,15 +64,15 @@ proptest! {
         plan in prop::collection::vec((0u32..4, any::<bool>(), 0usize..3), 1..6),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
+        runtime.block_on(on_each_store(async |kind| {
             let claims = ["one", "two", "three"];
-            let (_folder, store, session) = begun().await;
+            let (_place, store, session) = kind.begun().await;
             // One run a place: which of two equal runs was last is not what this is about.
             let mut stagings: Vec<Staging> = Vec::new();
-            for (place, fails, records) in plan {
+            for (place, fails, records) in &plan {
                 let name = format!("r{place}");
-                let made = staging(&session, &name, place * 10, &claims[..records]);
-                let made = if fails { failed(made) } else { made };
+                let made = staging(&session, &name, place * 10, &claims[..*records]);
+                let made = if *fails { failed(made) } else { made };
                 if stagings.iter().all(|staging| staging.run.id != made.run.id) {
                     stagings.push(made);
                 }
@@ -78,258 +85,294 @@ proptest! {
                 store.stage(staging.clone()).await.unwrap();
             }
             assert_eq!(dump(&store, &session).await, once);
-        });
+        }));
     }
 }
 
 #[tokio::test]
 async fn an_entry_of_many_parts_is_what_its_worst_part_is() {
-    use CoverageState::{Extracted, Failed, Nothing, Skipped};
-    let table = [
-        (Nothing, Nothing, Nothing),
-        (Nothing, Extracted, Extracted),
-        (Extracted, Nothing, Extracted),
-        (Extracted, Failed, Failed),
-        (Failed, Nothing, Failed),
-        (Skipped, Nothing, Nothing),
-    ];
-    for (first, second, expected) in table {
-        // In two runs, and twice in one.
-        let (_folder, store, session) = begun().await;
-        let mut one = staging(&session, "a", 0, &[]);
-        one.entries = vec![covered(0, first)];
-        let mut two = staging(&session, "b", 0, &[]);
-        two.entries = vec![covered(0, second)];
-        let mut both = staging(&session, "c", 1, &[]);
-        both.entries = vec![covered(1, first), covered(1, second)];
-        for staging in [one, two, both] {
-            store.stage(staging).await.unwrap();
+    on_each_store(async |kind| {
+        use CoverageState::{Extracted, Failed, Nothing, Skipped};
+        let table = [
+            (Nothing, Nothing, Nothing),
+            (Nothing, Extracted, Extracted),
+            (Extracted, Nothing, Extracted),
+            (Extracted, Failed, Failed),
+            (Failed, Nothing, Failed),
+            (Skipped, Nothing, Nothing),
+        ];
+        for (first, second, expected) in table {
+            // In two runs, and twice in one.
+            let (_place, store, session) = kind.begun().await;
+            let mut one = staging(&session, "a", 0, &[]);
+            one.entries = vec![covered(0, first)];
+            let mut two = staging(&session, "b", 0, &[]);
+            two.entries = vec![covered(0, second)];
+            let mut both = staging(&session, "c", 1, &[]);
+            both.entries = vec![covered(1, first), covered(1, second)];
+            for staging in [one, two, both] {
+                store.stage(staging).await.unwrap();
+            }
+            let mut twice = Coverage::default();
+            twice.add(expected, 2);
+            assert_eq!(coverage(&store).await, twice, "{first:?} and {second:?}");
         }
-        let mut twice = Coverage::default();
-        twice.add(expected, 2);
-        assert_eq!(coverage(&store).await, twice, "{first:?} and {second:?}");
-    }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn entries_are_failed_for_the_reason_of_the_part_that_failed() {
-    let (_folder, store, session) = begun().await;
-    let mut good = staging(&session, "a", 0, &[]);
-    good.entries = vec![Covered { reason: Some("good".to_owned()), ..good.entries.remove(0) }];
-    let mut bad = failed(staging(&session, "b", 0, &[]));
-    bad.entries = vec![Covered { reason: Some("bad".to_owned()), ..bad.entries.remove(0) }];
-    for staging in [bad, good] {
-        store.stage(staging).await.unwrap();
-    }
-    let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
-    assert_eq!(reasons, [((CoverageState::Failed, "bad".to_owned()), 1)].into());
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let mut good = staging(&session, "a", 0, &[]);
+        good.entries = vec![Covered { reason: Some("good".to_owned()), ..good.entries.remove(0) }];
+        let mut bad = failed(staging(&session, "b", 0, &[]));
+        bad.entries = vec![Covered { reason: Some("bad".to_owned()), ..bad.entries.remove(0) }];
+        for staging in [bad, good] {
+            store.stage(staging).await.unwrap();
+        }
+        let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+        assert_eq!(reasons, [((CoverageState::Failed, "bad".to_owned()), 1)].into());
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_failed_run_that_is_asked_again_is_replaced_and_both_are_paid_for() {
-    let (_folder, store, session) = begun().await;
-    let good = staging(&session, "r", 0, &["a"]);
-    store.stage(failed(good.clone())).await.unwrap();
-    let status = store.status().await.unwrap();
-    assert_eq!(status.failed[0].failure.kind, "too-long");
-    assert_eq!(status.sessions[0].coverage.failed, 10);
-    let mut again = good.clone();
-    again.run.generation = 1;
-    store.stage(again.clone()).await.unwrap();
-    store.stage(again).await.unwrap();
-    let status = store.status().await.unwrap();
-    assert_eq!((status.failed.len(), status.sessions[0].coverage.nothing), (0, 10));
-    assert_eq!((status.spent.calls, status.spent.cost_micros), (2, 14));
-    let later = store.spent(Timestamp(6_001), None, None).await.unwrap();
-    assert_eq!(later, Spent::default());
-    let mine = store.spent(Timestamp(0), Some("project"), Some(session.id)).await.unwrap();
-    assert_eq!(mine, status.spent);
-    assert_eq!(store.spent(Timestamp(0), Some("other"), None).await.unwrap(), later);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let good = staging(&session, "r", 0, &["a"]);
+        store.stage(failed(good.clone())).await.unwrap();
+        let status = store.status().await.unwrap();
+        assert_eq!(status.failed[0].failure.kind, "too-long");
+        assert_eq!(status.sessions[0].coverage.failed, 10);
+        let mut again = good.clone();
+        again.run.generation = 1;
+        store.stage(again.clone()).await.unwrap();
+        store.stage(again).await.unwrap();
+        let status = store.status().await.unwrap();
+        assert_eq!((status.failed.len(), status.sessions[0].coverage.nothing), (0, 10));
+        assert_eq!((status.spent.calls, status.spent.cost_micros), (2, 14));
+        let later = store.spent(Timestamp(6_001), None, None).await.unwrap();
+        assert_eq!(later, Spent::default());
+        let mine = store.spent(Timestamp(0), Some("project"), Some(session.id)).await.unwrap();
+        assert_eq!(mine, status.spent);
+        assert_eq!(store.spent(Timestamp(0), Some("other"), None).await.unwrap(), later);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_was_extracted_stays_when_a_later_try_fails() {
-    let (_folder, store, session) = begun().await;
-    let good = staging(&session, "r", 0, &["a"]);
-    store.stage(good.clone()).await.unwrap();
-    let mut bad = failed(good);
-    bad.run.generation = 1;
-    assert!(store.stage(bad).await.unwrap().earlier_kept);
-    assert_eq!(store.records(RecordFilter::default()).await.unwrap().len(), 1);
-    assert_eq!(coverage(&store).await.nothing, 10);
-    assert_eq!(store.status().await.unwrap().spent.calls, 2);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let good = staging(&session, "r", 0, &["a"]);
+        store.stage(good.clone()).await.unwrap();
+        let mut bad = failed(good);
+        bad.run.generation = 1;
+        assert!(store.stage(bad).await.unwrap().earlier_kept);
+        assert_eq!(store.records(RecordFilter::default()).await.unwrap().len(), 1);
+        assert_eq!(coverage(&store).await.nothing, 10);
+        assert_eq!(store.status().await.unwrap().spent.calls, 2);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_run_staged_anew_has_the_new_records_only() {
-    let (_folder, store, session) = begun().await;
-    store.stage(staging(&session, "r", 0, &["a", "b"])).await.unwrap();
-    let staged = store.stage(staging(&session, "r", 0, &["b", "c"])).await.unwrap();
-    assert_eq!((staged.new_records, staged.staged), (1, 2));
-    let records = store.records(RecordFilter::default()).await.unwrap();
-    let heads: Vec<&str> = records.iter().map(|it| it.record.claim.headline()).collect();
-    assert_eq!(heads, ["b", "c"]);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.stage(staging(&session, "r", 0, &["a", "b"])).await.unwrap();
+        let staged = store.stage(staging(&session, "r", 0, &["b", "c"])).await.unwrap();
+        assert_eq!((staged.new_records, staged.staged), (1, 2));
+        let records = store.records(RecordFilter::default()).await.unwrap();
+        let heads: Vec<&str> = records.iter().map(|it| it.record.claim.headline()).collect();
+        assert_eq!(heads, ["b", "c"]);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn runs_that_cover_no_more_are_replaced_and_come_back_as_they_were() {
-    let (_folder, store, session) = begun().await;
-    let old = staging(&session, "old", 0, &["a", "b"]);
-    let mut new = staging(&session, "new", 0, &["a"]);
-    new.records[0].state = RecordState::Quarantined;
-    new.records[0].reason = Some("no-evidence in action".to_owned());
-    store.stage(old.clone()).await.unwrap();
-    store.end_session(session.id, ended(10, &[&old])).await.unwrap();
-    assert!(store.status().await.unwrap().sessions[0].is_balanced());
-    let before = dump(&store, &session).await;
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let old = staging(&session, "old", 0, &["a", "b"]);
+        let mut new = staging(&session, "new", 0, &["a"]);
+        new.records[0].state = RecordState::Quarantined;
+        new.records[0].reason = Some("no-evidence in action".to_owned());
+        store.stage(old.clone()).await.unwrap();
+        store.end_session(session.id, ended(10, &[&old])).await.unwrap();
+        assert!(store.status().await.unwrap().sessions[0].is_balanced());
+        let before = dump(&store, &session).await;
 
-    store.stage(new.clone()).await.unwrap();
-    let end = store.end_session(session.id, ended(10, &[&new])).await.unwrap();
-    assert_eq!(end, Ended { replaced_runs: 1, replaced_records: 2, restored_runs: 0 });
-    let status = store.status().await.unwrap();
-    let one = &status.sessions[0];
-    assert!(one.is_balanced() && one.staged.is_empty() && one.quarantined == 1);
-    let (olds, news) = store.diff(old.run.id, new.run.id).await.unwrap();
-    assert!(olds.iter().all(|it| it.record.state == RecordState::Replaced));
-    assert_eq!(news[0].record, new.records[0]);
+        store.stage(new.clone()).await.unwrap();
+        let end = store.end_session(session.id, ended(10, &[&new])).await.unwrap();
+        assert_eq!(end, Ended { replaced_runs: 1, replaced_records: 2, restored_runs: 0 });
+        let status = store.status().await.unwrap();
+        let one = &status.sessions[0];
+        assert!(one.is_balanced() && one.staged.is_empty() && one.quarantined == 1);
+        let (olds, news) = store.diff(old.run.id, new.run.id).await.unwrap();
+        assert!(olds.iter().all(|it| it.record.state == RecordState::Replaced));
+        assert_eq!(news[0].record, new.records[0]);
 
-    let end = store.end_session(session.id, ended(10, &[&old])).await.unwrap();
-    assert_eq!((end.restored_runs, end.replaced_runs), (1, 1));
-    store.stage(old.clone()).await.unwrap();
-    let staged = RecordFilter { states: vec![RecordState::Staged], ..RecordFilter::default() };
-    let records = store.records(staged).await.unwrap();
-    assert_eq!(records.len(), 2);
-    assert!(records.iter().all(|it| before.contains(&it.record.id.to_string())));
+        let end = store.end_session(session.id, ended(10, &[&old])).await.unwrap();
+        assert_eq!((end.restored_runs, end.replaced_runs), (1, 1));
+        store.stage(old.clone()).await.unwrap();
+        let staged = RecordFilter { states: vec![RecordState::Staged], ..RecordFilter::default() };
+        let records = store.records(staged).await.unwrap();
+        assert_eq!(records.len(), 2);
+        assert!(records.iter().all(|it| before.contains(&it.record.id.to_string())));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn every_entry_ends_somewhere_or_the_session_does_not_balance() {
-    let (_folder, store, session) = begun().await;
-    let run = staging(&session, "r", 0, &[]);
-    store.stage(run.clone()).await.unwrap();
-    let skipped =
-        Covered { reason: Some("empty".to_owned()), ..covered(10, CoverageState::Skipped) };
-    store.stage_skipped(session.id, vec![skipped]).await.unwrap();
-    let balanced = async || store.status().await.unwrap().sessions[0].is_balanced();
-    assert!(!balanced().await, "it has not ended");
-    let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
-    assert_eq!(reasons, [((CoverageState::Skipped, "empty".to_owned()), 1)].into());
-    store.end_session(session.id, ended(12, &[&run])).await.unwrap();
-    assert!(!balanced().await, "entry 11 is nowhere");
-    store.stage_skipped(session.id, vec![covered(11, CoverageState::Pending)]).await.unwrap();
-    assert!(balanced().await);
-    store.begin_session(&session).await.unwrap();
-    assert!(!balanced().await, "it is being read again");
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let run = staging(&session, "r", 0, &[]);
+        store.stage(run.clone()).await.unwrap();
+        let skipped =
+            Covered { reason: Some("empty".to_owned()), ..covered(10, CoverageState::Skipped) };
+        store.stage_skipped(session.id, vec![skipped]).await.unwrap();
+        let balanced = async || store.status().await.unwrap().sessions[0].is_balanced();
+        assert!(!balanced().await, "it has not ended");
+        let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+        assert_eq!(reasons, [((CoverageState::Skipped, "empty".to_owned()), 1)].into());
+        store.end_session(session.id, ended(12, &[&run])).await.unwrap();
+        assert!(!balanced().await, "entry 11 is nowhere");
+        store.stage_skipped(session.id, vec![covered(11, CoverageState::Pending)]).await.unwrap();
+        assert!(balanced().await);
+        store.begin_session(&session).await.unwrap();
+        assert!(!balanced().await, "it is being read again");
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn the_first_answer_to_a_question_wins() {
-    let (_folder, store, _) = begun().await;
-    let digest = RequestDigest(Digest::of(&["question"]));
-    let reply = |text: &str| Reply {
-        calls: vec![],
-        content: words(text),
-        refusal: None,
-        finish: Finish::Stop,
-        usage: Usage::default(),
-    };
-    let entry = |text: &str| JournalEntry {
-        digest,
-        run: RunId(digest.0),
-        model: "small".to_owned(),
-        rung: Rung::Text,
-        at: Timestamp(1),
-        reply: reply(text),
-        request: Some("{}".to_owned()),
-    };
-    assert_eq!(store.journaled(digest).await.unwrap(), None);
-    assert_eq!(store.journal(entry("one")).await.unwrap(), reply("one"));
-    assert_eq!(store.journal(entry("two")).await.unwrap(), reply("one"));
-    let kept = Journaled { run: RunId(digest.0), reply: reply("one") };
-    assert_eq!(store.journaled(digest).await.unwrap(), Some(kept));
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        let digest = RequestDigest(Digest::of(&["question"]));
+        let reply = |text: &str| Reply {
+            calls: vec![],
+            content: words(text),
+            refusal: None,
+            finish: Finish::Stop,
+            usage: Usage::default(),
+        };
+        let entry = |text: &str| JournalEntry {
+            digest,
+            run: RunId(digest.0),
+            model: "small".to_owned(),
+            rung: Rung::Text,
+            at: Timestamp(1),
+            reply: reply(text),
+            request: Some("{}".to_owned()),
+        };
+        assert_eq!(store.journaled(digest).await.unwrap(), None);
+        assert_eq!(store.journal(entry("one")).await.unwrap(), reply("one"));
+        assert_eq!(store.journal(entry("two")).await.unwrap(), reply("one"));
+        let kept = Journaled { run: RunId(digest.0), reply: reply("one") };
+        assert_eq!(store.journaled(digest).await.unwrap(), Some(kept));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_an_endpoint_can_do_is_remembered_last() {
-    let (_folder, store, _) = begun().await;
-    assert_eq!(store.capability("http://a", "m").await.unwrap(), None);
-    for rung in [Rung::ForcedTool, Rung::JsonObject] {
-        store.learn("http://a", "m", rung, Timestamp(1)).await.unwrap();
-    }
-    assert_eq!(store.capability("http://a", "m").await.unwrap(), Some(Rung::JsonObject));
-    assert_eq!(store.capability("http://a", "n").await.unwrap(), None);
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        assert_eq!(store.capability("http://a", "m").await.unwrap(), None);
+        for rung in [Rung::ForcedTool, Rung::JsonObject] {
+            store.learn("http://a", "m", rung, Timestamp(1)).await.unwrap();
+        }
+        assert_eq!(store.capability("http://a", "m").await.unwrap(), Some(Rung::JsonObject));
+        assert_eq!(store.capability("http://a", "n").await.unwrap(), None);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_filter_leaves_out_what_it_names_not() {
-    let (_folder, store, session) = begun().await;
-    let other = Session { namespace: "mine".to_owned(), ..conversation("two") };
-    store.begin_session(&other).await.unwrap();
-    store.stage(staging(&session, "late", 10, &["c"])).await.unwrap();
-    store.stage(staging(&session, "early", 0, &["a", "b"])).await.unwrap();
-    store.stage(staging(&other, "other", 0, &["d"])).await.unwrap();
-    let heads = async |filter: RecordFilter| {
-        let records = store.records(filter).await.unwrap();
-        let mut heads: Vec<String> =
-            records.iter().map(|it| it.record.claim.headline().to_owned()).collect();
-        heads.sort();
-        heads.concat()
-    };
-    let all = RecordFilter::default;
-    assert_eq!(heads(all()).await, "abcd");
-    assert_eq!(heads(RecordFilter { namespace: Some("mine".to_owned()), ..all() }).await, "d");
-    assert_eq!(heads(RecordFilter { since: Some(Timestamp(2_010)), ..all() }).await, "c");
-    assert_eq!(heads(RecordFilter { kind: Some(ClaimKind::Decision), ..all() }).await, "");
-    let of_session = RecordFilter { session: Some(session.id.0.into()), ..all() };
-    assert_eq!(heads(RecordFilter { limit: Some(2), ..of_session.clone() }).await, "ab");
-    let quarantined = RecordFilter { states: vec![RecordState::Quarantined], ..all() };
-    assert_eq!(heads(quarantined).await, "");
-    let first = store.fold_records(of_session, 0, |seen, _| {
-        *seen += 1;
-        ControlFlow::Break(())
-    });
-    assert_eq!(first.await.unwrap(), 1);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let other = Session { namespace: "mine".to_owned(), ..conversation("two") };
+        store.begin_session(&other).await.unwrap();
+        store.stage(staging(&session, "late", 10, &["c"])).await.unwrap();
+        store.stage(staging(&session, "early", 0, &["a", "b"])).await.unwrap();
+        store.stage(staging(&other, "other", 0, &["d"])).await.unwrap();
+        let heads = async |filter: RecordFilter| {
+            let records = store.records(filter).await.unwrap();
+            let mut heads: Vec<String> =
+                records.iter().map(|it| it.record.claim.headline().to_owned()).collect();
+            heads.sort();
+            heads.concat()
+        };
+        let all = RecordFilter::default;
+        assert_eq!(heads(all()).await, "abcd");
+        assert_eq!(heads(RecordFilter { namespace: Some("mine".to_owned()), ..all() }).await, "d");
+        assert_eq!(heads(RecordFilter { since: Some(Timestamp(2_010)), ..all() }).await, "c");
+        assert_eq!(heads(RecordFilter { kind: Some(ClaimKind::Decision), ..all() }).await, "");
+        let of_session = RecordFilter { session: Some(session.id.0.into()), ..all() };
+        assert_eq!(heads(RecordFilter { limit: Some(2), ..of_session.clone() }).await, "ab");
+        let quarantined = RecordFilter { states: vec![RecordState::Quarantined], ..all() };
+        assert_eq!(heads(quarantined).await, "");
+        let first = store.fold_records(of_session, 0, |seen, _| {
+            *seen += 1;
+            ControlFlow::Break(())
+        });
+        assert_eq!(first.await.unwrap(), 1);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_prefix_of_many_ids_lists_them() {
-    let (_folder, store, session) = begun().await;
-    let names: Vec<String> = (0..40).map(|n| n.to_string()).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    store.stage(staging(&session, "r", 0, &names)).await.unwrap();
-    let ids: Vec<String> = staging(&session, "r", 0, &names)
-        .records
-        .iter()
-        .map(|record| record.id.to_string())
-        .collect();
-    // Of 40 ids and 16 digits some two begin alike.
-    let shared = (0..16).map(|n| format!("{n:x}"));
-    let count = |digit: &str| ids.iter().filter(|id| id.starts_with(digit)).count();
-    let digit = shared.max_by_key(|digit| count(digit)).unwrap();
-    let found = store.record(digit.parse().unwrap()).await.unwrap();
-    let Found::Many(many) = found else { panic!("not many") };
-    assert_eq!(many.len(), count(&digit));
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let names: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        store.stage(staging(&session, "r", 0, &names)).await.unwrap();
+        let ids: Vec<String> = staging(&session, "r", 0, &names)
+            .records
+            .iter()
+            .map(|record| record.id.to_string())
+            .collect();
+        // Of 40 ids and 16 digits some two begin alike.
+        let shared = (0..16).map(|n| format!("{n:x}"));
+        let count = |digit: &str| ids.iter().filter(|id| id.starts_with(digit)).count();
+        let digit = shared.max_by_key(|digit| count(digit)).unwrap();
+        let found = store.record(digit.parse().unwrap()).await.unwrap();
+        let Found::Many(many) = found else { panic!("not many") };
+        assert_eq!(many.len(), count(&digit));
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_stores_on_one_file_write_beside_one_another() {
-    let (_folder, one, session) = begun().await;
-    let two = Store::open(&one.path().display().to_string(), Open::Existing).unwrap();
-    let write = |store: Store, name: &'static str| {
-        let session = session.clone();
-        tokio::spawn(async move {
-            for n in 0..20 {
-                let staging = staging(&session, &format!("{name}{n}"), n * 10, &["a"]);
-                store.stage(staging).await.unwrap();
-            }
-        })
-    };
-    let tasks = [write(one.clone(), "a"), write(two.clone(), "b"), write(one.clone(), "c")];
-    for task in tasks {
-        task.await.unwrap();
-    }
-    drop(one);
-    assert_eq!(two.records(RecordFilter::default()).await.unwrap().len(), 60);
+    on_each_store(async |kind| {
+        let (place, one, session) = kind.begun().await;
+        let two = Store::open(&place.url(), Open::Existing).unwrap();
+        let write = |store: Store, name: &'static str| {
+            let session = session.clone();
+            tokio::spawn(async move {
+                for n in 0..20 {
+                    let staging = staging(&session, &format!("{name}{n}"), n * 10, &["a"]);
+                    store.stage(staging).await.unwrap();
+                }
+            })
+        };
+        let tasks = [write(one.clone(), "a"), write(two.clone(), "b"), write(one.clone(), "c")];
+        for task in tasks {
+            task.await.unwrap();
+        }
+        drop(one);
+        assert_eq!(two.records(RecordFilter::default()).await.unwrap().len(), 60);
+    })
+    .await;
 }
 
 /// What a process that dies leaves on the disk: the file and its log, as they stand at some moment.
@@ -339,8 +382,8 @@ async fn what_was_not_committed_when_the_process_died_never_was() {
     store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
     let before = dump(&store, &session).await;
     let log = |path: &Path| std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
-    let log_before = log(store.path());
-    let dying = rusqlite::Connection::open(store.path()).unwrap();
+    let log_before = log(Path::new(store.place()));
+    let dying = rusqlite::Connection::open(store.place()).unwrap();
     // So small a cache that pages of the open transaction reach the log.
     let half = "PRAGMA cache_size = 1; BEGIN IMMEDIATE; DELETE FROM coverage;
         UPDATE runs SET model = 'half';
@@ -349,7 +392,7 @@ async fn what_was_not_committed_when_the_process_died_never_was() {
     dying.execute_batch(half).unwrap();
     let left = folder.path().join("left.db");
     for end in ["", "-wal"] {
-        let from = format!("{}{end}", store.path().display());
+        let from = format!("{}{end}", store.place());
         std::fs::copy(from, format!("{}{end}", left.display())).unwrap();
     }
     assert!(log_before < log(&left), "pages of the open transaction are in the log");
@@ -364,4 +407,72 @@ async fn closing_leaves_one_file() {
     store.status().await.unwrap();
     drop(store);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[tokio::test]
+async fn every_character_is_kept() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let odd = "a\0b\u{e000}0c\u{e000}\0é'?1$1\\";
+        let session = Session { title: Some(words(odd)), ..session };
+        store.begin_session(&session).await.unwrap();
+        let mut odd_one = staging(&session, "r", 0, &[odd]);
+        odd_one.entries[0].entry.text = words(odd);
+        store.stage(odd_one.clone()).await.unwrap();
+        let known = store.status().await.unwrap().sessions.remove(0).session;
+        assert_eq!(known, session);
+        let entries = store.entries_of(session.id, 0..1).await.unwrap();
+        assert_eq!(entries[0], odd_one.entries[0].entry);
+        let records = store.records(RecordFilter::default()).await.unwrap();
+        assert_eq!(records[0].record, odd_one.records[0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_reading_sees_one_moment() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let later = Session { started_at: Some(Timestamp(2_000)), ..conversation("later") };
+        store.begin_session(&later).await.unwrap();
+        store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
+        let (begin, mut begun) = tokio::sync::mpsc::channel(1);
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let reading = store.fold_records(RecordFilter::default(), 0, move |seen, _| {
+            *seen += 1;
+            begin.blocking_send(()).unwrap();
+            wait.recv().unwrap();
+            ControlFlow::Continue(())
+        });
+        let writing = async {
+            begun.recv().await.unwrap();
+            store.stage(staging(&later, "s", 0, &["b"])).await.unwrap();
+            go_on.send(()).unwrap();
+        };
+        assert_eq!(tokio::join!(reading, writing).0.unwrap(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_listens_hears_of_new_jobs_of_another_store() {
+    on_each_store(async |kind| {
+        let (place, store, session) = kind.begun().await;
+        let other = Store::open(&place.url(), Open::Existing).unwrap();
+        let mut changes = store.listen();
+        // Once at the beginning: nobody knows what was missed.
+        changes.changed().await;
+        let moved = Session { path: "elsewhere".to_owned(), ..session };
+        other.write("announcing", announce(moved)).await.unwrap();
+        changes.changed().await;
+    })
+    .await;
+}
+
+/// Writes something new too, since a file does not change otherwise.
+fn announce(session: Session) -> impl Fn(&mut Db) -> Result<(), Fault> + Send + Sync + 'static {
+    move |to| {
+        session::begin(to, &session)?;
+        to.announce()
+    }
 }

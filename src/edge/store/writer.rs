@@ -33,7 +33,7 @@ impl Writer {
         let thread = std::thread::Builder::new()
             .name("annalist-store".to_owned())
             .spawn(move || run(&mut db, work))
-            .map_err(|error| StoreError::of_io(error, "starting the writer", path))?;
+            .map_err(|error| StoreError::of_io(error, "starting the writer", path.display()))?;
         Ok(Writer { path: path.to_owned(), queue: Some(queue), thread: Some(thread) })
     }
 
@@ -54,10 +54,10 @@ impl Writer {
             };
             (outcome, Box::new(tell))
         });
-        let closed = || StoreError::new(StoreErrorKind::Closed, doing, &self.path);
+        let closed = || StoreError::new(StoreErrorKind::Closed, doing, self.path.display());
         let queue = self.queue.as_ref().ok_or_else(closed)?;
         queue.send(work).await.map_err(|_| closed())?;
-        answer.await.map_err(|_| closed())?.map_err(|fault| fault.at(doing, &self.path))
+        answer.await.map_err(|_| closed())?.map_err(|fault| fault.at(doing, self.path.display()))
     }
 }
 

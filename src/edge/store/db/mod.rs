@@ -5,15 +5,19 @@
 mod sqlite;
 mod value;
 
-pub(super) use value::{Columns, Value, json};
+pub(super) use value::{Cells, Columns, Value, json};
 
 use super::error::{Fault, StoreErrorKind};
+use super::postgres::{ANNOUNCE, Connection};
+use crate::domain::Digest;
 use std::ops::ControlFlow;
 
 /// A connection.
 pub(super) enum Db {
     /// A file on this machine.
     Sqlite(rusqlite::Connection),
+    /// A server.
+    Postgres(Box<Connection>),
 }
 
 /// Rows that are inserted together: `INSERT INTO t (a, b)`, then what follows the values.
@@ -38,6 +42,24 @@ impl Db {
     pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, Fault> {
         match self {
             Db::Sqlite(connection) => sqlite::execute(connection, sql, values),
+            Db::Postgres(connection) => connection.execute(sql, values),
+        }
+    }
+
+    /// Runs a statement of which nobody needs to know how many rows it changed. PostgreSQL hears of
+    /// it together with the next statement, which then also tells of its failure.
+    pub(super) fn send(&mut self, sql: &str, values: &[Value<'_>]) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(connection) => sqlite::execute(connection, sql, values).map(|_| ()),
+            Db::Postgres(connection) => connection.send(sql, values),
+        }
+    }
+
+    /// Waits for what was sent.
+    pub(super) fn settle(&mut self) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(_) => Ok(()),
+            Db::Postgres(connection) => connection.settle(),
         }
     }
 
@@ -45,6 +67,20 @@ impl Db {
     pub(super) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
         match self {
             Db::Sqlite(connection) => Ok(connection.execute_batch(sql)?),
+            Db::Postgres(connection) => connection.batch(sql),
+        }
+    }
+
+    /// Until the transaction ends, nobody else gets this far with the same id; SQLite has one writer
+    /// anyway. For what is looked up before it is there and can be locked.
+    pub(super) fn alone(&mut self, id: &Digest) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(_) => Ok(()),
+            Db::Postgres(connection) => {
+                let [a, b, c, d, e, f, g, h, ..] = *id.as_bytes();
+                let key = i64::from_be_bytes([a, b, c, d, e, f, g, h]);
+                connection.send("SELECT pg_advisory_xact_lock(?1)", values![key])
+            }
         }
     }
 
@@ -52,6 +88,7 @@ impl Db {
     pub(super) fn locking(&self) -> &'static str {
         match self {
             Db::Sqlite(_) => "",
+            Db::Postgres(_) => " FOR UPDATE",
         }
     }
 
@@ -59,6 +96,7 @@ impl Db {
     pub(super) fn skipping_locked(&self) -> &'static str {
         match self {
             Db::Sqlite(_) => "",
+            Db::Postgres(_) => " FOR UPDATE SKIP LOCKED",
         }
     }
 
@@ -67,6 +105,7 @@ impl Db {
     pub(super) fn announce(&mut self) -> Result<(), Fault> {
         match self {
             Db::Sqlite(_) => Ok(()),
+            Db::Postgres(connection) => connection.send(ANNOUNCE, &[]),
         }
     }
 
@@ -74,6 +113,7 @@ impl Db {
     pub(super) fn in_transaction(&self) -> bool {
         match self {
             Db::Sqlite(connection) => !connection.is_autocommit(),
+            Db::Postgres(connection) => connection.in_transaction(),
         }
     }
 
@@ -86,6 +126,7 @@ impl Db {
     ) -> Result<(), Fault> {
         match self {
             Db::Sqlite(connection) => sqlite::each(connection, sql, values, &mut each),
+            Db::Postgres(connection) => connection.each(sql, values, &mut each),
         }
     }
 
@@ -112,11 +153,16 @@ impl Db {
         read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
         let (mut first, mut read) = (None, Some(read));
+        // What a server has found it sends in any case.
+        let then = match self {
+            Db::Sqlite(_) => ControlFlow::Break(()),
+            Db::Postgres(_) => ControlFlow::Continue(()),
+        };
         self.each(sql, values, |row| {
             if let Some(read) = read.take() {
                 first = Some(read(row)?);
             }
-            Ok(ControlFlow::Break(()))
+            Ok(then)
         })?;
         Ok(first)
     }
@@ -136,6 +182,15 @@ impl Db {
     pub(super) fn insert(&mut self, into: Insert, values: &[Value<'_>]) -> Result<u64, Fault> {
         match self {
             Db::Sqlite(connection) => sqlite::insert(connection, into, values),
+            Db::Postgres(connection) => connection.insert(into, values),
+        }
+    }
+
+    /// As [`Db::insert`], where nobody needs to know how many rows are new; as [`Db::send`].
+    pub(super) fn put(&mut self, into: Insert, values: &[Value<'_>]) -> Result<(), Fault> {
+        match self {
+            Db::Sqlite(connection) => sqlite::insert(connection, into, values).map(|_| ()),
+            Db::Postgres(connection) => connection.put(into, values),
         }
     }
 }

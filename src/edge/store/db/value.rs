@@ -7,13 +7,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// A value of a column, going in or coming out.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 pub(in crate::edge::store) enum Value<'a> {
     Null,
     Int(i64),
     Real(f64),
     Text(&'a str),
     Bytes(&'a [u8]),
+}
+
+/// No words: drivers log what they are given.
+impl std::fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::Null => f.write_str("Null"),
+            Value::Int(int) => write!(f, "Int({int})"),
+            Value::Real(real) => write!(f, "Real({real})"),
+            Value::Text(text) => write!(f, "Text({} bytes)", text.len()),
+            Value::Bytes(bytes) => write!(f, "Bytes({} bytes)", bytes.len()),
+        }
+    }
 }
 
 impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
@@ -55,7 +68,7 @@ pub(in crate::edge::store) struct Columns<'a> {
 }
 
 /// A row of either database.
-pub(super) trait Cells {
+pub(in crate::edge::store) trait Cells {
     fn cell(&self, at: usize) -> Result<Value<'_>, Fault>;
 }
 
@@ -95,7 +108,7 @@ column_of! {
 }
 
 impl<'a> Columns<'a> {
-    pub(super) fn of(row: &'a dyn Cells) -> Columns<'a> {
+    pub(in crate::edge::store) fn of(row: &'a dyn Cells) -> Columns<'a> {
         Columns { row, at: 0 }
     }
 

@@ -109,7 +109,7 @@ impl Store {
         let read = move |from: &mut Db| {
             let unknown = super::StoreErrorKind::UnknownSession(session);
             let whole = super::session::find(from, session)?.ok_or(Fault::from(unknown))?;
-            Ok((whole, super::entry::list(from, session, ordinals)?))
+            Ok((whole, super::entry::list(from, session, ordinals.clone())?))
         };
         self.look("reading the entries of a job", read).await
     }
