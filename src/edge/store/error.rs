@@ -149,7 +149,6 @@ impl StoreError {
     ) -> StoreError {
         StoreError { kind, doing, place: place.to_string(), source: None }
     }
-    }
 
     pub(super) fn caused(self, source: impl Error + Send + Sync + 'static) -> StoreError {
         StoreError { source: Some(Arc::new(source)), ..self }

@@ -241,7 +241,7 @@ fn a_renamed_file_goes_on_and_a_copy_is_not_taken_in_twice() {
 fn two_that_take_in_the_same_growing_file_at_once_take_in_each_entry_once() {
     run(async {
         let mut place = Place::with_batches_of(500);
-        let url = format!("sqlite:{}", place.store.path().display());
+        let url = format!("sqlite:{}", place.store.place());
         let said = vec![SOME; 40];
         let lines = lines("one", &said);
         for grown in (4..=40).step_by(4) {

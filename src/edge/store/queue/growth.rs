@@ -5,7 +5,7 @@ use super::super::error::Fault;
 use super::super::{entry, session};
 use crate::domain::{EntryKind, SessionId, Speaker, Timestamp};
 use crate::privacy::Redacted;
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 /// How far a session was taken in.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -69,25 +69,22 @@ pub(super) fn growth(db: &mut Db, id: SessionId) -> Result<Option<Growth>, Fault
     Ok(Some(growth))
 }
 
-/// Hands who said what to `each`, in order.
-pub(super) fn said(
-    db: &mut Db,
-    id: SessionId,
-    ordinals: Range<u32>,
-    mut each: impl FnMut(Said),
-) -> Result<(), Fault> {
+/// Entries that are read at once of what was said: some megabytes of words at most.
+pub(super) const SAID_MAX: usize = 1_000;
+
+/// Who said what, in order; [`SAID_MAX`] at most.
+pub(super) fn said(db: &mut Db, id: SessionId, ordinals: Range<u32>) -> Result<Vec<Said>, Fault> {
     let no = session::number(db, id)?;
     let sql = "SELECT place & 4294967295, speaker, kind, CASE
             WHEN speaker IN ('tool', 'web') OR kind = 'tool_call' THEN '' ELSE text END
-        FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place";
+        FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place LIMIT ?3";
     let (from, to) = (entry::place(no, ordinals.start), entry::place(no, ordinals.end));
-    db.each(sql, values![from, to], |row| {
-        each(Said {
+    db.all(sql, values![from, to, SAID_MAX as u64], |row| {
+        Ok(Said {
             ordinal: row.next()?,
             speaker: row.named(Speaker::of_name)?,
             kind: row.named(EntryKind::of_name)?,
             text: row.next()?,
-        });
-        Ok(ControlFlow::Continue(()))
+        })
     })
 }

@@ -1,6 +1,6 @@
 //! Intake by its doors: what is handed over in batches, together, again and anew.
 
-use super::super::fixture::{begun, staging};
+use super::super::fixture::{on_each_store, staging};
 use super::tests::{claim, intake, job, of};
 use super::*;
 
@@ -36,77 +36,93 @@ async fn staged(store: &Store) -> Vec<String> {
 
 #[tokio::test]
 async fn a_session_ends_where_nothing_follows_at_once() {
-    let (_folder, store, session) = begun().await;
-    let first = tens(&session, Growth::default(), 0, &["a"]);
-    store.enqueue(Intake { goes_on: true, ..first }).await.unwrap();
-    let between = growth(&store, &session).await;
-    assert_eq!((between.taken, between.ends.as_slice()), (10, &[][..]));
-    store.enqueue(tens(&session, between, 1, &["b"])).await.unwrap();
-    let after = growth(&store, &session).await;
-    assert_eq!((after.taken, after.entries, after.ends), (20, 20, vec![20]));
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let first = tens(&session, Growth::default(), 0, &["a"]);
+        store.enqueue(Intake { goes_on: true, ..first }).await.unwrap();
+        let between = growth(&store, &session).await;
+        assert_eq!((between.taken, between.ends.as_slice()), (10, &[][..]));
+        store.enqueue(tens(&session, between, 1, &["b"])).await.unwrap();
+        let after = growth(&store, &session).await;
+        assert_eq!((after.taken, after.entries, after.ends), (20, 20, vec![20]));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_session_that_moved_keeps_no_other_from_being_taken_in() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(intake(&session, &["a"])).await.unwrap();
-    let other = of("other", "o");
-    let next = Intake { growth: Growth { intakes: 1, ..Growth::default() }, ..intake(&other, &[]) };
-    let all = vec![intake(&session, &["b"]), intake(&other, &["c"]), next];
-    let taken = store.enqueue_all(all).await.unwrap();
-    let jobs: Vec<_> = taken.iter().map(|it| it.map(|it| it.jobs)).collect();
-    assert_eq!(jobs, [None, Some(1), Some(0)]);
-    assert_eq!(growth(&store, &session).await.intakes, 1, "nothing was written");
-    assert_eq!(store.claim(claim(9, 100)).await.unwrap().jobs.len(), 2);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a"])).await.unwrap();
+        let other = of("other", "o");
+        let next =
+            Intake { growth: Growth { intakes: 1, ..Growth::default() }, ..intake(&other, &[]) };
+        let all = vec![intake(&session, &["b"]), intake(&other, &["c"]), next];
+        let taken = store.enqueue_all(all).await.unwrap();
+        let jobs: Vec<_> = taken.iter().map(|it| it.map(|it| it.jobs)).collect();
+        assert_eq!(jobs, [None, Some(1), Some(0)]);
+        assert_eq!(growth(&store, &session).await.intakes, 1, "nothing was written");
+        assert_eq!(store.claim(claim(9, 100)).await.unwrap().jobs.len(), 2);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_was_rewritten_counts_no_longer_until_it_is_as_it_was() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(tens(&session, Growth::default(), 0, &["a", "b"])).await.unwrap();
-    drain(&store, &session, &["a", "b"]).await;
-    let anew = |growth, names| Intake {
-        anew: Some(15),
-        ..tens(&session, Growth { taken: 0, ..growth }, 0, names)
-    };
-    let other = store.enqueue(anew(growth(&store, &session).await, &["a", "c"])).await.unwrap();
-    assert_eq!((other.jobs, other.known), (1, 1));
-    assert_eq!(staged(&store).await, ["a"]);
-    drain(&store, &session, &["c"]).await;
-    assert_eq!(staged(&store).await, ["a", "c"]);
-    let back = store.enqueue(anew(growth(&store, &session).await, &["a", "b"])).await.unwrap();
-    assert_eq!((back.jobs, back.known), (1, 1), "what nothing covers any more is done again");
-    drain(&store, &session, &["b"]).await;
-    assert_eq!(staged(&store).await, ["a", "b"]);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(tens(&session, Growth::default(), 0, &["a", "b"])).await.unwrap();
+        drain(&store, &session, &["a", "b"]).await;
+        let anew = |growth, names| Intake {
+            anew: Some(15),
+            ..tens(&session, Growth { taken: 0, ..growth }, 0, names)
+        };
+        let other = store.enqueue(anew(growth(&store, &session).await, &["a", "c"])).await.unwrap();
+        assert_eq!((other.jobs, other.known), (1, 1));
+        assert_eq!(staged(&store).await, ["a"]);
+        drain(&store, &session, &["c"]).await;
+        assert_eq!(staged(&store).await, ["a", "c"]);
+        let back = store.enqueue(anew(growth(&store, &session).await, &["a", "b"])).await.unwrap();
+        assert_eq!((back.jobs, back.known), (1, 1), "what nothing covers any more is done again");
+        drain(&store, &session, &["b"]).await;
+        assert_eq!(staged(&store).await, ["a", "b"]);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn who_works_on_what_was_rewritten_has_lost_it() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(tens(&session, Growth::default(), 0, &["a", "b"])).await.unwrap();
-    let jobs = store.claim(claim(9, 100)).await.unwrap().jobs;
-    let growth = Growth { taken: 0, ..growth(&store, &session).await };
-    let anew = Intake { anew: Some(10), ..tens(&session, growth, 0, &["a", "c"]) };
-    store.enqueue(anew).await.unwrap();
-    let mut kept = Vec::new();
-    for claimed in jobs {
-        let ended = store.finish(claimed.lease, None, Ending::Done, Timestamp(100)).await;
-        kept.push(ended.is_ok());
-    }
-    assert_eq!(kept, [true, false]);
-    let left = store.claim(claim(9, 100)).await.unwrap().jobs;
-    assert_eq!(left.iter().map(|it| it.job.id).collect::<Vec<_>>(), [job("c", (0, 0)).id]);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(tens(&session, Growth::default(), 0, &["a", "b"])).await.unwrap();
+        let jobs = store.claim(claim(9, 100)).await.unwrap().jobs;
+        let growth = Growth { taken: 0, ..growth(&store, &session).await };
+        let anew = Intake { anew: Some(10), ..tens(&session, growth, 0, &["a", "c"]) };
+        store.enqueue(anew).await.unwrap();
+        let mut kept = Vec::new();
+        for claimed in jobs {
+            let ended = store.finish(claimed.lease, None, Ending::Done, Timestamp(100)).await;
+            kept.push(ended.is_ok());
+        }
+        assert_eq!(kept, [true, false]);
+        let left = store.claim(claim(9, 100)).await.unwrap().jobs;
+        assert_eq!(left.iter().map(|it| it.job.id).collect::<Vec<_>>(), [job("c", (0, 0)).id]);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn who_said_what_is_told_in_order_without_what_tools_said() {
-    let (_folder, store, session) = begun().await;
-    let mut taken = intake(&session, &["a", "b", "c"]);
-    taken.entries[1].speaker = crate::domain::Speaker::Person;
-    taken.entries[1].kind = crate::domain::EntryKind::Prompt;
-    store.enqueue(taken).await.unwrap();
-    let mut told = Vec::new();
-    let each = |said: Said| told.push((said.ordinal, said.text.as_str().to_owned()));
-    store.said(session.id, 1..9, each).await.unwrap();
-    assert_eq!(told, [(1, "the pump of line 1 runs".to_owned()), (2, String::new())]);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let mut taken = intake(&session, &["a", "b", "c"]);
+        taken.entries[1].speaker = crate::domain::Speaker::Person;
+        taken.entries[1].kind = crate::domain::EntryKind::Prompt;
+        store.enqueue(taken).await.unwrap();
+        let mut told = Vec::new();
+        let each = |said: Said| told.push((said.ordinal, said.text.as_str().to_owned()));
+        store.said(session.id, 1..9, each).await.unwrap();
+        assert_eq!(told, [(1, "the pump of line 1 runs".to_owned()), (2, String::new())]);
+    })
+    .await;
 }

@@ -53,10 +53,20 @@ impl Store {
         &self,
         session: SessionId,
         ordinals: Range<u32>,
-        each: impl FnMut(Said),
+        mut each: impl FnMut(Said),
     ) -> Result<(), StoreError> {
-        let read = move |from: &mut Db| growth::said(from, session, ordinals, each);
-        self.look("reading who said what", read).await
+        let mut left = ordinals;
+        loop {
+            let part = left.clone();
+            let read = move |from: &mut Db| growth::said(from, session, part.clone());
+            let said = self.look("reading who said what", read).await?;
+            let whole = said.len() == growth::SAID_MAX;
+            left.start = said.last().map_or(left.end, |last| last.ordinal.saturating_add(1));
+            said.into_iter().for_each(&mut each);
+            if !whole {
+                return Ok(());
+            }
+        }
     }
 
     /// Whether a document of this digest was handed over for a session.

@@ -57,7 +57,7 @@ impl Store {
         jobs: Vec<JobId>,
         now: Timestamp,
     ) -> Result<Vec<Steered>, StoreError> {
-        self.write("cancelling jobs", move |to| cancel(to, Which::Ids(jobs), now)).await
+        self.write("cancelling jobs", move |to| cancel(to, Which::Ids(jobs.clone()), now)).await
     }
 
     /// Forgets dead and cancelled jobs. What was said of their entries stays. Leaves others as they

@@ -1,4 +1,4 @@
-use super::super::super::fixture::{begun, entry, failed, staging};
+use super::super::super::fixture::{entry, failed, on_each_store, staging};
 use super::super::tests::{claim, intake, job, of};
 use super::super::{Claim, Ending, Gathering, Intake, JobFilter, Release};
 use super::*;
@@ -46,151 +46,178 @@ async fn dropped(store: &Store, id: JobId) -> Steered {
 
 #[tokio::test]
 async fn a_dead_job_that_is_retried_is_asked_afresh_and_has_not_failed_any_more() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(intake(&session, &["a"])).await.unwrap();
-    let claimed = take(&store).await;
-    let staged = Some(failed(came_to(&session, &claimed.job)));
-    store.finish(claimed.lease, staged, dead("refused"), NOW).await.unwrap();
-    assert_eq!(coverage(&store).await.failed, 1);
-    let told = retry(&store, claimed.job.id).await;
-    assert!(told.done && told.was == Some(JobState::Dead), "{told:?}");
-    assert_eq!(told.reason.as_deref(), Some("refused"));
-    let again = retry(&store, claimed.job.id).await;
-    assert!(!again.done && again.was == Some(JobState::Ready), "{again:?}");
-    assert_eq!(coverage(&store).await, Coverage { pending: 1, ..Coverage::default() });
-    assert!(store.status().await.unwrap().failed.is_empty());
-    let afresh = take(&store).await;
-    assert_eq!((afresh.attempt, afresh.generation), (1, 1));
-    let staged = Some(came_to(&session, &afresh.job));
-    store.finish(afresh.lease, staged, Ending::Done, NOW).await.unwrap();
-    assert_eq!(coverage(&store).await, Coverage { nothing: 1, ..Coverage::default() });
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a"])).await.unwrap();
+        let claimed = take(&store).await;
+        let staged = Some(failed(came_to(&session, &claimed.job)));
+        store.finish(claimed.lease, staged, dead("refused"), NOW).await.unwrap();
+        assert_eq!(coverage(&store).await.failed, 1);
+        let told = retry(&store, claimed.job.id).await;
+        assert!(told.done && told.was == Some(JobState::Dead), "{told:?}");
+        assert_eq!(told.reason.as_deref(), Some("refused"));
+        let again = retry(&store, claimed.job.id).await;
+        assert!(!again.done && again.was == Some(JobState::Ready), "{again:?}");
+        assert_eq!(coverage(&store).await, Coverage { pending: 1, ..Coverage::default() });
+        assert!(store.status().await.unwrap().failed.is_empty());
+        let afresh = take(&store).await;
+        assert_eq!((afresh.attempt, afresh.generation), (1, 1));
+        let staged = Some(came_to(&session, &afresh.job));
+        store.finish(afresh.lease, staged, Ending::Done, NOW).await.unwrap();
+        assert_eq!(coverage(&store).await, Coverage { nothing: 1, ..Coverage::default() });
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn who_holds_a_cancelled_job_finds_the_commit_refused() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(intake(&session, &["a"])).await.unwrap();
-    let claimed = take(&store).await;
-    for done in [true, false] {
-        assert_eq!(cancel(&store, claimed.job.id).await.done, done);
-    }
-    assert_eq!(coverage(&store).await, Coverage { skipped: 1, ..Coverage::default() });
-    let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
-    assert_eq!(reasons, [((CoverageState::Skipped, CANCELLED.to_owned()), 1)].into());
-    let lost = store.extend(vec![claimed.lease], Timestamp(900), NOW).await.unwrap();
-    assert_eq!(lost, [claimed.job.id]);
-    let refused = StoreErrorKind::LeaseLost(claimed.job.id);
-    for _ in 0..2 {
-        let staged = Some(came_to(&session, &claimed.job));
-        let late = store.finish(claimed.lease, staged, Ending::Done, NOW).await;
-        assert_eq!(late.unwrap_err().kind, refused);
-        // Neither does who held it before it was called off and opened again.
-        assert!(retry(&store, claimed.job.id).await.done || coverage(&store).await.pending == 1);
-    }
-    assert_eq!(take(&store).await.generation, 1);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a"])).await.unwrap();
+        let claimed = take(&store).await;
+        for done in [true, false] {
+            assert_eq!(cancel(&store, claimed.job.id).await.done, done);
+        }
+        assert_eq!(coverage(&store).await, Coverage { skipped: 1, ..Coverage::default() });
+        let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
+        assert_eq!(reasons, [((CoverageState::Skipped, CANCELLED.to_owned()), 1)].into());
+        let lost = store.extend(vec![claimed.lease], Timestamp(900), NOW).await.unwrap();
+        assert_eq!(lost, [claimed.job.id]);
+        let refused = StoreErrorKind::LeaseLost(claimed.job.id);
+        for _ in 0..2 {
+            let staged = Some(came_to(&session, &claimed.job));
+            let late = store.finish(claimed.lease, staged, Ending::Done, NOW).await;
+            assert_eq!(late.unwrap_err().kind, refused);
+            // Neither does who held it before it was called off and opened again.
+            assert!(
+                retry(&store, claimed.job.id).await.done || coverage(&store).await.pending == 1
+            );
+        }
+        assert_eq!(take(&store).await.generation, 1);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_gathers_and_is_called_off_does_not_come_back_with_what_the_session_grows_by() {
-    for keep in [true, false] {
-        let (_folder, store, session) = begun().await;
-        let gathering = Some(Gathering { job: job("a", (0, 0)), until: Timestamp(900) });
-        let first = Intake { jobs: vec![], gathering, ..intake(&session, &["a"]) };
-        store.enqueue(first).await.unwrap();
-        let id = job("a", (0, 0)).id;
-        let told = if keep { retry(&store, id).await } else { cancel(&store, id).await };
-        assert!(told.done && told.reason.as_deref() == Some("gathering"), "{told:?}");
-        let growth = store.growth(session.id).await.unwrap().unwrap();
-        assert_eq!((growth.taken, growth.ends.as_slice()), (1, &[1][..]));
-        let more = Intake { growth, entries: vec![entry(1)], known: 2, ..intake(&session, &[]) };
-        let more = Intake { jobs: vec![job("b", (1, 1))], ..more };
-        store.enqueue(more).await.unwrap();
-        let ready = store.claim(claim(9, NOW.0)).await.unwrap().jobs.len();
-        assert_eq!(ready, if keep { 2 } else { 1 });
-        assert_eq!(coverage(&store).await.skipped, u64::from(!keep));
-    }
+    on_each_store(async |kind| {
+        for keep in [true, false] {
+            let (_place, store, session) = kind.begun().await;
+            let gathering = Some(Gathering { job: job("a", (0, 0)), until: Timestamp(900) });
+            let first = Intake { jobs: vec![], gathering, ..intake(&session, &["a"]) };
+            store.enqueue(first).await.unwrap();
+            let id = job("a", (0, 0)).id;
+            let told = if keep { retry(&store, id).await } else { cancel(&store, id).await };
+            assert!(told.done && told.reason.as_deref() == Some("gathering"), "{told:?}");
+            let growth = store.growth(session.id).await.unwrap().unwrap();
+            assert_eq!((growth.taken, growth.ends.as_slice()), (1, &[1][..]));
+            let more =
+                Intake { growth, entries: vec![entry(1)], known: 2, ..intake(&session, &[]) };
+            let more = Intake { jobs: vec![job("b", (1, 1))], ..more };
+            store.enqueue(more).await.unwrap();
+            let ready = store.claim(claim(9, NOW.0)).await.unwrap().jobs.len();
+            assert_eq!(ready, if keep { 2 } else { 1 });
+            assert_eq!(coverage(&store).await.skipped, u64::from(!keep));
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_job_that_waits_is_ready_at_once_and_its_attempts_count() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(intake(&session, &["a"])).await.unwrap();
-    let claimed = take(&store).await;
-    let wait = Some((Wait::Cap, Timestamp(9_000), "day_tokens_max".to_owned()));
-    store.release(claimed.lease, Release { wait, charged: true }, NOW).await.unwrap();
-    assert!(store.claim(claim(1, NOW.0)).await.unwrap().jobs.is_empty());
-    assert!(retry(&store, claimed.job.id).await.done);
-    let again = take(&store).await;
-    assert_eq!((again.attempt, again.generation), (2, 0));
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a"])).await.unwrap();
+        let claimed = take(&store).await;
+        let wait = Some((Wait::Cap, Timestamp(9_000), "day_tokens_max".to_owned()));
+        store.release(claimed.lease, Release { wait, charged: true }, NOW).await.unwrap();
+        assert!(store.claim(claim(1, NOW.0)).await.unwrap().jobs.is_empty());
+        assert!(retry(&store, claimed.job.id).await.done);
+        let again = take(&store).await;
+        assert_eq!((again.attempt, again.generation), (2, 0));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn only_what_is_dead_or_cancelled_is_dropped_and_its_entries_stay_as_they_are() {
-    let (_folder, store, session) = begun().await;
-    store.enqueue(intake(&session, &["a", "b", "c", "d"])).await.unwrap();
-    let ids = ["a", "b", "c", "d"].map(|name| job(name, (0, 0)).id);
-    let jobs = store.claim(claim(2, NOW.0)).await.unwrap().jobs;
-    let run = |job: &Job| came_to(&session, job);
-    store.finish(jobs[0].lease, Some(run(&jobs[0].job)), Ending::Done, NOW).await.unwrap();
-    let staged = Some(failed(run(&jobs[1].job)));
-    store.finish(jobs[1].lease, staged, dead("refused"), NOW).await.unwrap();
-    cancel(&store, ids[2]).await;
-    let before = coverage(&store).await;
-    assert_eq!([before.nothing, before.failed, before.skipped, before.pending], [1; 4]);
-    let states = [JobState::Done, JobState::Dead, JobState::Cancelled, JobState::Ready];
-    for (id, was) in ids.into_iter().zip(states) {
-        let told = dropped(&store, id).await;
-        let may = matches!(was, JobState::Dead | JobState::Cancelled);
-        assert_eq!((told.was, told.done), (Some(was), may));
-        assert_eq!(dropped(&store, id).await.was, (!may).then_some(was));
-    }
-    assert_eq!(coverage(&store).await, before);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        store.enqueue(intake(&session, &["a", "b", "c", "d"])).await.unwrap();
+        let ids = ["a", "b", "c", "d"].map(|name| job(name, (0, 0)).id);
+        let jobs = store.claim(claim(2, NOW.0)).await.unwrap().jobs;
+        let run = |job: &Job| came_to(&session, job);
+        store.finish(jobs[0].lease, Some(run(&jobs[0].job)), Ending::Done, NOW).await.unwrap();
+        let staged = Some(failed(run(&jobs[1].job)));
+        store.finish(jobs[1].lease, staged, dead("refused"), NOW).await.unwrap();
+        cancel(&store, ids[2]).await;
+        let before = coverage(&store).await;
+        assert_eq!([before.nothing, before.failed, before.skipped, before.pending], [1; 4]);
+        let states = [JobState::Done, JobState::Dead, JobState::Cancelled, JobState::Ready];
+        for (id, was) in ids.into_iter().zip(states) {
+            let told = dropped(&store, id).await;
+            let may = matches!(was, JobState::Dead | JobState::Cancelled);
+            assert_eq!((told.was, told.done), (Some(was), may));
+            assert_eq!(dropped(&store, id).await.was, (!may).then_some(was));
+        }
+        assert_eq!(coverage(&store).await, before);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn of_all_that_are_dead_those_of_a_kind_and_a_namespace_are_meant() {
-    let (_folder, store, _) = begun().await;
-    for (namespace, kinds) in [("x", ["refused", "malformed"]), ("y", ["refused", "refused"])] {
-        let names = kinds.iter().enumerate().map(|(n, kind)| format!("{namespace}{n}{kind}"));
-        let names: Vec<String> = names.collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        store.enqueue(intake(&of(namespace, namespace), &names)).await.unwrap();
-        for claimed in store.claim(claim(9, NOW.0)).await.unwrap().jobs {
-            let kind = kinds[claimed.job.first.0 as usize];
-            store.finish(claimed.lease, None, dead(kind), NOW).await.unwrap();
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        for (namespace, kinds) in [("x", ["refused", "malformed"]), ("y", ["refused", "refused"])] {
+            let names = kinds.iter().enumerate().map(|(n, kind)| format!("{namespace}{n}{kind}"));
+            let names: Vec<String> = names.collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            store.enqueue(intake(&of(namespace, namespace), &names)).await.unwrap();
+            for claimed in store.claim(claim(9, NOW.0)).await.unwrap().jobs {
+                let kind = kinds[claimed.job.first.0 as usize];
+                store.finish(claimed.lease, None, dead(kind), NOW).await.unwrap();
+            }
         }
-    }
-    let which = |kind: Option<&str>, namespace: Option<&str>| Which::Dead {
-        kind: kind.map(str::to_owned),
-        namespace: namespace.map(str::to_owned),
-    };
-    let retry = |which| async { store.retry(which, NOW).await.unwrap().len() };
-    assert_eq!(retry(which(Some("refusal"), None)).await, 0);
-    assert_eq!(retry(which(Some("refused"), Some("x"))).await, 1);
-    assert_eq!(retry(which(Some("refused"), None)).await, 2);
-    assert_eq!(retry(which(None, Some("y"))).await, 0);
-    let gone = store.drop_jobs(which(None, Some("x"))).await.unwrap();
-    assert_eq!(gone.iter().map(|it| it.reason.as_deref()).collect::<Vec<_>>(), [Some("malformed")]);
-    assert_eq!(retry(which(None, None)).await, 0);
-    assert!(store.drop_jobs(Which::Cancelled).await.unwrap().is_empty());
+        let which = |kind: Option<&str>, namespace: Option<&str>| Which::Dead {
+            kind: kind.map(str::to_owned),
+            namespace: namespace.map(str::to_owned),
+        };
+        let retry = |which| async { store.retry(which, NOW).await.unwrap().len() };
+        assert_eq!(retry(which(Some("refusal"), None)).await, 0);
+        assert_eq!(retry(which(Some("refused"), Some("x"))).await, 1);
+        assert_eq!(retry(which(Some("refused"), None)).await, 2);
+        assert_eq!(retry(which(None, Some("y"))).await, 0);
+        let gone = store.drop_jobs(which(None, Some("x"))).await.unwrap();
+        assert_eq!(
+            gone.iter().map(|it| it.reason.as_deref()).collect::<Vec<_>>(),
+            [Some("malformed")]
+        );
+        assert_eq!(retry(which(None, None)).await, 0);
+        assert!(store.drop_jobs(Which::Cancelled).await.unwrap().is_empty());
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn an_entry_in_two_dead_jobs_has_failed_until_both_are_opened() {
-    let (_folder, store, session) = begun().await;
-    let names = ["a", "b"];
-    let mut jobs: Vec<Job> = names.iter().map(|name| job(name, (0, 0))).collect();
-    jobs[1].first.1 = 1;
-    let both = Intake { jobs, known: 1, entries: vec![entry(0)], ..intake(&session, &names) };
-    store.enqueue(both).await.unwrap();
-    for now in [100, 200, 300, 400] {
-        store.claim(claim(9, now)).await.unwrap();
-    }
-    assert_eq!(coverage(&store).await.failed, 1);
-    retry(&store, job("a", (0, 0)).id).await;
-    assert_eq!(coverage(&store).await.failed, 1);
-    retry(&store, job("b", (0, 0)).id).await;
-    assert_eq!(coverage(&store).await.pending, 1);
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let names = ["a", "b"];
+        let mut jobs: Vec<Job> = names.iter().map(|name| job(name, (0, 0))).collect();
+        jobs[1].first.1 = 1;
+        let both = Intake { jobs, known: 1, entries: vec![entry(0)], ..intake(&session, &names) };
+        store.enqueue(both).await.unwrap();
+        for now in [100, 200, 300, 400] {
+            store.claim(claim(9, now)).await.unwrap();
+        }
+        assert_eq!(coverage(&store).await.failed, 1);
+        retry(&store, job("a", (0, 0)).id).await;
+        assert_eq!(coverage(&store).await.failed, 1);
+        retry(&store, job("b", (0, 0)).id).await;
+        assert_eq!(coverage(&store).await.pending, 1);
+    })
+    .await;
 }
 
 /// Something that happens to a queue; numbers choose among what is there.
@@ -340,11 +367,11 @@ proptest! {
         events in prop::collection::vec(events(), 1..30),
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let (_folder, store, session) = begun().await;
+        runtime.block_on(on_each_store(async |kind| {
+            let (_place, store, session) = kind.begun().await;
             let mut life = Life { store, session, held: vec![], jobs: 0, now: 100 };
             life.grow(2, false, false).await;
-            for event in events {
+            for event in events.iter().copied() {
                 life.happen(event).await;
                 let status = life.store.status().await.unwrap();
                 let one = &status.sessions[0];
@@ -357,6 +384,6 @@ proptest! {
                     assert_eq!(life.dump().await, before, "{event:?}");
                 }
             }
-        });
+        }));
     }
 }
