@@ -85,10 +85,8 @@ impl Batch {
             self.jobs.push(rules.job(&last));
         }
         let full = !self.undivided && rules.is_full(self.bytes, self.entries.len());
-        let intake = match from.filter(|from| full && self.after <= *from) {
-            Some(from) => Some(self.up_to(from, rules)),
-            None => None,
-        };
+        let whole = from.filter(|from| full && self.after <= *from);
+        let intake = whole.map(|from| self.up_to(from, rules));
         cutting.entries.iter().for_each(|entry| self.keep(entry.clone()));
         self.last = Some(cutting);
         intake
