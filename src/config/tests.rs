@@ -45,7 +45,7 @@ fn an_unknown_key_names_the_nearest_known_one_and_its_line() {
         "[slice]\ntokens = 900\nbase_url = \"x\"",
         "config.toml:3: unknown key `slice.base_url`: did you mean `model.base_url`?",
     );
-    check("quux = 1", "config.toml:1: unknown key `quux`: `annalist init --print` shows every key");
+    check("zzzz = 1", "config.toml:1: unknown key `zzzz`: `annalist init --print` shows every key");
 }
 
 #[test]

@@ -20,6 +20,8 @@ mod writer;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod shared_test;
+#[cfg(test)]
 mod tests;
 
 pub use changes::Changes;

@@ -10,7 +10,7 @@ use std::ops::Range;
 /// How far a session was taken in.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Growth {
-    /// Grows with every intake; an [`Intake`] says which one it is based on.
+    /// Grows with every intake; an [`Intake`](super::Intake) says which one it is based on.
     pub intakes: u64,
     /// Entries before this one are in slices that are cut for good, or in none.
     pub taken: u32,
