@@ -121,6 +121,14 @@ impl Stub {
         while self.asked.recv_timeout(PATIENCE).expect("the request never came") != number {}
     }
 
+    /// Waits until there were so many requests.
+    #[track_caller]
+    pub(crate) fn until_count(&self, requests: usize) {
+        while self.count() < requests {
+            self.asked.recv_timeout(PATIENCE).expect("the request never came");
+        }
+    }
+
     /// Lets every request go on that is held, and all that come.
     pub(crate) fn release(&self) {
         *self.shared.released.lock().unwrap() = usize::MAX;
