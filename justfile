@@ -20,6 +20,13 @@ deny:
 bench:
     cargo bench
 
+# workers killed at random moments, on SQLite and on the PostgreSQL that answers here
+chaos kills="200":
+    cargo build --release
+    tests/chaos.sh {{kills}}
+    psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA IF EXISTS annalist_chaos CASCADE'
+    tests/chaos.sh {{kills}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_chaos'
+
 # thirty seconds for each fuzz target
 fuzz seconds="30":
     for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run $target -- -max_total_time={{seconds}} -len_control=0 -max_len=2000; done
