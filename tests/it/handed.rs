@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 /// Talk `n` as a hook would hand it over when it is said.
-fn document(session: &str, n: usize, from: usize) -> String {
+pub(crate) fn document(session: &str, n: usize, from: usize) -> String {
     let entries: Vec<Value> = claude(n..n + 1)
         .lines()
         .map(|line| {

@@ -76,7 +76,7 @@ impl Handed<'_> {
 pub(crate) fn in_store<F: Future>(place: &Place, work: impl FnOnce(Store) -> F) -> F::Output {
     let url = format!("sqlite:{}", place.database().display());
     let store = Store::open(&url, Open::Create).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(work(store))
 }
 

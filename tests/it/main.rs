@@ -3,8 +3,10 @@
 
 mod again;
 mod bad_input;
+mod beside;
 mod caps;
 mod crash;
+mod disturbed;
 mod examples;
 mod faults;
 mod handed;
@@ -18,6 +20,7 @@ mod queue;
 mod server;
 mod shared;
 mod stores;
+mod stream;
 mod stub;
 #[cfg(feature = "otel")]
 mod traces;

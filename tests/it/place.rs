@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
+/// The binary.
+pub(crate) const ANNALIST: &str = env!("CARGO_BIN_EXE_annalist");
+
 /// A temporary folder with settings for the runs in it.
 pub(crate) struct Place {
     folder: TempDir,
@@ -109,7 +112,12 @@ impl Place {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_annalist"));
+        self.program(ANNALIST, args)
+    }
+
+    /// Any program, as the binary is run.
+    pub(crate) fn program(&self, name: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(name);
         command.args(args).current_dir(self.folder.path()).env_clear();
         command.env("HOME", self.path("home")).env("XDG_CONFIG_HOME", self.path("home/xdg"));
         command.env("NO_COLOR", "1").envs(&self.env);
@@ -153,8 +161,12 @@ impl Place {
 
     /// Starts a command.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
+        self.start_program(self.command(args))
+    }
+
+    /// Starts any program.
+    pub(crate) fn start_program(&self, mut command: Command) -> Running {
         let (stdout, stderr) = (self.path("stdout"), self.path("stderr"));
-        let mut command = self.command(args);
         command.stdin(Stdio::null()).stdout(File::create(&stdout).unwrap());
         let child = command.stderr(File::create(&stderr).unwrap()).spawn().unwrap();
         Running { child, stdout, stderr }

@@ -129,6 +129,14 @@ impl Stub {
         }
     }
 
+    /// Waits until something holds that a request brings about.
+    #[track_caller]
+    pub(crate) fn until_that(&self, holds: impl Fn() -> bool) {
+        while !holds() {
+            self.asked.recv_timeout(PATIENCE).expect("the request never came");
+        }
+    }
+
     /// Lets every request go on that is held, and all that come.
     pub(crate) fn release(&self) {
         *self.shared.released.lock().unwrap() = usize::MAX;

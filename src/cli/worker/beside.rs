@@ -54,6 +54,10 @@ pub(super) async fn start(
         enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
     };
     if !args.watch.is_empty() {
+        for path in args.watch.iter().filter(|path| !path.exists()) {
+            let path = path.display();
+            output::note(&format!("{path}: is not there yet; it is followed once it is"));
+        }
         let watch = Watch::start(&args.watch, Options::default());
         let watch = watch.map_err(|error| Failure::usage(format!("--watch: {error}")))?;
         beside.spawn(feed.clone().watching(watch, HandOver::default()));

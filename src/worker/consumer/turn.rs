@@ -5,7 +5,7 @@ use super::bench::Bench;
 use super::counts::End;
 use crate::domain::{Digest, Timestamp};
 use crate::edge::model::back_off;
-use crate::edge::store::{Claim, Claims, Store, StoreError};
+use crate::edge::store::{Changes, Claim, Claims, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -13,14 +13,20 @@ use tokio::task::JoinSet;
 /// Jobs whose answers are being worked in and stored, beyond those that are asked about: storing must
 /// not keep the endpoint waiting, and what waits to be stored is held in memory.
 const STORING_MAX: usize = 32;
-/// How often the queue is looked at while nothing comes, in milliseconds.
-const POLL: Duration = Duration::from_millis(500);
+/// How often who works until nothing is left looks whether others have ended what they had; endings are
+/// not announced.
+const LOOK_OFTEN: Duration = Duration::from_millis(500);
+/// How long the queue is not looked at where nothing was heard of it: should a clock jump, what waits
+/// for a time is late by no more than this.
+const LOOK_SELDOM: Duration = Duration::from_secs(15);
 
 /// The jobs under way.
 struct Turn<'a> {
     bench: &'a Arc<Bench>,
     holder: &'a str,
     until: Until,
+    /// Says when others have handed something over.
+    changes: Changes,
     /// The longest outage of the endpoint that somebody waits for who waits for the end.
     longest: Duration,
     jobs: JoinSet<Result<(), StoreError>>,
@@ -36,8 +42,17 @@ pub(super) async fn work(
     (holder, until): (&str, Until),
     longest: Duration,
 ) -> Result<End, StoreError> {
-    let (jobs, next_at, away) = (JoinSet::new(), None, Duration::ZERO);
-    let mut turn = Turn { bench, holder, until, longest, jobs, next_at, away, failed: None };
+    let mut turn = Turn {
+        bench,
+        holder,
+        until,
+        changes: bench.store().listen(),
+        longest,
+        jobs: JoinSet::new(),
+        next_at: None,
+        away: Duration::ZERO,
+        failed: None,
+    };
     let ended = turn.all().await;
     // What is under way ends, or is given back; also where the loop failed.
     bench.closing.cancel();
@@ -134,10 +149,14 @@ impl Turn<'_> {
     async fn wait(&mut self) {
         let bench = self.bench;
         let (full, idle) = (bench.room() == 0, self.idle());
+        let changes = &mut self.changes;
         let looks = async {
-            match full {
-                true => std::future::pending().await,
-                false => tokio::time::sleep(idle).await,
+            if full {
+                return std::future::pending().await;
+            }
+            tokio::select! {
+                () = changes.changed() => {}
+                () = tokio::time::sleep(idle) => {}
             }
         };
         tokio::select! {
@@ -152,11 +171,15 @@ impl Turn<'_> {
         }
     }
 
-    /// How long the queue is not looked at where nothing was there.
+    /// How long the queue is not looked at where nothing was there and nothing is heard of it.
     fn idle(&self) -> Duration {
+        let longest = match self.until {
+            Until::Drained => LOOK_OFTEN,
+            Until::Stopped | Until::OneJob => LOOK_SELDOM,
+        };
         let until = self.next_at.map(|at| at.0 - self.bench.now().0);
         let millis = until.map(|millis| u64::try_from(millis).unwrap_or(0));
-        millis.map_or(POLL, |millis| POLL.min(Duration::from_millis(millis)))
+        millis.map_or(longest, |millis| longest.min(Duration::from_millis(millis)))
     }
 
     /// The endpoint is away: after a pause, one job alone finds out whether it is back.
@@ -178,7 +201,7 @@ impl Turn<'_> {
             () = tokio::time::sleep(pause) => {}
         }
         if self.claim(1).await? == 0 {
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(LOOK_OFTEN).await;
         }
         self.rest().await;
         Ok(())

@@ -198,5 +198,9 @@ pub(super) fn extend(
 pub(super) fn recover(db: &mut Db, now: Timestamp) -> Result<u64, Fault> {
     let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
         AND (?2 < since OR reason = 'cap')";
-    db.execute(sql, values![now, Timestamp(now.0 + SKEW_MILLIS)])
+    let recovered = db.execute(sql, values![now, Timestamp(now.0 + SKEW_MILLIS)])?;
+    if recovered > 0 {
+        db.announce()?;
+    }
+    Ok(recovered)
 }

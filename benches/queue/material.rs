@@ -1,0 +1,154 @@
+//! Small sessions, jobs and what they come to.
+
+use annalist::domain::{
+    Attempt, Branch, Claim, CoverageState, Digest, Entry, EntryKind, Evidence, Format, Job, JobId,
+    Match, Provenance, Record, RecordState, RunId, RunState, Rung, Session, SliceId, Speaker,
+    Timestamp, Usage,
+};
+use annalist::edge::store::{Covered, Growth, Intake, Run, Staging};
+use annalist::privacy::{Redacted, Report};
+
+/// A session of `jobs` jobs of two entries.
+pub(crate) fn intake(number: u32, jobs: u32) -> Intake {
+    Intake {
+        growth: Growth::default(),
+        anew: None,
+        entries: (0..2 * jobs).map(entry).collect(),
+        known: 2 * jobs,
+        goes_on: false,
+        jobs: (0..jobs).map(|index| job(number, index)).collect(),
+        gathering: None,
+        priority: 0,
+        document: None,
+        findings: Vec::new(),
+        masked: Report::default(),
+        at: Timestamp(0),
+        session: session(number),
+    }
+}
+
+/// The first job of a session.
+pub(crate) fn job_id(number: u32) -> JobId {
+    job(number, 0).id
+}
+
+fn session(number: u32) -> Session {
+    let name = format!("session-{number}");
+    Session {
+        id: Session::id_of("bench", Format::Openai, &name),
+        namespace: "bench".to_owned(),
+        format: Format::Openai,
+        native_id: Redacted::reopened(name),
+        path: "bench.jsonl".to_owned(),
+        title: None,
+        cwd: None,
+        parent: None,
+        started_at: Some(Timestamp(0)),
+    }
+}
+
+fn job(number: u32, index: u32) -> Job {
+    let slice = Digest::of(&["slice", &number.to_string(), &index.to_string()]);
+    Job {
+        id: JobId(Digest::of(&["job", &slice.to_string()])),
+        slice: SliceId(slice),
+        index,
+        first: (2 * index, 0),
+        last: (2 * index + 1, 0),
+        tokens: 40,
+        cut: format!("[{index},[[{},{}]]]", 2 * index, 2 * index + 1),
+    }
+}
+
+fn entry(ordinal: u32) -> Entry {
+    let (speaker, kind) = match ordinal % 2 {
+        0 => (Speaker::Person, EntryKind::Prompt),
+        _ => (Speaker::Assistant, EntryKind::Text),
+    };
+    let text =
+        format!("Line {ordinal}: we keep the queue in the store, since one thing less runs then.");
+    Entry {
+        ordinal,
+        line: ordinal + 1,
+        native_id: None,
+        speaker,
+        kind,
+        branch: Branch::Active,
+        text: Redacted::reopened(text),
+        tool: None,
+        outcome: None,
+        exit_code: None,
+        at: None,
+        skip: None,
+    }
+}
+
+/// What the first job of a session comes to: three records.
+pub(crate) fn staging(number: u32) -> Staging {
+    let (session, job) = (session(number), job(number, 0));
+    let id = RunId(Digest::of(&["run", &number.to_string()]));
+    let run = Run {
+        id,
+        session: session.id,
+        slice: job.slice,
+        index: 0,
+        first: job.first,
+        last: job.last,
+        asking: Digest::of(&["asking"]),
+        model: "small".to_owned(),
+        prompt_id: "extract".to_owned(),
+        prompt_version: 3,
+        schema_version: 1,
+        rung: Rung::ForcedTool,
+        generation: 0,
+        asks: 1,
+        calls: 1,
+        usage: Usage { prompt_tokens: 100, cached_tokens: 50, completion_tokens: 10 },
+        cost_micros: 7,
+        state: RunState::Done,
+        failure: None,
+        findings: vec![],
+        started_at: Timestamp(1),
+        finished_at: Timestamp(2),
+    };
+    let covered =
+        |ordinal| Covered { entry: entry(ordinal), state: CoverageState::Extracted, reason: None };
+    Staging {
+        entries: (0..2).map(covered).collect(),
+        records: (0..3).map(|n| record(&run, &session, n)).collect(),
+        run,
+    }
+}
+
+fn record(run: &Run, session: &Session, n: u32) -> Record {
+    let claim = Claim::Attempt(Attempt {
+        action: format!("keep the queue in the store, part {n}"),
+        result: "one thing less runs".to_owned(),
+        succeeded: true,
+    });
+    let proof = Evidence {
+        field: "action".to_owned(),
+        ordinal: 0,
+        line: 1,
+        bytes: 8..36,
+        speaker: Speaker::Person,
+        found: Match::Folded,
+        words: Redacted::reopened("we keep the queue in the store".to_owned()),
+    };
+    Record {
+        id: Record::id_of(run.id, &claim),
+        claim,
+        provenance: Provenance {
+            namespace: session.namespace.clone(),
+            session: session.id,
+            slice: run.slice,
+            run: run.id,
+            entries: (0, 1),
+            at: Some(Timestamp(1)),
+        },
+        evidence: vec![proof],
+        score: 0.75,
+        state: RecordState::Staged,
+        reason: None,
+    }
+}
