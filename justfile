@@ -20,12 +20,19 @@ deny:
 bench:
     cargo bench
 
-# workers killed at random moments, on SQLite and on the PostgreSQL that answers here
+# workers killed at random moments, then many at once, on SQLite and on the PostgreSQL that answers here
 chaos kills="200":
     cargo build --release
     tests/chaos.sh {{kills}}
+    tests/chaos.sh 0 '' 8 10000
+    just chaos-postgres {{kills}} 4 $(({{kills}} * 15 + 40))
+    just chaos-postgres 0 8 10000
+
+[private]
+chaos-postgres kills workers jobs:
     psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA IF EXISTS annalist_chaos CASCADE'
-    tests/chaos.sh {{kills}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_chaos'
+    tests/chaos.sh {{kills}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_chaos' {{workers}} {{jobs}}
+    psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA annalist_chaos CASCADE'
 
 # thirty seconds for each fuzz target
 fuzz seconds="30":

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Kills workers at random moments, four at a time on one store, and checks what is left: every entry is
+# Kills workers at random moments, several at a time on one store, and checks what is left: every entry is
 # covered, each record exists once, and the endpoint saw at most one call more for each kill.
-#   tests/chaos.sh [KILLS] [STORE_URL]      ANNALIST and ANNALIST_MOCKLLM name the two programs
-# Needs python3, curl, and the stand-in endpoint that `.ci/run` builds where it lies beside the project.
+#   tests/chaos.sh [KILLS [STORE_URL [WORKERS [JOBS]]]]
+# ANNALIST and ANNALIST_MOCKLLM name the two programs; RESTART a command that restarts the database, done
+# at every fiftieth kill. Needs python3, curl, and the stand-in endpoint that `.ci/run` builds where it lies
+# beside the project.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
 kills=${1:-200}
+workers=${3:-4}
+jobs=${4:-$((kills * 40 + 40))}
 annalist=${ANNALIST:-$here/target/release/annalist}
 mock=${ANNALIST_MOCKLLM:-$here/target/stand-in/release/mockllm}
 [ -n "${2:-}" ] && export ANNALIST__STORE__URL="$2"
@@ -18,10 +22,12 @@ until [ -s port ]; do sleep 0.1; done
 url=http://127.0.0.1:$(cat port)
 export ANNALIST__MODEL__BASE_URL=$url/v1 ANNALIST__MODEL__CONCURRENCY=1
 export ANNALIST__SLICE__TOKENS=400 ANNALIST__SLICE__TOOL_TOKENS=100
-export ANNALIST__QUEUE__LEASE_SECS=1 ANNALIST__QUEUE__ATTEMPTS_MAX=100
+export ANNALIST__QUEUE__ATTEMPTS_MAX=100
+# What a killed worker held shall not be waited for long; a lease that short may run out under load.
+[ "$kills" = 0 ] || export ANNALIST__QUEUE__LEASE_SECS=1
 
 # Jobs for as long as there are kills.
-python3 - $((kills * 6 + 40)) > talks.jsonl <<'P'
+python3 - "$jobs" > talks.jsonl <<'P'
 import json, sys
 for n in range(int(sys.argv[1])):
     filler = "The weather station sends a line a minute. " * 12
@@ -34,17 +40,20 @@ P
 
 crew=()
 work_on() { "$annalist" worker --drain > "worker.$1" 2>&1 & crew[$1]=$!; }
-for n in 0 1 2 3; do work_on "$n"; done
+started=$SECONDS
+for n in $(seq 0 $((workers - 1))); do work_on "$n"; done
 killed=0
-for _ in $(seq "$kills"); do
+for kill in $(seq "$kills"); do
   sleep "0.$((RANDOM % 3))$((RANDOM % 10))"
-  n=$((RANDOM % 4))
+  n=$((RANDOM % workers))
+  [ -n "${RESTART:-}" ] && [ $((kill % 50)) = 25 ] && $RESTART
   # One that has ended is no kill.
   kill -9 "${crew[$n]}" 2> /dev/null && killed=$((killed + 1))
   wait "${crew[$n]}" 2> /dev/null || true
   work_on "$n"
 done
-for n in 0 1 2 3; do wait "${crew[$n]}" || { cat "worker.$n"; exit 1; }; done
+for n in "${!crew[@]}"; do wait "${crew[$n]}" || { cat "worker.$n"; exit 1; }; done
+echo "$workers workers, $((SECONDS - started)) s"
 
 "$annalist" status --json > status.json
 "$annalist" records export > records.jsonl

@@ -1,6 +1,6 @@
 //! `annalist enqueue`: hands over what was said, for workers to extract. Asks no model.
 
-use super::output::{self, DIM, Failure, RED, count};
+use super::output::{self, DIM, Failure, RED, counted};
 use super::settings;
 use crate::domain::{Format, Timestamp};
 use crate::edge::clock;
@@ -128,28 +128,29 @@ fn print(taken: &TakenIn) -> Result<(), Failure> {
         output::line(&line(session))?;
     }
     if sessions.len() > LISTED_MAX {
-        output::line(&format!("and {} more sessions", sessions.len() - LISTED_MAX))?;
+        let more = counted((sessions.len() - LISTED_MAX) as u64, "session");
+        output::line(&format!("and {more} more"))?;
     }
     if taken.is_nothing_new() {
         if !taken.sessions.is_empty() {
-            let sessions = count(taken.sessions.len() as u64);
-            output::line(&format!("nothing new in {sessions} sessions"))?;
+            let sessions = counted(taken.sessions.len() as u64, "session");
+            output::line(&format!("nothing new in {sessions}"))?;
         }
         return Ok(());
     }
     output::line(&format!(
-        "{} jobs, {} entries, of {} sessions",
-        count(taken.jobs),
-        count(taken.entries),
-        count(sessions.len() as u64),
+        "{}, {}, of {}",
+        counted(taken.jobs, "job"),
+        counted(taken.entries, "entry"),
+        counted(sessions.len() as u64, "session"),
     ))
 }
 
 fn line(session: &Taken) -> String {
-    let mut said = vec![format!("{} jobs", count(session.jobs.into()))];
-    said.push(format!("{} entries", count(session.entries.into())));
+    let mut said = vec![counted(session.jobs.into(), "job")];
+    said.push(counted(session.entries.into(), "entry"));
     if session.known > 0 {
-        said.push(format!("{} jobs known already", count(session.known.into())));
+        said.push(format!("{} known already", counted(session.known.into(), "job")));
     }
     if let Some(until) = session.gathers_until {
         said.push(format!("the last part waits for more until {}", minute(until)));

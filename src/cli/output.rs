@@ -200,6 +200,16 @@ pub(super) fn count(number: u64) -> String {
     parted
 }
 
+/// A number of things, by the name of one of them; its plural is regular or ends in `ies`.
+pub(super) fn counted(number: u64, name: &str) -> String {
+    let number_of = count(number);
+    match (number, name.strip_suffix("try")) {
+        (1, _) => format!("{number_of} {name}"),
+        (_, Some(stem)) => format!("{number_of} {stem}tries"),
+        (_, None) => format!("{number_of} {name}s"),
+    }
+}
+
 /// The first line of a text, cut to `letters`.
 pub(super) fn shorten(text: &str, letters: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();

@@ -2,7 +2,9 @@
 
 mod queue;
 
-use super::output::{self, BOLD, Failure, GREEN, RED, YELLOW, count, short, shorten, tail};
+use super::output::{
+    self, BOLD, Failure, GREEN, RED, YELLOW, count, counted, short, shorten, tail,
+};
 use super::settings;
 use crate::domain::{ClaimKind, Coverage};
 use crate::edge::clock;
@@ -107,7 +109,8 @@ fn print(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
     let spare = [header.len() - 1, 5, 4];
     output::print_table(&output::fitted(&header, rows, 1, &spare))?;
     if status.sessions.len() > shown {
-        output::note(&format!("and {} more sessions: --all", status.sessions.len() - shown));
+        let more = counted((status.sessions.len() - shown) as u64, "session");
+        output::note(&format!("and {more} more: --all"));
     }
     let pending = match sum.pending {
         0 => String::new(),

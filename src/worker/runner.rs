@@ -106,7 +106,8 @@ impl Runner {
     ) -> Result<Vec<Cutting>, StoreError> {
         let extractor = &self.extractor;
         let run = extractor.run_id(cutting.slice.id);
-        let generation = before.map_or(0, |it| it.generation + u32::from(self.retry_failed));
+        let generation =
+            before.map_or(0, |it| if self.retry_failed { it.afresh() } else { it.generation });
         let started_at = (extractor.asker.clock)();
         let whose = For { session, run, stop: &self.cancel, returns: false };
         let mut paid = Paid::default();

@@ -94,8 +94,11 @@ fn jobs_of_a_killed_worker_are_waited_for_and_done() {
     killed.kill();
     assert_eq!(place.jobs_in("leased"), 2);
     let summary = place.json(&DRAIN);
-    assert_eq!(count(&summary, "/jobs/expired"), 2);
-    assert_eq!(stub.count(), jobs + 2, "only what was under way is asked again");
+    // On a machine that is busy enough a lease of a living worker runs out, too.
+    let expired = count(&summary, "/jobs/expired");
+    assert!(expired >= 2, "{summary}");
+    let asked = stub.count() as u64;
+    assert!(asked <= jobs as u64 + expired, "only what was under way is asked again: {asked}");
     place.is_whole(TALKS);
 }
 

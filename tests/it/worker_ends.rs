@@ -1,10 +1,11 @@
 //! How jobs and workers end that do not end well: what fails, what is away, who is told to stop.
 
 use super::handing::{Handed, ONE};
-use super::input::extracted;
+use super::input::{claude, extracted};
 use super::place::{Place, count};
 use super::stub::{Answer, Stub, error};
 use serde_json::json;
+use std::path::Path;
 
 const DRAIN: [&str; 3] = ["worker", "--drain", "--json"];
 const TALKS: usize = 4;
@@ -234,4 +235,39 @@ fn words_of_a_conversation_are_in_no_log_of_a_worker() {
     for words in ["weather station", "depot", "damp", "cellar"] {
         assert!(!output.stderr.contains(words), "{words}: {}", output.stderr);
     }
+}
+
+#[test]
+fn a_dead_job_whose_entries_a_replay_extracted_is_over() {
+    let stub = Stub::new(|ask| match ask.number {
+        1 => error(400, "content_filter"),
+        _ => ask.good(),
+    });
+    let place = Place::with_worker(stub.url());
+    place.write("s.jsonl", claude(0..TALKS));
+    place.json(&["enqueue", "s.jsonl", "--flush", "--json"]);
+    place.json_with(1, &DRAIN);
+    assert_eq!(place.jobs_in("dead"), 1);
+    assert_eq!(place.run(&["status"]).code, 1);
+    place.json(&["replay", "s.jsonl", "--retry-failed", "--json"]);
+    assert_eq!((place.jobs_in("dead"), place.run(&["status"]).code), (0, 0));
+    place.is_whole(TALKS);
+}
+
+#[test]
+fn what_no_cassette_answered_is_asked_about_as_if_for_the_first_time() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sessions = root.join("examples/sessions");
+    let (sessions, cassette) = (sessions.to_str().unwrap(), root.join("examples/cassette"));
+    let place = Place::new();
+    let one = "plain-retro.json";
+    place.write(&format!("part/{one}"), std::fs::read(cassette.join(one)).unwrap());
+    place.json(&["enqueue", sessions, "--flush", "--json"]);
+    let summary = place.json_with(1, &["worker", "--drain", "--cassette", "part", "--json"]);
+    let dead = count(&summary, "/jobs/dead");
+    assert!(dead > 0, "{summary}");
+    let retried = place.run(&["jobs", "retry", "--all-dead"]);
+    assert_eq!(retried.code, 0, "{}", retried.stderr);
+    let whole = ["worker", "--drain", "--cassette", cassette.to_str().unwrap(), "--json"];
+    assert_eq!(count(&place.json(&whole), "/jobs/done"), dead);
 }

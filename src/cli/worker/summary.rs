@@ -1,6 +1,6 @@
 //! What a worker did, as a table, as JSON and as a line.
 
-use crate::cli::output::{self, Failure, GREEN, RED, YELLOW, count};
+use crate::cli::output::{self, Failure, GREEN, RED, YELLOW, count, counted};
 use crate::edge::store::Left;
 use crate::worker::{End, Jobs, Report, TokenTotals, Totals, Until};
 use serde::Serialize;
@@ -106,25 +106,25 @@ impl Summary {
     /// What failed and what is left, on stderr.
     pub(super) fn notes(&self) {
         for (kind, (jobs, example)) in self.jobs.failures.iter().take(LISTED_MAX) {
-            let jobs = count(*jobs);
-            output::note(&format!("{RED}dead:{RED:#} {jobs} jobs as {kind}: {example}"));
+            let jobs = counted(*jobs, "job");
+            output::note(&format!("{RED}dead:{RED:#} {jobs} as {kind}: {example}"));
         }
         let left = &self.left;
         if left.at_a_cap > 0 {
             let cap = left.cap.as_deref().unwrap_or("a cap is reached");
-            let jobs = count(left.at_a_cap);
+            let jobs = counted(left.at_a_cap, "job");
             output::note(&format!(
-                "{YELLOW}waiting:{YELLOW:#} {jobs} jobs: {cap}; they go on the next day (UTC), or \
+                "{YELLOW}waiting:{YELLOW:#} {jobs}: {cap}; this goes on the next day (UTC), or \
                  when a worker begins with a higher cap"
             ));
         }
         if left.gathering > 0 {
-            let jobs = count(left.gathering);
-            output::note(&format!("{jobs} sessions gather more before they are asked about"));
+            let sessions = counted(left.gathering, "session");
+            output::note(&format!("{sessions} gathering more before it is asked about"));
         }
         let open = left.ready + left.leased + left.waiting;
         if open > 0 {
-            output::note(&format!("{} jobs are left in the queue", count(open)));
+            output::note(&format!("left in the queue: {}", counted(open, "job")));
         } else if self.well && left.gathering == 0 {
             output::note(&format!("{GREEN}nothing is left to do{GREEN:#}"));
         }
@@ -137,10 +137,10 @@ pub(super) fn line(jobs: &Jobs, totals: &Totals) -> String {
         [jobs.done, jobs.known, jobs.cut, jobs.dead, jobs.retried, jobs.released, jobs.lost];
     let under_way = jobs.claimed.saturating_sub(ended.iter().sum());
     let mut line = format!(
-        "{} jobs done, {} under way, {} records",
-        count(jobs.done + jobs.known),
+        "{} done, {} under way, {}",
+        counted(jobs.done + jobs.known, "job"),
         count(under_way),
-        count(jobs.staged)
+        counted(jobs.staged, "record")
     );
     for (what, jobs) in [("dead", jobs.dead), ("to be tried again", jobs.retried)] {
         if jobs > 0 {

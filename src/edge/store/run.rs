@@ -2,7 +2,9 @@
 
 use super::db::{Columns, Db, json, values};
 use super::error::Fault;
-use crate::domain::{Digest, Finding, RunId, RunState, Rung, SessionId, SliceId, Timestamp, Usage};
+use crate::domain::{
+    Digest, ErrorKind, Finding, RunId, RunState, Rung, SessionId, SliceId, Timestamp, Usage,
+};
 
 /// A run that ended.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -88,6 +90,15 @@ pub struct KnownRun {
     pub generation: u32,
     /// The stable name of what failed, if something did.
     pub failure: Option<String>,
+}
+
+impl KnownRun {
+    /// The generation under which it is asked about once more. Where no answer was kept, nobody was
+    /// asked yet.
+    pub fn afresh(&self) -> u32 {
+        let asked = self.failure.as_deref() != Some(ErrorKind::Stale.name());
+        self.generation + u32::from(asked)
+    }
 }
 
 /// What was paid for.

@@ -4,7 +4,7 @@
 use super::db::{Db, values};
 use super::error::Fault;
 use super::{Covered, Run};
-use super::{entry, record, run, session};
+use super::{entry, queue, record, run, session};
 use crate::domain::{Record, RecordState, RunState};
 
 /// A run with all that it came to.
@@ -65,6 +65,7 @@ pub(super) fn write(db: &mut Db, staging: &Staging, texts: Texts) -> Result<Stag
         run::replace_others(db, session_no, run)?;
         // A job of these entries may have died before a run said anything of them.
         entry::uncover_open(db, session_no, (run.first.0, run.last.0))?;
+        queue::outdo(db, session_no, run)?;
     }
     match texts {
         Texts::New => entry::write(db, session_no, run_no, &staging.entries)?,

@@ -60,7 +60,7 @@ impl JobSpan {
     }
 
     /// Ends with `outcome`, and with the kind of what went wrong.
-    pub fn ended(self, outcome: Outcome, error: Option<&'static str>) {
+    pub fn ended(self, outcome: Outcome, error: Option<&str>) {
         self.0.record("annalist.job.outcome", outcome.name());
         if let Some(error) = error {
             failed(&self.0, error);
@@ -142,7 +142,7 @@ impl Drop for ChatSpan {
     }
 }
 
-fn failed(span: &Span, kind: &'static str) {
+fn failed(span: &Span, kind: &str) {
     span.record("error.type", kind);
     span.record("otel.status_code", "error");
 }

@@ -9,6 +9,7 @@ use crate::edge::model::back_off;
 use crate::edge::store::{
     Ending, Failure, KnownRun, Release, Scope, Staging, Store, StoreError, StoreErrorKind,
 };
+use crate::edge::telemetry::JobSpan;
 use crate::slice::{Cut, Cutting, halve, rebuild};
 use crate::worker::asking::{For, Paid};
 use crate::worker::budget::Reached;
@@ -16,6 +17,7 @@ use crate::worker::cut::job_of;
 use crate::worker::extracting::{Outcome, Waiting, failure};
 use crate::worker::stage::{CUT_IN_TWO, Try};
 use std::time::Duration;
+use tracing::Instrument;
 
 /// How the claim of a job ends.
 enum Close {
@@ -47,6 +49,14 @@ struct Death {
 impl Bench {
     /// Works on a job until its claim ends. Only the store's errors are errors.
     pub(super) async fn work(&self, claimed: Claimed) -> Result<(), StoreError> {
+        let span = JobSpan::begin(claimed.job.id, claimed.attempt);
+        let (closed, why) = self.to_the_end(claimed).instrument(span.span()).await?;
+        span.ended(closed, why.as_deref());
+        Ok(())
+    }
+
+    /// How the claim ended, and a stable name for why the job is not done.
+    async fn to_the_end(&self, claimed: Claimed) -> Result<(Closed, Option<String>), StoreError> {
         let began = self.now();
         let in_hand = self.leases.take(claimed.lease, &self.closing);
         let asking = self.ask();
@@ -57,15 +67,9 @@ impl Bench {
         let why = close.why();
         let closed = self.write(&claimed, close).await?;
         self.counts.ended(closed);
-        tracing::info!(
-            job.id = %claimed.job.id,
-            attempt = claimed.attempt,
-            outcome = closed.name(),
-            why,
-            duration_ms = self.now().0 - began.0,
-            "job ended"
-        );
-        Ok(())
+        let duration_ms = self.now().0 - began.0;
+        tracing::info!(outcome = closed.name(), why, duration_ms, "job ended");
+        Ok((closed, why))
     }
 
     async fn close(&self, claimed: &Claimed, in_hand: &InHand<'_>) -> Result<Close, StoreError> {

@@ -31,6 +31,7 @@ pub use presence::Presence;
 pub use steer::{CANCELLED, Steered, Which};
 
 pub(super) use depth::pending;
+pub(super) use steer::outdo;
 
 use super::db::{Columns, Db};
 use super::error::Fault;

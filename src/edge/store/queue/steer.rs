@@ -3,9 +3,9 @@
 
 use super::super::db::{Columns, Db, Value, values};
 use super::super::error::Fault;
-use super::super::{Store, StoreError, entry};
+use super::super::{Run, Store, StoreError, entry};
 use super::claim;
-use crate::domain::{CoverageState, Digest, JobId, JobState, Timestamp, Wait};
+use crate::domain::{CoverageState, Digest, ErrorKind, JobId, JobState, Timestamp, Wait};
 use std::collections::HashMap;
 
 /// Why entries of a job that was called off are skipped.
@@ -232,11 +232,24 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
     over(db, targets, Some(now), |jobs, now| {
         format!(
             "UPDATE jobs AS j SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
-                since = ?{now}, finished_at = NULL, attempts = 0, generation = generation + 1
-            WHERE {jobs}"
+                since = ?{now}, finished_at = NULL, attempts = 0,
+                generation = generation + CASE WHEN reason = '{}' THEN 0 ELSE 1 END
+            WHERE {jobs}",
+            // No answer was kept, and nobody was asked.
+            ErrorKind::Stale.name()
         )
     })?;
     say_again(db, targets)
+}
+
+/// Dead and cancelled jobs whose entries were extracted after all, such as by a replay, are done.
+pub(in crate::edge::store) fn outdo(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
+    let sql = "UPDATE jobs SET state = 'done', reason = NULL, detail = NULL, since = ?6,
+            finished_at = ?6, cut = ''
+        WHERE state IN ('dead', 'cancelled') AND session_no = ?1
+            AND (?2, ?3) <= (first_ordinal, first_part) AND (last_ordinal, last_part) <= (?4, ?5)";
+    let ((from, from_part), (to, to_part)) = (run.first, run.last);
+    db.send(sql, values![session_no, from, from_part, to, to_part, run.finished_at])
 }
 
 /// An entry that is cut in parts stands in two jobs. Where one was opened and the other is still dead
