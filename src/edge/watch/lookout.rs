@@ -132,7 +132,8 @@ impl Lookout {
         }
     }
 
-    fn look_again(&self, paths: Vec<PathBuf>) -> Vec<Candidate> {
+    /// What went before it was told is news again, should it come back as it was.
+    fn look_again(&mut self, paths: Vec<PathBuf>) -> Vec<Candidate> {
         let mut files = Vec::with_capacity(paths.len());
         for path in paths {
             let named = self.roots.iter().any(|root| root.given.as_os_str() == path.as_os_str());
@@ -140,6 +141,8 @@ impl Lookout {
                 && (meta.is_file() || named && !meta.is_dir())
             {
                 files.push(Candidate::of(path, named, &meta));
+            } else {
+                self.seen.forget(&path);
             }
         }
         files

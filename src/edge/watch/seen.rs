@@ -27,6 +27,11 @@ impl Seen {
         self.before = None;
     }
 
+    /// Takes the file at `path` for new, should it be there again.
+    pub(super) fn forget(&mut self, path: &Path) {
+        self.now.remove(&self.digest.hash_one(path.as_os_str()));
+    }
+
     /// Whether the file at `path` differs from the last look, which is then this one. Within a look at
     /// everything the second way to the same file is no news.
     pub(super) fn is_news(&mut self, path: &Path, meta: &Metadata) -> bool {

@@ -411,6 +411,24 @@ async fn dropping_it_ends_the_thread_of_the_events() {
 }
 
 #[test]
+fn a_file_that_went_before_it_was_told_and_came_back_as_it_was_is_told() {
+    let place = tempfile::tempdir().unwrap();
+    let (at, away) = (place.path().join("a.txt"), place.path().join("b.away"));
+    write(&at, "one");
+    let roots = [place.path().to_owned()];
+    let events = Events::off(Arc::default());
+    let mut lookout = Lookout::new(&roots, events, CancellationToken::new());
+    let mut told = |look| lookout.look(look).files.into_iter().any(|file| file.path == at);
+    assert!(told(Look::All) && !told(Look::All));
+    append(&at, "two");
+    assert!(told(Look::All));
+    fs::rename(&at, &away).unwrap();
+    assert!(!told(Look::Again(vec![at.clone()])));
+    fs::rename(&away, &at).unwrap();
+    assert!(told(Look::All));
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let start = |paths: &[&str], options: Options| {
         let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
