@@ -165,8 +165,7 @@ pub(super) fn uncover_open(
     let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
         AND run_no = 0 AND NOT EXISTS (
             SELECT 1 FROM entries WHERE place = ?4 + coverage.ordinal AND skip IS NOT NULL)";
-    db.execute(sql, values![session_no, ordinals.0, ordinals.1, place(session_no, 0)])?;
-    Ok(())
+    db.send(sql, values![session_no, ordinals.0, ordinals.1, place(session_no, 0)])
 }
 
 /// Forgets the coverage that an earlier staging of `run_no` left between two ordinals, inclusive.

@@ -93,8 +93,13 @@ const RECORDS: Insert = Insert {
             reason = excluded.reason, evidence = excluded.evidence",
 };
 
-/// Writes the records of a run; where two are the same claim, the later one stands.
-pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
+/// Writes the records of a run, and gives those that stand: where two are the same claim, the later one
+/// does.
+pub(super) fn write<'a>(
+    db: &mut Db,
+    run_no: i64,
+    records: &'a [Record],
+) -> Result<Vec<&'a Record>, Fault> {
     let mut seen = HashSet::with_capacity(records.len());
     let mut texts = Vec::with_capacity(records.len());
     for record in records.iter().rev().filter(|record| seen.insert(record.id)) {
@@ -117,7 +122,8 @@ pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), 
             evidence,
         ]);
     }
-    db.put(RECORDS, &rows)
+    db.put(RECORDS, &rows)?;
+    Ok(texts.iter().map(|(record, ..)| *record).collect())
 }
 
 fn proof(evidence: &Evidence) -> Proof<'_> {

@@ -2,9 +2,9 @@
 //! anew makes exactly the new records its current ones.
 
 use super::db::{Db, values};
-use super::error::Fault;
+use super::error::{Fault, StoreErrorKind};
 use super::{Covered, Run};
-use super::{entry, queue, record, run, session};
+use super::{entry, queue, record, run};
 use crate::domain::{Record, RecordState, RunState};
 
 /// A run with all that it came to.
@@ -46,10 +46,7 @@ pub(super) fn write(db: &mut Db, staging: &Staging, texts: Texts) -> Result<Stag
     let run = &staging.run;
     // Two who stage one run for the first time would each find nothing to set aside.
     db.alone(&run.id.0)?;
-    let session_no = session::number(db, run.session)?;
-    let sql = "SELECT no, state = 'done' FROM runs WHERE id = ?1";
-    let earlier: Option<(i64, bool)> =
-        db.first(sql, values![&run.id.0], |row| Ok((row.next()?, row.next()?)))?;
+    let (session_no, earlier) = found(db, run)?;
     if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
         run::add_cost(db, run_no, run)?;
         let counts = count(db, run_no)?;
@@ -65,18 +62,33 @@ pub(super) fn write(db: &mut Db, staging: &Staging, texts: Texts) -> Result<Stag
         run::replace_others(db, session_no, run)?;
         // A job of these entries may have died before a run said anything of them.
         entry::uncover_open(db, session_no, (run.first.0, run.last.0))?;
-        queue::outdo(db, session_no, run)?;
+        if texts == Texts::New {
+            queue::outdo(db, session_no, run)?;
+        }
     }
     match texts {
         Texts::New => entry::write(db, session_no, run_no, &staging.entries)?,
         Texts::Stored => entry::cover(db, session_no, run_no, &staging.entries)?,
     }
-    record::write(db, run_no, &staging.records)?;
-    if staging.records.is_empty() {
-        return Ok(Staged::default());
-    }
-    let counts = count(db, run_no)?;
+    let written = record::write(db, run_no, &staging.records)?;
+    let counts = match earlier {
+        None => Counts::of(&written),
+        Some(_) => count(db, run_no)?,
+    };
     Ok(Staged { new_records: counts.all.saturating_sub(before), ..counts.staged })
+}
+
+/// The row number of a run's session, and that of the run if it is there, with whether it was done.
+fn found(db: &mut Db, run: &Run) -> Result<(i64, Option<(i64, bool)>), Fault> {
+    let sql = "SELECT s.no, r.no, r.state FROM sessions s LEFT JOIN runs r ON r.id = ?2
+        WHERE s.id = ?1";
+    let found = db.first(sql, values![&run.session.0, &run.id.0], |row| {
+        let (session_no, run_no): (i64, Option<i64>) = (row.next()?, row.next()?);
+        let state: Option<String> = row.next()?;
+        let done = state.as_deref() == Some(RunState::Done.name());
+        Ok((session_no, run_no.map(|run_no| (run_no, done))))
+    })?;
+    found.ok_or_else(|| StoreErrorKind::UnknownSession(run.session).into())
 }
 
 /// Sets the records of an earlier staging aside, and says how many there are.
@@ -89,6 +101,16 @@ fn replace_records(db: &mut Db, run_no: i64) -> Result<u32, Fault> {
 struct Counts {
     all: u32,
     staged: Staged,
+}
+
+impl Counts {
+    /// Of the records of a run that had none before.
+    fn of(written: &[&Record]) -> Counts {
+        let of = |state| written.iter().filter(|record| record.state == state).count() as u32;
+        let (staged, quarantined) = (of(RecordState::Staged), of(RecordState::Quarantined));
+        let staged = Staged { staged, quarantined, ..Staged::default() };
+        Counts { all: written.len() as u32, staged }
+    }
 }
 
 fn count(db: &mut Db, run_no: i64) -> Result<Counts, Fault> {

@@ -6,6 +6,7 @@ mod fault;
 mod listen;
 mod pool;
 mod schema;
+mod sweep;
 mod tls;
 mod value;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::super::error::{Fault, StoreErrorKind};
 use super::address::Address;
 use super::connection::Connection;
 use super::schema;
+use super::sweep::Sweeper;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,6 +58,7 @@ struct Shared {
     readers: Arc<Semaphore>,
     /// The database went away and is not back.
     away: AtomicBool,
+    sweeper: Sweeper,
 }
 
 impl Pool {
@@ -76,12 +78,18 @@ impl Pool {
             writers: Arc::new(Semaphore::new(WRITERS_MAX)),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
             away: AtomicBool::new(false),
+            sweeper: Sweeper::default(),
         };
         Ok(Pool { shared: Arc::new(shared) })
     }
 
     pub(in crate::edge::store) fn address(&self) -> &Address {
         &self.shared.address
+    }
+
+    /// So many jobs were claimed, and leave their former states behind.
+    pub(in crate::edge::store) fn claimed(&self, jobs: usize) {
+        self.shared.sweeper.claimed(jobs, &self.shared.address);
     }
 
     /// Runs `work` in a transaction, again where the database was away or the work lost to other
@@ -203,7 +211,7 @@ impl Shared {
 }
 
 /// A connection with our bounds. Durability is the server's; we never ask for less.
-fn connect(address: &Address) -> Result<Connection, Fault> {
+pub(super) fn connect(address: &Address) -> Result<Connection, Fault> {
     let mut connection = Connection::open(address)?;
     connection.batch(&format!(
         "SET lock_timeout = '{BUSY_SECS}s'; SET statement_timeout = '{WRITE_SECS}s';

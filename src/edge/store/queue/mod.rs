@@ -107,7 +107,11 @@ impl Store {
     /// Leases jobs to a worker: from the namespace that was served longest ago, there the highest
     /// priority, there the oldest. Takes back what other workers let expire, and charges an attempt.
     pub async fn claim(&self, claim: Claim) -> Result<Claims, StoreError> {
-        self.write("claiming jobs", move |to| claim::write(to, &claim)).await
+        let claims = self.write("claiming jobs", move |to| claim::write(to, &claim)).await?;
+        if let super::Backend::Server(pool) = &self.shared.backend {
+            pool.claimed(claims.jobs.len());
+        }
+        Ok(claims)
     }
 
     /// A session and the entries of one of its jobs.
