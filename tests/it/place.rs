@@ -75,6 +75,16 @@ impl Place {
         ));
     }
 
+    /// Waits until the server knows that who was killed is gone, and has done or undone its last work.
+    pub(crate) fn until_nobody_writes(&self) {
+        let schema = self.schema.as_ref().unwrap();
+        let others = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = '{}'",
+            schema.name
+        );
+        while schema.number(&others) > 0 {}
+    }
+
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.env.insert(name.to_owned(), value.to_owned());
     }

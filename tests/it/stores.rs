@@ -96,6 +96,7 @@ fn killed_when_any_answer_has_just_been_sent_it_goes_on_from_a_server() {
         let running = place.start(&REPLAY);
         stub.until(last);
         running.kill();
+        place.until_nobody_writes();
         goes_on(&place, &stub, &undisturbed);
     }
 }
