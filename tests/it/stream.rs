@@ -56,21 +56,6 @@ impl Stream {
         });
     }
 
-    /// Waits until every message has its verdict.
-    pub(crate) fn until_empty(&self) {
-        self.runtime.block_on(async {
-            let stream = self.context.get_stream(&self.name).await.unwrap();
-            loop {
-                let consumers: Vec<_> = stream.consumers().try_collect().await.unwrap();
-                let left =
-                    |it: &jetstream::consumer::Info| it.num_pending + it.num_ack_pending as u64;
-                if consumers.iter().map(left).sum::<u64>() == 0 {
-                    return;
-                }
-            }
-        });
-    }
-
     /// Why messages were set aside.
     pub(crate) fn dead_letters(&self) -> Vec<String> {
         let subject = format!("annalist.dead.{}", self.name);

@@ -161,8 +161,17 @@ impl Store {
     /// Writes a run with its entries, coverage and records. Twice is the same as once; a run that is
     /// staged anew replaces what it came to before, unless it was done then and failed now.
     pub async fn stage(&self, staging: Staging) -> Result<Staged, StoreError> {
-        self.write("staging a slice", move |to| staging::write(to, &staging, staging::Texts::New))
-            .await
+        let write = move |to: &mut Db| staging::write(to, &staging, staging::Texts::New);
+        let staged = self.write("staging a slice", write).await?;
+        self.worked(1);
+        Ok(staged)
+    }
+
+    /// So many jobs and slices more were worked on; a server is swept after many.
+    fn worked(&self, jobs: usize) {
+        if let Backend::Server(pool) = &self.shared.backend {
+            pool.worked(jobs);
+        }
     }
 
     /// Writes entries that were in no slice, with what became of them and why.

@@ -87,9 +87,9 @@ impl Pool {
         &self.shared.address
     }
 
-    /// So many jobs were claimed, and leave their former states behind.
-    pub(in crate::edge::store) fn claimed(&self, jobs: usize) {
-        self.shared.sweeper.claimed(jobs, &self.shared.address);
+    /// So many jobs and slices more were worked on, and leave their former states behind.
+    pub(in crate::edge::store) fn worked(&self, jobs: usize) {
+        self.shared.sweeper.worked(jobs, &self.shared.address);
     }
 
     /// Runs `work` in a transaction, again where the database was away or the work lost to other

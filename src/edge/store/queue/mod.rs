@@ -108,9 +108,7 @@ impl Store {
     /// priority, there the oldest. Takes back what other workers let expire, and charges an attempt.
     pub async fn claim(&self, claim: Claim) -> Result<Claims, StoreError> {
         let claims = self.write("claiming jobs", move |to| claim::write(to, &claim)).await?;
-        if let super::Backend::Server(pool) = &self.shared.backend {
-            pool.claimed(claims.jobs.len());
-        }
+        self.worked(claims.jobs.len());
         Ok(claims)
     }
 
