@@ -74,6 +74,9 @@ mod tests {
         }
     }
 
+    const FIRST: &str = "[User] Fix the importer of Mira.";
+    const LAST: &str = "[Assistant] It reads CP1252 now.\n\n[User] Thanks.";
+
     /// The context after these entries.
     #[track_caller]
     fn check(strategy: MemoryType, context_tokens: Tokens, expected: Option<&str>) {
@@ -93,13 +96,11 @@ mod tests {
 
     #[test]
     fn entries_before_a_slice_are_its_context() {
-        let last = "[Assistant] It reads CP1252 now.\n\n[User] Thanks.";
-        let first = "[User] Fix the importer of Mira.";
-        check(MemoryType::Window, 100, Some(last));
-        check(MemoryType::Buffer, 100, Some(&format!("{first}\n\n{last}")));
+        check(MemoryType::Window, 100, Some(LAST));
+        check(MemoryType::Buffer, 100, Some(&format!("{FIRST}\n\n{LAST}")));
         let known =
             "[System] Known entities:\n- Mira: {\"mentions\": 1}\n- CP1252: {\"mentions\": 1}";
-        check(MemoryType::Entity, 100, Some(&format!("{known}\n\n{first}\n\n{last}")));
+        check(MemoryType::Entity, 100, Some(&format!("{known}\n\n{FIRST}\n\n{LAST}")));
         let summary = "[System] Previous conversation summary: - user: Fix the importer of Mira.\n\
                        - assistant: It reads CP1252 now.";
         check(MemoryType::Summary, 100, Some(&format!("{summary}\n\n[User] Thanks.")));
@@ -107,7 +108,8 @@ mod tests {
 
     #[test]
     fn a_context_keeps_to_its_budget() {
-        check(MemoryType::Buffer, 30, Some("[System] [… 2 messages left out …]\n\n[User] Thanks."));
+        check(MemoryType::Buffer, 26, Some(&format!("{FIRST}\n\n{LAST}")));
+        check(MemoryType::Buffer, 25, Some("[System] [… 3 messages left out …]"));
         check(MemoryType::Buffer, 0, None);
     }
 }

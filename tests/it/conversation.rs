@@ -147,8 +147,8 @@ fn a_conversation_is_shown_as_a_model_would_see_it() {
             last
         ]
     );
-    let cut = show(&["--strategy", "buffer", "--tokens", "40"]);
-    assert_eq!(contents(&cut), ["S1", "S2", "[… 2 messages left out …]", last]);
+    let cut = show(&["--strategy", "buffer", "--tokens", "38"]);
+    assert_eq!(contents(&cut), ["S1", "[… 3 messages left out …]", last]);
 }
 
 #[test]
