@@ -1,6 +1,9 @@
 //! One group a stage of the line, on inputs made here, so that figures compare from commit to
 //! commit. `cargo bench -- --test` runs each once.
 
+use annalist::conversation::{
+    ConversationMemory, Limits, MemoryMessage, MemoryType, create, summarise_by_rule,
+};
 use annalist::domain::{
     Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
     Session, Slice, SliceId, Timestamp, Usage,
@@ -313,5 +316,50 @@ async fn stage_all(store: &Store, stagings: Vec<Staging>) {
     }
 }
 
-criterion_group!(line, gate, read, slice, request, answer, proof, store);
+/// Messages that are added at a time.
+const SAID: usize = 1_000;
+/// How many messages a memory has read before.
+const READ: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
+
+/// Messages of a few sentences, which name 200 services.
+fn said(gate: &Gate) -> Vec<MemoryMessage> {
+    let words = |n: usize| {
+        let (one, other) = (n % 200, n * 7 % 200);
+        format!(
+            "The queue of Service{one} waits. We asked for Service{other} and Postgres, at {n}."
+        )
+    };
+    let said = |n: usize| match n % 2 {
+        0 => MemoryMessage::user(gate.redact(&words(n))),
+        _ => MemoryMessage::assistant(gate.redact(&words(n))),
+    };
+    (0..SAID).map(said).collect()
+}
+
+fn add(memory: &mut dyn ConversationMemory, said: &[MemoryMessage], gate: &Gate) {
+    for message in said {
+        black_box(memory.add_message(message.clone()));
+        summarise_by_rule(memory, gate);
+    }
+}
+
+/// What a message costs after so many others.
+fn conversation(c: &mut Criterion) {
+    let gate = Gate::new(&Pii::ALL);
+    let said = said(&gate);
+    let mut group = c.benchmark_group("conversation");
+    group.throughput(Throughput::Elements(SAID as u64));
+    for kind in [MemoryType::Window, MemoryType::Entity, MemoryType::Summary] {
+        for read in READ {
+            let Ok(mut memory) = create(kind, &Limits::default(), None) else { continue };
+            (0..read / SAID).for_each(|_| add(memory.as_mut(), &said, &gate));
+            group.bench_function(format!("{kind} after {read}"), |b| {
+                b.iter(|| add(memory.as_mut(), &said, &gate));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(line, gate, read, slice, request, answer, proof, store, conversation);
 criterion_main!(line);

@@ -1,6 +1,7 @@
 //! Settings: the shipped `config.toml` is the defaults, a file and the environment are laid over it,
 //! and what comes out is checked. Reads no file and no environment itself.
 
+use crate::conversation;
 use crate::domain::{Rung, Tokens};
 use crate::privacy::Pii;
 use crate::slice;
@@ -35,6 +36,8 @@ pub struct Config {
     pub store_url: String,
     /// How slices are cut.
     pub slice: slice::Settings,
+    /// What a slice is told of the conversation before it.
+    pub conversation: conversation::Settings,
     /// Personal data that is masked.
     pub pii: Vec<Pii>,
     /// Bounds on calls, tokens and money.
@@ -123,6 +126,7 @@ struct RawConfig {
     model: RawModel,
     store: RawStore,
     slice: RawSlice,
+    conversation: RawConversation,
     privacy: RawPrivacy,
     limits: RawLimits,
     queue: RawQueue,
@@ -200,8 +204,10 @@ impl Config {
 }
 
 mod layer;
+mod memory;
 mod queue;
 
+use memory::RawConversation;
 pub use queue::Queue;
 use queue::RawQueue;
 
@@ -230,6 +236,7 @@ fn check(raw: RawConfig) -> Result<Config, String> {
         model: check_model(raw.model)?,
         store_url: text(&raw.store.url, "store.url")?,
         slice,
+        conversation: memory::check(&raw.conversation)?,
         pii: check_pii(&raw.privacy.pii)?,
         limits: check_limits(&raw.limits)?,
         queue: queue::check(&raw.queue, slice.tokens)?,

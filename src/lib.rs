@@ -4,10 +4,12 @@
 pub mod privacy;
 pub mod domain;
 pub mod prompt;
+pub mod entity;
 pub mod source;
 pub mod slice;
 pub mod extract;
 pub mod grounding;
+pub mod conversation;
 pub mod edge;
 pub mod config;
 pub mod worker;

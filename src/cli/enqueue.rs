@@ -104,7 +104,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
 }
 
-fn read_stdin() -> Result<Vec<u8>, Failure> {
+/// All of standard input; a transcript is read more than once.
+pub(super) fn read_stdin() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > STDIN_BYTES_MAX {

@@ -3,6 +3,7 @@
 
 mod asks;
 mod cassette;
+mod conversation;
 mod doctor;
 mod enqueue;
 mod init;
@@ -16,6 +17,7 @@ mod schema;
 mod settings;
 mod signals;
 mod status;
+mod transcript;
 mod watched;
 mod why;
 mod worker;
@@ -63,6 +65,8 @@ enum Command {
     Status(status::Args),
     /// List the jobs of the queue, try them again, call them off
     Jobs(jobs::Args),
+    /// Show what a model would see of a conversation under a memory strategy
+    Conversation(conversation::Args),
     /// Print what the privacy gate lets through
     Redact(redact::Args),
     /// Make recorded answers out of answer files
@@ -106,6 +110,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Why(args) => why::run(&args, file),
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
+        Command::Conversation(args) => conversation::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
         Command::Schema(args) => schema::run(&args),

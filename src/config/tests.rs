@@ -101,6 +101,29 @@ fn a_queue_out_of_bounds_is_refused() {
 }
 
 #[test]
+fn a_memory_out_of_bounds_is_refused() {
+    check(
+        "[conversation]\nstrategy = \"vector\"",
+        "config.toml:2: conversation.strategy: unsupported memory type `vector`: allowed are \
+         buffer, window, summary, entity",
+    );
+    for key in ["max_messages", "window_size", "summary_threshold", "max_entities"] {
+        check(
+            &format!("[conversation]\n{key} = 0"),
+            &format!(
+                "config.toml:2: conversation.{key}: {key} must be at least 1: allowed are 1 to \
+                 4294967295, found 0"
+            ),
+        );
+    }
+    check(
+        "[conversation]\nkeep_recent = 10",
+        "config.toml:2: conversation.keep_recent: keep_recent must be below summary_threshold: \
+         allowed are 0 to 9, found 10",
+    );
+}
+
+#[test]
 fn the_environment_is_laid_over_the_file() {
     let file = "[model]\nbase_url = \"http://a/v1\"\nmodel = \"m\"";
     let env =

@@ -55,8 +55,8 @@ impl Rung {
     }
 }
 
-/// One message of a request.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// One message of a request, or of what a conversation memory shows.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Message {
     /// Who speaks.
     pub role: Role,

@@ -20,10 +20,12 @@ pub(super) enum Input {
     Transcript,
     Kept,
     Problems,
+    Existing,
+    Messages,
 }
 
 impl Input {
-    const ALL: [Input; 7] = [
+    const ALL: [Input; 9] = [
         Input::Language,
         Input::Schema,
         Input::Context,
@@ -31,6 +33,8 @@ impl Input {
         Input::Transcript,
         Input::Kept,
         Input::Problems,
+        Input::Existing,
+        Input::Messages,
     ];
 
     fn name(self) -> &'static str {
@@ -42,6 +46,8 @@ impl Input {
             Input::Transcript => "transcript",
             Input::Kept => "kept",
             Input::Problems => "problems",
+            Input::Existing => "existing",
+            Input::Messages => "messages",
         }
     }
 }

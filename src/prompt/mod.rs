@@ -4,6 +4,7 @@
 mod fence;
 mod file;
 mod frame;
+mod summary;
 
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
@@ -11,6 +12,7 @@ use file::File;
 use frame::{Frame, Input, Setting};
 
 pub use file::PromptError;
+pub use summary::SummaryPrompt;
 
 /// The three texts that make a set of prompts, each with its front matter.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 const ROWS: [&[&str]; 7] = [
     &["privacy"],
     &["domain"],
-    &["prompt"],
-    &["source", "slice", "extract", "grounding", "edge"],
+    &["prompt", "entity"],
+    &["source", "slice", "extract", "grounding", "conversation", "edge"],
     &["config"],
     &["worker"],
     &["cli"],
