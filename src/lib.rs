@@ -8,6 +8,7 @@ pub mod source;
 pub mod slice;
 pub mod extract;
 pub mod grounding;
+pub mod dialog;
 pub mod edge;
 pub mod config;
 pub mod worker;

@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 7] = [
     &["privacy"],
     &["domain"],
     &["prompt"],
-    &["source", "slice", "extract", "grounding", "edge"],
+    &["source", "slice", "extract", "grounding", "dialog", "edge"],
     &["config"],
     &["worker"],
     &["cli"],
