@@ -1,6 +1,7 @@
 //! Settings: the shipped `config.toml` is the defaults, a file and the environment are laid over it,
 //! and what comes out is checked. Reads no file and no environment itself.
 
+use crate::dialog;
 use crate::domain::{Rung, Tokens};
 use crate::privacy::Pii;
 use crate::slice;
@@ -37,6 +38,8 @@ pub struct Config {
     pub slice: slice::Settings,
     /// Personal data that is masked.
     pub pii: Vec<Pii>,
+    /// How much of a dialog's last turns is told.
+    pub dialog: dialog::Limits,
     /// Bounds on calls, tokens and money.
     pub limits: Limits,
     /// Slices that wait to be asked about.
@@ -124,6 +127,7 @@ struct RawConfig {
     store: RawStore,
     slice: RawSlice,
     privacy: RawPrivacy,
+    dialog: RawDialog,
     limits: RawLimits,
     queue: RawQueue,
 }
@@ -162,6 +166,13 @@ struct RawSlice {
 #[serde(deny_unknown_fields)]
 struct RawPrivacy {
     pii: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDialog {
+    tokens: Tokens,
+    turns: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -231,6 +242,7 @@ fn check(raw: RawConfig) -> Result<Config, String> {
         store_url: text(&raw.store.url, "store.url")?,
         slice,
         pii: check_pii(&raw.privacy.pii)?,
+        dialog: check_dialog(&raw.dialog)?,
         limits: check_limits(&raw.limits)?,
         queue: queue::check(&raw.queue, slice.tokens)?,
     })
@@ -288,6 +300,13 @@ fn check_slice(raw: &RawSlice) -> Result<slice::Settings, String> {
 
 fn check_pii(names: &[String]) -> Result<Vec<Pii>, String> {
     names.iter().map(|name| name.parse().map_err(|error| format!("privacy.pii: {error}"))).collect()
+}
+
+fn check_dialog(raw: &RawDialog) -> Result<dialog::Limits, String> {
+    Ok(dialog::Limits {
+        tokens_max: at_least(raw.tokens, dialog::DIALOG_TOKENS_MIN, "dialog.tokens")?,
+        turns_max: at_least(raw.turns, 1, "dialog.turns")?,
+    })
 }
 
 fn check_limits(raw: &RawLimits) -> Result<Limits, String> {
