@@ -5,6 +5,7 @@ mod again;
 mod bad_input;
 mod caps;
 mod crash;
+mod dialog;
 mod examples;
 mod faults;
 mod handed;
