@@ -4,9 +4,10 @@
 use annalist::conversation::{
     ConversationMemory, Limits, MemoryMessage, MemoryType, create, summarise_by_rule,
 };
+use annalist::dialog::{self, DialogSummary, Rules};
 use annalist::domain::{
-    Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
-    Session, Slice, SliceId, Timestamp, Usage,
+    Claim, CoverageState, Digest, Entry, EntryKind, Format, Provenance, Record, RunId, RunState,
+    Rung, Session, Slice, SliceId, Speaker, Timestamp, Usage,
 };
 use annalist::edge::store::{Covered, Open, Run, Staging, Store};
 use annalist::extract::{Asking, Exchange, SCHEMA_VERSION, decode, validate};
@@ -14,7 +15,7 @@ use annalist::grounding::ground;
 use annalist::privacy::{Gate, Pii, Report};
 use annalist::prompt::Prompts;
 use annalist::slice::{Cutting, Settings, Slicer};
-use annalist::source::{self, Item, RawSession, seal, seal_session};
+use annalist::source::{self, Item, RawEntry, RawSession, seal, seal_session};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::fmt::Write;
 use std::hint::black_box;
@@ -225,6 +226,64 @@ fn proof(c: &mut Criterion) {
     group.finish();
 }
 
+/// Turns of a dialog that is told.
+const TURNS: u32 = 200;
+
+/// A dialog of many turns, a tool and a long answer in each.
+fn talk() -> Vec<Entry> {
+    let (gate, mut report) = (Gate::new(&Pii::ALL), Report::default());
+    let mut entries: Vec<Entry> = Vec::new();
+    let prose = text(prose);
+    for turn in 0..TURNS as usize {
+        let long = prose.get(turn * 1_000..turn * 1_000 + 900).unwrap_or_default();
+        let said = [
+            (
+                Speaker::Person,
+                EntryKind::Prompt,
+                format!("{turn}. toplantıyı ada@example.com ile yarına al, {long}"),
+            ),
+            (Speaker::Assistant, EntryKind::ToolCall, format!("{{\"day\": {turn}}}")),
+            (
+                Speaker::Assistant,
+                EntryKind::Text,
+                format!("{long}\nYarın onda yer var. Taşıyayım mı?"),
+            ),
+        ];
+        for (speaker, kind, text) in said {
+            let mut raw = RawEntry::new(1, speaker, kind, text);
+            raw.tool = (kind == EntryKind::ToolCall).then(|| "calendar.find_slot".to_owned());
+            entries.push(seal(raw, entries.len() as u32, &gate, &mut report));
+        }
+    }
+    entries
+}
+
+fn dialog(c: &mut Criterion) {
+    let (gate, entries) = (Gate::new(&Pii::ALL), talk());
+    let rules = Rules { gate: &gate, limits: dialog::Limits::default() };
+    let push = |blocks: bool| {
+        let mut dialog = DialogSummary::default();
+        for (at, entry) in entries.iter().enumerate() {
+            dialog.push(black_box(entry), rules);
+            if blocks && at % 3 == 2 {
+                black_box(dialog.block(&[], rules));
+            }
+        }
+        dialog
+    };
+    let mut group = c.benchmark_group("dialog");
+    group.throughput(Throughput::Elements(u64::from(TURNS)));
+    group.bench_function("turns", |b| b.iter(|| push(false)));
+    group.bench_function("turns, a block after each", |b| b.iter(|| push(true)));
+    group.finish();
+    let whole = push(false);
+    assert_eq!(whole.block(&[], rules).turns.len(), 5);
+    let mut group = c.benchmark_group("dialog block");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("five turns", |b| b.iter(|| black_box(&whole).block(&[], rules)));
+    group.finish();
+}
+
 /// The `n`th staging of a session: one slice, its entries and its records.
 fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> Staging {
     let id = RunId(Digest::of(&["bench", &n.to_string()]));
@@ -361,5 +420,5 @@ fn conversation(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(line, gate, read, slice, request, answer, proof, store, conversation);
+criterion_group!(line, gate, read, slice, request, answer, proof, conversation, dialog, store);
 criterion_main!(line);

@@ -2,6 +2,7 @@
 //! and what comes out is checked. Reads no file and no environment itself.
 
 use crate::conversation;
+use crate::dialog;
 use crate::domain::{Rung, Tokens};
 use crate::privacy::Pii;
 use crate::slice;
@@ -40,6 +41,8 @@ pub struct Config {
     pub conversation: conversation::Settings,
     /// Personal data that is masked.
     pub pii: Vec<Pii>,
+    /// How much of a dialog's last turns is told.
+    pub dialog: dialog::Limits,
     /// Bounds on calls, tokens and money.
     pub limits: Limits,
     /// Slices that wait to be asked about.
@@ -128,6 +131,7 @@ struct RawConfig {
     slice: RawSlice,
     conversation: RawConversation,
     privacy: RawPrivacy,
+    dialog: RawDialog,
     limits: RawLimits,
     queue: RawQueue,
 }
@@ -166,6 +170,13 @@ struct RawSlice {
 #[serde(deny_unknown_fields)]
 struct RawPrivacy {
     pii: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawDialog {
+    tokens: Tokens,
+    turns: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -238,6 +249,7 @@ fn check(raw: RawConfig) -> Result<Config, String> {
         slice,
         conversation: memory::check(&raw.conversation)?,
         pii: check_pii(&raw.privacy.pii)?,
+        dialog: check_dialog(&raw.dialog)?,
         limits: check_limits(&raw.limits)?,
         queue: queue::check(&raw.queue, slice.tokens)?,
     })
@@ -295,6 +307,13 @@ fn check_slice(raw: &RawSlice) -> Result<slice::Settings, String> {
 
 fn check_pii(names: &[String]) -> Result<Vec<Pii>, String> {
     names.iter().map(|name| name.parse().map_err(|error| format!("privacy.pii: {error}"))).collect()
+}
+
+fn check_dialog(raw: &RawDialog) -> Result<dialog::Limits, String> {
+    Ok(dialog::Limits {
+        tokens_max: at_least(raw.tokens, dialog::DIALOG_TOKENS_MIN, "dialog.tokens")?,
+        turns_max: at_least(raw.turns, 1, "dialog.turns")?,
+    })
 }
 
 fn check_limits(raw: &RawLimits) -> Result<Limits, String> {

@@ -10,6 +10,7 @@ pub mod slice;
 pub mod extract;
 pub mod grounding;
 pub mod conversation;
+pub mod dialog;
 pub mod edge;
 pub mod config;
 pub mod worker;

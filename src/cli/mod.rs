@@ -4,6 +4,7 @@
 mod asks;
 mod cassette;
 mod conversation;
+mod dialog;
 mod doctor;
 mod enqueue;
 mod init;
@@ -69,6 +70,8 @@ enum Command {
     Conversation(conversation::Args),
     /// Print what the privacy gate lets through
     Redact(redact::Args),
+    /// Print what a prompt is told of the last few turns of a dialog
+    Dialog(dialog::Args),
     /// Make recorded answers out of answer files
     Cassette(cassette::Args),
     /// Print the published JSON schemas, or check them
@@ -112,6 +115,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Jobs(args) => jobs::run(args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),
+        Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),

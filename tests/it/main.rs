@@ -8,6 +8,7 @@ mod caps;
 mod conversation;
 mod crash;
 mod disturbed;
+mod dialog;
 mod examples;
 mod faults;
 mod handed;

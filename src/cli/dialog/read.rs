@@ -1,0 +1,107 @@
+//! What is read: a transcript of any format, or a document whose turns are told already.
+
+use super::Told;
+use crate::cli::output::Failure;
+use crate::dialog::{Rules, document};
+use crate::domain::{DETECT_BYTES_MAX, Finding, Format, HANDED_BYTES_MAX};
+use crate::edge::walk;
+use crate::privacy::{Report, is_private_file};
+use crate::source::{self, Item, Unknown, seal};
+use std::io::{self, Cursor, Read, Seek};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// The most that is read from standard input, in bytes.
+const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+/// What was read.
+#[derive(Default)]
+pub(super) struct Input {
+    /// One dialog for each conversation, in the order in which they begin.
+    pub(super) told: Vec<Told>,
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Reads a file, or standard input.
+pub(super) fn read(
+    path: &Path,
+    format: Option<Format>,
+    rules: Rules<'_>,
+) -> Result<Input, Failure> {
+    let (name, is_stdin) = match path.as_os_str() == "-" {
+        true => ("standard input".to_owned(), true),
+        false => (path.display().to_string(), false),
+    };
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    let read = if is_stdin {
+        let mut bytes = Vec::new();
+        let stdin = io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut bytes);
+        stdin.and_then(|_| look(Cursor::new(bytes), (None, format), rules))
+    } else {
+        walk::open(path).and_then(|file| look(file, (file_name, format), rules))
+    };
+    match read {
+        Ok(Ok(input)) => Ok(input),
+        Ok(Err(unknown)) => Err(Failure::failed(format!(
+            "{name}: {unknown}, or `{{\"turns\": [{{\"user_intent\", \"action_taken\", \"pending_items\"}}]}}`"
+        ))),
+        Err(error) => Err(Failure::failed(format!("{name}: cannot be read: {error}"))),
+    }
+}
+
+/// Finds out what it is, and reads it; nothing of a private file is told.
+fn look(
+    mut input: impl Read + Seek,
+    (file_name, format): (Option<&str>, Option<Format>),
+    rules: Rules<'_>,
+) -> io::Result<Result<Input, Unknown>> {
+    let mut head = Vec::new();
+    input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
+    input.rewind()?;
+    if is_private_file(&String::from_utf8_lossy(&head)) {
+        return Ok(Ok(Input::default()));
+    }
+    let format = match format {
+        Some(format) => format,
+        None => match source::detect(&head, file_name) {
+            Ok(format) => format,
+            Err(unknown) => return Ok(turns(input, rules)?.ok_or(unknown)),
+        },
+    };
+    transcript(input, format, rules).map(Ok)
+}
+
+/// The turns of a document; none if it is no such document.
+fn turns(input: impl Read, rules: Rules<'_>) -> io::Result<Option<Input>> {
+    let mut bytes = Vec::new();
+    input.take(HANDED_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(document(text.trim_start_matches('\u{feff}'), rules).map(|(turns, findings)| {
+        let mut told = Told::new(None);
+        turns.into_iter().for_each(|turn| told.add(turn, rules));
+        Input { told: vec![told], findings }
+    }))
+}
+
+fn transcript(input: impl Read + Seek, format: Format, rules: Rules<'_>) -> io::Result<Input> {
+    let (mut read, mut ordinals) = (Input::default(), 0..);
+    source::read(format, input, &mut |item| {
+        match item {
+            Item::Session(raw) => {
+                let name = rules.gate.redact(&raw.native_id);
+                read.told.push(Told::new(Some(name)));
+                ordinals = 0..;
+            }
+            Item::Entry(raw) => {
+                let ordinal = ordinals.next().unwrap_or(u32::MAX);
+                let entry = seal(raw, ordinal, rules.gate, &mut Report::default());
+                if let Some(told) = read.told.last_mut() {
+                    told.push(&entry, rules);
+                }
+            }
+            Item::Finding(finding) => read.findings.push(finding),
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(read)
+}
