@@ -4,6 +4,7 @@
 pub mod privacy;
 pub mod domain;
 pub mod prompt;
+pub mod entity;
 pub mod source;
 pub mod slice;
 pub mod extract;

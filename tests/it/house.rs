@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const ROWS: [&[&str]; 7] = [
     &["privacy"],
     &["domain"],
-    &["prompt"],
+    &["prompt", "entity"],
     &["source", "slice", "extract", "grounding", "edge"],
     &["config"],
     &["worker"],
