@@ -9,6 +9,7 @@ pub mod source;
 pub mod slice;
 pub mod extract;
 pub mod grounding;
+pub mod card;
 pub mod edge;
 pub mod config;
 pub mod worker;

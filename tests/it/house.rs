@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 7] = [
     &["privacy"],
     &["domain"],
     &["prompt", "entity"],
-    &["source", "slice", "extract", "grounding", "edge"],
+    &["source", "slice", "extract", "grounding", "card", "edge"],
     &["config"],
     &["worker"],
     &["cli"],

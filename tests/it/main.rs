@@ -4,6 +4,7 @@
 mod again;
 mod bad_input;
 mod caps;
+mod cards;
 mod crash;
 mod examples;
 mod faults;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// A folder beside the project; none, and one line that says so, where it is absent.
 #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
-fn beside(name: &str) -> Option<PathBuf> {
+pub(crate) fn beside(name: &str) -> Option<PathBuf> {
     let named = std::env::vars().find(|(key, _)| key == "ANNALIST_SHARED").map(|(_, value)| value);
     let shared = named.unwrap_or(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared").to_owned());
     let path = Path::new(&shared).join(name);
@@ -18,7 +18,7 @@ fn beside(name: &str) -> Option<PathBuf> {
     Some(path.canonicalize().unwrap())
 }
 
-fn json_of(path: &Path) -> Value {
+pub(crate) fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&read(path)).unwrap()
 }
 
