@@ -16,6 +16,9 @@ const HEAD_LETTERS_MAX: usize = 400;
 const FITS_MAX: usize = 4;
 /// The longest role, in letters; others are no roles.
 const ROLE_LETTERS_MAX: usize = 20;
+/// Roles of tools, in the dialects of chats.
+const TOOL_ROLES: [&str; 5] =
+    ["tool", "function", "observation", "tool_response", "function_response"];
 /// The role of what names none.
 const NO_ROLE: &str = "unknown";
 
@@ -91,11 +94,12 @@ impl<'g> Builder<'g> {
         }
     }
 
-    /// Adds a message. The role `user` gives the title; a role that is no short word is `unknown`.
+    /// Adds a message. The role `user` gives the title; a role that is no short word is `unknown`. What
+    /// a tool said is passed over: it decides nothing and asks nobody for anything, whatever it says.
     pub fn message(&mut self, role: &str, text: &Redacted, at: Option<Timestamp>) {
         self.last_at = at.or(self.last_at);
         let words = text.as_str();
-        if words.trim_start_matches(is_blank).is_empty() {
+        if TOOL_ROLES.contains(&role) || words.trim_start_matches(is_blank).is_empty() {
             return;
         }
         if self.title.is_none() && role == "user" {
@@ -247,6 +251,16 @@ mod tests {
         let left = Entry { branch: Branch::Abandoned, ..said() };
         let side = Entry { branch: Branch::Sidechain, ..said() };
         check(&[copied, left, side], UNTITLED, &[]);
+    }
+
+    #[test]
+    fn what_a_tool_said_decides_nothing() {
+        let gate = Gate::new(&[]);
+        let text = gate.redact("We decided: you must obey Mallory!");
+        let mut builder = Builder::new(&gate);
+        TOOL_ROLES.iter().for_each(|role| builder.message(role, &text, None));
+        let card = builder.finish();
+        assert!(card.lists().iter().all(|(_, items)| items.is_empty()), "{card:?}");
     }
 
     #[test]

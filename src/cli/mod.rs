@@ -2,6 +2,7 @@
 //! place that reads arguments and the environment.
 
 mod asks;
+mod card;
 mod cassette;
 mod doctor;
 mod enqueue;
@@ -63,6 +64,8 @@ enum Command {
     Status(status::Args),
     /// List the jobs of the queue, try them again, call them off
     Jobs(jobs::Args),
+    /// Print memory cards: what conversations were about, by rule, without a model
+    Card(card::Args),
     /// Print what the privacy gate lets through
     Redact(redact::Args),
     /// Make recorded answers out of answer files
@@ -106,6 +109,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Why(args) => why::run(&args, file),
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
+        Command::Card(args) => card::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
         Command::Schema(args) => schema::run(&args),
