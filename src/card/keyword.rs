@@ -1,6 +1,6 @@
 //! How often words were used.
 
-use crate::entity::{is_word, pieces};
+use crate::entity::{pieces, word_end, word_start};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -24,6 +24,9 @@ const STOP_WORDS: [&str; 50] = [
 /// The longest of them, in bytes.
 const STOP_WORD_BYTES_MAX: usize = 6;
 
+/// What stands inside a contraction.
+const APOSTROPHES: [char; 2] = ['\'', '’'];
+
 /// Whether a word, in lower case, says nothing by itself.
 pub(super) fn is_stop_word(word: &str) -> bool {
     word.len() <= STOP_WORD_BYTES_MAX && STOP_WORDS.contains(&word)
@@ -42,6 +45,8 @@ struct Use {
     count: u64,
     /// How many words were known when it came.
     rank: usize,
+    /// Whether it says something by itself.
+    is_kept: bool,
 }
 
 impl Keywords {
@@ -51,77 +56,65 @@ impl Keywords {
     }
 
     fn piece(&mut self, piece: &str) {
-        let bytes = piece.as_bytes();
-        let mut at = 0;
-        while at < bytes.len() {
+        let mut at = word_start(piece, 0);
+        while at < piece.len() {
             let from = at;
-            let mut plain = true;
-            while let Some(length) = letter(piece, at, &mut plain) {
-                at += length;
-            }
+            at = token_end(piece, from);
             // A letter has a byte at least.
             if at - from >= KEYWORD_LETTERS_MIN
                 && let Some(token) = piece.get(from..at)
-                && self.take(token, plain)
+                && self.take(token)
             {
                 self.count();
             }
-            at += between(piece, at);
+            at = word_start(piece, at);
         }
     }
 
-    /// Brings `token` into `self.word`, in the form in which words are counted; says whether it is a
-    /// keyword.
-    fn take(&mut self, token: &str, plain: bool) -> bool {
+    /// Brings `token` into `self.word`, in the form in which words are counted; says whether it is long
+    /// enough, and not too long, and has a letter.
+    fn take(&mut self, token: &str) -> bool {
         self.word.clear();
-        if plain {
+        let is_plain = token.bytes().all(|byte| byte.is_ascii() && byte != b'\'');
+        if is_plain {
             self.word.push_str(token);
             self.word.make_ascii_lowercase();
         } else {
             self.word.push_str(&folded(token));
         }
         let word = self.word.as_str();
-        let letters = if word.is_ascii() { word.len() } else { word.chars().count() };
+        let letters = if is_plain { word.len() } else { word.chars().count() };
         (KEYWORD_LETTERS_MIN..=KEYWORD_LETTERS_MAX).contains(&letters)
             && word.chars().any(char::is_alphabetic)
-            && !is_stop_word(word)
     }
 
     fn count(&mut self) {
         if let Some(known) = self.used.get_mut(self.word.as_str()) {
             known.count += 1;
         } else if self.used.len() < KEYWORDS_MAX {
+            // Asked of new words alone: it is as dear as finding one that is known.
+            let is_kept = !is_stop_word(&self.word);
             let rank = self.used.len();
-            self.used.insert(self.word.as_str().into(), Use { count: 1, rank });
+            self.used.insert(self.word.as_str().into(), Use { count: 1, rank, is_kept });
         }
     }
 
     /// The words, the most used first, of equals the one that came first.
     pub(super) fn ranked(&self) -> Vec<&str> {
-        let mut all: Vec<_> = self.used.iter().collect();
+        let mut all: Vec<_> = self.used.iter().filter(|(_, used)| used.is_kept).collect();
         all.sort_unstable_by_key(|(_, used)| (Reverse(used.count), used.rank));
         all.into_iter().map(|(word, _)| &**word).collect()
     }
 }
 
-/// The length of the letter of a word, or the apostrophe, at `at`; none if something else stands there.
-/// What is more than ASCII letters is not `plain`.
-fn letter(text: &str, at: usize, plain: &mut bool) -> Option<usize> {
-    let byte = *text.as_bytes().get(at)?;
-    if byte.is_ascii_alphanumeric() || byte == b'_' {
-        return Some(1);
+/// Where the run of letters and apostrophes ends in which a word begins at `from`.
+fn token_end(text: &str, from: usize) -> usize {
+    let mut at = word_end(text, from);
+    while let Some(rest) = text.get(at..).filter(|rest| rest.starts_with(APOSTROPHES)) {
+        at += rest.chars().next().map_or(0, char::len_utf8);
+        at = word_end(text, at);
     }
-    if byte.is_ascii() && byte != b'\'' {
-        return None;
-    }
-    let letter = text.get(at..)?.chars().next()?;
-    *plain = false;
-    (is_word(letter) || matches!(letter, '\'' | '’')).then_some(letter.len_utf8())
-}
-
-/// The length of what stands at `at` and is no letter.
-fn between(text: &str, at: usize) -> usize {
-    text.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8)
+    at
 }
 
 /// A word in lower case, without its contraction: `What's` is `what`, `don’t` is `do`. The dot that

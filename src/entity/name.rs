@@ -1,6 +1,6 @@
 //! One sighting of a name after the other.
 
-use super::{is_word, pieces, sentences};
+use super::{pieces, sentences, word_end, word_start};
 use crate::privacy::Redacted;
 
 /// The shortest name, in letters.
@@ -83,22 +83,27 @@ impl<'t> Capitals<'t> {
         }
     }
 
-    fn skip(&mut self, goes_on: impl Fn(char) -> bool) {
-        while let Some(letter) = self.letter().filter(|letter| goes_on(*letter)) {
+    /// Goes to the next letter or digit, and gives it.
+    fn seek(&mut self) -> Option<char> {
+        loop {
+            self.at = word_start(self.text, self.at);
+            let letter = self.letter()?;
+            if letter.is_alphanumeric() {
+                return Some(letter);
+            }
             self.at += letter.len_utf8();
         }
     }
 
     /// Goes behind the word that begins here: `docker-compose.yml` is one.
     fn word(&mut self) {
-        self.skip(is_word);
-        while matches!(self.letter(), Some('.' | '-')) {
-            let joint = self.at;
-            self.at += 1;
-            self.skip(|letter| letter.is_ascii_alphanumeric());
-            if self.at == joint + 1 {
-                self.at = joint;
-                return;
+        self.at = word_end(self.text, self.at);
+        let bytes = self.text.as_bytes();
+        let is_inner = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        while matches!(bytes.get(self.at), Some(b'.' | b'-')) && is_inner(self.at + 1) {
+            self.at += 2;
+            while is_inner(self.at) {
+                self.at += 1;
             }
         }
     }
@@ -109,8 +114,7 @@ impl<'t> Iterator for Capitals<'t> {
 
     fn next(&mut self) -> Option<Seen<'t>> {
         loop {
-            self.skip(|letter| !letter.is_alphanumeric());
-            let first = self.letter()?;
+            let first = self.seek()?;
             let from = self.at;
             if first.is_alphabetic() {
                 self.word();

@@ -16,6 +16,56 @@ pub(crate) fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || COMBINING.contains(&letter)
 }
 
+/// Where the run of letters of a word ends that `from` stands in.
+pub(crate) fn word_end(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    // Nearly every letter of nearly every text is plain; looking one up costs less than decoding it.
+    while let Some(byte) = bytes.get(at) {
+        if PLAIN[usize::from(*byte)] {
+            at += 1;
+            continue;
+        }
+        let other =
+            text.get(at..).filter(|_| !byte.is_ascii()).and_then(|rest| rest.chars().next());
+        let Some(letter) = other.filter(|letter| is_word(*letter)) else { break };
+        at += letter.len_utf8();
+    }
+    at
+}
+
+/// Where the first word at or behind `from` begins, or the end of the text.
+pub(crate) fn word_start(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(byte) = bytes.get(at) {
+        if PLAIN[usize::from(*byte)] {
+            break;
+        }
+        if byte.is_ascii() {
+            at += 1;
+            continue;
+        }
+        let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        if is_word(letter) {
+            break;
+        }
+        at += letter.len_utf8();
+    }
+    at
+}
+
+/// The bytes that are letters, digits and underscores by themselves.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0;
+    while byte < plain.len() {
+        plain[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    plain
+};
+
 /// A blank, line ends and the four information separators among them.
 pub(crate) fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
