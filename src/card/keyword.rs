@@ -52,7 +52,7 @@ struct Use {
 impl Keywords {
     /// Counts the words of one more text.
     pub(super) fn read(&mut self, text: &str) {
-        pieces(text).for_each(|piece| self.piece(piece));
+        pieces(text).filter_map(|piece| text.get(piece)).for_each(|piece| self.piece(piece));
     }
 
     fn piece(&mut self, piece: &str) {
