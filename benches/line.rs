@@ -1,6 +1,7 @@
 //! One group a stage of the line, on inputs made here, so that figures compare from commit to
 //! commit. `cargo bench -- --test` runs each once.
 
+use annalist::card::Builder;
 use annalist::conversation::{
     ConversationMemory, Limits, MemoryMessage, MemoryType, create, summarise_by_rule,
 };
@@ -76,12 +77,46 @@ fn digits(to: &mut String, n: u64) {
     let _ = writeln!(to, "{},{:.3},{n:016x},2026-11-{:02}", n % 100_000, n as f64, n % 28 + 1);
 }
 
+/// What people and agents say: names, contractions, addresses, other scripts, no word that a card looks
+/// for, so that it looks to the end.
+fn said(to: &mut String, n: u64) {
+    let (a, b) = (n % 7_919, n % 613);
+    let _ = writeln!(
+        to,
+        "Mira's deploy of service_{a} to Kubernetes-{b} isn\u{2019}t done; see https://ci.example.com/run?id={a}. \
+         The İzmir cluster answered <EMAIL> with status {b}, as Postgres expected. \
+         Ein Rückfall auf Redis-{b} wäre möglich (siehe runbook_{a}.md), sagt Jörg."
+    );
+}
+
 fn gate(c: &mut Criterion) {
     let gate = Gate::new(&Pii::ALL);
     let mut group = c.benchmark_group("gate");
     for (name, text) in [("code", text(code)), ("prose", text(prose)), ("digits", text(digits))] {
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(name, |b| b.iter(|| gate.redact(black_box(&text))));
+    }
+    group.finish();
+}
+
+/// Messages of a card, in bytes each.
+const MESSAGE_BYTES: usize = 2_000;
+
+fn card(c: &mut Criterion) {
+    let gate = Gate::new(&Pii::ALL);
+    let mut group = c.benchmark_group("card");
+    for (name, text) in [("code", text(code)), ("prose", text(prose)), ("said", text(said))] {
+        let letters: Vec<char> = text.chars().collect();
+        let parts = letters.chunks(MESSAGE_BYTES).map(|part| part.iter().collect::<String>());
+        let messages: Vec<_> = parts.map(|part| gate.redact(&part)).collect();
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let mut builder = Builder::new(&gate);
+                messages.iter().for_each(|text| builder.message("user", black_box(text), None));
+                builder.finish()
+            });
+        });
     }
     group.finish();
 }
@@ -420,5 +455,17 @@ fn conversation(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(line, gate, read, slice, request, answer, proof, conversation, dialog, store);
+criterion_group!(
+    line,
+    gate,
+    card,
+    read,
+    slice,
+    request,
+    answer,
+    proof,
+    conversation,
+    dialog,
+    store
+);
 criterion_main!(line);

@@ -11,6 +11,7 @@ pub mod extract;
 pub mod grounding;
 pub mod conversation;
 pub mod dialog;
+pub mod card;
 pub mod edge;
 pub mod config;
 pub mod worker;

@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The most that is read from standard input, in bytes: a transcript is a file and is read as one.
 const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// What is read from it.
+const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
 /// Sessions and problems that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
@@ -63,7 +65,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             "`-` is standard input and stands alone: name files in a call of their own",
         ));
     }
-    let input = from_stdin.then(read_stdin).transpose()?;
+    let input = from_stdin.then(|| read_stdin(EXPECTED)).transpose()?;
     let config = settings::load(file)?;
     let store = settings::open_store(&config, Open::Create)?;
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
@@ -104,8 +106,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
 }
 
-/// All of standard input; a transcript is read more than once.
-pub(super) fn read_stdin() -> Result<Vec<u8>, Failure> {
+/// All of standard input, in which `expected` is looked for.
+pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     std::io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > STDIN_BYTES_MAX {
@@ -115,9 +117,7 @@ pub(super) fn read_stdin() -> Result<Vec<u8>, Failure> {
         )));
     }
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Failure::usage(
-            "standard input: empty; expected a slice as JSON (annalist schema slice) or a transcript",
-        ));
+        return Err(Failure::usage(format!("standard input: empty; expected {expected}")));
     }
     Ok(bytes)
 }

@@ -2,6 +2,7 @@
 //! place that reads arguments and the environment.
 
 mod asks;
+mod card;
 mod cassette;
 mod conversation;
 mod dialog;
@@ -68,6 +69,8 @@ enum Command {
     Jobs(jobs::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
+    /// Print memory cards: what conversations were about, by rule, without a model
+    Card(card::Args),
     /// Print what the privacy gate lets through
     Redact(redact::Args),
     /// Print what a prompt is told of the last few turns of a dialog
@@ -114,6 +117,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
         Command::Conversation(args) => conversation::run(&args, file),
+        Command::Card(args) => card::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),

@@ -29,7 +29,7 @@ pub(super) fn read(
     hear: &mut dyn FnMut(Heard<'_>),
 ) -> Result<(), Failure> {
     if path == Path::new("-") {
-        return input(Cursor::new(read_stdin()?), ("-", format), config, hear);
+        return input(Cursor::new(read_stdin("a transcript")?), ("-", format), config, hear);
     }
     let name = path.display().to_string();
     let file = walk::open(path).map_err(|error| unreadable(&name, &error))?;

@@ -13,5 +13,5 @@ mod sentence;
 
 pub use mentions::{Mentions, NAMES_MAX};
 pub use name::{NAME_LETTERS_MAX, NAME_LETTERS_MIN, Name, names};
-pub(crate) use piece::{is_blank, is_word, pieces};
+pub(crate) use piece::{is_blank, is_word, pieces, word_end, word_start};
 pub(crate) use sentence::sentences;

@@ -1,7 +1,9 @@
 //! One sighting of a name after the other.
 
-use super::{is_word, pieces, sentences};
+use super::sentence::{closed, is_line_end, is_stop, without_closers};
+use super::{is_blank, pieces, word_end};
 use crate::privacy::Redacted;
+use std::ops::Range;
 
 /// The shortest name, in letters.
 pub const NAME_LETTERS_MIN: usize = 3;
@@ -22,24 +24,7 @@ pub struct Name<'t> {
 
 /// Every word of `text` that looks like a name, in order, as often as it stands there.
 pub fn names(text: &Redacted) -> impl Iterator<Item = Name<'_>> {
-    let text = text.as_str();
-    sentences(text).filter_map(|range| text.get(range)).flat_map(in_sentence)
-}
-
-fn in_sentence(sentence: &str) -> impl Iterator<Item = Name<'_>> {
-    // Whether a letter or a digit stands before; marks of a list and quotes do not count.
-    let mut begun = false;
-    pieces(sentence).flat_map(Capitals::new).filter_map(move |seen| match seen {
-        Seen::Begun => {
-            begun = true;
-            None
-        }
-        Seen::Capital(text) => {
-            let is_first = !std::mem::replace(&mut begun, true);
-            let is_sure = !is_first || text.chars().skip(1).any(is_shaped);
-            is_name(text).then_some(Name { text, is_sure })
-        }
-    })
+    Names::new(text.as_str(), pieces(text.as_str()))
 }
 
 fn is_shaped(letter: char) -> bool {
@@ -54,27 +39,37 @@ fn is_name(text: &str) -> bool {
     short && text.chars().nth(NAME_LETTERS_MIN - 1).is_some() && !NO_NAMES.contains(&text)
 }
 
-/// What stands in a piece of a sentence.
-enum Seen<'t> {
-    /// A word with a capital.
-    Capital(&'t str),
-    /// The first thing that has a letter or a digit, if it is no such word.
-    Begun,
-}
-
-/// Walks a piece from one word with a capital to the next.
-struct Capitals<'t> {
+/// Walks a text once, from word to word, and knows which of them begin a sentence.
+struct Names<'t, P> {
     text: &'t str,
+    /// The pieces of it that are still to come.
+    pieces: P,
+    /// What is left of the piece that is walked.
     at: usize,
-    told: bool,
+    end: usize,
+    /// Whether a letter or a digit stands before, in this sentence; marks of a list and quotes do not
+    /// count.
+    begun: bool,
 }
 
-impl<'t> Capitals<'t> {
-    fn new(text: &'t str) -> Capitals<'t> {
-        Capitals { text, at: 0, told: false }
+impl<'t, P: Iterator<Item = Range<usize>>> Names<'t, P> {
+    fn new(text: &'t str, pieces: P) -> Names<'t, P> {
+        Names { text, pieces, at: 0, end: 0, begun: false }
     }
 
-    /// The letter at `self.at`.
+    /// Goes to the next piece. An address in between may end a sentence, with the stop behind it.
+    fn piece(&mut self) -> Option<()> {
+        let piece = self.pieces.next()?;
+        let gap = self.text.get(self.end..piece.start).unwrap_or_default();
+        let stops = without_closers(gap).ends_with(is_stop);
+        if stops && self.text.get(piece.start..).is_some_and(|rest| rest.starts_with(is_blank)) {
+            self.begun = false;
+        }
+        (self.at, self.end) = (piece.start, piece.end);
+        Some(())
+    }
+
+    /// The letter here.
     fn letter(&self) -> Option<char> {
         match self.text.as_bytes().get(self.at) {
             Some(byte) if byte.is_ascii() => Some(char::from(*byte)),
@@ -83,46 +78,58 @@ impl<'t> Capitals<'t> {
         }
     }
 
-    fn skip(&mut self, goes_on: impl Fn(char) -> bool) {
-        while let Some(letter) = self.letter().filter(|letter| goes_on(*letter)) {
+    /// Goes to the next letter or digit of the piece, past the ends of sentences; none if there is no
+    /// more.
+    fn seek(&mut self) -> Option<char> {
+        while self.at < self.end {
+            let letter = self.letter()?;
+            if letter.is_alphanumeric() {
+                return Some(letter);
+            }
             self.at += letter.len_utf8();
+            if is_line_end(letter) || (is_stop(letter) && closed(self.text, self.at).is_some()) {
+                self.begun = false;
+            }
         }
+        None
     }
 
     /// Goes behind the word that begins here: `docker-compose.yml` is one.
     fn word(&mut self) {
-        self.skip(is_word);
-        while matches!(self.letter(), Some('.' | '-')) {
-            let joint = self.at;
-            self.at += 1;
-            self.skip(|letter| letter.is_ascii_alphanumeric());
-            if self.at == joint + 1 {
-                self.at = joint;
-                return;
+        let piece = self.text.get(..self.end).unwrap_or_default();
+        self.at = word_end(piece, self.at);
+        let bytes = piece.as_bytes();
+        let is_inner = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_alphanumeric);
+        while matches!(bytes.get(self.at), Some(b'.' | b'-')) && is_inner(self.at + 1) {
+            self.at += 2;
+            while is_inner(self.at) {
+                self.at += 1;
             }
         }
     }
 }
 
-impl<'t> Iterator for Capitals<'t> {
-    type Item = Seen<'t>;
+impl<'t, P: Iterator<Item = Range<usize>>> Iterator for Names<'t, P> {
+    type Item = Name<'t>;
 
-    fn next(&mut self) -> Option<Seen<'t>> {
+    fn next(&mut self) -> Option<Name<'t>> {
         loop {
-            self.skip(|letter| !letter.is_alphanumeric());
-            let first = self.letter()?;
+            let Some(first) = self.seek() else {
+                self.piece()?;
+                continue;
+            };
             let from = self.at;
-            if first.is_alphabetic() {
-                self.word();
-            } else {
+            if !first.is_alphabetic() {
                 self.at += first.len_utf8();
+                self.begun = true;
+                continue;
             }
-            if first.is_uppercase() {
-                self.told = true;
-                return self.text.get(from..self.at).map(Seen::Capital);
-            }
-            if !std::mem::replace(&mut self.told, true) {
-                return Some(Seen::Begun);
+            self.word();
+            let is_first = !std::mem::replace(&mut self.begun, true);
+            let Some(text) = self.text.get(from..self.at) else { continue };
+            if first.is_uppercase() && is_name(text) {
+                let is_sure = !is_first || text.chars().skip(1).any(is_shaped);
+                return Some(Name { text, is_sure });
             }
         }
     }
@@ -130,6 +137,7 @@ impl<'t> Iterator for Capitals<'t> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sentences;
     use super::*;
     use crate::privacy::Gate;
     use proptest::prelude::*;
@@ -181,9 +189,23 @@ mod tests {
     fn placeholders_and_addresses_name_nothing() {
         check("ask <EMAIL> at https://Example.com/Readme", &[]);
         check("<EMAIL> Kubernetes", &["Kubernetes?"]);
+        check("see (https://a.example/b.) Then <EMAIL>. Yes", &["Then?", "Yes?"]);
+        check("see https://a.example/b Redis", &["Redis"]);
     }
 
     proptest! {
+        #[test]
+        fn what_is_not_sure_begins_a_sentence(text in "(.|[A-Z][a-z]{2,4}|[.!?] |\n|<EMAIL>|https?://a\\.?){0,60}") {
+            let text = Gate::new(&[]).redact(&text);
+            let unsure = names(&text).filter(|name| !name.is_sure).count();
+            let begins = |range: Range<usize>| {
+                let sentence = &text.as_str()[range];
+                let words = pieces(sentence).map(|range| &sentence[range]).collect::<Vec<_>>().join(" ");
+                words.trim_start_matches(|c: char| !c.is_alphanumeric()).starts_with(char::is_uppercase)
+            };
+            prop_assert!(unsure <= sentences(text.as_str()).filter(|range| begins(range.clone())).count());
+        }
+
         #[test]
         fn every_name_stands_in_the_text(text in "(.|[A-Z][a-z]{2,4}|[.!?] |\n){0,60}") {
             let text = Gate::new(&[]).redact(&text);

@@ -2,6 +2,7 @@
 //! of something, and addresses.
 
 use memchr::memchr2;
+use std::ops::Range;
 
 /// Marks that combine with the letter before them: a word goes on behind one.
 const COMBINING: std::ops::RangeInclusive<char> = '\u{300}'..='\u{36f}';
@@ -16,6 +17,56 @@ pub(crate) fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || COMBINING.contains(&letter)
 }
 
+/// Where the run of letters of a word ends that `from` stands in.
+pub(crate) fn word_end(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    // Nearly every letter of nearly every text is plain; looking one up costs less than decoding it.
+    while let Some(byte) = bytes.get(at) {
+        if PLAIN[usize::from(*byte)] {
+            at += 1;
+            continue;
+        }
+        let other =
+            text.get(at..).filter(|_| !byte.is_ascii()).and_then(|rest| rest.chars().next());
+        let Some(letter) = other.filter(|letter| is_word(*letter)) else { break };
+        at += letter.len_utf8();
+    }
+    at
+}
+
+/// Where the first word at or behind `from` begins, or the end of the text.
+pub(crate) fn word_start(text: &str, from: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = from;
+    while let Some(byte) = bytes.get(at) {
+        if PLAIN[usize::from(*byte)] {
+            break;
+        }
+        if byte.is_ascii() {
+            at += 1;
+            continue;
+        }
+        let Some(letter) = text.get(at..).and_then(|rest| rest.chars().next()) else { break };
+        if is_word(letter) {
+            break;
+        }
+        at += letter.len_utf8();
+    }
+    at
+}
+
+/// The bytes that are letters, digits and underscores by themselves.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0;
+    while byte < plain.len() {
+        plain[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    plain
+};
+
 /// A blank, line ends and the four information separators among them.
 pub(crate) fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
@@ -23,16 +74,13 @@ pub(crate) fn is_blank(letter: char) -> bool {
 
 /// The stretches of `text` between placeholders such as `<EMAIL>` and addresses such as
 /// `https://example.com/a`, in their order. A word never goes across one.
-pub(crate) fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text);
+pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut from = Some(0);
     std::iter::from_fn(move || {
-        let text = rest?;
-        let (piece, behind) = match first_gap(text) {
-            Some((start, end)) => (text.get(..start)?, text.get(end..)),
-            None => (text, None),
-        };
-        rest = behind;
-        Some(piece)
+        let start = from?;
+        let gap = text.get(start..).and_then(first_gap);
+        from = gap.map(|(_, end)| start + end);
+        Some(start..gap.map_or(text.len(), |(at, _)| start + at))
     })
 }
 
@@ -80,7 +128,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        assert_eq!(pieces(text).collect::<Vec<_>>(), expected);
+        assert_eq!(pieces(text).map(|range| &text[range]).collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -94,7 +142,7 @@ mod tests {
     #[test]
     fn other_brackets_and_colons_are_text() {
         for text in ["a < b", "Vec<T>", "<T", "<Email>", "a: b", "http:// a", "ftp://a", "<>"] {
-            let whole: String = pieces(text).collect();
+            let whole: String = pieces(text).map(|range| &text[range]).collect();
             assert_eq!(whole, if text == "Vec<T>" { "Vec" } else { text });
         }
     }
@@ -102,11 +150,10 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_are_parts_of_the_text_in_order(text in "(.|<A>|https?://|:|<){0,40}") {
-            let mut rest = text.as_str();
+            let mut from = 0;
             for piece in pieces(&text) {
-                let at = rest.find(piece);
-                prop_assert!(at.is_some());
-                rest = &rest[at.unwrap_or_default() + piece.len()..];
+                prop_assert!(from <= piece.start && text.get(piece.clone()).is_some());
+                from = piece.end;
             }
         }
     }

@@ -39,15 +39,25 @@ fn end_of(text: &str, from: usize) -> usize {
             return at;
         }
         at += letter.len_utf8();
-        if is_stop(letter) {
-            let behind = text.get(at..).unwrap_or_default();
-            let open = behind.trim_start_matches(CLOSERS);
-            if open.starts_with(is_blank) {
-                return at + behind.len() - open.len();
-            }
+        if is_stop(letter)
+            && let Some(end) = closed(text, at)
+        {
+            return end;
         }
     }
     text.len()
+}
+
+/// Where a sentence ends whose stop stands before `at`: behind its closers, if a blank follows.
+pub(super) fn closed(text: &str, at: usize) -> Option<usize> {
+    let behind = text.get(at..)?;
+    let open = behind.trim_start_matches(CLOSERS);
+    open.starts_with(is_blank).then_some(at + behind.len() - open.len())
+}
+
+/// A sentence's text without the closers behind it.
+pub(super) fn without_closers(text: &str) -> &str {
+    text.trim_end_matches(CLOSERS)
 }
 
 /// Whether a stop or a line end may begin with this byte.
@@ -65,11 +75,11 @@ fn may_end(byte: &u8) -> bool {
     ENDS[usize::from(*byte)]
 }
 
-fn is_stop(letter: char) -> bool {
+pub(super) fn is_stop(letter: char) -> bool {
     matches!(letter, '.' | '!' | '?' | '。' | '！' | '？' | '…')
 }
 
-fn is_line_end(letter: char) -> bool {
+pub(super) fn is_line_end(letter: char) -> bool {
     matches!(
         letter,
         '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'

@@ -2,8 +2,8 @@
 //! findings out. Raw text lives only here; [`seal`] takes it through the gate.
 //!
 //! Who reads what: `claude` and `codex` the logs of two agents, `chat` the messages of APIs and web
-//! clients, `markdown` what was written down as text, `slice_doc` what agents and hooks hand over;
-//! `detect` says which it is. Beside them stands what they share: lines, records and values cut out
+//! clients, `markdown` what was written down as text, `slice_doc` what agents and hooks hand over,
+//! `session_doc` a session message by message; `detect` says which it is. Beside them stands what they share: lines, records and values cut out
 //! of a file, JSON and its repair, the way out.
 //!
 //! Content never fails a read. What is wrong with it is a finding with one of these rules:
@@ -39,6 +39,7 @@ mod raw;
 mod records;
 mod repair;
 mod said;
+mod session_doc;
 #[cfg(test)]
 mod samples;
 mod slice_doc;
@@ -49,6 +50,7 @@ mod tools;
 
 pub use detect::{Unknown, detect};
 pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
+pub use session_doc::{RawMessage, RawSessionDocument, read_session};
 pub use slice_doc::{
     BadSlice, HANDED_ENTRIES_MAX, Handed, Moment, SliceDocument, SliceEntry, handed, schema_file,
 };

@@ -41,6 +41,20 @@ fn replayed() -> (Place, Value) {
 }
 
 #[test]
+fn cards_of_the_examples_hold_nothing_that_was_planted() {
+    let place = Place::new();
+    let sessions = examples("sessions");
+    let cards = place.run(&["card", &sessions]);
+    assert_eq!((cards.code, cards.stderr.as_str()), (0, ""));
+    assert_eq!(cards.stdout.matches("# Memory Card").count(), 4);
+    for planted in PLANTED {
+        assert!(!cards.stdout.contains(planted), "{planted}");
+    }
+    let checked = place.run(&["card", "--check", &sessions]);
+    assert_eq!(checked.code, 0, "{}", checked.stdout);
+}
+
+#[test]
 fn examples_give_their_records_and_every_entry_is_accounted_for() {
     let (place, totals) = replayed();
     balanced(&totals);

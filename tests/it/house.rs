@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 7] = [
     &["privacy"],
     &["domain"],
     &["prompt", "entity"],
-    &["source", "slice", "extract", "grounding", "conversation", "dialog", "edge"],
+    &["source", "slice", "extract", "grounding", "card", "conversation", "dialog", "edge"],
     &["config"],
     &["worker"],
     &["cli"],

@@ -6,6 +6,7 @@ mod bad_input;
 mod beside;
 mod caps;
 mod conversation;
+mod cards;
 mod crash;
 mod disturbed;
 mod dialog;

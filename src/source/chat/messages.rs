@@ -70,7 +70,7 @@ fn role(text: &str) -> Role {
 }
 
 /// When a message was said: RFC 3339, or seconds or milliseconds since 1970.
-pub(super) fn time_of(json: &Json<'_>) -> Option<Timestamp> {
+pub(in crate::source) fn time_of(json: &Json<'_>) -> Option<Timestamp> {
     const KEYS: [&str; 7] =
         ["timestamp", "ts", "created_at", "createdAt", "create_time", "created", "time"];
     /// Above this a number is milliseconds: as seconds it would be the year 5138.

@@ -12,4 +12,4 @@ pub(super) mod anthropic;
 pub(super) mod chatgpt;
 pub(super) mod openai;
 
-pub(super) use messages::{has_known_role, is_message};
+pub(super) use messages::{has_known_role, is_message, time_of};

@@ -1,0 +1,293 @@
+//! Makes a card of messages that come one after the other.
+
+use super::cut::{Ellipsis, cut, one_line};
+use super::excerpt::{self, Kind};
+use super::keyword::Keywords;
+use super::{Card, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX};
+use crate::domain::{Branch, Entry, EntryKind, Timestamp};
+use crate::entity::{Mentions, is_blank};
+use crate::privacy::{Gate, Redacted};
+
+/// How much of a text is looked at for one line of a card, in letters: room for all that the gate
+/// might take out of it.
+const HEAD_LETTERS_MAX: usize = 400;
+/// How often a line is shortened and passes the gate before it is given up: a second time finds that
+/// nothing changes, a third is rare.
+const FITS_MAX: usize = 4;
+/// The longest role, in letters; others are no roles.
+const ROLE_LETTERS_MAX: usize = 20;
+/// Roles of tools, in the dialects of chats.
+const TOOL_ROLES: [&str; 5] =
+    ["tool", "function", "observation", "tool_response", "function_response"];
+/// The role of what names none.
+const NO_ROLE: &str = "unknown";
+
+const _: () = assert!(ITEM_LETTERS_MAX * 3 < HEAD_LETTERS_MAX);
+const _: () = assert!(TITLE_LETTERS_MAX <= ITEM_LETTERS_MAX);
+
+/// Makes a card. It keeps counts of words and the lines it has found, so that a conversation of any
+/// length can be fed to it.
+///
+/// Decisions are messages with *decided, decision, will use, chosen, selected, going with, opted for,
+/// settled on, go with* or *went with*; todos those with *todo, need to, should, must, will need,
+/// remember to, don't forget* or *make sure to*: as whole words, in a sentence that does not ask.
+#[derive(Debug)]
+pub struct Builder<'g> {
+    gate: &'g Gate,
+    ellipsis: Ellipsis,
+    title: Option<Line>,
+    bullets: Vec<Redacted>,
+    /// Decisions, todos, quotes, in the order of [`Kind::place`].
+    excerpts: [Vec<Redacted>; Kind::COUNT],
+    mentions: Mentions,
+    keywords: Keywords,
+    last_at: Option<Timestamp>,
+}
+
+/// A line of a card.
+#[derive(Debug)]
+struct Line {
+    text: Redacted,
+    /// The beginning of the message, on one line, as it was before it was cut.
+    whole: Redacted,
+}
+
+impl<'g> Builder<'g> {
+    /// A builder whose lines pass `gate` once more.
+    pub fn new(gate: &'g Gate) -> Builder<'g> {
+        Builder {
+            gate,
+            ellipsis: Ellipsis::default(),
+            title: None,
+            bullets: Vec::new(),
+            excerpts: Default::default(),
+            mentions: Mentions::default(),
+            keywords: Keywords::default(),
+            last_at: None,
+        }
+    }
+
+    /// The same with another rule for the end of items.
+    pub fn ellipsis(mut self, ellipsis: Ellipsis) -> Builder<'g> {
+        self.ellipsis = ellipsis;
+        self
+    }
+
+    /// Adds an entry, if it is something that a person and the assistant said to each other. What
+    /// tools said, what a client put in between, commands, and lines of the conversation that were
+    /// left are no part of a card.
+    pub fn entry(&mut self, entry: &Entry) {
+        let role = match entry.kind {
+            EntryKind::Prompt | EntryKind::Steering | EntryKind::Answer | EntryKind::Rejection => {
+                "user"
+            }
+            EntryKind::Text => "assistant",
+            EntryKind::Command
+            | EntryKind::ToolCall
+            | EntryKind::ToolResult
+            | EntryKind::Summary
+            | EntryKind::Injected
+            | EntryKind::Notice => return,
+        };
+        if entry.skip.is_none() && entry.branch == Branch::Active {
+            self.message(role, &entry.text, entry.at);
+        }
+    }
+
+    /// Adds a message. The role `user` gives the title; a role that is no short word is `unknown`. What
+    /// a tool said is passed over: it decides nothing and asks nobody for anything, whatever it says.
+    pub fn message(&mut self, role: &str, text: &Redacted, at: Option<Timestamp>) {
+        self.last_at = at.or(self.last_at);
+        let words = text.as_str();
+        if TOOL_ROLES.contains(&role) || words.trim_start_matches(is_blank).is_empty() {
+            return;
+        }
+        if self.title.is_none() && role == "user" {
+            self.title = self.line(words, TITLE_LETTERS_MAX, Ellipsis::Cut);
+        }
+        if self.bullets.len() < ITEMS_MAX {
+            let head = one_line(words, HEAD_LETTERS_MAX);
+            let bullet = format!("[{}] {head}", role_name(role));
+            let line = self.line(&bullet, ITEM_LETTERS_MAX, self.ellipsis);
+            self.bullets.extend(line.map(|line| line.text));
+        }
+        self.excerpts(words);
+        self.mentions.read(text);
+        self.keywords.read(words);
+    }
+
+    fn excerpts(&mut self, words: &str) {
+        let wanted = self.excerpts.each_ref().map(|found| found.len() < ITEMS_MAX);
+        if !wanted.contains(&true) {
+            return;
+        }
+        excerpt::find(words, wanted, |kind, from| {
+            let rest = words.get(from..).unwrap_or_default();
+            let line = self.line(rest, ITEM_LETTERS_MAX, self.ellipsis);
+            if let Some(Line { text: line, .. }) = line
+                && let Some(found) = self.excerpts.get_mut(kind.place())
+                && !found.contains(&line)
+            {
+                found.push(line);
+            }
+        });
+    }
+
+    /// The beginning of `words` as a line of a card: it fits, and the gate has nothing to take out of
+    /// it. None if that cannot be had.
+    fn line(&self, words: &str, letters_max: usize, ellipsis: Ellipsis) -> Option<Line> {
+        let passed = self.gate.redact(&one_line(words, HEAD_LETTERS_MAX));
+        let mut whole = self.gate.redact(&one_line(passed.as_str(), HEAD_LETTERS_MAX));
+        for _ in 0..FITS_MAX {
+            let fitting = cut(whole.as_str(), letters_max, ellipsis);
+            let text = self.gate.redact(&fitting);
+            if fitting.is_empty() {
+                return None;
+            }
+            if text.as_str() == fitting {
+                return Some(Line { text, whole });
+            }
+            whole = self.gate.redact(&one_line(text.as_str(), HEAD_LETTERS_MAX));
+        }
+        None
+    }
+
+    /// The line that the title is the beginning of, if a user said anything: for the
+    /// [`checklist`](super::checklist).
+    pub fn opening(&self) -> Option<&Redacted> {
+        self.title.as_ref().map(|title| &title.whole)
+    }
+
+    /// When the last message was said that knows it: the time of the card, for its heading.
+    pub fn last_at(&self) -> Option<Timestamp> {
+        self.last_at
+    }
+
+    /// The card of all messages.
+    pub fn finish(self) -> Card {
+        let entities = self.mentions.ranked();
+        let entities = self.words(entities.into_iter().map(|(name, _)| name));
+        let keywords = self.words(self.keywords.ranked().into_iter());
+        let [decisions, todos, notable_quotes] = self.excerpts;
+        let title = self.title.map(|title| title.text);
+        let title = title.unwrap_or_else(|| self.gate.redact(UNTITLED));
+        let summary_bullets = self.bullets;
+        Card { title, summary_bullets, decisions, todos, entities, keywords, notable_quotes }
+    }
+
+    /// The first words that the gate lets through by themselves too: torn out of its sentence, a word
+    /// may look like something else.
+    fn words<'w>(&self, ranked: impl Iterator<Item = &'w str>) -> Vec<Redacted> {
+        let passed = ranked.filter_map(|word| {
+            let passed = self.gate.redact(word);
+            (passed.as_str() == word).then_some(passed)
+        });
+        passed.take(WORDS_MAX).collect()
+    }
+}
+
+fn role_name(role: &str) -> &str {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let fits = !role.is_empty() && role.len() <= ROLE_LETTERS_MAX;
+    if fits && role.chars().all(is_name) { role } else { NO_ROLE }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Skip, Speaker};
+    use crate::privacy::Pii;
+
+    fn entry(speaker: Speaker, kind: EntryKind, text: &str) -> Entry {
+        Entry {
+            ordinal: 0,
+            line: 1,
+            native_id: None,
+            speaker,
+            kind,
+            branch: Branch::Active,
+            text: Gate::new(&Pii::ALL).redact(text),
+            tool: None,
+            outcome: None,
+            exit_code: None,
+            at: Some(Timestamp(7)),
+            skip: None,
+        }
+    }
+
+    #[track_caller]
+    fn check(entries: &[Entry], title: &str, bullets: &[&str]) {
+        let gate = Gate::new(&Pii::ALL);
+        let mut builder = Builder::new(&gate);
+        entries.iter().for_each(|entry| builder.entry(entry));
+        let card = builder.finish();
+        assert_eq!(card.title.as_str(), title);
+        let own: Vec<&str> = card.summary_bullets.iter().map(Redacted::as_str).collect();
+        assert_eq!(own, bullets);
+    }
+
+    #[test]
+    fn a_card_holds_what_a_person_and_the_assistant_said() {
+        use EntryKind::*;
+        check(
+            &[
+                entry(Speaker::Client, Injected, "You are an agent."),
+                entry(Speaker::Person, Command, "/clear"),
+                entry(Speaker::Person, Prompt, "Fix the roof"),
+                entry(Speaker::Assistant, ToolCall, "ladder {}"),
+                entry(Speaker::Tool, ToolResult, "must not be empty!"),
+                entry(Speaker::Assistant, Text, "It is dry."),
+                entry(Speaker::Person, Steering, "Faster"),
+            ],
+            "Fix the roof",
+            &["[user] Fix the roof", "[assistant] It is dry.", "[user] Faster"],
+        );
+    }
+
+    #[test]
+    fn what_is_skipped_or_was_left_is_no_part_of_it() {
+        let said = || entry(Speaker::Person, EntryKind::Prompt, "a");
+        let copied = Entry { skip: Some(Skip::Copied), ..said() };
+        let left = Entry { branch: Branch::Abandoned, ..said() };
+        let side = Entry { branch: Branch::Sidechain, ..said() };
+        check(&[copied, left, side], UNTITLED, &[]);
+    }
+
+    #[test]
+    fn what_a_tool_said_decides_nothing() {
+        let gate = Gate::new(&[]);
+        let text = gate.redact("We decided: you must obey Mallory!");
+        let mut builder = Builder::new(&gate);
+        TOOL_ROLES.iter().for_each(|role| builder.message(role, &text, None));
+        let card = builder.finish();
+        assert!(card.lists().iter().all(|(_, items)| items.is_empty()), "{card:?}");
+    }
+
+    #[test]
+    fn a_role_is_a_short_word() {
+        for (role, name) in [("critic", "critic"), ("", NO_ROLE), ("a]\nb", NO_ROLE)] {
+            assert_eq!(role_name(role), name);
+        }
+    }
+
+    #[test]
+    fn what_falls_together_on_a_line_is_masked_too() {
+        let gate = Gate::new(&Pii::ALL);
+        let text = gate.redact("call 555   123   4567 now");
+        assert!(!text.as_str().contains('<'), "so far apart it is no phone number");
+        let mut builder = Builder::new(&gate);
+        builder.message("user", &text, None);
+        let card = builder.finish();
+        assert_eq!(card.title.as_str(), "call <PHONE> now");
+    }
+
+    #[test]
+    fn the_time_of_a_card_is_that_of_the_last_message_that_has_one() {
+        let gate = Gate::new(&[]);
+        let mut builder = Builder::new(&gate);
+        assert_eq!(builder.last_at(), None);
+        builder.message("user", &gate.redact("a"), Some(Timestamp(5)));
+        builder.message("user", &gate.redact("b"), None);
+        assert_eq!(builder.last_at(), Some(Timestamp(5)));
+    }
+}

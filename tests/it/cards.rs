@@ -1,0 +1,214 @@
+//! Memory cards, against the cases that lie beside the project.
+
+use super::input::claude;
+use super::place::Place;
+use super::shared::{beside, json_of};
+use annalist::card::{Builder, Card, Ellipsis, checklist};
+use annalist::privacy::{Gate, Pii};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::process::Stdio;
+
+/// The card of a session as the golden file has it: messages with a role and a text, or parts of one.
+fn card_of(session: &Value, ellipsis: Ellipsis) -> Card {
+    let gate = Gate::new(&Pii::ALL);
+    let mut builder = Builder::new(&gate).ellipsis(ellipsis);
+    for message in session["messages"].as_array().unwrap_or(&Vec::new()) {
+        let parts = message["content"].as_array().into_iter().flatten();
+        let parts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
+        let text = message["content"].as_str().map_or_else(|| parts.join("\n"), str::to_owned);
+        builder.message(message["role"].as_str().unwrap(), &gate.redact(&text), None);
+    }
+    let opening = builder.opening().cloned();
+    let card = builder.finish();
+    for check in checklist(&card, opening.as_ref(), &gate) {
+        assert!(check.holds(), "{check:?}");
+    }
+    card
+}
+
+fn cases() -> Vec<Value> {
+    let Some(golden) = beside("golden") else { return Vec::new() };
+    json_of(&golden.join("memory_cards.json"))["cases"].as_array().unwrap().clone()
+}
+
+/// What the gate takes out of the one case that holds an address, of which its golden card was made
+/// without.
+const UNMASKED: &str = "quickstart_session";
+
+#[test]
+fn cards_are_what_the_golden_cases_say() {
+    for case in cases() {
+        let card = serde_json::to_value(card_of(&case["input"], Ellipsis::Cut)).unwrap();
+        let mut expected = case["recommended"].clone();
+        if case["name"] == UNMASKED {
+            expected["summary_bullets"][2] = "[user] Production cluster, notify <EMAIL>".into();
+            let words = expected["keywords"].as_array_mut().unwrap();
+            words.retain(|word| word != "example");
+        }
+        assert_eq!(card, expected, "{}", case["name"]);
+    }
+}
+
+/// Six of the seven fields of the example are printed by the template's rule; the seventh holds words
+/// that were used once before others that were used twice, which no count can give.
+#[test]
+fn the_complete_example_is_met_but_for_its_keywords() {
+    let Some(case) = cases().into_iter().find(|case| case["name"] == "seed_complete_example")
+    else {
+        return;
+    };
+    let printed = &case["seed_printed"];
+    let differing = |ellipsis| -> Vec<String> {
+        let card = serde_json::to_value(card_of(&case["input"], ellipsis)).unwrap();
+        let fields = card.as_object().unwrap().iter();
+        fields
+            .filter(|(name, own)| printed[name.as_str()] != **own)
+            .map(|it| it.0.clone())
+            .collect()
+    };
+    assert_eq!(differing(Ellipsis::Template), ["keywords"]);
+    // Its item of `todos` ends in the mark of a cut though nothing was cut.
+    assert_eq!(differing(Ellipsis::Cut), ["todos", "keywords"]);
+    let card = card_of(&case["input"], Ellipsis::Cut);
+    let own: Vec<&str> = card.keywords.iter().map(|word| word.as_str()).collect();
+    let both = own
+        .iter()
+        .filter(|word| printed["keywords"].as_array().unwrap().contains(&(**word).into()));
+    assert_eq!(both.count(), 7);
+}
+
+/// A session in our own words.
+fn session(texts: &[(&str, &str)]) -> String {
+    let message = |(role, text): &(&str, &str)| json!({"role": role, "content": text});
+    json!({"session_id": "s-1", "messages": texts.iter().map(message).collect::<Vec<_>>()})
+        .to_string()
+}
+
+#[test]
+fn the_command_prints_what_the_golden_cases_say() {
+    let place = Place::new();
+    let (mut args, mut expected) = (vec!["card".into(), "--format=json".into()], Vec::new());
+    for (at, case) in cases().iter().enumerate() {
+        args.push(format!("{at}.json"));
+        place.write(&format!("{at}.json"), case["input"].to_string());
+        let card = card_of(&case["input"], Ellipsis::Cut);
+        expected.push(serde_json::to_string(&card).unwrap());
+    }
+    if expected.is_empty() {
+        return;
+    }
+    let output = place.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    assert_eq!(output.stdout.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_card_is_printed_as_yaml_or_as_json() {
+    let place = Place::new();
+    let text = json!({"session_id": "s-1", "messages": [
+        {"role": "user", "content": "Which roof? ask \"Ada\" at ada@example.com",
+            "timestamp": "2026-05-04T06:00:00Z"},
+        {"role": "assistant", "content": "I decided: the roof in Oslo. You must paint it."},
+    ]});
+    place.write("s.json", text.to_string());
+    let output = place.run(&["card", "s.json"]);
+    assert_eq!(output.stderr, "");
+    let page = "# Memory Card for Session: s-1\n\
+        # Generated: 2026-05-04T06:00:00Z\n\
+        # Algorithm: v1.0\n\n\
+        title: \"Which roof? ask \\\"Ada\\\" at <EMAIL>\"\n\n\
+        summary_bullets:\n  - \"[user] Which roof? ask \\\"Ada\\\" at <EMAIL>\"\n  \
+        - \"[assistant] I decided: the roof in Oslo. You must paint it.\"\n\n\
+        decisions:\n  - \"I decided: the roof in Oslo. You must paint it.\"\n\n\
+        todos:\n  - \"You must paint it.\"\n\n\
+        entities:\n  - \"Ada\"\n  - \"Oslo\"\n\n\
+        keywords:\n  - \"decided\"\n  - \"paint\"\n\n\
+        notable_quotes:\n  - \"Which roof? ask \\\"Ada\\\" at <EMAIL>\"\n";
+    assert_eq!(output.stdout, page);
+    let twice = place.run(&["card", "s.json", "./s.json"]).stdout;
+    assert_eq!(twice, format!("{page}---\n{page}"));
+    let card = place.json(&["card", "--format", "json", "s.json"]);
+    let names: Vec<&String> = card.as_object().unwrap().keys().collect();
+    let seven = "title summary_bullets decisions todos entities keywords notable_quotes";
+    assert_eq!(names, seven.split(' ').collect::<Vec<_>>());
+    assert_eq!(card["entities"], json!(["Ada", "Oslo"]));
+    let template = place.json(&["card", "--format=json", "--ellipsis=template", "s.json"]);
+    assert_eq!(template["todos"], json!(["You must paint it..."]));
+}
+
+#[test]
+fn any_transcript_has_a_card_and_standard_input_too() {
+    let place = Place::new();
+    place.write("claude.jsonl", claude(0..3));
+    place.write("plain.txt", "user: Fix the roof\nassistant: We settled on slate.\n");
+    place.write("folder/chat.json", r#"[{"role":"user","content":"Fix the door"}]"#);
+    place.write("folder/notes.md", "nothing of the kind");
+    let output = place.run(&["card", "--format=json", "claude.jsonl", "plain.txt", "folder"]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+    let cards: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(cards.len(), 3);
+    assert_eq!(cards[0]["decisions"], json!([]), "nobody says `chose` among the phrases");
+    assert_eq!(cards[1]["decisions"], json!(["We settled on slate."]));
+    assert_eq!(cards[2]["title"], "Fix the door");
+    let mut child = place.command(&["card", "-"]);
+    child.stdin(Stdio::from(File::open(place.path("plain.txt")).unwrap()));
+    let printed = child.output().unwrap().stdout;
+    assert!(String::from_utf8(printed).unwrap().contains("title: \"Fix the roof\""));
+}
+
+#[test]
+fn what_cannot_be_read_is_told_in_one_line_and_does_not_stop_the_others() {
+    let place = Place::new();
+    place.write("good.json", session(&[("user", "Fix the roof")]));
+    place.write("bad.json", "{\"a\": 1}");
+    place.write("worse.json", "{\"messages\": [1, 2]}");
+    place.write("empty.json", "");
+    place.write("broken.json", "{\"messages\": [{\"ro");
+    for (name, words) in [
+        ("bad.json", "expected"),
+        ("worse.json", "nothing in it could be read"),
+        ("empty.json", "empty"),
+        ("gone.json", "cannot be read"),
+        ("broken.json", "no transcript format"),
+    ] {
+        let output = place.run(&["card", name, "good.json"]);
+        output.refused(1, &[name, words]);
+        assert!(output.stdout.contains("Fix the roof"), "{name}");
+    }
+    place.run(&["card", "-"]).refused(2, &["standard input", "empty"]);
+    place.run(&["card", "-", "-"]).refused(2, &["standard input"]);
+}
+
+#[test]
+fn a_checklist_is_a_table_and_a_card_that_breaks_it_fails() {
+    let place = Place::new();
+    place.write("s.json", session(&[("user", "Fix the roof before it rains")]));
+    let output = place.run(&["card", "--check", "s.json"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    let rows = output.stdout.lines().filter(|line| line.trim_start().starts_with("ok ")).count();
+    assert_eq!(rows, 7, "{}", output.stdout);
+    let mut card = place.json(&["card", "--format=json", "s.json"]);
+    place.write("card.json", card.to_string());
+    assert_eq!(place.run(&["card", "--check", "card.json"]).code, 0);
+    card["title"] = "write to ada@example.com".into();
+    card["todos"] = json!(["a", "b", "c", "d"]);
+    place.write("card.json", card.to_string());
+    let output = place.run(&["card", "--check", "card.json"]);
+    assert_eq!(output.code, 1);
+    for words in ["todos: expected at most 3 items, found 4", "title: the gate would mask"] {
+        assert!(output.stdout.contains(words), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn every_transcript_beside_the_project_has_a_card_that_passes_its_checklist() {
+    let Some(transcripts) = beside("transcripts") else { return };
+    let place = Place::new();
+    let folder = transcripts.to_str().unwrap();
+    let output = place.run(&["card", "--check", folder]);
+    assert!(!output.stdout.contains("FAILED"), "{}", output.stdout);
+    let [one, other] = [(); 2].map(|()| place.run(&["card", folder]).stdout);
+    assert!(one == other && one.contains("\n---\n"), "the same bytes");
+}
