@@ -58,7 +58,7 @@ impl Feed {
     }
 
     /// Takes a batch in: sessions side by side, the messages of one in their order.
-    async fn batch(
+    pub(super) async fn batch(
         &self,
         deliveries: Vec<Delivery>,
         from: &str,
