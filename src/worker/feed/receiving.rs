@@ -93,9 +93,10 @@ impl Feed {
         }
         let messages = all.taken.len();
         if messages > 0 {
+            // Said before the server knows: messages that come again bring no jobs.
+            (self.enqueued)(all.jobs);
             ack_all(all.taken).await?;
             tracing::info!(from, messages, jobs = all.jobs, "handed over");
-            (self.enqueued)(all.jobs);
         }
         if let Some(error) = all.failed {
             tracing::warn!(%error, messages = all.back, "messages wait for the store");

@@ -2,7 +2,7 @@
 //! lost in no other case.
 
 use super::testing::{Heard, break_store, in_time, told};
-use crate::edge::nats::fixture::{Place as Stream, on_nats};
+use crate::edge::nats::fixture::{Place as Stream, Server, on_nats};
 use crate::edge::nats::{Pending, Source, SourceConfig};
 use crate::worker::intake::HandOver;
 use crate::worker::intake::testing::{Place, Said, document, entries};
@@ -122,4 +122,20 @@ async fn a_stream_that_is_gone_ends_the_feed_and_the_worker_beside() {
         assert!(heard.feed.closing.is_cancelled());
     })
     .await;
+}
+
+#[tokio::test]
+async fn jobs_are_heard_of_where_the_server_does_not_hear_of_their_messages() {
+    let Some(mut server) = Server::start(&[]).await else { return };
+    let stream = Stream::at(&server.url("")).await.unwrap();
+    let (place, source) = (Place::new(), patient(&stream).await);
+    stream.publish_words(&documents()).await;
+    let deliveries = source.fetch(9, LONG).await.unwrap();
+    server.kill();
+    let mut heard = Heard::new(&place);
+    let error = heard.feed.batch(deliveries, "here", &how()).await.unwrap_err();
+    assert!(error.retry_after().is_some(), "{error}");
+    assert_eq!(place.entries().await.len(), 6);
+    // They come again and bring nothing new: now or never.
+    assert!(heard.jobs_so_far() > 0);
 }
