@@ -22,24 +22,24 @@ const USUAL_PORT: u16 = 4222;
 /// How often a server of our own is looked for while it starts, every 20 ms.
 const LOOKS_MAX: u32 = 500;
 /// The message whose id is looked for.
-pub(super) const ID: &str = "the sender's own";
+pub(crate) const ID: &str = "the sender's own";
 
 /// Streams are told apart by process and count.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A server, and a stream on it.
 #[derive(Clone)]
-pub(super) struct Place {
-    pub(super) context: Context,
-    pub(super) stream: String,
+pub(crate) struct Place {
+    pub(crate) context: Context,
+    pub(crate) stream: String,
     /// The server's address, with what comes before it.
     server: String,
-    pub(super) config: SourceConfig,
+    pub(crate) config: SourceConfig,
 }
 
 impl Place {
     /// A place on a server, with no stream yet.
-    pub(super) async fn at(server: &str) -> Option<Place> {
+    pub(crate) async fn at(server: &str) -> Option<Place> {
         let url = NatsUrl::parse(&format!("{server}/none")).unwrap();
         let context = Link::connect(&url, SourceConfig::default()).await.ok()?.context;
         // Not the client's own question, whose answer it cannot read from an older server.
@@ -54,34 +54,34 @@ impl Place {
         Some(Place { context, stream, server: server.to_owned(), config })
     }
 
-    pub(super) fn subject(&self) -> String {
+    pub(crate) fn subject(&self) -> String {
         format!("{}.work", self.stream)
     }
 
     /// What a stream of ours looks like.
-    pub(super) fn stream_config(&self) -> stream::Config {
+    pub(crate) fn stream_config(&self) -> stream::Config {
         let subjects = vec![self.subject()];
         stream::Config { name: self.stream.clone(), subjects, ..stream::Config::default() }
     }
 
-    pub(super) async fn make_stream(&self) {
+    pub(crate) async fn make_stream(&self) {
         self.context.create_stream(self.stream_config()).await.unwrap();
     }
 
-    pub(super) fn url(&self) -> NatsUrl {
+    pub(crate) fn url(&self) -> NatsUrl {
         NatsUrl::parse(&format!("{}/{}", self.server, self.stream)).unwrap()
     }
 
-    pub(super) async fn connect(&self) -> Result<Source, NatsError> {
+    pub(crate) async fn connect(&self) -> Result<Source, NatsError> {
         Source::connect(&self.url(), self.config).await
     }
 
-    pub(super) async fn source(&self) -> Source {
+    pub(crate) async fn source(&self) -> Source {
         self.connect().await.unwrap()
     }
 
     /// Publishes messages that say these numbers; all have a header, number 1 has an id.
-    pub(super) async fn publish(&self, numbers: RangeInclusive<u32>) {
+    pub(crate) async fn publish(&self, numbers: RangeInclusive<u32>) {
         for number in numbers {
             let mut headers = HeaderMap::new();
             headers.insert("Colour", "blue");
@@ -95,8 +95,16 @@ impl Place {
         }
     }
 
+    /// Publishes messages that say these words.
+    pub(crate) async fn publish_words(&self, messages: &[Vec<u8>]) {
+        for message in messages {
+            let sent = self.context.publish(self.subject(), message.clone().into()).await;
+            sent.unwrap().await.unwrap();
+        }
+    }
+
     /// The dead letters of our stream: how many, and the last of them.
-    pub(super) async fn dead_letters(&self) -> (usize, StreamMessage) {
+    pub(crate) async fn dead_letters(&self) -> (usize, StreamMessage) {
         let subject = format!("annalist.dead.{}", self.stream);
         let holder = self.context.stream_by_subject(&subject).await.unwrap();
         let holder = self.context.get_stream(holder).await.unwrap();
@@ -108,7 +116,7 @@ impl Place {
     }
 
     /// The same place with other bounds.
-    pub(super) fn with(&self, config: SourceConfig) -> Place {
+    pub(crate) fn with(&self, config: SourceConfig) -> Place {
         Place { config, ..self.clone() }
     }
 
@@ -121,7 +129,7 @@ impl Place {
 
 /// Runs a test on the usual server, and removes its stream whatever comes out; says so in one line
 /// where there is no server.
-pub(super) async fn on_nats(test: impl AsyncFnOnce(&Place)) {
+pub(crate) async fn on_nats(test: impl AsyncFnOnce(&Place)) {
     let address = SocketAddr::from(([127, 0, 0, 1], USUAL_PORT));
     let is_there = TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();
     let place = if is_there { Place::at(&format!("nats://{address}")).await } else { None };
@@ -146,7 +154,7 @@ fn announce(why: &str) {
 }
 
 /// A server of our own, stopped when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     port: u16,
     folder: TempDir,
@@ -155,7 +163,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts one; none, with a line that says so, where the program is not installed.
-    pub(super) async fn start(arguments: &[&str]) -> Option<Server> {
+    pub(crate) async fn start(arguments: &[&str]) -> Option<Server> {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let arguments = arguments.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
@@ -170,18 +178,18 @@ impl Server {
     }
 
     /// Its address, as a user with these words in front of the host.
-    pub(super) fn url(&self, login: &str) -> String {
+    pub(crate) fn url(&self, login: &str) -> String {
         format!("nats://{login}127.0.0.1:{}", self.port)
     }
 
     /// Stops it at once, as a machine that fails.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
     /// Starts it again with what it had stored.
-    pub(super) async fn revive(&mut self) {
+    pub(crate) async fn revive(&mut self) {
         self.child = spawn(self.port, self.folder.path(), &self.arguments).unwrap();
         self.answers().await;
     }

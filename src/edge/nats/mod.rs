@@ -9,7 +9,7 @@ mod setup;
 mod url;
 
 #[cfg(test)]
-mod fixture;
+pub(crate) mod fixture;
 #[cfg(test)]
 mod outage_test;
 #[cfg(test)]

@@ -2,7 +2,13 @@
 //! over what they find and go on; neither asks a model.
 
 mod receiving;
+#[cfg(test)]
+mod receiving_test;
+#[cfg(test)]
+mod testing;
 mod watching;
+#[cfg(test)]
+mod watching_test;
 
 use super::intake::{Enqueuer, TakenIn};
 use std::sync::Arc;

@@ -58,7 +58,7 @@ impl Feed {
     }
 
     /// Takes a batch in: sessions side by side, the messages of one in their order.
-    async fn batch(
+    pub(super) async fn batch(
         &self,
         deliveries: Vec<Delivery>,
         from: &str,
@@ -93,9 +93,10 @@ impl Feed {
         }
         let messages = all.taken.len();
         if messages > 0 {
+            // Said before the server knows: messages that come again bring no jobs.
+            (self.enqueued)(all.jobs);
             ack_all(all.taken).await?;
             tracing::info!(from, messages, jobs = all.jobs, "handed over");
-            (self.enqueued)(all.jobs);
         }
         if let Some(error) = all.failed {
             tracing::warn!(%error, messages = all.back, "messages wait for the store");

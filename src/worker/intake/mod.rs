@@ -10,7 +10,7 @@ mod documents;
 mod report;
 mod rules;
 #[cfg(test)]
-mod testing;
+pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 

@@ -22,27 +22,27 @@ const GATHER_TOKENS: u32 = 150;
 const IDLE: Duration = Duration::from_secs(120);
 
 /// A store in a folder of its own, what takes in, and a worker that asks nothing.
-pub(super) struct Place {
+pub(in crate::worker) struct Place {
     folder: Arc<tempfile::TempDir>,
-    pub(super) store: Store,
-    pub(super) enqueuer: Arc<Enqueuer>,
+    pub(in crate::worker) store: Store,
+    pub(in crate::worker) enqueuer: Arc<Enqueuer>,
     /// What the worker was given.
-    pub(super) worked: Vec<Cutting>,
+    pub(in crate::worker) worked: Vec<Cutting>,
 }
 
 /// Settings with short slices.
-pub(super) fn config() -> Config {
+pub(in crate::worker) fn config() -> Config {
     let set = |name: &str, value: &str| (format!("ANNALIST__SLICE__{name}"), value.to_owned());
     Config::load(None, &[set("TOKENS", "400"), set("TOOL_TOKENS", "60")]).unwrap()
 }
 
 impl Place {
-    pub(super) fn new() -> Place {
+    pub(in crate::worker) fn new() -> Place {
         Place::with_batches_of(BATCH_BYTES_MAX)
     }
 
     /// With batches of so many bytes.
-    pub(super) fn with_batches_of(batch_bytes_max: usize) -> Place {
+    pub(in crate::worker) fn with_batches_of(batch_bytes_max: usize) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("s.db").display());
         let store = Store::open(&url, Open::Create).unwrap();
@@ -50,7 +50,7 @@ impl Place {
     }
 
     /// The same folder, by another door to the store.
-    pub(super) fn with_store(&self, store: Store) -> Place {
+    pub(in crate::worker) fn with_store(&self, store: Store) -> Place {
         Place::of(Arc::clone(&self.folder), store, self.enqueuer.batch_bytes_max)
     }
 
@@ -62,25 +62,25 @@ impl Place {
         Place { folder, store, enqueuer: Arc::new(enqueuer), worked: Vec::new() }
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(in crate::worker) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(super) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(in crate::worker) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         #[expect(clippy::disallowed_methods, reason = "an input of a test need not be atomic")]
         std::fs::write(self.path(name), text).unwrap();
         self.path(name)
     }
 
     /// Takes in a file or a folder.
-    pub(super) async fn take_in(&self, name: &str, flush: bool) -> TakenIn {
+    pub(in crate::worker) async fn take_in(&self, name: &str, flush: bool) -> TakenIn {
         let how = HandOver { flush, ..HandOver::default() };
         let cancel = CancellationToken::new();
         Arc::clone(&self.enqueuer).files(vec![self.path(name)], how, cancel).await.unwrap()
     }
 
     /// Claims everything that is ready, waits over, and finishes it; gives how many jobs there were.
-    pub(super) async fn work(&mut self) -> usize {
+    pub(in crate::worker) async fn work(&mut self) -> usize {
         let claim = Claim {
             holder: "w".to_owned(),
             jobs_max: 10_000,
@@ -104,7 +104,7 @@ impl Place {
     }
 
     /// The entries of the only session.
-    pub(super) async fn entries(&self) -> Vec<Entry> {
+    pub(in crate::worker) async fn entries(&self) -> Vec<Entry> {
         let status = self.store.status().await.unwrap();
         let [session] = status.sessions.as_slice() else { panic!("{:?}", status.sessions) };
         self.store.entries_of(session.session.id, 0..u32::MAX).await.unwrap()
@@ -112,7 +112,7 @@ impl Place {
 
     /// Every entry that a model reads stands whole in what was worked on, once; no other does.
     #[track_caller]
-    pub(super) fn check_covered(&self, entries: &[Entry]) {
+    pub(in crate::worker) fn check_covered(&self, entries: &[Entry]) {
         let mut words: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
         for part in self.worked.iter().flat_map(|cutting| &cutting.slice.parts) {
             let end = part.entry_offset + part.span.len();
@@ -139,7 +139,7 @@ impl Place {
 
 /// One line of a conversation.
 #[derive(Clone, Debug)]
-pub(super) enum Said {
+pub(in crate::worker) enum Said {
     Person(usize),
     Assistant(usize),
     Call,
@@ -149,7 +149,7 @@ pub(super) enum Said {
 }
 
 /// The conversation as Claude Code writes it, a line for each of `said`.
-pub(super) fn lines(session: &str, said: &[Said]) -> Vec<String> {
+pub(in crate::worker) fn lines(session: &str, said: &[Said]) -> Vec<String> {
     let mut calls = 0..0;
     let line = |(n, said): (usize, &Said)| {
         let text = |words: usize| {
@@ -195,7 +195,7 @@ fn record(session: &str, n: usize, (role, meta, content): (&str, bool, Value)) -
 }
 
 /// The same conversation as entries of documents.
-pub(super) fn entries(said: &[Said]) -> Vec<Value> {
+pub(in crate::worker) fn entries(said: &[Said]) -> Vec<Value> {
     let mut calls = 0..0;
     let entry = |(n, said): (usize, &Said)| {
         let text = |words: usize| {
@@ -223,7 +223,7 @@ pub(super) fn entries(said: &[Said]) -> Vec<Value> {
 }
 
 /// A document of the session `one`.
-pub(super) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> Vec<u8> {
+pub(in crate::worker) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> Vec<u8> {
     let mut document = json!({"session": "one", "closed": closed, "entries": entries});
     if let Some(from) = from {
         document["from"] = json!(from);
@@ -233,7 +233,7 @@ pub(super) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> 
 
 impl Place {
     /// Takes in a document.
-    pub(super) async fn hand(&self, document: &[u8]) -> Result<Taken, NotTaken> {
+    pub(in crate::worker) async fn hand(&self, document: &[u8]) -> Result<Taken, NotTaken> {
         let how = HandOver::default();
         let document = self.enqueuer.open(document, "here", &how).unwrap();
         self.enqueuer.document(&document, &how).await
