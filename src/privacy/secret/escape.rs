@@ -15,6 +15,16 @@ pub(super) struct Quote {
     pub(super) depth: usize,
 }
 
+impl Quote {
+    /// Whether what looks like the quote of a value, whose name stands in these quotes, is backslashes
+    /// that were said and the end of the string around: written out once more a quote has 0, 1, 3, 7
+    /// of them before it, as the name's has.
+    pub(super) fn ends_around(self, name: Quote) -> bool {
+        let other = name.mark == self.mark && name.depth != self.depth;
+        other && !(self.depth + 1).is_power_of_two()
+    }
+}
+
 impl Scan<'_> {
     /// Whether no word goes on behind `at`: the letter there may end an escape, a colour or a
     /// percent code.

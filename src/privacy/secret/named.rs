@@ -65,6 +65,7 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     };
     let listed = matches!(named.joint, Joint::Equals | Joint::Colon);
     match scan.quote(named.value + prefixed) {
+        Some((quote, _)) if named.quote.is_some_and(|name| quote.ends_around(name)) => {}
         Some((quote, start)) => quoted(scan, &named, quote, start),
         None if listed && scan.byte(named.value) == b'[' => list(scan, &named),
         None => unquoted(scan, &named),
