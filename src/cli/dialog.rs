@@ -3,9 +3,9 @@
 mod read;
 
 use super::output::{self, DIM, Failure};
-use super::settings;
+use super::{settings, stored};
 use crate::dialog::{Block, CompactSummary, DialogSummary, Limits, Rules};
-use crate::domain::{Entry, Finding, Format, Severity, Tokens};
+use crate::domain::{Entry, Finding, Format, Record, Severity, Tokens};
 use crate::privacy::{Gate, Redacted};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ const LISTED_MAX: usize = 20;
 Examples:
   annalist dialog ~/.claude/projects/roofs/session.jsonl    the last turns, as a prompt is told them
   annalist dialog session.jsonl --check                     every turn, how long it is, what became of it
+  annalist dialog --session 079da                           of a session that was replayed or enqueued
   annalist dialog - --max-tokens 200 < turns.json           {\"turns\": [{\"user_intent\": \"asked about x\",
                                                             \"action_taken\": \"called y\", \"pending_items\": []}]}
 
@@ -28,7 +29,12 @@ No model is asked. Words pass the privacy gate before they are cut; which kinds 
 masks is set by privacy.pii, how much is kept by dialog.tokens and dialog.turns.")]
 pub(super) struct Args {
     /// A transcript, or a document with turns that are told already; `-` reads standard input
-    file: PathBuf,
+    #[arg(required_unless_present = "session")]
+    file: Option<PathBuf>,
+    /// Tell of a session in the store instead, from its entries and its records: its id, or the beginning
+    /// of it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format"])]
+    session: Option<String>,
     /// The longest block, in estimated tokens, instead of dialog.tokens
     #[arg(long, value_name = "N")]
     max_tokens: Option<Tokens>,
@@ -51,6 +57,8 @@ struct Told {
     dialog: DialogSummary,
     /// Every turn, as if there were no limits.
     all: DialogSummary,
+    /// What was found in it, of a session in the store.
+    records: Vec<Record>,
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -59,7 +67,16 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let mut limits = config.dialog;
     limits.tokens_max = args.max_tokens.unwrap_or(limits.tokens_max);
     let rules = Rules { gate: &gate, limits };
-    let read::Input { told, findings } = read::read(&args.file, args.format, rules)?;
+    let read::Input { told, findings } = match (&args.session, &args.file) {
+        (Some(id), _) => {
+            let mut told = Told::new(None);
+            let (session, records) = stored::read(id, &config, |entry| told.push(entry, rules))?;
+            (told.session, told.records) = (Some(session.native_id), records);
+            read::Input { told: vec![told], findings: Vec::new() }
+        }
+        (None, Some(path)) => read::read(path, args.format, rules)?,
+        (None, None) => return Err(Failure::usage("expected a file or --session ID")),
+    };
     if args.check {
         for (at, it) in told.iter().enumerate() {
             print_check(it, rules, at > 0)?;
@@ -73,7 +90,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
 
 /// Prints a block for each conversation.
 fn print(told: &[Told], rules: Rules<'_>, json: bool) -> Result<(), Failure> {
-    let blocks: Vec<Block> = told.iter().map(|it| it.dialog.block(&[], rules)).collect();
+    let blocks: Vec<Block> = told.iter().map(|it| it.block(rules)).collect();
     if json {
         let sessions = told.iter().map(|it| it.session.as_ref());
         let values =
@@ -114,7 +131,7 @@ fn turn_to_json(turn: &CompactSummary) -> Value {
 
 /// Prints every turn with what became of it.
 fn print_check(told: &Told, rules: Rules<'_>, again: bool) -> Result<(), Failure> {
-    let block = told.dialog.block(&[], rules);
+    let block = told.block(rules);
     let all = told.all.turns(unlimited(rules));
     let mut table = output::table(&["turn", "tokens", "state", "line"]);
     let mut shown = 0;
@@ -171,7 +188,12 @@ fn report(findings: &[Finding]) -> bool {
 
 impl Told {
     fn new(session: Option<Redacted>) -> Told {
-        Told { session, dialog: DialogSummary::default(), all: DialogSummary::default() }
+        let (dialog, all, records) = Default::default();
+        Told { session, dialog, all, records }
+    }
+
+    fn block(&self, rules: Rules<'_>) -> Block {
+        self.dialog.block(&self.records.iter().collect::<Vec<_>>(), rules)
     }
 
     fn add(&mut self, turn: CompactSummary, rules: Rules<'_>) {

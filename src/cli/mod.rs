@@ -19,6 +19,7 @@ mod schema;
 mod settings;
 mod signals;
 mod status;
+mod stored;
 mod transcript;
 mod watched;
 mod why;

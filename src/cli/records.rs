@@ -164,6 +164,7 @@ pub(super) fn one<T, I: ToString>(found: Found<T, I>, what: &str, id: &str) -> R
             let list = match what {
                 "run" => "records runs",
                 "job" => "jobs",
+                "session" => "status --all",
                 _ => "records",
             };
             Err(Failure::usage(format!(

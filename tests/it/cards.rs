@@ -7,6 +7,7 @@ use annalist::card::{Builder, Card, Ellipsis, checklist};
 use annalist::privacy::{Gate, Pii};
 use serde_json::{Value, json};
 use std::fs::File;
+use std::path::Path;
 use std::process::Stdio;
 
 /// The card of a session as the golden file has it: messages with a role and a text, or parts of one.
@@ -211,4 +212,32 @@ fn every_transcript_beside_the_project_has_a_card_that_passes_its_checklist() {
     assert!(!output.stdout.contains("FAILED"), "{}", output.stdout);
     let [one, other] = [(); 2].map(|()| place.run(&["card", folder]).stdout);
     assert!(one == other && one.contains("\n---\n"), "the same bytes");
+}
+
+#[test]
+fn a_session_in_the_store_has_the_card_and_the_dialog_of_its_transcript() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let (sessions, cassette) = (root.join("sessions"), root.join("cassette"));
+    let (sessions, cassette) = (sessions.to_str().unwrap(), cassette.to_str().unwrap());
+    let place = Place::new();
+    place.json(&["replay", sessions, "--cassette", cassette, "--json"]);
+    let status = place.json(&["status", "--json"]);
+    let listed = status["sessions"].as_array().unwrap();
+    assert_eq!(listed.len(), 4);
+    for session in listed {
+        let (id, path) = (session["session"].as_str().unwrap(), session["path"].as_str().unwrap());
+        let card = place.run(&["card", "--session", id]);
+        // Named as a transcript: a file of messages is otherwise taken for a session as JSON.
+        let format = session["format"].as_str().unwrap();
+        let of_file = place.run(&["card", path, "--from", format]).stdout;
+        assert_eq!((card.code, &card.stdout), (0, &of_file), "{path}");
+        let told = place.run(&["dialog", "--session", &id[..8]]);
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        assert!(told.stdout.starts_with("DIALOG_SUMMARY (last few turns):"), "{}", told.stdout);
+        let turns = |args: &[&str]| place.json(args)[0]["turns"].as_array().map(Vec::len);
+        let of_file = turns(&["dialog", path, "--json"]);
+        assert_eq!(turns(&["dialog", "--session", id, "--json"]), of_file, "{path}");
+    }
+    place.run(&["card", "--session", "0000"]).refused(2, &["no session begins with `0000`"]);
+    place.run(&["dialog"]).refused(2, &["<FILE>"]);
 }

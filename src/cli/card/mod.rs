@@ -28,13 +28,17 @@ Examples:
   annalist card session.jsonl                     seven fields, as YAML
   annalist card --format json - < session.json    {\"session_id\": …, \"messages\": […]} does as well
   annalist card ~/.claude/projects --check        whether every card is fit to be stored
+  annalist card --session 079da                   of a session that was replayed or enqueued
 
 Text passes the gate first. The same messages give the same bytes. Of an agent's log a card holds what
 the person and the assistant said; of a session as JSON every message but those of tools.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input; with --check also cards as JSON
-    #[arg(required = true, value_name = "FILE")]
+    #[arg(required_unless_present = "session", value_name = "FILE")]
     files: Vec<PathBuf>,
+    /// Sessions in the store, by their ids or the beginnings of them
+    #[arg(long, value_name = "ID", conflicts_with = "from")]
+    session: Vec<String>,
     /// How cards are printed: documents of YAML, or JSON, one card a line if there are several
     #[arg(long, value_enum, default_value_t = Style::Yaml, conflicts_with = "check")]
     format: Style,
@@ -88,6 +92,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             } else {
                 files(path, &mut cards)?
             };
+        }
+        for id in &args.session {
+            cards.stored(id, &config)?;
         }
     }
     let all_hold = printer.end()?;

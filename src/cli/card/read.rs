@@ -2,6 +2,8 @@
 
 use crate::card::{Builder, Card, Ellipsis, Head};
 use crate::cli::output::Failure;
+use crate::cli::stored;
+use crate::config::Config;
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::privacy::{Gate, Redacted, Report, is_private_file};
 use crate::source::{self, Item, Unknown, read_session, seal};
@@ -93,10 +95,10 @@ impl Cards<'_> {
         }
     }
 
-    fn hand(&mut self, builder: Builder<'_>, session: Redacted) -> Result<(), Stop> {
+    fn hand(&mut self, builder: Builder<'_>, session: Redacted) -> Result<(), Failure> {
         let opening = builder.opening().cloned();
         let head = Head { session, at: builder.last_at() };
-        (self.take)(Made { card: builder.finish(), head, opening }).map_err(Stop::Output)
+        (self.take)(Made { card: builder.finish(), head, opening })
     }
 
     /// Makes the card of a session as JSON; none if the input is something else.
@@ -110,8 +112,15 @@ impl Cards<'_> {
         if document.messages == 0 && !document.findings.is_empty() {
             return Err(nothing_read(document.findings.len()));
         }
-        self.hand(builder, gate.redact(&document.session_id))?;
+        self.hand(builder, gate.redact(&document.session_id)).map_err(Stop::Output)?;
         Ok(Some(Ended::Read(document.findings)))
+    }
+
+    /// Makes the card of a session in the store.
+    pub(super) fn stored(&mut self, id: &str, config: &Config) -> Result<(), Failure> {
+        let mut builder = Builder::new(self.gate).ellipsis(self.ellipsis);
+        let (session, _) = stored::read(id, config, |entry| builder.entry(entry))?;
+        self.hand(builder, session.native_id)
     }
 
     /// Makes a card of every conversation in a transcript.
@@ -144,10 +153,10 @@ impl Cards<'_> {
             if stop.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if let Some(stop) = stop {
-            return Err(stop);
+            return Err(Stop::Output(stop));
         }
         match open {
-            Some((session, builder)) => self.hand(builder, session)?,
+            Some((session, builder)) => self.hand(builder, session).map_err(Stop::Output)?,
             None if findings.is_empty() => {
                 return Err(Stop::Input(format!("no conversation in it, read as {format}")));
             }

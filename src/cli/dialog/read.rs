@@ -1,6 +1,7 @@
 //! What is read: a transcript of any format, or a document whose turns are told already.
 
 use super::Told;
+use crate::cli::enqueue::read_stdin;
 use crate::cli::output::Failure;
 use crate::dialog::{Rules, document};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, HANDED_BYTES_MAX};
@@ -11,8 +12,8 @@ use std::io::{self, Cursor, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// The most that is read from standard input, in bytes.
-const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// What is read from standard input.
+const EXPECTED: &str = "a transcript, or turns as JSON: {\"turns\": [{\"user_intent\", …}]}";
 
 /// What was read.
 #[derive(Default)]
@@ -34,9 +35,7 @@ pub(super) fn read(
     };
     let file_name = path.file_name().and_then(|name| name.to_str());
     let read = if is_stdin {
-        let mut bytes = Vec::new();
-        let stdin = io::stdin().lock().take(STDIN_BYTES_MAX).read_to_end(&mut bytes);
-        stdin.and_then(|_| look(Cursor::new(bytes), (None, format), rules))
+        look(Cursor::new(read_stdin(EXPECTED)?), (None, format), rules)
     } else {
         walk::open(path).and_then(|file| look(file, (file_name, format), rules))
     };

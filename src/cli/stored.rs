@@ -1,0 +1,41 @@
+//! A session of the store, for commands that show something of one.
+
+use super::output::Failure;
+use super::records::{one, prefix};
+use super::settings;
+use crate::config::Config;
+use crate::domain::{Entry, Record, RecordState, Session};
+use crate::edge::store::{Open, RecordFilter};
+
+/// Entries that are read at once.
+const ENTRIES_MAX: u32 = 1_000;
+
+/// Hands the entries of the session whose id begins with `id` to `hear`, in order; gives the session and
+/// its staged records.
+pub(super) fn read(
+    id: &str,
+    config: &Config,
+    mut hear: impl FnMut(&Entry),
+) -> Result<(Session, Vec<Record>), Failure> {
+    let store = settings::open_store(config, Open::Existing)?;
+    settings::runtime()?.block_on(async {
+        let session = one(store.session(prefix(id)?).await?, "session", id)?;
+        let mut from = 0;
+        // Ends with the session.
+        loop {
+            let entries =
+                store.entries_of(session.id, from..from.saturating_add(ENTRIES_MAX)).await?;
+            entries.iter().for_each(&mut hear);
+            // Ordinals have no gaps within a session.
+            let Some(last) = entries.last() else { break };
+            from = last.ordinal.saturating_add(1);
+        }
+        let filter = RecordFilter {
+            session: Some(prefix(&session.id.to_string())?),
+            states: vec![RecordState::Staged],
+            ..RecordFilter::default()
+        };
+        let records = store.records(filter).await?.into_iter().map(|stored| stored.record);
+        Ok((session, records.collect()))
+    })
+}
