@@ -37,7 +37,7 @@ pub struct Config {
     pub store_url: String,
     /// How slices are cut.
     pub slice: slice::Settings,
-    /// What a slice is told of the conversation before it.
+    /// What is remembered of a conversation.
     pub conversation: conversation::Settings,
     /// Personal data that is masked.
     pub pii: Vec<Pii>,

@@ -5,7 +5,7 @@ use super::{Absorbed, ConversationMemory, Line, MemoryError, Settings, create};
 use crate::domain::{Entry, Format, Tokens};
 use crate::privacy::{Gate, Redacted};
 
-/// What a slice of a session is told of the entries before it. No model is asked: a summary that is
+/// What a slice of a session can be told of the entries before it. No model is asked: a summary that is
 /// due is made by rule, so that the same entries give the same text.
 #[derive(Debug)]
 pub struct Context {
