@@ -110,7 +110,7 @@ impl Listener<'_> {
         match heard {
             Heard::Session(session) => self.begin(session),
             Heard::Entry(entry, format) if self.listens => self.entry(entry, format),
-            Heard::Entry(..) => {}
+            Heard::Entry(..) | Heard::Finding(_) => {}
         }
     }
 

@@ -1,15 +1,15 @@
-//! Reads one transcript for a command that shows something of it: told apart by its content, taken
+//! Reads transcripts for commands that show something of them: told apart by their content, taken
 //! through the gate, handed over entry by entry.
 
 use super::enqueue::read_stdin;
 use super::output::{self, Failure};
 use crate::config::Config;
-use crate::domain::{DETECT_BYTES_MAX, Entry, Format, Session, Severity};
+use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, Session, Severity};
 use crate::edge::walk;
 use crate::privacy::{Gate, Report, is_private_file};
 use crate::source::{self, Item, seal, seal_session};
 use std::collections::BTreeMap;
-use std::io::{Cursor, Read, Seek};
+use std::io::{self, Cursor, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -19,10 +19,52 @@ pub(super) enum Heard<'a> {
     Session(&'a Session),
     /// Its next entry, in a file of this format.
     Entry(&'a Entry, Format),
+    /// Something is wrong with it.
+    Finding(Finding),
+}
+
+/// How a file begins.
+pub(super) struct Begun {
+    /// Enough of it to know its format by.
+    pub(super) head: Vec<u8>,
+    /// It says `private: true`: nothing of it may be shown.
+    pub(super) is_private: bool,
+}
+
+/// Looks at the beginning of a file, and goes back to it.
+pub(super) fn begin(input: &mut (impl Read + Seek)) -> io::Result<Begun> {
+    let mut head = Vec::new();
+    input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
+    input.rewind()?;
+    let is_private = is_private_file(&String::from_utf8_lossy(&head));
+    Ok(Begun { head, is_private })
+}
+
+/// Takes the transcript `name` of `format` through the gate and hands it over, until `hear` breaks off.
+/// Entries are counted from 0 in each conversation.
+pub(super) fn hand_over(
+    input: impl Read + Seek,
+    (name, format): (&str, Format),
+    (gate, namespace): (&Gate, &str),
+    hear: &mut dyn FnMut(Heard<'_>) -> ControlFlow<()>,
+) -> io::Result<()> {
+    let (mut masked, mut ordinals) = (Report::default(), 0..);
+    source::read(format, input, &mut |item| match item {
+        Item::Session(raw) => {
+            ordinals = 0..;
+            let place = (namespace, format, name);
+            hear(Heard::Session(&seal_session(raw, place, gate, &mut masked)))
+        }
+        Item::Entry(raw) => {
+            let ordinal = ordinals.next().unwrap_or(u32::MAX);
+            hear(Heard::Entry(&seal(raw, ordinal, gate, &mut masked), format))
+        }
+        Item::Finding(finding) => hear(Heard::Finding(finding)),
+    })
 }
 
 /// Reads the transcript at `path`, or standard input where that is `-`; `format` tells what it is where
-/// somebody named it. Findings are counted on stderr. A file that says `private: true` gives nothing.
+/// somebody named it. Findings are counted on stderr, too. A file that says `private: true` gives nothing.
 pub(super) fn read(
     (path, format): (&Path, Option<Format>),
     config: &Config,
@@ -46,35 +88,28 @@ fn input(
     config: &Config,
     hear: &mut dyn FnMut(Heard<'_>),
 ) -> Result<(), Failure> {
-    let mut head = Vec::new();
-    let began = input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head);
-    began.and_then(|_| input.rewind()).map_err(|error| unreadable(name, &error))?;
+    let Begun { head, is_private } = begin(&mut input).map_err(|error| unreadable(name, &error))?;
     let file_name = Path::new(name).file_name().and_then(|name| name.to_str());
     let found = format.map_or_else(|| source::detect(&head, file_name), Ok);
     let format = found.map_err(|unknown| Failure::failed(format!("{name}: {unknown}")))?;
-    if is_private_file(&String::from_utf8_lossy(&head)) {
+    if is_private {
         output::note("the file says `private: true`: nothing of it is let through");
         return Ok(());
     }
-    let (gate, mut masked) = (Gate::new(&config.pii), Report::default());
-    let (mut entries, mut bad) = (0_u32, 0_u64);
+    let (gate, namespace) = (Gate::new(&config.pii), config.namespace.as_deref());
+    let whose = (&gate, namespace.unwrap_or_default());
+    let (mut entries, mut bad) = (0_u64, 0_u64);
     let mut findings: BTreeMap<String, u64> = BTreeMap::new();
-    let read = source::read(format, input, &mut |item| {
-        match item {
-            Item::Session(raw) => {
-                let namespace = config.namespace.as_deref().unwrap_or_default();
-                let place = (namespace, format, name);
-                hear(Heard::Session(&seal_session(raw, place, &gate, &mut masked)));
-            }
-            Item::Entry(raw) => {
-                hear(Heard::Entry(&seal(raw, entries, &gate, &mut masked), format));
-                entries += 1;
-            }
-            Item::Finding(finding) => {
+    let read = hand_over(input, (name, format), whose, &mut |heard| {
+        match &heard {
+            Heard::Session(_) => {}
+            Heard::Entry(..) => entries += 1,
+            Heard::Finding(finding) => {
                 bad += u64::from(finding.severity >= Severity::Warning);
-                *findings.entry(finding.rule.into_owned()).or_default() += 1;
+                *findings.entry(finding.rule.to_string()).or_default() += 1;
             }
         }
+        hear(heard);
         ControlFlow::Continue(())
     });
     read.map_err(|error| unreadable(name, &error))?;

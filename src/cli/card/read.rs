@@ -3,10 +3,11 @@
 use crate::card::{Builder, Card, Ellipsis, Head};
 use crate::cli::output::Failure;
 use crate::cli::stored;
+use crate::cli::transcript::{Begun, Heard, begin, hand_over};
 use crate::config::Config;
-use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
-use crate::privacy::{Gate, Redacted, Report, is_private_file};
-use crate::source::{self, Item, Unknown, read_session, seal};
+use crate::domain::{Finding, Format, Severity};
+use crate::privacy::{Gate, Redacted};
+use crate::source::{self, Unknown, read_session};
 use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 
@@ -64,13 +65,11 @@ impl Cards<'_> {
         name: Option<&str>,
         named: bool,
     ) -> Result<Ended, Stop> {
-        let mut head = Vec::new();
-        input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
-        input.rewind()?;
-        let text = String::from_utf8_lossy(&head);
-        if is_private_file(&text) {
+        let Begun { head, is_private } = begin(&mut input)?;
+        if is_private {
             return Ok(Ended::Private);
         }
+        let text = String::from_utf8_lossy(&head);
         if self.check && text.contains("\"summary_bullets\"") && text.starts_with('{') {
             return self.cards(input);
         }
@@ -126,29 +125,27 @@ impl Cards<'_> {
     /// Makes a card of every conversation in a transcript.
     fn transcript(&mut self, format: Format, input: impl Read + Seek) -> Result<Ended, Stop> {
         let (gate, ellipsis) = (self.gate, self.ellipsis);
-        let (mut findings, mut report) = (Vec::new(), Report::default());
+        let mut findings = Vec::new();
         let mut open: Option<(Redacted, Builder<'_>)> = None;
-        let (mut cards, mut stop, mut ordinal) = (0_u64, None, 0);
-        source::read(format, input, &mut |item| {
-            match item {
-                Item::Session(raw) => {
+        let mut stop = None;
+        hand_over(input, ("", format), (gate, ""), &mut |heard| {
+            match heard {
+                Heard::Session(session) => {
                     let next = Builder::new(gate).ellipsis(ellipsis);
-                    let session = gate.redact_into(&raw.native_id, &mut report);
-                    (cards, ordinal) = (cards + 1, 0);
-                    if let Some((session, builder)) = open.replace((session, next)) {
+                    let begun = open.replace((session.native_id.clone(), next));
+                    if let Some((session, builder)) = begun {
                         stop = self.hand(builder, session).err();
                     }
                 }
-                Item::Entry(raw) => {
+                Heard::Entry(entry, _) => {
                     if let Some((_, builder)) = &mut open {
-                        builder.entry(&seal(raw, ordinal, gate, &mut report));
-                        ordinal += 1;
+                        builder.entry(entry);
                     }
                 }
-                Item::Finding(finding) if finding.severity >= Severity::Warning => {
+                Heard::Finding(finding) if finding.severity >= Severity::Warning => {
                     findings.push(finding);
                 }
-                Item::Finding(_) => {}
+                Heard::Finding(_) => {}
             }
             if stop.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

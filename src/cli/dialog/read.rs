@@ -3,11 +3,11 @@
 use super::Told;
 use crate::cli::enqueue::read_stdin;
 use crate::cli::output::Failure;
+use crate::cli::transcript::{Begun, Heard, begin, hand_over};
 use crate::dialog::{Rules, document};
-use crate::domain::{DETECT_BYTES_MAX, Finding, Format, HANDED_BYTES_MAX};
+use crate::domain::{Finding, Format, HANDED_BYTES_MAX};
 use crate::edge::walk;
-use crate::privacy::{Report, is_private_file};
-use crate::source::{self, Item, Unknown, seal};
+use crate::source::{self, Unknown};
 use std::io::{self, Cursor, Read, Seek};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -54,10 +54,8 @@ fn look(
     (file_name, format): (Option<&str>, Option<Format>),
     rules: Rules<'_>,
 ) -> io::Result<Result<Input, Unknown>> {
-    let mut head = Vec::new();
-    input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
-    input.rewind()?;
-    if is_private_file(&String::from_utf8_lossy(&head)) {
+    let Begun { head, is_private } = begin(&mut input)?;
+    if is_private {
         return Ok(Ok(Input::default()));
     }
     let format = match format {
@@ -83,22 +81,18 @@ fn turns(input: impl Read, rules: Rules<'_>) -> io::Result<Option<Input>> {
 }
 
 fn transcript(input: impl Read + Seek, format: Format, rules: Rules<'_>) -> io::Result<Input> {
-    let (mut read, mut ordinals) = (Input::default(), 0..);
-    source::read(format, input, &mut |item| {
-        match item {
-            Item::Session(raw) => {
-                let name = rules.gate.redact(&raw.native_id);
-                read.told.push(Told::new(Some(name)));
-                ordinals = 0..;
+    let mut read = Input::default();
+    hand_over(input, ("", format), (rules.gate, ""), &mut |heard| {
+        match heard {
+            Heard::Session(session) => {
+                read.told.push(Told::new(Some(session.native_id.clone())));
             }
-            Item::Entry(raw) => {
-                let ordinal = ordinals.next().unwrap_or(u32::MAX);
-                let entry = seal(raw, ordinal, rules.gate, &mut Report::default());
+            Heard::Entry(entry, _) => {
                 if let Some(told) = read.told.last_mut() {
-                    told.push(&entry, rules);
+                    told.push(entry, rules);
                 }
             }
-            Item::Finding(finding) => read.findings.push(finding),
+            Heard::Finding(finding) => read.findings.push(finding),
         }
         ControlFlow::Continue(())
     })?;
