@@ -192,6 +192,12 @@ fn what_is_no_dialog_is_said() {
     let place = Place::new();
     place.write("notes.md", "# Notes\n\nNothing was said.\n");
     place.run(&["dialog", "notes.md"]).refused(1, &["notes.md", "user_intent"]);
+    place.write("nothing.json", "");
+    let nothing = place.run(&["dialog", "nothing.json"]);
+    assert_eq!(
+        (nothing.code, nothing.stderr.as_str()),
+        (1, "error: nothing.json: the file is empty\n")
+    );
     place.run(&["dialog", "missing.json"]).refused(1, &["missing.json", "cannot be read"]);
     place.write(
         "turns.json",

@@ -41,7 +41,10 @@ pub(super) fn read(
     };
     match read {
         Ok(Ok(input)) => Ok(input),
-        Ok(Err(unknown)) => Err(Failure::failed(format!(
+        Ok(Err(unknown @ (Unknown::Empty | Unknown::Binary | Unknown::LooksLike(_)))) => {
+            Err(Failure::failed(format!("{name}: {unknown}")))
+        }
+        Ok(Err(unknown @ Unknown::Nothing)) => Err(Failure::failed(format!(
             "{name}: {unknown}, or `{{\"turns\": [{{\"user_intent\", \"action_taken\", \"pending_items\"}}]}}`"
         ))),
         Err(error) => Err(Failure::failed(format!("{name}: cannot be read: {error}"))),
