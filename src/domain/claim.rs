@@ -94,7 +94,7 @@ named! {
 }
 
 /// One claim, unproven.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Claim {
     /// A judgement.

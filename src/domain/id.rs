@@ -140,6 +140,10 @@ ids! {
     RunId,
     /// One claim, of (run, kind, body).
     RecordId,
+    /// One kept fact, of (namespace, first record).
+    MemoryId,
+    /// One set of changes to memories, of what it changes.
+    PlanId,
     /// One question to a model, of its canonical JSON.
     RequestDigest,
 }

@@ -7,6 +7,7 @@ mod finding;
 mod id;
 mod job;
 mod limits;
+mod memory;
 mod model;
 mod record;
 mod session;
@@ -18,9 +19,10 @@ pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, 
 pub use coverage::{Coverage, CoverageState};
 pub use entry::{Branch, Entry, EntryKind, Outcome, Skip, Speaker, Tool};
 pub use finding::{Finding, Severity};
-pub use id::{Digest, JobId, RecordId, RequestDigest, RunId, SessionId, SliceId};
+pub use id::{Digest, JobId, MemoryId, PlanId, RecordId, RequestDigest, RunId, SessionId, SliceId};
 pub use job::{Claimed, Job, JobState, Lease, Wait};
 pub use limits::*;
+pub use memory::{Memory, MemoryState, Stage};
 pub use model::{
     Call, ErrorKind, Finish, LanguageModel, Message, ModelError, Reply, Request, Retry, Role, Rung,
     ToolSpec, Usage,

@@ -1,0 +1,68 @@
+//! A kept fact with its lifecycle; what consolidation makes of records, and what the memory directory shows.
+
+use super::entry::named;
+use super::{Claim, Digest, MemoryId, RecordId, Speaker, Timestamp};
+use serde::{Deserialize, Serialize};
+
+named! {
+    /// How far a fact has come. Each kind of claim walks the same way: a request is proposed, attempted,
+    /// done; a discussion is proposed while it is open and decided when it is settled.
+    Stage {
+        /// Wished for, or raised and still open.
+        Proposed = "proposed",
+        /// Tried, and not settled by that.
+        Attempted = "attempted",
+        /// Settled: chosen, done, or proven to work.
+        Decided = "decided",
+        /// Tried or chosen, and found not to hold.
+        Refuted = "refuted",
+    }
+}
+
+named! {
+    /// Whether a memory is what is believed now.
+    MemoryState {
+        /// Believed now.
+        Active = "active",
+        /// Another memory took its place; kept with the reason.
+        Superseded = "superseded",
+        /// Taken back without anything in its place; kept with the reason.
+        Retracted = "retracted",
+    }
+}
+
+/// A kept fact. Nothing of it comes from a model but the claim, which was proven first.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Memory {
+    /// Digest of the namespace and of the first record that it rests on.
+    pub id: MemoryId,
+    /// Whose memory.
+    pub namespace: String,
+    /// What is believed.
+    pub claim: Claim,
+    /// How far it has come.
+    pub stage: Stage,
+    /// Whether it is believed now.
+    pub state: MemoryState,
+    /// The most trusted speaker among the evidence of its records.
+    pub said_by: Speaker,
+    /// Whether a person wrote it in the directory, or left it there as they changed what is around it.
+    pub confirmed: bool,
+    /// From when it holds: when the first of its evidence was said.
+    pub valid_from: Option<Timestamp>,
+    /// Until when it held, where it holds no more.
+    pub valid_until: Option<Timestamp>,
+    /// What took its place.
+    pub superseded_by: Option<MemoryId>,
+    /// The rule that took it out of use; no words.
+    pub reason: Option<String>,
+    /// The records that it rests on, the earliest first; none where a person wrote it.
+    pub sources: Vec<RecordId>,
+}
+
+impl Memory {
+    /// The id of the memory that `record` begins in `namespace`.
+    pub fn id_of(namespace: &str, record: RecordId) -> MemoryId {
+        MemoryId(Digest::of(&["memory", namespace, &record.to_string()]))
+    }
+}
