@@ -310,10 +310,12 @@ fn check_pii(names: &[String]) -> Result<Vec<Pii>, String> {
 }
 
 fn check_dialog(raw: &RawDialog) -> Result<dialog::Limits, String> {
-    Ok(dialog::Limits {
-        tokens_max: at_least(raw.tokens, dialog::DIALOG_TOKENS_MIN, "dialog.tokens")?,
-        turns_max: at_least(raw.turns, 1, "dialog.turns")?,
-    })
+    let tokens_max = match raw.tokens {
+        // No block fits in nothing.
+        0 => 0,
+        tokens => at_least(tokens, dialog::DIALOG_TOKENS_MIN, "dialog.tokens")?,
+    };
+    Ok(dialog::Limits { tokens_max, turns_max: at_least(raw.turns, 1, "dialog.turns")? })
 }
 
 fn check_limits(raw: &RawLimits) -> Result<Limits, String> {

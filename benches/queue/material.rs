@@ -22,6 +22,7 @@ pub(crate) fn intake(number: u32, jobs: u32) -> Intake {
         document: None,
         findings: Vec::new(),
         masked: Report::default(),
+        remembered: None,
         at: Timestamp(0),
         session: session(number),
     }
@@ -57,6 +58,7 @@ fn job(number: u32, index: u32) -> Job {
         last: (2 * index + 1, 0),
         tokens: 40,
         cut: format!("[{index},[[{},{}]]]", 2 * index, 2 * index + 1),
+        context: None,
     }
 }
 

@@ -68,6 +68,13 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     limits.tokens_max = args.max_tokens.unwrap_or(limits.tokens_max);
     let rules = Rules { gate: &gate, limits };
     let read::Input { told, findings } = match (&args.session, &args.file) {
+        (Some(id), _) if !args.check && limits.tokens_max <= config.dialog.tokens_max => {
+            let (session, dialog, records) = stored::dialog(id, &config)?;
+            let mut told = Told::new(Some(session.native_id));
+            (told.dialog, told.records) = (dialog, records);
+            read::Input { told: vec![told], findings: Vec::new() }
+        }
+        // What was let go of is read again.
         (Some(id), _) => {
             let mut told = Told::new(None);
             let (session, records) = stored::read(id, &config, |entry| told.push(entry, rules))?;

@@ -1,9 +1,14 @@
-//! `annalist records`: list, show, export, diff.
+//! `annalist records`: list, show, export, diff, runs, cards.
 
-use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten};
+mod cards;
+mod runs;
+
+pub(super) use runs::run_json;
+
+use super::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, short, shorten};
 use super::settings;
 use crate::domain::{Claim, ClaimKind, Record, RecordState, Timestamp};
-use crate::edge::store::{Found, IdPrefix, Open, RecordFilter, Store, StoredRecord, StoredRun};
+use crate::edge::store::{Found, IdPrefix, Open, RecordFilter, Store, StoredRecord};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -21,7 +26,8 @@ Examples:
   annalist records --kind decision --since 2026-11-01
   annalist records show 3fa9
   annalist records export --format jsonl > records.jsonl
-  annalist records diff OLD_RUN NEW_RUN"
+  annalist records diff OLD_RUN NEW_RUN
+  annalist records cards --namespace roofs"
 )]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -65,6 +71,14 @@ enum Command {
         old: String,
         /// The newer run
         new: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the memory cards of sessions: what each was about
+    Cards {
+        #[command(flatten)]
+        filter: cards::Filter,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -193,8 +207,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             Some(Command::Export { filter, format: Export::Jsonl }) => {
                 export(&store, &filter).await
             }
-            Some(Command::Diff { old, new, json }) => diff(&store, &old, &new, json).await,
-            Some(Command::Runs { json }) => runs(&store, json).await,
+            Some(Command::Diff { old, new, json }) => runs::diff(&store, &old, &new, json).await,
+            Some(Command::Runs { json }) => runs::list(&store, json).await,
+            Some(Command::Cards { filter, json }) => cards::list(&store, &filter, json).await,
         }
     })?;
     Ok(ExitCode::SUCCESS)
@@ -326,83 +341,4 @@ async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
         }
     };
     store.fold_records(filter.read()?, None, each).await?.map_or(Ok(()), Err)
-}
-
-async fn runs(store: &Store, as_json: bool) -> Result<(), Failure> {
-    /// Runs that are listed; more are for `--json` and other programs.
-    const RUNS_MAX: u32 = 100_000;
-    let runs = store.runs(None, RUNS_MAX).await?;
-    if as_json {
-        return output::json(&runs.iter().map(run_json).collect::<Vec<_>>());
-    }
-    let mut table =
-        output::table(&["run", "session", "entries", "model", "prompt", "state", "calls"]);
-    for StoredRun { run, current } in &runs {
-        let state = if *current { run.state.name() } else { "replaced" };
-        table.add_row([
-            short(&run.id),
-            short(&run.session),
-            format!("{}–{}", run.first.0, run.last.0),
-            run.model.clone(),
-            format!("{} v{}", run.prompt_id, run.prompt_version),
-            state.to_owned(),
-            run.calls.to_string(),
-        ]);
-    }
-    output::print_table(&table)
-}
-
-/// A run as other programs read it.
-pub(super) fn run_json(stored: &StoredRun) -> Value {
-    let run = &stored.run;
-    json!({
-        "run": run.id, "session": run.session, "slice": run.slice, "current": stored.current,
-        "entries": [run.first.0, run.last.0], "model": run.model,
-        "prompt": { "id": run.prompt_id, "version": run.prompt_version },
-        "schema_version": run.schema_version, "rung": run.rung, "state": run.state,
-        "failure": run.failure.as_ref().map(|it| json!({"kind": it.kind, "detail": it.detail})),
-        "asks": run.asks, "calls": run.calls, "usage": run.usage,
-        "cost": run.cost_micros as f64 / 1e6, "findings": run.findings,
-        "finished_at": run.finished_at.to_string(),
-    })
-}
-
-async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), Failure> {
-    let from = one(store.run(prefix(old)?).await?, "run", old)?;
-    let to = one(store.run(prefix(new)?).await?, "run", new)?;
-    let (before, after) = store.diff(from.run.id, to.run.id).await?;
-    let has = |list: &[StoredRecord], it: &StoredRecord| {
-        list.iter().any(|other| other.record.claim == it.record.claim)
-    };
-    let gone: Vec<_> = before.iter().filter(|it| !has(&after, it)).collect();
-    let added: Vec<_> = after.iter().filter(|it| !has(&before, it)).collect();
-    let same = after.len() - added.len();
-    if as_json {
-        return output::json(&json!({
-            "old": run_json(&from), "new": run_json(&to), "same": same,
-            "gone": gone.iter().map(|it| to_json(it)).collect::<Vec<_>>(),
-            "added": added.iter().map(|it| to_json(it)).collect::<Vec<_>>(),
-        }));
-    }
-    let about = |it: &StoredRun| {
-        format!(
-            "{} {} {} v{}",
-            short(&it.run.id),
-            it.run.model,
-            it.run.prompt_id,
-            it.run.prompt_version
-        )
-    };
-    output::line(&format!("{RED}- {}{RED:#}\n{GREEN}+ {}{GREEN:#}", about(&from), about(&to)))?;
-    if from.run.slice != to.run.slice {
-        output::note("the two runs read different slices");
-    }
-    for (sign, style, list) in [("-", RED, gone), ("+", GREEN, added)] {
-        for it in list {
-            let claim = &it.record.claim;
-            output::line(&format!("{style}{sign} {}: {}{style:#}", kind(claim), claim.headline()))?;
-        }
-    }
-    output::note(&format!("{same} the same"));
-    Ok(())
 }

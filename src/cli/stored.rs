@@ -4,8 +4,10 @@ use super::output::Failure;
 use super::records::{one, prefix};
 use super::settings;
 use crate::config::Config;
+use crate::dialog::DialogSummary;
 use crate::domain::{Entry, Record, RecordState, Session};
-use crate::edge::store::{Open, RecordFilter};
+use crate::edge::store::{Open, RecordFilter, Store};
+use crate::worker::dialog_of;
 
 /// Entries that are read at once.
 const ENTRIES_MAX: u32 = 1_000;
@@ -30,12 +32,31 @@ pub(super) fn read(
             let Some(last) = entries.last() else { break };
             from = last.ordinal.saturating_add(1);
         }
-        let filter = RecordFilter {
-            session: Some(prefix(&session.id.to_string())?),
-            states: vec![RecordState::Staged],
-            ..RecordFilter::default()
-        };
-        let records = store.records(filter).await?.into_iter().map(|stored| stored.record);
-        Ok((session, records.collect()))
+        let records = records(&store, &session).await?;
+        Ok((session, records))
     })
+}
+
+/// The dialog of the session whose id begins with `id`, as far as it is remembered and from there on as it
+/// is stored; with the session and its staged records.
+pub(super) fn dialog(
+    id: &str,
+    config: &Config,
+) -> Result<(Session, DialogSummary, Vec<Record>), Failure> {
+    let store = settings::open_store(config, Open::Existing)?;
+    settings::runtime()?.block_on(async {
+        let session = one(store.session(prefix(id)?).await?, "session", id)?;
+        let dialog = dialog_of(&store, config, &session).await?;
+        let records = records(&store, &session).await?;
+        Ok((session, dialog, records))
+    })
+}
+
+async fn records(store: &Store, session: &Session) -> Result<Vec<Record>, Failure> {
+    let filter = RecordFilter {
+        session: Some(session.id.0.into()),
+        states: vec![RecordState::Staged],
+        ..RecordFilter::default()
+    };
+    Ok(store.records(filter).await?.into_iter().map(|stored| stored.record).collect())
 }

@@ -1,9 +1,10 @@
 //! The context of slices: entries go in, and what the strategy remembers of them comes out as text.
 
 use super::budget::{render, within};
-use super::{Absorbed, ConversationMemory, Line, MemoryError, Settings, create};
+use super::{Absorbed, ConversationMemory, Line, MemoryError, Settings, create, from_json};
 use crate::domain::{Entry, Format, Tokens};
 use crate::privacy::{Gate, Redacted};
+use serde::{Deserialize, Serialize};
 
 /// What a slice of a session can be told of the entries before it. No model is asked: a summary that is
 /// due is made by rule, so that the same entries give the same text.
@@ -13,6 +14,13 @@ pub struct Context {
     line: Line,
     tokens_max: Tokens,
     gate: Gate,
+}
+
+/// A context as it is written down.
+#[derive(Deserialize, Serialize)]
+struct Saved {
+    line: Line,
+    memory: String,
 }
 
 impl Context {
@@ -36,6 +44,24 @@ impl Context {
             let _ = self.memory.add_message(message);
             summarise_by_rule(self.memory.as_mut(), &self.gate);
         }
+    }
+
+    /// All of it as JSON, for [`Context::from_json`].
+    pub fn to_json(&self) -> String {
+        let saved = Saved { line: self.line, memory: self.memory.to_json() };
+        // A line and a text always have a JSON.
+        serde_json::to_string(&saved).unwrap_or_default()
+    }
+
+    /// The context that [`Context::to_json`] wrote, to go on within a budget of `tokens_max`. Its
+    /// strategy and limits are those that it was made with.
+    ///
+    /// # Errors
+    /// If `text` is something else.
+    pub fn from_json(text: &str, tokens_max: Tokens, gate: &Gate) -> Result<Context, MemoryError> {
+        let unreadable = |_| MemoryError::Unreadable("expected line and memory".to_owned());
+        let Saved { line, memory } = serde_json::from_str(text).map_err(unreadable)?;
+        Ok(Context { memory: from_json(&memory, gate)?, line, tokens_max, gate: gate.clone() })
     }
 
     /// What goes before the next slice, within the budget; none if that is nothing.

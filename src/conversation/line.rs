@@ -3,10 +3,11 @@
 
 use super::MemoryMessage;
 use crate::domain::{Branch, Entry, EntryKind, Format, Role, Skip, Speaker};
+use serde::{Deserialize, Serialize};
 
 /// The line that a conversation is followed on: the one of its first message. The file of a sub-agent
 /// has no other than that of the sub-agent; elsewhere its talk stands aside.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Line(Option<Branch>);
 
 impl Line {

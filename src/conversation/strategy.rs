@@ -94,7 +94,7 @@ pub enum MemoryError {
 }
 
 /// The limits of all strategies; each looks at its own.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Limits {
     /// Buffer: messages in all, system messages among them; none keeps everything.
     pub max_messages: Option<u32>,
@@ -186,7 +186,7 @@ pub fn create(
 }
 
 /// Which memory gives a slice its context, and how much of it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 pub struct Settings {
     /// The strategy.
     pub strategy: MemoryType,

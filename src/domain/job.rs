@@ -3,6 +3,7 @@
 
 use super::entry::named;
 use super::{JobId, SessionId, SliceId, Timestamp, Tokens};
+use crate::privacy::Redacted;
 
 named! {
     /// Where a job is.
@@ -65,6 +66,8 @@ pub struct Job {
     pub tokens: Tokens,
     /// How it is cut out of its entries, as the cutter writes it.
     pub cut: String,
+    /// What its prompt is told of the entries before it; none for a session's first.
+    pub context: Option<Redacted>,
 }
 
 /// The right to work on a job, until a time.

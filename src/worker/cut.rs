@@ -1,10 +1,11 @@
 //! From a cut slice to a job of the queue.
 
 use crate::domain::{Digest, Job, JobId, Slice};
+use crate::privacy::Redacted;
 use crate::slice::{Cut, Cutting};
 
-/// The job of asking about `cutting` in a way that `asking` digests.
-pub(super) fn job_of(cutting: &Cutting, asking: Digest) -> Job {
+/// The job of asking about `cutting`, told of what is `before` it, in a way that `asking` digests.
+pub(super) fn job_of(cutting: &Cutting, before: Option<Redacted>, asking: Digest) -> Job {
     let slice = &cutting.slice;
     let (first, last) = places(slice);
     let cut = serde_json::to_string(&Cut::of(cutting));
@@ -17,6 +18,7 @@ pub(super) fn job_of(cutting: &Cutting, asking: Digest) -> Job {
         tokens: slice.tokens,
         // Numbers always have a JSON.
         cut: cut.unwrap_or_default(),
+        context: before,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::edge::store::{Failure, Store, StoreError};
 use crate::extract::{Asking, Exchange, Extraction, Step};
 use crate::grounding::ground;
-use crate::privacy::Gate;
+use crate::privacy::{Gate, Redacted};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -73,17 +73,18 @@ impl Extractor {
         RunId(Digest::of(&["run", &slice.to_string(), &self.asking_digest.to_string()]))
     }
 
-    /// Asks about `slice` until it is known what it comes to; adds what that cost to `paid`. Only the
+    /// Asks about `slice`, told of what is `before` it, until it is known what it comes to; adds what that cost to `paid`. Only the
     /// store's errors are errors.
     pub(super) async fn extract(
         &self,
-        slice: &Slice,
+        (slice, before): (&Slice, Option<&Redacted>),
         whose: For<'_>,
         generation: u32,
         paid: &mut Paid,
     ) -> Result<Outcome, StoreError> {
         let start = self.ladder.rung();
-        let (mut exchange, request) = Exchange::start(&self.asking, slice, None, start, generation);
+        let (mut exchange, request) =
+            Exchange::start(&self.asking, slice, before, start, generation);
         let mut step = Step::Ask(request);
         // The exchange itself is bounded by ASKS_MAX.
         loop {

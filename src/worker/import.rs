@@ -4,6 +4,7 @@
 use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::setup::asking_of;
 use super::tally::Tally;
+use super::told::Telling;
 use crate::config::Config;
 use crate::domain::{
     Call, Claim, Finding, Finish, Provenance, RecordState, Reply, RunId, Rung, Session, Severity,
@@ -76,15 +77,16 @@ pub fn import(
     }
     let asking = asking_of(config, model);
     let mut file = CassetteFile::new(answer.origin, answer.about.clone());
-    for (slice, claims) in slices.iter().zip(shares) {
-        let (_, request) = Exchange::start(&asking, slice, None, Rung::ForcedTool, 0);
+    for ((slice, before), claims) in slices.iter().zip(shares) {
+        let rung = Rung::ForcedTool;
+        let (_, request) = Exchange::start(&asking, slice, before.as_ref(), rung, 0);
         file.push(&request, &reply(claims, &gate));
     }
     Ok(Imported { file, claims: count, slices: slices.len(), findings })
 }
 
 /// The slice that supports a claim best; the first of equals.
-fn best(slices: &[Slice], claim: &Claim) -> Option<usize> {
+fn best(slices: &[(Slice, Option<Redacted>)], claim: &Claim) -> Option<usize> {
     let nobody = crate::domain::Digest::of(&[]);
     let grade = |slice: &Slice| {
         let from = Provenance {
@@ -98,7 +100,7 @@ fn best(slices: &[Slice], claim: &Claim) -> Option<usize> {
         let record = ground(slice, vec![claim.clone()], &from).pop();
         record.map_or(0.0, |it| it.score + f64::from(u8::from(it.state == RecordState::Staged)))
     };
-    let grades: Vec<f64> = slices.iter().map(grade).collect();
+    let grades: Vec<f64> = slices.iter().map(|(slice, _)| grade(slice)).collect();
     let most = grades.iter().copied().fold(f64::MIN, f64::max);
     grades.iter().position(|grade| *grade == most)
 }
@@ -127,7 +129,7 @@ fn slices(
     config: &Config,
     transcript: &Candidate,
     conversation: Option<&str>,
-) -> Result<Vec<Slice>, ImportError> {
+) -> Result<Vec<(Slice, Option<Redacted>)>, ImportError> {
     let reading = Reading {
         format: None,
         namespace: config.namespace.clone(),
@@ -135,6 +137,8 @@ fn slices(
         sessions_max: None,
         slice: config.slice,
         session: None,
+        telling: Some(Telling::of(config)),
+        cards: false,
         dry_run: true,
     };
     let (gate, tally) = (Gate::new(&config.pii), Tally::default());
@@ -159,7 +163,7 @@ fn slices(
 struct Collector<'a> {
     conversation: Option<&'a str>,
     wanted: bool,
-    slices: Vec<Slice>,
+    slices: Vec<(Slice, Option<Redacted>)>,
 }
 
 impl Collector<'_> {
@@ -180,8 +184,10 @@ impl Desk for Collector<'_> {
     fn hand(&mut self, work: Work) -> ControlFlow<()> {
         match work {
             Work::Begin(session) => self.wanted = self.is_wanted(&Arc::clone(&session)),
-            Work::Slice(cutting) if self.wanted => self.slices.push(cutting.slice),
-            Work::Slice(_) | Work::Skipped(_) | Work::End(_) => {}
+            Work::Slice(cutting, before) if self.wanted => {
+                self.slices.push((cutting.slice, before));
+            }
+            Work::Slice(..) | Work::Skipped(_) | Work::End(_) => {}
         }
         ControlFlow::Continue(())
     }

@@ -3,6 +3,7 @@
 
 mod asking;
 mod budget;
+mod cards;
 mod consumer;
 mod cut;
 mod extracting;
@@ -18,6 +19,7 @@ mod setup;
 mod stage;
 mod steady;
 mod tally;
+mod told;
 
 pub use asking::Model;
 pub use consumer::{Consumer, Counts, End, Jobs, Report, Until};
@@ -26,3 +28,4 @@ pub use import::{Answer, ImportError, Imported, import};
 pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
 pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
+pub use told::dialog_of;

@@ -8,6 +8,7 @@ use super::sessions::{Line, Sessions, go_down};
 use super::setup::Setup;
 use super::steady::{Bearing, Steady};
 use super::tally::{FileProblem, Tally, Totals};
+use super::told::Telling;
 use crate::config::Config;
 use crate::domain::{CoverageState, Format, Session, Timestamp, estimate_tokens};
 use crate::edge::store::{Store, StoreError};
@@ -128,7 +129,7 @@ impl Desk for Counter<'_> {
 
     fn hand(&mut self, work: Work) -> ControlFlow<()> {
         match work {
-            Work::Slice(cutting) => {
+            Work::Slice(cutting, _) => {
                 let tokens = u64::from(cutting.slice.tokens) + self.overhead;
                 self.tally.with(|totals| totals.tokens.estimated += tokens);
             }
@@ -150,6 +151,8 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         sessions_max: options.sessions_max,
         slice: config.slice,
         session: None,
+        telling: (!dry_run).then(|| Telling::of(config)),
+        cards: !dry_run,
         dry_run,
     }
 }

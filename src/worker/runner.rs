@@ -8,6 +8,7 @@ use super::stage::{CUT_IN_TWO, Try};
 use super::tally::Tally;
 use crate::domain::{Finding, ModelError, RecordState, RunId, RunState, Session, Severity, Slice};
 use crate::edge::store::{Failure, KnownRun, Scope, SessionTotals, Staging, StoreError};
+use crate::privacy::Redacted;
 use crate::slice::{Cutting, halve};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -65,11 +66,12 @@ impl Worked {
 }
 
 impl Runner {
-    /// Works on one slice; gives the runs that cover it.
+    /// Works on one slice, which is told of what is `before` it, and so are its halves; gives the runs
+    /// that cover it.
     pub(super) async fn work(
         &self,
         session: &Session,
-        cutting: Cutting,
+        (cutting, before): (Cutting, Option<&Redacted>),
         known: &Known,
     ) -> Result<Worked, StoreError> {
         let mut worked = Worked::default();
@@ -77,9 +79,9 @@ impl Runner {
         let mut waiting = vec![cutting];
         while let Some(cutting) = waiting.pop() {
             let run = self.extractor.run_id(cutting.slice.id);
-            let before = known.get(&run);
-            let done = before.is_some_and(|before| before.state == RunState::Done);
-            if done && before.is_some_and(|it| it.failure.as_deref() == Some(CUT_IN_TWO)) {
+            let in_store = known.get(&run);
+            let done = in_store.is_some_and(|it| it.state == RunState::Done);
+            if done && in_store.is_some_and(|it| it.failure.as_deref() == Some(CUT_IN_TWO)) {
                 worked.runs.push(run);
                 waiting.extend(halves_of(&cutting));
             } else if done {
@@ -89,7 +91,8 @@ impl Runner {
             } else if self.closing.is_cancelled() {
                 worked.waits = true;
             } else {
-                waiting.extend(self.one(session, cutting, before, &mut worked).await?);
+                let told = (cutting, before);
+                waiting.extend(self.one(session, told, in_store, &mut worked).await?);
             }
         }
         self.tally.with(|totals| totals.slices_done += 1);
@@ -100,18 +103,19 @@ impl Runner {
     async fn one(
         &self,
         session: &Session,
-        cutting: Cutting,
-        before: Option<&KnownRun>,
+        (cutting, before): (Cutting, Option<&Redacted>),
+        in_store: Option<&KnownRun>,
         worked: &mut Worked,
     ) -> Result<Vec<Cutting>, StoreError> {
         let extractor = &self.extractor;
         let run = extractor.run_id(cutting.slice.id);
         let generation =
-            before.map_or(0, |it| if self.retry_failed { it.afresh() } else { it.generation });
+            in_store.map_or(0, |it| if self.retry_failed { it.afresh() } else { it.generation });
         let started_at = (extractor.asker.clock)();
         let whose = For { session, run, stop: &self.cancel, returns: false };
         let mut paid = Paid::default();
-        let outcome = extractor.extract(&cutting.slice, whose, generation, &mut paid).await?;
+        let asked = (&cutting.slice, before);
+        let outcome = extractor.extract(asked, whose, generation, &mut paid).await?;
         if !matches!(outcome, Outcome::Waits(_)) {
             self.unanswered.store(0, Ordering::Relaxed);
         }

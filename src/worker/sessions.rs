@@ -106,7 +106,7 @@ impl Desk for Line {
                 self.skipped.clear();
                 self.send(work)
             }
-            Work::Slice(_) => self.send(work),
+            Work::Slice(..) => self.send(work),
             Work::End(_) => {
                 self.send_skipped()?;
                 self.send(work)
@@ -174,7 +174,7 @@ impl Sessions {
                     }));
                 }
             }
-            Work::Slice(cutting) => {
+            Work::Slice(cutting, before) => {
                 let permit = Arc::clone(&self.in_flight).acquire_owned().await;
                 if let Some(open) = &mut self.open {
                     open.reach(&cutting.entries);
@@ -185,7 +185,8 @@ impl Sessions {
                         if begun.wait_for(|begun| *begun).await.is_err() {
                             return Ok(Worked::default());
                         }
-                        let worked = runner.work(&session, *cutting, &known).await;
+                        let worked =
+                            runner.work(&session, (*cutting, before.as_ref()), &known).await;
                         if worked.is_err() {
                             // The others must not go on paying for what cannot be stored.
                             runner.cancel.cancel();
@@ -310,6 +311,11 @@ async fn close(
     let whole = ended.filter(|ended| ended.whole && !waits);
     let ended_whole = whole.is_some();
     if let Some(ended) = whole {
+        let remembered = ended.told.map(|mut told| {
+            told.pass(ended.entries);
+            told.remembered()
+        });
+        let card = ended.card.and_then(|card| serde_json::to_string(&card).ok());
         store
             .end_session(
                 session,
@@ -319,6 +325,8 @@ async fn close(
                     findings: ended.findings,
                     masked: ended.masked,
                     runs,
+                    remembered,
+                    card,
                     at: (runner.extractor.asker.clock)(),
                 },
             )

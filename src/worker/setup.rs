@@ -6,6 +6,7 @@ use super::extracting::{Extractor, Ladder};
 use super::rates::Meter;
 use super::steady::Steady;
 use super::tally::Tally;
+use super::told::Telling;
 use crate::config::Config;
 use crate::domain::{Digest, Rung, Timestamp};
 use crate::edge::model::Pace;
@@ -91,12 +92,13 @@ pub(super) fn asking_of(config: &Config, model: &str) -> Arc<Asking> {
     Arc::new(asking)
 }
 
-/// Everything that makes two answers to one slice comparable: who is asked what, and how slices are
-/// cut.
+/// Everything that makes two answers to one slice comparable: who is asked what, how slices are cut, and
+/// what they are told.
 pub(super) fn asking_digest(asking: &Asking, config: &Config) -> Digest {
     let prompts = asking.prompts();
     let prompts = format!("{} {} {}", prompts.id(), prompts.version(), prompts.digest());
     let slices = format!("{} {}", config.slice.tokens, config.slice.tool_tokens);
-    let schema = SCHEMA_VERSION.to_string();
-    Digest::of(&["asking", &asking.model, &prompts, &schema, asking.language(), &slices])
+    let (schema, telling) = (SCHEMA_VERSION.to_string(), Telling::of(config).digest().to_string());
+    let parts = [&asking.model, &prompts, &schema, asking.language(), &slices, &telling];
+    Digest::of(&[&["asking"][..], &parts.map(|part| part)].concat())
 }

@@ -64,6 +64,7 @@ impl Handed<'_> {
             document: None,
             findings: vec![],
             masked: Report::default(),
+            remembered: None,
             at: Timestamp(1_000),
         };
         let jobs = intake.jobs.len();
@@ -109,6 +110,7 @@ fn job(cutting: &Cutting) -> Job {
         last: place(slice.parts.last()).unwrap(),
         tokens: slice.tokens,
         cut: serde_json::to_string(&Cut::of(cutting)).unwrap(),
+        context: None,
     }
 }
 

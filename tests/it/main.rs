@@ -25,6 +25,7 @@ mod shared;
 mod stores;
 mod stream;
 mod stub;
+mod told;
 #[cfg(feature = "otel")]
 mod traces;
 mod worker;

@@ -60,6 +60,7 @@ fn job(name: &str, n: u32) -> Job {
         last: (2 * n + 1, 0),
         tokens: 1_234,
         cut: "{}".to_owned(),
+        context: None,
     }
 }
 
@@ -108,6 +109,7 @@ impl Queue {
             document: None,
             findings: vec![],
             masked: Report::default(),
+            remembered: None,
             at,
         };
         self.store.enqueue(intake).await.unwrap();

@@ -186,6 +186,8 @@ pub(super) fn ended(entries: u32, runs: &[&Staging]) -> SessionEnd {
         findings: vec![],
         masked: Report::default(),
         runs: runs.iter().map(|staging| staging.run.id).collect(),
+        remembered: None,
+        card: None,
         at: Timestamp(9_000),
     }
 }

@@ -1,6 +1,7 @@
 //! The store: sessions, entries, runs, records, journal and coverage in one database, so that what
 //! belongs together is written together or not at all. No type of the database leaves this room.
 
+mod beside;
 mod changes;
 mod database;
 mod db;
@@ -24,6 +25,7 @@ mod shared_test;
 #[cfg(test)]
 mod tests;
 
+pub use beside::{Remembered, StoredCard};
 pub use changes::Changes;
 pub use entry::Covered;
 pub use error::{Refusal, StoreError, StoreErrorKind};

@@ -1,5 +1,6 @@
 //! Sessions: what is known of a conversation, and what it came to when it was read to the end.
 
+use super::beside::{self, Remembered};
 use super::db::{Columns, Db, json, values};
 use super::error::{Fault, StoreErrorKind};
 use crate::domain::{Finding, Format, RunId, Session, SessionId, Timestamp};
@@ -19,6 +20,10 @@ pub struct SessionEnd {
     pub masked: Report,
     /// The runs that cover it now; records of all others are replaced.
     pub runs: Vec<RunId>,
+    /// What is remembered of it, if anything is to be.
+    pub remembered: Option<Remembered>,
+    /// Its memory card, as JSON, if one was made.
+    pub card: Option<String>,
     /// When it ended.
     pub at: Timestamp,
 }
@@ -127,6 +132,12 @@ pub(super) fn end(db: &mut Db, id: SessionId, end: &SessionEnd) -> Result<Ended,
     let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
         AND state IN ('waiting', 'ready')";
     db.send(sql, values![no])?;
+    if let Some(remembered) = &end.remembered {
+        beside::remember(db, no, remembered)?;
+    }
+    if let Some(card) = &end.card {
+        beside::write_card(db, no, end.entries, card)?;
+    }
     let covering: HashSet<RunId> = end.runs.iter().copied().collect();
     switch_runs(db, no, &covering)
 }

@@ -70,3 +70,48 @@ fn announce(session: Session) -> impl Fn(&mut Db) -> Result<(), Fault> + Send + 
         to.announce()
     }
 }
+
+#[tokio::test]
+async fn what_is_remembered_of_a_session_is_what_was_handed_over_last() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        assert_eq!(store.remembered(session.id).await.unwrap(), None);
+        for next in [3, 1] {
+            let remembered = Remembered {
+                settings: Digest::of(&["settings"]),
+                next,
+                dialog: format!("{{\"turns\": {next}}}"),
+                conversation: "{}".to_owned(),
+            };
+            let end = SessionEnd { remembered: Some(remembered.clone()), ..ended(3, &[]) };
+            store.end_session(session.id, end).await.unwrap();
+            assert_eq!(store.remembered(session.id).await.unwrap(), Some(remembered));
+        }
+        store.end_session(session.id, ended(3, &[])).await.unwrap();
+        assert_eq!(store.remembered(session.id).await.unwrap().unwrap().next, 1, "left as it is");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_card_is_due_until_it_knows_all_entries() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let due = async || store.cards_due(9).await.unwrap();
+        let cards = async || store.cards(None, Some(session.namespace.clone())).await.unwrap();
+        store.end_session(session.id, ended(3, &[])).await.unwrap();
+        assert!(cards().await.is_empty() && due().await.is_empty());
+        store.keep_card(session.id, 2, "{}".to_owned()).await.unwrap();
+        assert_eq!(due().await, [(session.id, 3)], "one entry came while it was made");
+        store.keep_card(session.id, 3, "{\"title\": \"x\"}".to_owned()).await.unwrap();
+        assert!(due().await.is_empty());
+        let kept = cards().await.remove(0);
+        assert_eq!((kept.entries, kept.due, kept.session), (3, false, session.clone()));
+        assert!(store.cards(None, Some("other".to_owned())).await.unwrap().is_empty());
+        let prefix = IdPrefix::from(session.id.0);
+        assert_eq!(store.cards(Some(prefix), None).await.unwrap().len(), 1);
+        let unknown = store.keep_card(conversation("nobody").id, 1, "{}".to_owned()).await;
+        assert!(matches!(unknown.unwrap_err().kind, StoreErrorKind::UnknownSession(_)));
+    })
+    .await;
+}

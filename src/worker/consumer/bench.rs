@@ -35,7 +35,7 @@ pub(super) struct Bench {
 }
 
 /// A job that is being asked about.
-pub(super) struct Asking<'a>(&'a Bench);
+pub(super) struct Asking(Arc<Bench>);
 
 impl Bench {
     pub(super) fn now(&self) -> Timestamp {
@@ -78,9 +78,9 @@ impl Bench {
     }
 
     /// A job more is asked about until what is returned is dropped.
-    pub(super) fn ask(&self) -> Asking<'_> {
+    pub(super) fn ask(self: &Arc<Bench>) -> Asking {
         self.asking.fetch_add(1, Ordering::Relaxed);
-        Asking(self)
+        Asking(Arc::clone(self))
     }
 
     /// Ends the work because of something that only a person can mend.
@@ -95,7 +95,7 @@ impl Bench {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for Asking {
     fn drop(&mut self) {
         self.0.asking.fetch_sub(1, Ordering::Relaxed);
         self.0.freed.notify_one();

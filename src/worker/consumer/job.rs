@@ -1,6 +1,6 @@
 //! One job, from its lease to the end of its claim. What an outcome leads to is decided here.
 
-use super::bench::Bench;
+use super::bench::{Asking, Bench};
 use super::leases::InHand;
 use super::outage::Silence;
 use crate::domain::{Claimed, Entry, ErrorKind, Job, ModelError, RunState, Session, Wait};
@@ -10,6 +10,7 @@ use crate::edge::store::{
     Ending, Failure, KnownRun, Release, Scope, Staging, Store, StoreError, StoreErrorKind,
 };
 use crate::edge::telemetry::JobSpan;
+use crate::privacy::Redacted;
 use crate::slice::{Cut, Cutting, halve, rebuild};
 use crate::worker::asking::{For, Paid};
 use crate::worker::budget::Reached;
@@ -48,18 +49,21 @@ struct Death {
 
 impl Bench {
     /// Works on a job until its claim ends. Only the store's errors are errors.
-    pub(super) async fn work(&self, claimed: Claimed) -> Result<(), StoreError> {
+    pub(super) async fn work(&self, claimed: Claimed, asking: Asking) -> Result<(), StoreError> {
         let span = JobSpan::begin(claimed.job.id, claimed.attempt);
-        let (closed, why) = self.to_the_end(claimed).instrument(span.span()).await?;
+        let (closed, why) = self.to_the_end(claimed, asking).instrument(span.span()).await?;
         span.ended(closed, why.as_deref());
         Ok(())
     }
 
     /// How the claim ended, and a stable name for why the job is not done.
-    async fn to_the_end(&self, claimed: Claimed) -> Result<(Closed, Option<String>), StoreError> {
+    async fn to_the_end(
+        &self,
+        claimed: Claimed,
+        asking: Asking,
+    ) -> Result<(Closed, Option<String>), StoreError> {
         let began = self.now();
         let in_hand = self.leases.take(claimed.lease, &self.closing);
-        let asking = self.ask();
         let close = self.close(&claimed, &in_hand).await;
         // Storing what came of it must not keep the endpoint waiting.
         drop(asking);
@@ -85,7 +89,8 @@ impl Bench {
         let run = self.extractor.run_id(cutting.slice.id);
         let known = |store: Store| async move { store.known_run(run).await };
         let known = self.steady().keep(known).await?;
-        if let Some(close) = self.known(known.as_ref(), &cutting) {
+        let told = claimed.job.context.as_ref();
+        if let Some(close) = self.known(known.as_ref(), (&cutting, told)) {
             return Ok(close);
         }
         let started_at = self.now();
@@ -95,7 +100,8 @@ impl Bench {
         let returns = claimed.attempt < self.queue.attempts_max;
         let whose = For { session: &session, run, stop: &in_hand.stop, returns };
         let mut paid = Paid::default();
-        let outcome = self.extractor.extract(&cutting.slice, whose, generation, &mut paid).await?;
+        let asked = (&cutting.slice, told);
+        let outcome = self.extractor.extract(asked, whose, generation, &mut paid).await?;
         let of = Try { run, generation, paid, started_at };
         if paid.answered && self.outage.answered() {
             (self.tell)("the endpoint answers again");
@@ -111,12 +117,16 @@ impl Bench {
                 let staging = self.extractor.failed(cutting, of, (failure.clone(), findings));
                 Ok(self.dead(Death { failure, staging: Some(Box::new(staging)) }))
             }
-            Outcome::TooLong(error) => Ok(self.cut(cutting, of, error)),
+            Outcome::TooLong(error) => Ok(self.cut((cutting, told), of, error)),
         }
     }
 
     /// What a run from before leads to: nothing is asked where it did its work.
-    fn known(&self, known: Option<&KnownRun>, cutting: &Cutting) -> Option<Close> {
+    fn known(
+        &self,
+        known: Option<&KnownRun>,
+        cutting: (&Cutting, Option<&Redacted>),
+    ) -> Option<Close> {
         let known = known.filter(|known| known.state == RunState::Done)?;
         if known.failure.as_deref() != Some(CUT_IN_TWO) {
             return Some(Close::End(None, Ending::Done, Closed::Known));
@@ -125,14 +135,20 @@ impl Bench {
         (!halves.is_empty()).then_some(Close::End(None, Ending::Cut(halves), Closed::Cut))
     }
 
-    fn halves(&self, cutting: &Cutting) -> Vec<Job> {
+    /// Both are told what the whole was told: what stands between them is of one piece.
+    fn halves(&self, (cutting, told): (&Cutting, Option<&Redacted>)) -> Vec<Job> {
         let asking = self.extractor.asking_digest;
-        halve(cutting).iter().map(|half| job_of(half, asking)).collect()
+        halve(cutting).iter().map(|half| job_of(half, told.cloned(), asking)).collect()
     }
 
     /// A slice that was too long is cut in two, unless it is the smallest already.
-    fn cut(&self, cutting: Cutting, of: Try, error: ModelError) -> Close {
-        let halves = self.halves(&cutting);
+    fn cut(
+        &self,
+        (cutting, told): (Cutting, Option<&Redacted>),
+        of: Try,
+        error: ModelError,
+    ) -> Close {
+        let halves = self.halves((&cutting, told));
         if halves.is_empty() {
             return self.fail(cutting, of, failure(error));
         }

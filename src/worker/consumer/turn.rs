@@ -6,6 +6,7 @@ use super::counts::End;
 use crate::domain::{Digest, Timestamp};
 use crate::edge::model::back_off;
 use crate::edge::store::{Changes, Claim, Claims, Store, StoreError};
+use crate::worker::cards;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -20,6 +21,11 @@ const LOOK_OFTEN: Duration = Duration::from_millis(500);
 /// for a time is late by no more than this.
 const LOOK_SELDOM: Duration = Duration::from_secs(15);
 
+/// How long a worker that is never idle leaves cards that are due, in milliseconds.
+const CARDS_MILLIS: i64 = 30_000;
+/// Cards that are made in one go.
+const CARDS_MAX: u32 = 32;
+
 /// The jobs under way.
 struct Turn<'a> {
     bench: &'a Arc<Bench>,
@@ -33,6 +39,8 @@ struct Turn<'a> {
     /// When the next wait or lease is over.
     next_at: Option<Timestamp>,
     away: Duration,
+    /// When cards were looked for last.
+    cards_at: Timestamp,
     failed: Option<StoreError>,
 }
 
@@ -51,6 +59,7 @@ pub(super) async fn work(
         jobs: JoinSet::new(),
         next_at: None,
         away: Duration::ZERO,
+        cards_at: bench.now(),
         failed: None,
     };
     let ended = turn.all().await;
@@ -80,13 +89,43 @@ impl Turn<'_> {
             let claimed = self.claim(self.room()).await?;
             if claimed > 0 && self.until == Until::OneJob {
                 self.rest().await;
+                self.make_cards().await?;
+                self.rest().await;
                 return Ok(End::Nothing);
             }
-            if claimed == 0 && self.jobs.is_empty() && self.is_done().await? {
+            let idle = claimed == 0 && self.jobs.is_empty();
+            let made = (idle || self.cards_wait()) && self.make_cards().await?;
+            if idle && !made && self.is_done().await? {
                 return Ok(End::Nothing);
             }
             self.wait().await;
         }
+    }
+
+    /// Whether cards were not looked for so long that jobs must make room for it.
+    fn cards_wait(&self) -> bool {
+        let last = self.cards_at.0;
+        !(last..last.saturating_add(CARDS_MILLIS)).contains(&self.bench.now().0)
+    }
+
+    /// Begins to make cards that are due, beside the jobs; says whether any are.
+    async fn make_cards(&mut self) -> Result<bool, StoreError> {
+        self.cards_at = self.bench.now();
+        let due = |store: Store| async move { store.cards_due(CARDS_MAX).await };
+        let due = self.bench.steady().keep(due).await?;
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let bench = Arc::clone(self.bench);
+        self.jobs.spawn(async move {
+            let make = |store: Store| {
+                let due = due.clone();
+                let (gate, stop) = (&bench.extractor.gate, &bench.closing);
+                async move { cards::make((&store, gate), due, stop).await }
+            };
+            bench.steady().keep(make).await
+        });
+        Ok(true)
     }
 
     /// Whether there is nothing more to wait for.
@@ -139,8 +178,9 @@ impl Turn<'_> {
             tracing::debug!(jobs = claimed, expired, "jobs claimed");
         }
         for job in jobs {
-            let bench = Arc::clone(bench);
-            self.jobs.spawn(async move { bench.work(job).await });
+            // Counted before it begins, or the next claim would find room that is taken.
+            let (bench, asking) = (Arc::clone(bench), bench.ask());
+            self.jobs.spawn(async move { bench.work(job, asking).await });
         }
         Ok(claimed)
     }

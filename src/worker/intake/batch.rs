@@ -4,7 +4,7 @@
 use super::rules::Rules;
 use crate::domain::{Entry, Job, Session};
 use crate::edge::store::{Growth, Intake};
-use crate::privacy::Report;
+use crate::privacy::{Redacted, Report};
 use crate::slice::Cutting;
 use crate::worker::reader::{Ended, mark_of};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(super) struct Batch {
     /// Slices before the last one, as jobs.
     jobs: Vec<Job>,
     /// The last one: it may have to wait.
-    last: Option<Cutting>,
+    last: Option<(Cutting, Option<Redacted>)>,
     /// The first entry behind those of all slices before the last one.
     after: u32,
     /// Whether something of it was handed over already.
@@ -77,10 +77,14 @@ impl Batch {
     }
 
     /// Takes the next slice; gives what is to be handed over before more is taken.
-    pub(super) fn slice(&mut self, cutting: Cutting, rules: &Rules) -> Option<Intake> {
+    pub(super) fn slice(
+        &mut self,
+        (cutting, before): (Cutting, Option<Redacted>),
+        rules: &Rules,
+    ) -> Option<Intake> {
         let from = self.boundary(&cutting);
         if let Some(last) = self.last.take() {
-            let highest = last.entries.iter().map(|entry| entry.ordinal).max();
+            let highest = last.0.entries.iter().map(|entry| entry.ordinal).max();
             self.after = self.after.max(highest.map_or(0, |highest| highest + 1));
             self.jobs.push(rules.job(&last));
         }
@@ -88,7 +92,7 @@ impl Batch {
         let whole = from.filter(|from| full && self.after <= *from);
         let intake = whole.map(|from| self.up_to(from, rules));
         cutting.entries.iter().for_each(|entry| self.keep(entry.clone()));
-        self.last = Some(cutting);
+        self.last = Some((cutting, before));
         intake
     }
 
@@ -98,13 +102,18 @@ impl Batch {
             return None;
         }
         let alone = |last: &Cutting| self.boundary(last).is_some_and(|from| self.after <= from);
-        let gathering = self.last.as_ref().filter(|last| alone(last));
+        let gathering = self.last.as_ref().filter(|last| alone(&last.0));
         let gathering = gathering.and_then(|last| rules.gathering(last));
         if gathering.is_none()
             && let Some(last) = self.last.take()
         {
             self.jobs.push(rules.job(&last));
         }
+        let taken = gathering.as_ref().map_or(ended.entries, |it| it.job.first.0);
+        let remembered = ended.told.map(|mut told| {
+            told.pass(taken);
+            told.remembered()
+        });
         Some(Intake {
             session: self.session,
             growth: self.growth,
@@ -118,6 +127,7 @@ impl Batch {
             document: None,
             findings: ended.findings,
             masked: ended.masked,
+            remembered,
             at: rules.now,
         })
     }
@@ -167,6 +177,7 @@ impl Batch {
             document: None,
             findings: Vec::new(),
             masked: Report::default(),
+            remembered: None,
             at: rules.now,
         }
     }

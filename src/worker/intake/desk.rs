@@ -165,9 +165,9 @@ impl Desk for Taker<'_> {
                     entries.into_iter().for_each(|entry| open.keep(entry));
                 }
             }
-            Work::Slice(cutting) => {
+            Work::Slice(cutting, before) => {
                 if let Some(mut open) = self.open.take() {
-                    let intake = open.slice(*cutting, &self.rules);
+                    let intake = open.slice((*cutting, before), &self.rules);
                     self.hand_over(open.session(), intake)?;
                     self.open = Some(open);
                 }

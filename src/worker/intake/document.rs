@@ -11,6 +11,7 @@ use crate::privacy::Report;
 use crate::slice::Slicer;
 use crate::source::{BadSlice, RawSession, handed, seal, seal_session};
 use crate::worker::reader::{Ended, mark, mark_of, namespace_of};
+use crate::worker::told::Told;
 
 /// A document that has passed the gate.
 #[derive(Debug)]
@@ -160,6 +161,16 @@ impl Enqueuer {
         }
     }
 
+    /// What slices are told of the entries that are cut for good: what is remembered of them, and those
+    /// behind it as they are stored.
+    async fn told(&self, session: &Session, growth: &Growth) -> Result<Told, StoreError> {
+        let kept = match growth.taken {
+            0 => None,
+            _ => self.store.remembered(session.id).await?,
+        };
+        Told::upto(&self.store, (&self.telling, session), kept, growth.taken).await
+    }
+
     /// Cuts what gathers and what is new; none if nothing is to be done.
     async fn intake(
         &self,
@@ -173,6 +184,7 @@ impl Enqueuer {
             true => self.store.entries_of(session.id, taken..known).await?,
             false => Vec::new(),
         };
+        let mut told = self.told(session, &growth).await?;
         let ends = growth.ends.iter().copied().collect();
         let slicer = Slicer::new(session.id, self.settings, ends);
         let mut slicer = slicer.starting_at(growth.next_index);
@@ -182,22 +194,27 @@ impl Enqueuer {
         for (ordinal, entry) in (taken..).zip(entries) {
             // As in a single document of the whole session.
             let entry = Entry { ordinal, line: ordinal.saturating_add(1), ..entry };
+            told.push(&entry);
             if entry.skip.is_some() {
                 batch.keep(entry);
                 continue;
             }
             for cutting in slicer.push(entry) {
-                batch.slice(cutting, rules);
+                let before = told.before(cutting.slice.range().0);
+                batch.slice((cutting, before), rules);
             }
         }
         for cutting in slicer.finish() {
-            batch.slice(cutting, rules);
+            let before = told.before(cutting.slice.range().0);
+            batch.slice((cutting, before), rules);
         }
         let ended = Ended {
             entries: known + new.len() as u32,
             findings: document.findings.clone(),
             masked: document.masked.clone(),
             whole: true,
+            told: Some(Box::new(told)),
+            card: None,
         };
         let intake = batch.end(ended, rules);
         let appended = document.from.is_none() && !new.is_empty();

@@ -22,6 +22,7 @@ use super::reader::{Bytes, Reader, Reading};
 use super::sessions::go_down;
 use super::setup::{asking_digest, asking_of};
 use super::tally::{FileProblem, Tally};
+use super::told::Telling;
 use crate::config::Config;
 use crate::domain::{Digest, Format, Timestamp};
 use crate::edge::store::{Store, StoreError};
@@ -47,6 +48,7 @@ pub struct Enqueuer {
     settings: slice::Settings,
     gather: Gather,
     asking: Digest,
+    telling: Arc<Telling>,
     namespace: Option<String>,
     batch_bytes_max: usize,
     clock: fn() -> Timestamp,
@@ -81,6 +83,7 @@ impl Enqueuer {
             settings: config.slice,
             gather,
             asking: asking_digest(&asking_of(config, model), config),
+            telling: Telling::of(config),
             namespace: config.namespace.clone(),
             batch_bytes_max: BATCH_BYTES_MAX,
             clock,
@@ -191,6 +194,8 @@ impl Enqueuer {
             sessions_max: None,
             slice: self.settings,
             session: how.session.clone(),
+            telling: Some(Arc::clone(&self.telling)),
+            cards: false,
             dry_run: false,
         }
     }

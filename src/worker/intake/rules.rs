@@ -41,13 +41,14 @@ impl Rules {
         self.batch_bytes_max <= bytes || BATCH_ENTRIES_MAX <= entries
     }
 
-    /// The job of a slice.
-    pub(super) fn job(&self, cutting: &Cutting) -> Job {
-        job_of(cutting, self.asking)
+    /// The job of a slice that is told of what is `before` it.
+    pub(super) fn job(&self, (cutting, before): &(Cutting, Option<Redacted>)) -> Job {
+        job_of(cutting, before.clone(), self.asking)
     }
 
     /// The last slice of a session as it stands, if it waits for more.
-    pub(super) fn gathering(&self, cutting: &Cutting) -> Option<Gathering> {
+    pub(super) fn gathering(&self, last: &(Cutting, Option<Redacted>)) -> Option<Gathering> {
+        let cutting = &last.0;
         let wanted = self.gather.tokens;
         let waits = !self.flush && wanted > 0;
         if !waits || (wanted <= cutting.slice.tokens && !ends_in_a_call(&cutting.entries)) {
@@ -55,7 +56,7 @@ impl Rules {
         }
         let idle = i64::try_from(self.gather.idle.as_millis()).unwrap_or(i64::MAX);
         let until = Timestamp(self.now.0.saturating_add(idle));
-        Some(Gathering { job: self.job(cutting), until })
+        Some(Gathering { job: self.job(last), until })
     }
 }
 

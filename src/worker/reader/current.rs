@@ -2,6 +2,7 @@
 
 use super::copies::{Taken, mark_of};
 use super::{APART_MAX, Before, Desk, Ended, Reader, Work};
+use crate::card;
 use crate::domain::{
     CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
 };
@@ -9,6 +10,7 @@ use crate::edge::walk::Candidate;
 use crate::privacy::{Gate, Redacted, Report, Woven};
 use crate::slice::{Cutting, Slicer};
 use crate::source::{Item, RawEntry, RawSession, seal, seal_session};
+use crate::worker::told::Told;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ pub(super) struct Current<'r, 'a, D> {
     file: &'r Candidate,
     path: &'r str,
     format: Format,
-    open: Option<Open>,
+    open: Option<Open<'a>>,
     pub(super) stopped: bool,
     /// Findings that matter.
     pub(super) bad: u64,
@@ -29,15 +31,29 @@ pub(super) struct Current<'r, 'a, D> {
     early: Vec<Finding>,
 }
 
-struct Open {
+struct Open<'a> {
     session: Arc<Session>,
     /// The entries that another file has of it, while this one has the same.
     elsewhere: Option<Vec<u64>>,
     taken: Taken,
     slicer: Slicer,
+    told: Option<Box<Told>>,
+    card: Option<card::Builder<'a>>,
     ordinal: u32,
     findings: Vec<Finding>,
     masked: Report,
+}
+
+impl Open<'_> {
+    /// Each slice with what it is told of the entries before it.
+    fn told_before(&mut self, slices: Vec<Cutting>) -> Vec<(Cutting, Option<Redacted>)> {
+        let mut before = |cutting: &Cutting| self.told.as_mut()?.before(cutting.slice.range().0);
+        let told = |cutting: Cutting| {
+            let before = before(&cutting);
+            (cutting, before)
+        };
+        slices.into_iter().map(told).collect()
+    }
 }
 
 impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
@@ -101,7 +117,10 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         }
         let (slicer, taken) = self.cutter(&session, before);
         let findings = std::mem::take(&mut self.early);
-        self.open = Some(Open { elsewhere, taken, slicer, session, ordinal: 0, findings, masked });
+        let (told, card) = self.beside();
+        let ordinal = 0;
+        self.open =
+            Some(Open { elsewhere, taken, slicer, told, card, session, ordinal, findings, masked });
         flow
     }
 
@@ -109,6 +128,14 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     fn cutter(&self, session: &Session, before: Before) -> (Slicer, Taken) {
         let slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
         (slicer.starting_at(before.next_index), Taken::new(before.taken))
+    }
+
+    /// What is made of a session's entries beside its slices.
+    fn beside(&self) -> (Option<Box<Told>>, Option<card::Builder<'a>>) {
+        let reading = self.reader.reading;
+        let begin = |telling| Box::new(Told::begin(telling, self.format));
+        let told = reading.telling.as_ref().map(begin);
+        (told, reading.cards.then(|| card::Builder::new(self.reader.gate)))
     }
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
@@ -125,8 +152,10 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         let session = Arc::new(renamed(&open.session, &behind));
         let before = self.reader.desk.before(&session);
         let (slicer, taken) = self.cutter(&session, before);
+        let (told, card) = self.beside();
         if let Some(open) = &mut self.open {
             (open.elsewhere, open.ordinal) = (None, 0);
+            (open.told, open.card) = (told, card);
             (open.slicer, open.taken) = (slicer, taken);
             open.session = Arc::clone(&session);
         }
@@ -158,13 +187,26 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             None => self.reader.copies.note(open.session.id, mark),
         }
         self.reader.tally.with(|totals| totals.entries += 1);
-        if open.elsewhere.is_none() && open.taken.has(entry.ordinal, mark) {
-            return ControlFlow::Continue(());
+        if open.elsewhere.is_none() {
+            if let Some(card) = &mut open.card {
+                card.entry(&entry);
+            }
+            if let Some(told) = &mut open.told {
+                told.push(&entry);
+            }
+            if open.taken.has(entry.ordinal, mark) {
+                // No slice to come begins with it.
+                if let Some(told) = &mut open.told {
+                    told.pass(entry.ordinal.saturating_add(1));
+                }
+                return ControlFlow::Continue(());
+            }
         }
         match entry.skip {
             Some(skip) => self.skip(entry, skip),
             None => {
                 let slices = open.slicer.push(entry);
+                let slices = open.told_before(slices);
                 self.hand(slices)
             }
         }
@@ -184,10 +226,10 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         self.reader.desk.hand(Work::Skipped(vec![entry]))
     }
 
-    fn hand(&mut self, slices: Vec<Cutting>) -> ControlFlow<()> {
-        for cutting in slices {
+    fn hand(&mut self, slices: Vec<(Cutting, Option<Redacted>)>) -> ControlFlow<()> {
+        for (cutting, before) in slices {
             self.reader.tally.with(|totals| totals.slices += 1);
-            self.reader.desk.hand(Work::Slice(Box::new(cutting)))?;
+            self.reader.desk.hand(Work::Slice(Box::new(cutting), before))?;
         }
         ControlFlow::Continue(())
     }
@@ -216,6 +258,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             return self.reader.desk.differs(&open.session, differs);
         }
         let slices = open.slicer.finish();
+        let slices = open.told_before(slices);
         let mut flow = self.hand(slices);
         if flow.is_continue() {
             flow = self.reader.desk.hand(Work::End(Box::new(Ended {
@@ -223,6 +266,8 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
                 findings: open.findings,
                 masked: open.masked,
                 whole,
+                told: open.told,
+                card: open.card.map(|card| Box::new(card.finish())),
             })));
         }
         self.stopped |= flow.is_break();

@@ -10,8 +10,10 @@ pub(super) use current::namespace_of;
 pub(super) use file::Bytes;
 
 use super::tally::Tally;
+use super::told::{Telling, Told};
+use crate::card::Card;
 use crate::domain::{Entry, Finding, Format, Session, Timestamp};
-use crate::privacy::{Gate, Report};
+use crate::privacy::{Gate, Redacted, Report};
 use crate::slice::{Cutting, Settings};
 use copies::Copies;
 use std::collections::BTreeSet;
@@ -32,6 +34,10 @@ pub(super) struct Reading {
     pub(super) slice: Settings,
     /// The name of the one conversation in a file, instead of the one that it has there.
     pub(super) session: Option<String>,
+    /// What slices are told of the entries before them; none if nobody asks about them.
+    pub(super) telling: Option<Arc<Telling>>,
+    /// Whether memory cards are made.
+    pub(super) cards: bool,
     /// Counts what is skipped here, since no store does.
     pub(super) dry_run: bool,
 }
@@ -43,8 +49,8 @@ pub(super) enum Work {
     Begin(Arc<Session>),
     /// Entries of it that no model reads.
     Skipped(Vec<Entry>),
-    /// The next slice of it.
-    Slice(Box<Cutting>),
+    /// The next slice of it, and what its prompt is told of the entries before it.
+    Slice(Box<Cutting>, Option<Redacted>),
     /// It ends, with so many entries.
     End(Box<Ended>),
 }
@@ -57,6 +63,10 @@ pub(super) struct Ended {
     pub(super) masked: Report,
     /// Whether it was read to its end.
     pub(super) whole: bool,
+    /// What is to be remembered of it, where slices are told of what was before.
+    pub(super) told: Option<Box<Told>>,
+    /// Its memory card, if cards are made.
+    pub(super) card: Option<Box<Card>>,
 }
 
 /// What is known of a session from earlier readings.

@@ -105,7 +105,8 @@ pub(super) fn write(
     }
     // What is done is never rebuilt: a million of them should not keep how they were cut.
     let sql = "UPDATE jobs SET state = ?2, reason = ?3, detail = ?4, asking = ?5, since = ?6,
-            finished_at = ?6, until = NULL, cut = CASE WHEN ?2 = 'dead' THEN cut ELSE '' END
+            finished_at = ?6, until = NULL, cut = CASE WHEN ?2 = 'dead' THEN cut ELSE '' END,
+            context = CASE WHEN ?2 = 'dead' THEN context END
         WHERE no = ?1";
     db.execute(sql, values![held.no, state.name(), kind, detail, asking, now])?;
     Ok(staged)

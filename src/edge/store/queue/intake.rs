@@ -2,7 +2,7 @@
 
 use super::super::db::{Db, Insert, Value, json, values};
 use super::super::error::{Fault, StoreErrorKind};
-use super::super::{Covered, entry, session};
+use super::super::{Covered, Remembered, beside, entry, session};
 use super::Growth;
 use crate::domain::{
     CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Job, JobState, Session, SessionId,
@@ -40,6 +40,8 @@ pub struct Intake {
     pub findings: Vec<Finding>,
     /// What the gate masked in it.
     pub masked: Report,
+    /// What is remembered of the session from now on; none leaves it as it is.
+    pub remembered: Option<Remembered>,
     /// When it was handed over.
     pub at: Timestamp,
 }
@@ -104,6 +106,10 @@ pub(super) fn write(db: &mut Db, intake: &Intake) -> Result<Option<Enqueued>, Fa
     } else if !intake.goes_on {
         session::mark_end_of(db, session_no, intake.known)?;
     }
+    if let Some(remembered) = &intake.remembered {
+        beside::remember(db, session_no, remembered)?;
+    }
+    beside::card_is_due(db, session_no)?;
     db.announce()?;
     Ok(Some(Enqueued {
         jobs: added,
@@ -243,13 +249,14 @@ pub(super) fn insert(
     const INTO: Insert = Insert {
         head: "INSERT INTO jobs (id, session_no, lane, state, reason, priority, since, until,
             enqueued_at, slice, slice_index, first_ordinal, first_part, last_ordinal, last_part,
-            tokens, cut)",
-        width: 17,
+            tokens, cut, context)",
+        width: 18,
         tail: "ON CONFLICT (id) DO UPDATE SET
             state = excluded.state, reason = excluded.reason, detail = NULL,
             priority = excluded.priority, since = excluded.since, until = excluded.until,
             enqueued_at = excluded.enqueued_at, finished_at = NULL, attempts = 0,
-            slice_index = excluded.slice_index, cut = excluded.cut
+            slice_index = excluded.slice_index, cut = excluded.cut,
+            context = excluded.context
             WHERE jobs.finished_at IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM coverage c LEFT JOIN runs r ON r.no = c.run_no
                 WHERE c.session_no = jobs.session_no AND c.ordinal = jobs.first_ordinal
@@ -277,6 +284,7 @@ pub(super) fn insert(
             job.last.1,
             job.tokens,
             &job.cut,
+            job.context.as_ref(),
         ]);
     }
     Ok(db.insert(INTO, &rows)? as u32)

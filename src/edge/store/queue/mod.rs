@@ -197,7 +197,7 @@ impl Store {
 
 /// Columns of a job, for [`read_job`].
 const JOB_COLUMNS: &str = "id, slice, slice_index, first_ordinal, first_part, last_ordinal, \
-     last_part, tokens, cut";
+     last_part, tokens, cut, context";
 
 fn read_job(row: &mut Columns<'_>) -> Result<Job, Fault> {
     Ok(Job {
@@ -208,5 +208,6 @@ fn read_job(row: &mut Columns<'_>) -> Result<Job, Fault> {
         last: (row.next()?, row.next()?),
         tokens: row.next()?,
         cut: row.next()?,
+        context: row.next()?,
     })
 }

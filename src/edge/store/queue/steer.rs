@@ -245,7 +245,7 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
 /// Dead and cancelled jobs whose entries were extracted after all, such as by a replay, are done.
 pub(in crate::edge::store) fn outdo(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
     let sql = "UPDATE jobs SET state = 'done', reason = NULL, detail = NULL, since = ?6,
-            finished_at = ?6, cut = ''
+            finished_at = ?6, cut = '', context = NULL
         WHERE state IN ('dead', 'cancelled') AND session_no = ?1
             AND (?2, ?3) <= (first_ordinal, first_part) AND (last_ordinal, last_part) <= (?4, ?5)";
     let ((from, from_part), (to, to_part)) = (run.first, run.last);

@@ -15,6 +15,7 @@ pub(super) fn job(name: &str, ordinals: (u32, u32)) -> Job {
         last: (ordinals.1, 0),
         tokens: 10,
         cut: "[]".to_owned(),
+        context: None,
     }
 }
 
@@ -34,6 +35,7 @@ pub(super) fn intake(session: &Session, names: &[&str]) -> Intake {
         document: None,
         findings: vec![],
         masked: Report::default(),
+        remembered: None,
         at: Timestamp(100),
     }
 }

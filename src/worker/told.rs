@@ -1,0 +1,197 @@
+//! What the slices of a session are told of the entries before them: the conversation's memory that the
+//! settings name, and the last turns of the dialog. The same entries give the same text, whoever reads
+//! them and however often the session was handed over: requests are known by their words.
+
+use crate::config::Config;
+use crate::conversation::{self, Context};
+use crate::dialog::{self, DialogSummary, Rules};
+use crate::domain::{Digest, Entry, EntryKind, Format, Session};
+use crate::edge::store::{Remembered, Store, StoreError};
+use crate::privacy::{Gate, Redacted, Woven};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Stored entries that are read at once.
+const PAGE_ENTRIES: u32 = 512;
+
+/// What slices are told, and how much of it.
+#[derive(Debug)]
+pub(super) struct Telling {
+    conversation: conversation::Settings,
+    dialog: dialog::Limits,
+    gate: Gate,
+}
+
+impl Telling {
+    pub(super) fn of(config: &Config) -> Arc<Telling> {
+        let gate = Gate::new(&config.pii);
+        Arc::new(Telling { conversation: config.conversation, dialog: config.dialog, gate })
+    }
+
+    /// Everything that two texts about the same entries may differ by.
+    pub(super) fn digest(&self) -> Digest {
+        let conversation = serde_json::to_string(&self.conversation).unwrap_or_default();
+        let dialog = format!("{} {}", self.dialog.tokens_max, self.dialog.turns_max);
+        Digest::of(&["telling", &conversation, &dialog])
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules { gate: &self.gate, limits: self.dialog }
+    }
+}
+
+/// What is to be told of one session, as it is read from its beginning or gone on with.
+#[derive(Debug)]
+pub(super) struct Told {
+    telling: Arc<Telling>,
+    format: Format,
+    /// None where the settings name a limit that their strategy cannot have, which reading them refuses.
+    context: Option<Context>,
+    dialog: DialogSummary,
+    /// The ordinal of the first entry that it knows nothing of.
+    next: u32,
+    /// Entries that a slice to come may begin with: it is not told of them.
+    pending: VecDeque<Entry>,
+}
+
+impl Told {
+    /// Of a session in `format` that is read from its beginning.
+    pub(super) fn begin(telling: &Arc<Telling>, format: Format) -> Told {
+        let context = Context::new(&telling.conversation, &telling.gate).ok();
+        Told::with(telling, format, context, (DialogSummary::default(), 0))
+    }
+
+    /// Goes on from what is remembered of the entries before `before`, if that can be used.
+    fn resume(
+        telling: &Arc<Telling>,
+        format: Format,
+        (kept, before): (&Remembered, u32),
+    ) -> Option<Told> {
+        if kept.settings != telling.digest() || before < kept.next {
+            return None;
+        }
+        let tokens_max = telling.conversation.context_tokens;
+        let context = Context::from_json(&kept.conversation, tokens_max, &telling.gate).ok()?;
+        let dialog = serde_json::from_str(&kept.dialog).ok()?;
+        Some(Told::with(telling, format, Some(context), (dialog, kept.next)))
+    }
+
+    fn with(
+        telling: &Arc<Telling>,
+        format: Format,
+        context: Option<Context>,
+        (dialog, next): (DialogSummary, u32),
+    ) -> Told {
+        let telling = Arc::clone(telling);
+        Told { telling, format, context, dialog, next, pending: VecDeque::new() }
+    }
+
+    /// Of the entries of `session` before `end`: from what is `kept` of them, if it can be used, and the
+    /// stored ones behind it.
+    pub(super) async fn upto(
+        store: &Store,
+        (telling, session): (&Arc<Telling>, &Session),
+        kept: Option<Remembered>,
+        end: u32,
+    ) -> Result<Told, StoreError> {
+        let resumed = kept.and_then(|kept| Told::resume(telling, session.format, (&kept, end)));
+        let mut told = resumed.unwrap_or_else(|| Told::begin(telling, session.format));
+        while told.next < end {
+            let page = told.next..end.min(told.next.saturating_add(PAGE_ENTRIES));
+            let entries = store.entries_of(session.id, page.clone()).await?;
+            // Ordinals have no gaps within a session: there are no more.
+            if entries.is_empty() {
+                break;
+            }
+            entries.iter().for_each(|entry| told.push(entry));
+            told.pass(page.end);
+        }
+        Ok(told)
+    }
+
+    /// Takes the next entry of the session.
+    pub(super) fn push(&mut self, entry: &Entry) {
+        self.pending.push_back(match entry.kind {
+            EntryKind::ToolResult => without_words(entry),
+            EntryKind::Prompt
+            | EntryKind::Steering
+            | EntryKind::Answer
+            | EntryKind::Rejection
+            | EntryKind::Command
+            | EntryKind::Text
+            | EntryKind::ToolCall
+            | EntryKind::Summary
+            | EntryKind::Injected
+            | EntryKind::Notice => entry.clone(),
+        });
+    }
+
+    /// What the slice is told whose lowest ordinal is `first`; none if that is nothing.
+    pub(super) fn before(&mut self, first: u32) -> Option<Redacted> {
+        self.pass(first);
+        let turns = self.dialog.block(&[], self.telling.rules()).text;
+        let turns = (!turns.is_empty()).then_some(turns);
+        match (turns, self.context.as_ref().and_then(Context::text)) {
+            (Some(turns), Some(said)) => {
+                let parts = [Woven::Passed(&turns), Woven::Ours("\n\n"), Woven::Passed(&said)];
+                Some(Redacted::weave(&parts))
+            }
+            (turns, said) => turns.or(said),
+        }
+    }
+
+    /// No slice to come begins with an entry before `first`.
+    pub(super) fn pass(&mut self, first: u32) {
+        while let Some(entry) = self.pending.pop_front_if(|entry| entry.ordinal < first) {
+            if let Some(context) = &mut self.context {
+                context.push(&entry, self.format);
+            }
+            self.dialog.push(&entry, self.telling.rules());
+            self.next = entry.ordinal.saturating_add(1);
+        }
+    }
+
+    /// What is to be remembered of the entries that no slice to come begins with.
+    pub(super) fn remembered(&self) -> Remembered {
+        Remembered {
+            settings: self.telling.digest(),
+            next: self.next,
+            // Turns are numbers, names and texts: they always have a JSON.
+            dialog: serde_json::to_string(&self.dialog).unwrap_or_default(),
+            conversation: self.context.as_ref().map(Context::to_json).unwrap_or_default(),
+        }
+    }
+}
+
+/// The dialog of a stored session, all of its entries told: from what is remembered of it, so that a
+/// session of any length is not read again.
+///
+/// # Errors
+/// The store's.
+pub async fn dialog_of(
+    store: &Store,
+    config: &Config,
+    session: &Session,
+) -> Result<DialogSummary, StoreError> {
+    let kept = store.remembered(session.id).await?;
+    let told = Told::upto(store, (&Telling::of(config), session), kept, u32::MAX).await?;
+    Ok(told.dialog)
+}
+
+/// What tools answered is told to nobody, and can be long.
+fn without_words(entry: &Entry) -> Entry {
+    Entry {
+        text: Redacted::default(),
+        native_id: None,
+        tool: entry.tool.clone(),
+        ordinal: entry.ordinal,
+        line: entry.line,
+        speaker: entry.speaker,
+        kind: entry.kind,
+        branch: entry.branch,
+        outcome: entry.outcome,
+        exit_code: entry.exit_code,
+        at: entry.at,
+        skip: entry.skip,
+    }
+}
