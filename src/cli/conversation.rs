@@ -2,8 +2,9 @@
 //! model.
 
 use super::output::{self, BOLD, Failure, YELLOW, count};
-use super::settings;
 use super::transcript::{self, Heard};
+use super::{settings, stored};
+use crate::config::Config;
 use crate::conversation::{
     Account, ConversationMemory, Count, Line, MemoryType, create, summarise_by_rule, within,
 };
@@ -18,14 +19,18 @@ Examples:
   annalist conversation session.jsonl                          as the settings have it
   annalist conversation --strategy window --limit 4 chat.json  system messages and the last four others
   annalist conversation --strategy entity --check chat.json    what was kept and what is gone
+  annalist conversation --session 079da                        of a session that was replayed or enqueued
 
 A message is what was said: prompts, answers, and the system messages of chats. Tool calls and what tools
 answered are none. Summaries are made by rule, without a model. Of several conversations in a file the
-last one is shown; --session names another.")]
+last one is shown; --only names another.")]
 pub(super) struct Args {
     /// A transcript, or `-` for standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "session")]
+    file: Option<PathBuf>,
+    /// A session in the store instead: its id, or the beginning of it
+    #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format", "only"])]
+    session: Option<String>,
     /// buffer, window, summary or entity, instead of conversation.strategy
     #[arg(long, value_name = "TYPE")]
     strategy: Option<MemoryType>,
@@ -35,9 +40,9 @@ pub(super) struct Args {
     /// Cut to so many tokens, as the context of a slice is
     #[arg(long, value_name = "N")]
     tokens: Option<Tokens>,
-    /// The conversation with this id, or with this number in the file, from 0
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
+    /// Of several conversations in the file, the one with this name, or with this number, from 0
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
     /// Read the file as this format instead of finding it out
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -62,21 +67,21 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         memory,
         line: Line::default(),
         gate: Gate::new(&config.pii),
-        wanted: args.session.as_deref().map(Wanted::Named),
+        wanted: args.only.as_deref().map(Wanted::Named),
         listens: false,
         sessions: 0,
         left_out: 0,
     };
-    transcript::read((&args.file, args.format), &config, &mut |heard| listener.hear(heard))?;
+    listener.hear_all(args, &config)?;
     if let (Some(Wanted::Named(wanted)), 1..) = (listener.wanted, listener.sessions) {
-        let name = args.file.display();
+        let name = args.file.as_deref().unwrap_or(Path::new("-")).display();
         return Err(Failure::usage(format!("{name}: holds no conversation `{wanted}`")));
     }
-    if listener.sessions > 1 && args.session.is_none() {
+    if listener.sessions > 1 && args.only.is_none() {
         let sessions = count(listener.sessions);
         output::note(&format!(
-            "{YELLOW}{sessions} conversations{YELLOW:#} in the file, this is the last: --session \
-             names another"
+            "{YELLOW}{sessions} conversations{YELLOW:#} in the file, this is the last: --only names \
+             another"
         ));
     }
     let mut messages = listener.memory.messages();
@@ -106,6 +111,21 @@ struct Listener<'a> {
 }
 
 impl Listener<'_> {
+    /// Hears what the arguments name: a session in the store, or a file.
+    fn hear_all(&mut self, args: &Args, config: &Config) -> Result<(), Failure> {
+        match (&args.session, &args.file) {
+            (Some(id), _) => {
+                self.listens = true;
+                stored::read(id, config, |session, entry| self.entry(entry, session.format))?;
+                Ok(())
+            }
+            (None, Some(file)) => {
+                transcript::read((file, args.format), config, &mut |heard| self.hear(heard))
+            }
+            (None, None) => Err(Failure::usage("expected a file or --session ID")),
+        }
+    }
+
     fn hear(&mut self, heard: Heard<'_>) {
         match heard {
             Heard::Session(session) => self.begin(session),

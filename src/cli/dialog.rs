@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         // What was let go of is read again.
         (Some(id), _) => {
             let mut told = Told::new(None);
-            let (session, records) = stored::read(id, &config, |entry| told.push(entry, rules))?;
+            let (session, records) = stored::read(id, &config, |_, entry| told.push(entry, rules))?;
             (told.session, told.records) = (Some(session.native_id), records);
             read::Input { told: vec![told], findings: Vec::new() }
         }

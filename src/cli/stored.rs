@@ -17,7 +17,7 @@ const ENTRIES_MAX: u32 = 1_000;
 pub(super) fn read(
     id: &str,
     config: &Config,
-    mut hear: impl FnMut(&Entry),
+    mut hear: impl FnMut(&Session, &Entry),
 ) -> Result<(Session, Vec<Record>), Failure> {
     let store = settings::open_store(config, Open::Existing)?;
     settings::runtime()?.block_on(async {
@@ -27,7 +27,7 @@ pub(super) fn read(
         loop {
             let entries =
                 store.entries_of(session.id, from..from.saturating_add(ENTRIES_MAX)).await?;
-            entries.iter().for_each(&mut hear);
+            entries.iter().for_each(|entry| hear(&session, entry));
             // Ordinals have no gaps within a session.
             let Some(last) = entries.last() else { break };
             from = last.ordinal.saturating_add(1);

@@ -231,6 +231,8 @@ fn a_session_in_the_store_has_the_card_and_the_dialog_of_its_transcript() {
         let format = session["format"].as_str().unwrap();
         let of_file = place.run(&["card", path, "--from", format]).stdout;
         assert_eq!((card.code, &card.stdout), (0, &of_file), "{path}");
+        let seen = |args: &[&str]| place.json(&[&["conversation", "--json"], args].concat());
+        assert_eq!(seen(&["--session", id]), seen(&["--format", format, path]), "{path}");
         let told = place.run(&["dialog", "--session", &id[..8]]);
         assert_eq!(told.code, 0, "{}", told.stderr);
         assert!(told.stdout.starts_with("DIALOG_SUMMARY (last few turns):"), "{}", told.stdout);

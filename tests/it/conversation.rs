@@ -188,9 +188,9 @@ fn of_several_conversations_one_is_shown() {
     let last = place.run(&["conversation", "--json", "chats.jsonl"]);
     assert_eq!(contents(&last.json()), ["three"]);
     assert!(last.stderr.contains("3 conversations in the file"), "{}", last.stderr);
-    let first = place.json(&["conversation", "--json", "--session", "0", "chats.jsonl"]);
+    let first = place.json(&["conversation", "--json", "--only", "0", "chats.jsonl"]);
     assert_eq!(contents(&first), ["one"]);
-    place.run(&["conversation", "--session", "9", "chats.jsonl"]).refused(2, &["no conversation"]);
+    place.run(&["conversation", "--only", "9", "chats.jsonl"]).refused(2, &["no conversation"]);
 }
 
 #[test]

@@ -118,7 +118,7 @@ impl Cards<'_> {
     /// Makes the card of a session in the store.
     pub(super) fn stored(&mut self, id: &str, config: &Config) -> Result<(), Failure> {
         let mut builder = Builder::new(self.gate).ellipsis(self.ellipsis);
-        let (session, _) = stored::read(id, config, |entry| builder.entry(entry))?;
+        let (session, _) = stored::read(id, config, |_, entry| builder.entry(entry))?;
         self.hand(builder, session.native_id)
     }
 
