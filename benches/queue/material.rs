@@ -5,7 +5,7 @@ use annalist::domain::{
     Match, Provenance, Record, RecordState, RunId, RunState, Rung, Session, SliceId, Speaker,
     Timestamp, Usage,
 };
-use annalist::edge::store::{Covered, Growth, Intake, Run, Staging};
+use annalist::edge::store::{Covered, Growth, Intake, Remembered, Run, Staging};
 use annalist::privacy::{Redacted, Report};
 
 /// A session of `jobs` jobs of two entries.
@@ -22,9 +22,20 @@ pub(crate) fn intake(number: u32, jobs: u32) -> Intake {
         document: None,
         findings: Vec::new(),
         masked: Report::default(),
-        remembered: None,
+        remembered: Some(remembered(2 * jobs)),
         at: Timestamp(0),
         session: session(number),
+    }
+}
+
+/// What is remembered of a session of a file: a turn of its dialog.
+fn remembered(next: u32) -> Remembered {
+    let turn = r#"{"turn_number":1,"user_intent":"User requested: keep the queue in the store, since one…","action_taken":"I responded with chat.","pending_items":[],"timestamp":null,"entries":[0,1]}"#;
+    Remembered {
+        settings: Digest::of(&["settings"]),
+        next,
+        dialog: format!(r#"{{"turns":[{turn}],"open":null,"ended":1,"next":{next}}}"#),
+        conversation: String::new(),
     }
 }
 

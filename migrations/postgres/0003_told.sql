@@ -9,7 +9,7 @@ CREATE TABLE remembered (
     settings     BYTEA            NOT NULL, -- digest of what it was made under; under others it is made anew
     next         BIGINT           NOT NULL, -- it was made of the entries before this one
     dialog       TEXT COLLATE "C" NOT NULL, -- the last turns, JSON
-    conversation TEXT COLLATE "C" NOT NULL  -- the conversation's memory, JSON
+    conversation TEXT COLLATE "C" NOT NULL  -- the conversation's memory, JSON; empty where it is read anew each time
 );
 
 -- One row a session: its memory card. `due` is 1 where the session has other entries than the card knows.

@@ -9,7 +9,7 @@ CREATE TABLE remembered (
     settings     BLOB    NOT NULL, -- digest of what it was made under; under others it is made anew
     next         INTEGER NOT NULL, -- it was made of the entries before this one
     dialog       TEXT    NOT NULL, -- the last turns, JSON
-    conversation TEXT    NOT NULL  -- the conversation's memory, JSON
+    conversation TEXT    NOT NULL  -- the conversation's memory, JSON; empty where it is read anew each time
 ) STRICT;
 
 -- One row a session: its memory card. `due` is 1 where the session has other entries than the card knows.

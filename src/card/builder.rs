@@ -195,24 +195,12 @@ fn role_name(role: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Skip, Speaker};
+    use crate::domain::{Skip, Speaker, testing};
     use crate::privacy::Pii;
 
     fn entry(speaker: Speaker, kind: EntryKind, text: &str) -> Entry {
-        Entry {
-            ordinal: 0,
-            line: 1,
-            native_id: None,
-            speaker,
-            kind,
-            branch: Branch::Active,
-            text: Gate::new(&Pii::ALL).redact(text),
-            tool: None,
-            outcome: None,
-            exit_code: None,
-            at: Some(Timestamp(7)),
-            skip: None,
-        }
+        let text = Gate::new(&Pii::ALL).redact(text);
+        Entry { at: Some(Timestamp(7)), ..testing::said(0, (speaker, kind), text) }
     }
 
     #[track_caller]

@@ -81,23 +81,11 @@ pub fn summarise_by_rule(memory: &mut dyn ConversationMemory, gate: &Gate) -> bo
 mod tests {
     use super::*;
     use crate::conversation::{Limits, MemoryType};
-    use crate::domain::{Branch, EntryKind, Speaker};
+    use crate::domain::testing::said;
+    use crate::domain::{EntryKind, Speaker};
 
     fn entry(ordinal: u32, speaker: Speaker, kind: EntryKind, text: &str) -> Entry {
-        Entry {
-            ordinal,
-            line: ordinal + 1,
-            native_id: None,
-            speaker,
-            kind,
-            branch: Branch::Active,
-            text: Gate::new(&[]).redact(text),
-            tool: None,
-            outcome: None,
-            exit_code: None,
-            at: None,
-            skip: None,
-        }
+        said(ordinal, (speaker, kind), Gate::new(&[]).redact(text))
     }
 
     const FIRST: &str = "[User] Fix the importer of Mira.";

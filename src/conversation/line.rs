@@ -69,23 +69,11 @@ fn has_system_messages(format: Format) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::testing::said;
     use crate::privacy::Gate;
 
     fn entry(speaker: Speaker, kind: EntryKind, skip: Option<Skip>) -> Entry {
-        Entry {
-            ordinal: 0,
-            line: 1,
-            native_id: None,
-            speaker,
-            kind,
-            branch: Branch::Active,
-            text: Gate::new(&[]).redact("words"),
-            tool: None,
-            outcome: None,
-            exit_code: None,
-            at: None,
-            skip,
-        }
+        Entry { skip, ..said(0, (speaker, kind), Gate::new(&[]).redact("words")) }
     }
 
     #[track_caller]

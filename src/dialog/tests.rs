@@ -4,7 +4,7 @@ use super::*;
 use crate::domain::{
     Attempt, Branch, Claim, Decision, Digest, Discussion, Entry, EntryKind, Evidence, Match,
     PersonRequest, Provenance, Record, RecordState, RunId, SessionId, Skip, SliceId, Speaker,
-    Timestamp, Tool,
+    Timestamp, Tool, testing,
 };
 use crate::privacy::{Pii, Redacted};
 
@@ -28,18 +28,9 @@ pub(super) fn entry(ordinal: u32, line: &str) -> Entry {
         | EntryKind::Command => Speaker::Person,
     };
     Entry {
-        ordinal,
-        line: ordinal + 1,
-        native_id: None,
-        speaker,
-        kind,
-        branch: Branch::Active,
-        text: gate().redact(text),
         tool: name.map(|name| Tool { name: gate().redact(name), call_id: None }),
-        outcome: None,
-        exit_code: None,
         at: Some(Timestamp(i64::from(ordinal))),
-        skip: None,
+        ..testing::said(ordinal, (speaker, kind), gate().redact(text))
     }
 }
 

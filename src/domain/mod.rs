@@ -12,6 +12,8 @@ mod model;
 mod record;
 mod session;
 mod slice;
+#[cfg(test)]
+pub(crate) mod testing;
 mod time;
 mod tokens;
 

@@ -1,6 +1,7 @@
 //! What the laws of slices share: sessions, and the slices of them.
 
 use super::{Cutting, SLICE_TOKENS_MIN, Settings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max};
+use crate::domain::testing::said;
 use crate::domain::{Branch, Digest, Entry, EntryKind, Outcome, SessionId, Speaker, Tool};
 use crate::privacy::Redacted;
 use proptest::prelude::*;
@@ -28,18 +29,11 @@ pub(super) fn entry(ordinal: u32, kind: EntryKind, text: &str, call: Option<u32>
     let name = "mcp__名__".repeat(text.len() % 12);
     let tool = call_id.map(|id| Tool { name: text_of(&name), call_id: Some(id) });
     Entry {
-        ordinal,
-        line: ordinal + 1,
-        native_id: None,
-        speaker,
-        kind,
         branch: Branch::ALL[text.len() % Branch::ALL.len()],
-        text: text_of(text),
         tool,
         outcome: Outcome::ALL.get(text.len() % 5).copied(),
         exit_code: Some(i32::MIN),
-        at: None,
-        skip: None,
+        ..said(ordinal, (speaker, kind), text_of(text))
     }
 }
 

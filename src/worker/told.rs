@@ -45,7 +45,8 @@ impl Telling {
 pub(super) struct Told {
     telling: Arc<Telling>,
     format: Format,
-    /// None where the settings name a limit that their strategy cannot have, which reading them refuses.
+    /// None where nobody will ask for it, or where the settings name a limit that their strategy cannot
+    /// have, which reading them refuses.
     context: Option<Context>,
     dialog: DialogSummary,
     /// The ordinal of the first entry that it knows nothing of.
@@ -71,9 +72,12 @@ impl Told {
             return None;
         }
         let tokens_max = telling.conversation.context_tokens;
-        let context = Context::from_json(&kept.conversation, tokens_max, &telling.gate).ok()?;
+        let context = match comes_in_pieces(format) {
+            true => Some(Context::from_json(&kept.conversation, tokens_max, &telling.gate).ok()?),
+            false => None,
+        };
         let dialog = serde_json::from_str(&kept.dialog).ok()?;
-        Some(Told::with(telling, format, Some(context), (dialog, kept.next)))
+        Some(Told::with(telling, format, context, (dialog, kept.next)))
     }
 
     fn with(
@@ -153,12 +157,13 @@ impl Told {
 
     /// What is to be remembered of the entries that no slice to come begins with.
     pub(super) fn remembered(&self) -> Remembered {
+        let conversation = self.context.as_ref().filter(|_| comes_in_pieces(self.format));
         Remembered {
             settings: self.telling.digest(),
             next: self.next,
             // Turns are numbers, names and texts: they always have a JSON.
             dialog: serde_json::to_string(&self.dialog).unwrap_or_default(),
-            conversation: self.context.as_ref().map(Context::to_json).unwrap_or_default(),
+            conversation: conversation.map(Context::to_json).unwrap_or_default(),
         }
     }
 }
@@ -178,6 +183,22 @@ pub async fn dialog_of(
     Ok(told.dialog)
 }
 
+/// Whether who goes on with a session of this format has only what is new of it. Files are read from their
+/// beginning each time: the memory of their conversation need not be kept.
+fn comes_in_pieces(format: Format) -> bool {
+    match format {
+        Format::Slice => true,
+        Format::ClaudeCode
+        | Format::Codex
+        | Format::Openai
+        | Format::Anthropic
+        | Format::Chatgpt
+        | Format::Aider
+        | Format::Specstory
+        | Format::Plain => false,
+    }
+}
+
 /// What tools answered is told to nobody, and can be long.
 fn without_words(entry: &Entry) -> Entry {
     Entry {
@@ -193,5 +214,91 @@ fn without_words(entry: &Entry) -> Entry {
         exit_code: entry.exit_code,
         at: entry.at,
         skip: entry.skip,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conversation::MemoryType;
+    use crate::domain::Speaker;
+    use crate::domain::testing::said;
+    use proptest::prelude::*;
+
+    fn telling(strategy: MemoryType) -> Arc<Telling> {
+        let gate = Gate::new(&[]);
+        let limits = conversation::Limits {
+            window_size: 3,
+            summary_threshold: 4,
+            keep_recent: 1,
+            ..conversation::Limits::default()
+        };
+        let conversation = conversation::Settings { strategy, limits, context_tokens: 120 };
+        Arc::new(Telling { conversation, dialog: dialog::Limits::default(), gate })
+    }
+
+    fn entry(ordinal: u32, (who, words): &(u8, String)) -> Entry {
+        let (speaker, kind) = match who {
+            0 => (Speaker::Person, EntryKind::Prompt),
+            1 => (Speaker::Assistant, EntryKind::Text),
+            2 => (Speaker::Assistant, EntryKind::ToolCall),
+            3 => (Speaker::Tool, EntryKind::ToolResult),
+            _ => (Speaker::Client, EntryKind::Summary),
+        };
+        said(ordinal, (speaker, kind), Gate::new(&[]).redact(words))
+    }
+
+    fn begin(strategy: MemoryType) -> Told {
+        Told::begin(&telling(strategy), Format::Slice)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+        /// Who reads on from what is remembered at any entry tells every slice the same as who reads
+        /// from the beginning, however far ahead of the slice both have read.
+        #[test]
+        fn the_same_entries_tell_the_same_however_they_were_handed_over(
+            talk in prop::collection::vec((0..5u8, "[A-Z][a-zş]{0,9}( [a-zA-Z?]{1,9}){0,8}[.?]?"), 1..30),
+            stops in prop::collection::vec(0..30u32, 0..4),
+            strategy in 0..4usize,
+        ) {
+            let strategy = MemoryType::ALL[strategy];
+            let entries: Vec<Entry> = (0..).zip(&talk).map(|(n, said)| entry(n, said)).collect();
+            let end = entries.len() as u32;
+            let mut whole = begin(strategy);
+            entries.iter().for_each(|entry| whole.push(entry));
+            let mut pieces = begin(strategy);
+            for first in 0..=end {
+                if stops.contains(&first) {
+                    pieces.pass(first);
+                    let kept = pieces.remembered();
+                    prop_assert_eq!(kept.next, first);
+                    let telling = telling(strategy);
+                    let resumed = Told::resume(&telling, Format::Slice, (&kept, first));
+                    pieces = resumed.expect("made under the same settings");
+                }
+                let before = whole.before(first);
+                prop_assert_eq!(pieces.before(first), before, "before {}", first);
+                entries.iter().filter(|entry| entry.ordinal == first).for_each(|it| pieces.push(it));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_made_under_other_settings_or_of_later_entries_is_not_gone_on_with() {
+        let mut told = begin(MemoryType::Window);
+        told.push(&entry(0, &(0, "Fix the importer.".to_owned())));
+        told.pass(1);
+        let kept = told.remembered();
+        let resume = |strategy, before| {
+            Told::resume(&telling(strategy), Format::Slice, (&kept, before)).is_some()
+        };
+        assert!(resume(MemoryType::Window, 1) && resume(MemoryType::Window, 5));
+        assert!(!resume(MemoryType::Window, 0), "it knows what is being told anew");
+        assert!(!resume(MemoryType::Entity, 1));
+        let broken = Remembered { conversation: "{".to_owned(), ..kept.clone() };
+        let telling = telling(MemoryType::Window);
+        assert!(Told::resume(&telling, Format::Slice, (&broken, 1)).is_none());
     }
 }
