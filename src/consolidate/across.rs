@@ -37,15 +37,21 @@ pub(super) struct View<'a> {
     pub(super) verdicts: &'a Verdicts,
 }
 
-/// What follows from the record for memories of other kinds, and from them for it. `home` is the memory that rests
-/// on the record.
+/// What follows from the record for memories of other kinds, and from them for `home`, the memory that rests on it.
 pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
+    let Some(home) = view.desk.get(home).filter(|home| home.state == MemoryState::Active) else {
+        return Across::default();
+    };
     let (kind, earlier) = match new.subject.kind {
         ClaimKind::Attempt => (ClaimKind::Request, true),
         ClaimKind::Decision => (ClaimKind::Discussion, true),
         ClaimKind::Request => (ClaimKind::Attempt, false),
         ClaimKind::Discussion => (ClaimKind::Decision, false),
     };
+    // An older record that joins a question must not let an older answer close what was raised again since.
+    if !earlier && home.id != new.own {
+        return Across::default();
+    }
     let mut best: Option<(f64, Link<'_>)> = None;
     for memory in view.desk.candidates(&new.subject, kind) {
         if memory.state != MemoryState::Active {
@@ -77,7 +83,8 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
 /// A record beside a memory of another kind.
 struct Link<'a> {
     new: &'a Incoming<'a>,
-    home: MemoryId,
+    /// The memory that rests on the record.
+    home: &'a Memory,
     memory: &'a Memory,
     /// Whether the memory is the request or question, and the record its answer.
     earlier: bool,
@@ -107,13 +114,13 @@ impl Link<'_> {
         let by_tools = matches!(memory.said_by, Speaker::Tool | Speaker::Web);
         let kept = (memory.id, memory.stage, memory.valid_from);
         let facts = &new.facts;
-        let came = (*home, facts.stage, facts.at);
+        let came = (home.id, home.stage, facts.at);
         let (asked, answer) = if *earlier { (kept, came) } else { (came, kept) };
         let asked = Asked {
             id: asked.0,
             stage: asked.1,
-            protected: if *earlier { is_protected(memory) } else { new.person },
-            confirmed: *earlier && memory.confirmed,
+            protected: is_protected(if *earlier { memory } else { home }),
+            confirmed: if *earlier { memory.confirmed } else { home.confirmed },
         };
         let answer = Answer {
             id: answer.0,

@@ -9,7 +9,7 @@ use super::rules::{Pair, RULES, Ruling};
 use super::subject::Subject;
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Disposition, Effect, Finding, LeftOpen, Memory, MemoryId, MemoryState,
+    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Memory, MemoryId, MemoryState,
     Merging, Operation, Plan, Record, RecordId, RecordState, Severity, Stage, Timestamp,
 };
 use std::borrow::Cow;
@@ -112,7 +112,7 @@ impl Planner<'_> {
             Some(rule) => Choice::new(Disposition::Discard, rule),
             None => self.choose(&new),
         };
-        self.settle(new, choice);
+        self.settle(&new, choice);
     }
 
     /// Why a record becomes no memory whatever stands beside it.
@@ -237,23 +237,16 @@ impl Planner<'_> {
     }
 
     /// Writes the operation down and lets its results stand for the records that follow.
-    fn settle(&mut self, new: Incoming<'_>, choice: Choice) {
-        let Choice { disposition, rule, mut effects, stage } = choice;
-        let late = !effects.is_empty() && matches!(disposition, Disposition::Add { .. });
-        if let Some(home) = disposition.home()
-            && !late
-            && self.is_believed(home)
-        {
-            let (desk, places) = (&self.desk, &self.places);
-            let found = across(&new, home, View { desk, places, verdicts: self.verdicts });
-            effects.extend(found.effects);
-            let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
-            self.open.extend(found.open.into_iter().filter(|open| !judged(open)));
-        }
-        let Incoming { record, mut facts, subject, own, place, .. } = new;
-        facts.stage = stage.unwrap_or(facts.stage);
-        let operation =
-            Operation { record: record.id, disposition, rule: Cow::Borrowed(rule), facts, effects };
+    fn settle(&mut self, new: &Incoming<'_>, choice: Choice) {
+        let Choice { disposition, rule, effects, stage } = choice;
+        let stage = stage.unwrap_or(new.facts.stage);
+        let mut operation = Operation {
+            record: new.record.id,
+            disposition,
+            rule: Cow::Borrowed(rule),
+            facts: Facts { stage, ..new.facts.clone() },
+            effects,
+        };
         for id in operation.touches() {
             self.desk.touch(id);
         }
@@ -261,17 +254,27 @@ impl Planner<'_> {
         let former = former.map(|memory| memory.claim.clone());
         operation.fold(self.namespace, &mut self.desk.map);
         if let Some(home) = disposition.home() {
-            self.enter(home, &subject, former);
-            if home == own {
-                self.places.insert(home, place);
+            self.enter(home, &new.subject, former);
+            if home == new.own {
+                self.places.insert(home, new.place);
             }
+            operation.effects.extend(self.follow(new, home));
         }
         self.operations.push(operation);
     }
 
-    /// Whether `id` is in use, or not there yet.
-    fn is_believed(&self, id: MemoryId) -> bool {
-        self.desk.get(id).is_none_or(|memory| memory.state == MemoryState::Active)
+    /// What follows for memories of other kinds, done.
+    fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
+        let (desk, places) = (&self.desk, &self.places);
+        let found = across(new, home, View { desk, places, verdicts: self.verdicts });
+        let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
+        self.open.extend(found.open.into_iter().filter(|open| !judged(open)));
+        for effect in &found.effects {
+            self.desk.touch(effect.memory);
+            self.desk.touch(effect.by);
+            effect.fold(&mut self.desk.map);
+        }
+        found.effects
     }
 
     fn enter(&mut self, home: MemoryId, subject: &Subject, former: Option<Claim>) {

@@ -73,7 +73,8 @@ impl Operation {
 }
 
 impl Effect {
-    fn fold(&self, map: &mut MemoryMap) {
+    /// Does it to `map`, if what it follows from is there.
+    pub fn fold(&self, map: &mut MemoryMap) {
         if !map.contains_key(&self.by) {
             return;
         }
