@@ -19,6 +19,19 @@ named! {
     }
 }
 
+impl Stage {
+    /// Whether a fact of this stage may come to `next`. It only goes forward: what was refuted and holds after all
+    /// is a new fact that takes the place of the old one, so that both can be read.
+    pub fn may_become(self, next: Stage) -> bool {
+        match (self, next) {
+            (Stage::Proposed, Stage::Attempted | Stage::Decided | Stage::Refuted)
+            | (Stage::Attempted, Stage::Decided | Stage::Refuted)
+            | (Stage::Decided, Stage::Refuted) => true,
+            (Stage::Proposed | Stage::Attempted | Stage::Decided | Stage::Refuted, _) => false,
+        }
+    }
+}
+
 named! {
     /// Whether a memory is what is believed now.
     MemoryState {

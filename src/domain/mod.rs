@@ -9,6 +9,7 @@ mod job;
 mod limits;
 mod memory;
 mod model;
+mod plan;
 mod record;
 mod session;
 mod slice;
@@ -28,6 +29,9 @@ pub use memory::{Memory, MemoryState, Stage};
 pub use model::{
     Call, ErrorKind, Finish, LanguageModel, Message, ModelError, Reply, Request, Retry, Role, Rung,
     ToolSpec, Usage,
+};
+pub use plan::{
+    Change, Disposition, Effect, Facts, LeftOpen, MemoryMap, Merging, Moved, Operation, Plan,
 };
 pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
 pub use session::{Format, Session};

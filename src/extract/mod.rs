@@ -2,15 +2,14 @@
 //! again. No model is called here: [`Exchange`] says what to ask and is handed the reply.
 
 mod asking;
-mod decode;
 mod exchange;
 mod schema;
 mod validate;
 
+pub use crate::tool::Repair;
 pub use asking::{Asking, REPLY_TOKENS_DEFAULT};
-pub use decode::{Repair, decode};
 pub use exchange::{
     CUTS_MAX, Exchange, Extraction, Failure, FailureKind, REMINDERS_MAX, REPAIRS_MAX, Step,
 };
 pub use schema::{SCHEMA_VERSION, TOOL_NAME, full, schema_files, tool, wire};
-pub use validate::{Checked, validate};
+pub use validate::{Checked, decode, validate};

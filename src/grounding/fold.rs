@@ -3,6 +3,7 @@
 
 use super::mark::{marks, named};
 use crate::domain::Slice;
+use crate::words::{Fold, fold, lower};
 use std::ops::Range;
 
 /// Stands between entries, and where something was left out of one. No folded text holds it, so that
@@ -81,15 +82,14 @@ impl Folded {
         for (at, letter) in original.char_indices() {
             let before = text.len();
             match fold(letter) {
-                Kind::Blank => {
+                Fold::Blank => {
                     if !text.is_empty() && !text.ends_with(' ') {
                         text.push(' ');
                     }
                 }
-                Kind::Nothing => {}
-                Kind::As(other) => text.push(other),
-                Kind::Letter if letter.is_ascii() => text.push(letter.to_ascii_lowercase()),
-                Kind::Letter => text.extend(letter.to_lowercase().filter(|l| *l != '\u{307}')),
+                Fold::Nothing => {}
+                Fold::As(other) => text.push(other),
+                Fold::Letter => lower(letter, text),
             }
             let at = u32::try_from(offset + at).unwrap_or(u32::MAX);
             from.extend(std::iter::repeat_n(at, text.len() - before));
@@ -188,25 +188,6 @@ impl Folded {
         let last = at(end.saturating_sub(1));
         // The byte after the last one may be far away, behind marks that were left out.
         at(start)..last.saturating_add(1)
-    }
-}
-
-enum Kind {
-    Letter,
-    Blank,
-    Nothing,
-    As(char),
-}
-
-fn fold(letter: char) -> Kind {
-    match letter {
-        '‘' | '’' | '‚' | '′' => Kind::As('\''),
-        '“' | '”' | '„' | '«' | '»' | '″' => Kind::As('"'),
-        '‐' | '‑' | '‒' | '–' | '—' | '−' => Kind::As('-'),
-        '`' | '*' | '\u{200b}' | '\u{feff}' | '\u{ad}' => Kind::Nothing,
-        GAP => Kind::Blank,
-        _ if letter.is_whitespace() => Kind::Blank,
-        _ => Kind::Letter,
     }
 }
 

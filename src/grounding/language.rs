@@ -1,8 +1,8 @@
 //! Whether a slice is in another language than a claim about it. Words that only share a meaning
 //! cannot be compared.
 
-use super::words::hash;
 use crate::domain::{Slice, Speaker};
+use crate::words::hash;
 use std::cmp::Ordering;
 
 /// Function words that English text cannot do without.

@@ -8,7 +8,6 @@ mod literal;
 mod mark;
 mod overlap;
 mod verdict;
-mod words;
 
 pub use verdict::{SCORE_MIN, ground};
 

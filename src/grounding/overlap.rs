@@ -1,9 +1,9 @@
 //! Support by rare words: which entries of the slice hold the words of a claim, and where they stand
 //! closest together.
 
-use super::words::{Word, words};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Slice, Speaker};
+use crate::words::{Word, words};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;

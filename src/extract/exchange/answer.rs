@@ -1,9 +1,9 @@
 //! One reply, read: which of its parts are the answer, and what they hold.
 
 use crate::domain::{CLAIMS_MAX, Call, Claim, Finding, Finish, Reply, Rung, Severity};
-use crate::extract::decode::{Repair, decode};
 use crate::extract::schema::TOOL_NAME;
 use crate::extract::validate::{Checked, validate};
+use crate::extract::{Repair, decode};
 
 /// Calls of one reply that are read; 64 in one reply were seen.
 const CALLS_MAX: usize = 64;

@@ -2,7 +2,6 @@
 //! claims or with the reason why there are none. Every way through it is bounded.
 
 mod answer;
-mod echo;
 
 use super::asking::{Asking, form};
 use crate::domain::{
@@ -10,8 +9,8 @@ use crate::domain::{
 };
 use crate::privacy::Redacted;
 use crate::prompt::{Complaint, Reason};
+use crate::tool::echo;
 use answer::{Answer, join};
-use echo::echo;
 use std::sync::Arc;
 
 /// Times that broken claims are asked for again: what a model did not mend in two, it will not.

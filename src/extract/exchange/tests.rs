@@ -3,8 +3,8 @@ use crate::domain::{
     Attempt, CLAIMS_MAX, Call, Digest, Discussion, Finish, SessionId, SliceId, Usage,
 };
 use crate::extract::TOOL_NAME;
-use crate::extract::decode::answers;
 use crate::prompt::Prompts;
+use crate::tool::answers;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -7,6 +7,7 @@ mod tidy;
 
 use super::schema::full;
 use crate::domain::{Attempt, CLAIMS_MAX, Claim, Decision, Discussion, Finding, PersonRequest};
+use crate::tool::Repair;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -18,6 +19,11 @@ const PROBLEMS_MAX: usize = 40;
 
 /// The four lists, in the order of the schema.
 const LISTS: [&str; 4] = ["decisions", "discussions", "attempts", "requests"];
+
+/// Reads `text` as the object with the four lists; null if there is none in it.
+pub fn decode(text: &str) -> (Value, Vec<Repair>) {
+    crate::tool::decode(text, &LISTS)
+}
 
 /// Compiled once: that costs more than a hundred checks.
 static VALIDATOR: LazyLock<Option<jsonschema::Validator>> =

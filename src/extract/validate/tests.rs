@@ -1,6 +1,6 @@
 use super::*;
 use crate::domain::CLAIM_BYTES_MAX;
-use crate::extract::decode::answers;
+use crate::tool::answers;
 use proptest::prelude::*;
 use serde_json::json;
 

@@ -5,8 +5,6 @@ use super::parser::Parser;
 use super::repair::{Repair, Repairs};
 use serde_json::{Map, Value};
 
-/// The lists by which the object is known.
-const LISTS: [&str; 4] = ["decisions", "discussions", "attempts", "requests"];
 /// Places in prose where the object is looked for: each try may read on to the end.
 const BRACES_MAX: usize = 32;
 /// Bytes that are read by all those tries before no other is begun.
@@ -16,14 +14,15 @@ const OBJECTS_MAX: usize = 16;
 /// JSON in a string in a string: nobody was seen to encode more than twice.
 const ENCODINGS_MAX: usize = 3;
 
-/// Reads `text` as the object that was asked for. Null if there is no object in it.
-pub fn decode(text: &str) -> (Value, Vec<Repair>) {
+/// Reads `text` as the object that was asked for, which is known by one of the lists named `lists`. Null
+/// if there is no object in it.
+pub fn decode(text: &str, lists: &[&str]) -> (Value, Vec<Repair>) {
     let mut repairs = Repairs::default();
-    let value = open(text, ENCODINGS_MAX, &mut repairs);
+    let value = open(text, lists, ENCODINGS_MAX, &mut repairs);
     (value, repairs.into_vec())
 }
 
-fn open(text: &str, encodings: usize, repairs: &mut Repairs) -> Value {
+fn open(text: &str, lists: &[&str], encodings: usize, repairs: &mut Repairs) -> Value {
     let mut text = text.trim();
     if let Some(rest) = text.strip_prefix('\u{feff}') {
         repairs.add(Repair::Mark);
@@ -45,17 +44,18 @@ fn open(text: &str, encodings: usize, repairs: &mut Repairs) -> Value {
             if begins(&inner) {
                 repairs.add(Repair::Twice);
                 repairs.extend(parser.repairs.as_slice());
-                return open(&inner, encodings - 1, repairs);
+                return open(&inner, lists, encodings - 1, repairs);
             }
             Value::Null
         }
         Some(_) => Value::Null,
     };
-    let value = if known(&value) { value } else { unwrap(value, encodings, &mut seen) };
-    if !known(&value) {
+    let value =
+        if known(&value, lists) { value } else { unwrap(value, lists, encodings, &mut seen) };
+    if !known(&value, lists) {
         let mut among = Repairs::default();
-        let found = in_prose(text, &mut among);
-        if known(&found) || value.is_null() {
+        let found = in_prose(text, lists, &mut among);
+        if known(&found, lists) || value.is_null() {
             repairs.extend(among.as_slice());
             return found;
         }
@@ -93,7 +93,7 @@ fn objects(text: &str, repairs: &mut Repairs) -> Value {
 }
 
 /// The object among words. Of two that name the same list the later one counts: drafts come first.
-fn in_prose(text: &str, repairs: &mut Repairs) -> Value {
+fn in_prose(text: &str, lists: &[&str], repairs: &mut Repairs) -> Value {
     let thought = text.rfind("</think>").unwrap_or(0);
     let mut found = Map::new();
     let mut other = None;
@@ -111,7 +111,7 @@ fn in_prose(text: &str, repairs: &mut Repairs) -> Value {
         read += parser.at - at;
         let seen = parser.repairs.as_slice();
         match value {
-            Value::Object(object) if LISTS.iter().any(|list| object.contains_key(*list)) => {
+            Value::Object(object) if lists.iter().any(|list| object.contains_key(*list)) => {
                 from = parser.at;
                 repairs.extend(seen);
                 found.extend(object);
@@ -137,7 +137,7 @@ fn in_prose(text: &str, repairs: &mut Repairs) -> Value {
 }
 
 /// The object inside `value`, one level down; `value` itself if there is none.
-fn unwrap(value: Value, encodings: usize, repairs: &mut Repairs) -> Value {
+fn unwrap(value: Value, lists: &[&str], encodings: usize, repairs: &mut Repairs) -> Value {
     let inner: Vec<&Value> = match &value {
         Value::Object(object) => object.values().collect(),
         Value::Array(items) => items.iter().take(OBJECTS_MAX).collect(),
@@ -148,11 +148,11 @@ fn unwrap(value: Value, encodings: usize, repairs: &mut Repairs) -> Value {
         let mut seen = Repairs::default();
         let encoded = inner.as_str().filter(|text| encodings > 0 && begins(text));
         let opened = match encoded {
-            Some(text) => open(text, encodings - 1, &mut seen),
+            Some(text) => open(text, lists, encodings - 1, &mut seen),
             None => inner.clone(),
         };
         if let Value::Object(object) = opened
-            && LISTS.iter().any(|list| object.contains_key(*list))
+            && lists.iter().any(|list| object.contains_key(*list))
         {
             repairs.extend(seen.as_slice());
             for (key, list) in object {
@@ -177,6 +177,6 @@ fn begins(text: &str) -> bool {
     text.trim_start().starts_with(['{', '"', '[', '`', '\u{feff}'])
 }
 
-fn known(value: &Value) -> bool {
-    LISTS.iter().any(|list| value.get(list).is_some())
+fn known(value: &Value, lists: &[&str]) -> bool {
+    lists.iter().any(|list| value.get(list).is_some())
 }

@@ -1,6 +1,13 @@
-use super::{Repair, decode};
+use super::Repair;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+/// The lists of the tool that extracts.
+const LISTS: [&str; 4] = ["decisions", "discussions", "attempts", "requests"];
+
+fn decode(text: &str) -> (Value, Vec<Repair>) {
+    super::decode(text, &LISTS)
+}
 
 #[track_caller]
 fn check(text: &str, expected: Value, repairs: &[Repair]) {

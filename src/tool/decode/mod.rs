@@ -13,4 +13,4 @@ pub use repair::Repair;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]
-pub(super) use laws::answers;
+pub(crate) use laws::answers;

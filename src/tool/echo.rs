@@ -11,7 +11,7 @@ const CALLS_MAX: usize = 8;
 
 /// What `reply` said. Never empty: some servers refuse a message without content, and some chat
 /// templates two messages of one role in a row.
-pub(super) fn echo(reply: &Reply) -> Redacted {
+pub fn echo(reply: &Reply) -> Redacted {
     let mut pieces = Vec::new();
     for call in reply.calls.iter().take(CALLS_MAX) {
         pieces.extend([Woven::Passed(&call.arguments), Woven::Ours("\n")]);

@@ -1,4 +1,9 @@
 //! Words as they are compared: lower case, light suffixes off, one by one in scripts without blanks.
+//! Whoever looks for a claim in a text or compares two claims asks here, so that they agree on what a word is.
+
+mod letter;
+
+pub(crate) use letter::{Fold, fold, folded, lower};
 
 /// The longest word that is compared, in bytes; longer runs are digests and base64.
 const WORD_BYTES_MAX: usize = 64;
@@ -19,17 +24,17 @@ const STOP: &[&str] = &[
 
 /// A word of a text: its key for comparing and its bytes in the text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     /// Hash of the folded word.
-    pub(super) key: u64,
+    pub(crate) key: u64,
     /// Where it begins.
-    pub(super) start: usize,
+    pub(crate) start: usize,
     /// Where it ends.
-    pub(super) end: usize,
+    pub(crate) end: usize,
 }
 
 /// Calls `each` with every word of `text`, stop words left out.
-pub(super) fn words(text: &str, mut each: impl FnMut(Word)) {
+pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
     let bytes = text.as_bytes();
     let mut folded = String::new();
     let mut at = 0;
@@ -88,7 +93,7 @@ fn ascii_key(word: &[u8]) -> Option<u64> {
 }
 
 /// Whether `word` is one of the stop words; `word` must be in lower case.
-pub(super) fn is_stop(word: &str) -> bool {
+pub(crate) fn is_stop(word: &str) -> bool {
     let mut slot = hash(word) as usize % STOP_SLOTS;
     // Ends at an empty slot; most are.
     while STOP_TABLE[slot] != 0 {
@@ -160,7 +165,7 @@ fn stands_alone(letter: char) -> bool {
 }
 
 /// FNV-1a: short keys, no adversary.
-pub(super) const fn hash(text: &str) -> u64 {
+pub(crate) const fn hash(text: &str) -> u64 {
     let (bytes, mut hash, mut at) = (text.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
     while at < bytes.len() {
         hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);

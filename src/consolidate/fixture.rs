@@ -1,0 +1,127 @@
+//! Records as tests write them.
+
+use super::{Memories, Verdicts, consolidate};
+use crate::domain::{
+    Attempt, Claim, Decision, Digest, Discussion, Evidence, Match, Memory, MemoryMap,
+    PersonRequest, Plan, Provenance, Record, RecordId, RecordState, RunId, SessionId, SliceId,
+    Speaker, Timestamp,
+};
+use crate::privacy::Redacted;
+
+pub(super) const NAMESPACE: &str = "project";
+
+pub(super) fn decision(options: &[&str], chosen: &str, rationale: &str) -> Claim {
+    let options = options.iter().map(|it| (*it).to_owned()).collect();
+    Claim::Decision(Decision {
+        options,
+        chosen: chosen.to_owned(),
+        rationale: rationale.to_owned(),
+    })
+}
+
+pub(super) fn discussion(topic: &str, points: &[&str]) -> Claim {
+    let points = points.iter().map(|it| (*it).to_owned()).collect();
+    Claim::Discussion(Discussion { topic: topic.to_owned(), points })
+}
+
+pub(super) fn attempt(action: &str, result: &str, succeeded: bool) -> Claim {
+    Claim::Attempt(Attempt { action: action.to_owned(), result: result.to_owned(), succeeded })
+}
+
+pub(super) fn request(summary: &str) -> Claim {
+    Claim::Request(PersonRequest {
+        intent: summary.to_owned(),
+        target: None,
+        summary: summary.to_owned(),
+    })
+}
+
+pub(super) fn day(number: i64) -> Timestamp {
+    Timestamp::of_rfc3339("2026-03-02T09:00:00Z")
+        .unwrap()
+        .after(std::time::Duration::from_secs(u64::try_from(number).unwrap() * 86_400))
+}
+
+/// `claim`, said by `speaker` on a day, in a conversation of that day; the evidence are the claim's own words.
+pub(super) fn record(claim: Claim, speaker: Speaker, on: i64) -> Record {
+    let words: Vec<String> = claim.strings().into_iter().map(|(_, text)| text.to_owned()).collect();
+    record_of(claim, &[(speaker, &words.join("; "))], on)
+}
+
+/// `claim`, resting on these words.
+pub(super) fn record_of(claim: Claim, evidence: &[(Speaker, &str)], on: i64) -> Record {
+    let session = SessionId(Digest::of(&["session", &on.to_string()]));
+    let run = RunId(Digest::of(&["run", &on.to_string(), &format!("{evidence:?}")]));
+    let evidence = evidence.iter().map(|(speaker, words)| Evidence {
+        field: "words".to_owned(),
+        ordinal: 3,
+        line: 1,
+        bytes: 0..words.len(),
+        speaker: *speaker,
+        found: Match::Exact,
+        words: Redacted::reopened((*words).to_owned()),
+    });
+    Record {
+        id: Record::id_of(run, &claim),
+        claim,
+        provenance: Provenance {
+            namespace: NAMESPACE.to_owned(),
+            session,
+            slice: SliceId(Digest::of(&["slice"])),
+            run,
+            entries: (0, 9),
+            at: Some(day(on)),
+        },
+        evidence: evidence.collect(),
+        score: 1.0,
+        state: RecordState::Staged,
+        reason: None,
+    }
+}
+
+/// Plans by rule, checks the plan, applies it, and sees that planning again comes to nothing.
+#[track_caller]
+pub(super) fn plan(records: &[Record], state: &mut MemoryMap) -> Plan {
+    let memories = Memories::of(NAMESPACE, state);
+    let (plan, findings) = consolidate(records, &memories, &Verdicts::none());
+    assert_eq!(findings, []);
+    finish(records, &plan, memories, state);
+    plan
+}
+
+/// What holds for every plan.
+#[track_caller]
+pub(super) fn finish(
+    records: &[Record],
+    plan: &Plan,
+    mut memories: Memories,
+    state: &mut MemoryMap,
+) {
+    let mut fresh: Vec<RecordId> = records.iter().map(|it| it.id).collect();
+    fresh.retain(|id| !memories.has_taken(*id));
+    assert_eq!(plan.check(&fresh, state), [], "{plan:#?}");
+    let before = state.clone();
+    plan.apply(state).unwrap();
+    let after = state.clone();
+    plan.apply(state).unwrap();
+    assert_eq!(*state, after, "applying twice changes nothing");
+    plan.undo(state).unwrap();
+    assert_eq!(*state, before, "undone as it was");
+    plan.apply(state).unwrap();
+    memories.applied(plan);
+    assert_eq!(memories.map(), *state);
+    let (again, _) = consolidate(records, &memories, &Verdicts::none());
+    assert!(again.is_empty(), "{again:#?}");
+}
+
+/// Disposition and rule of each operation, in order.
+pub(super) fn told(plan: &Plan) -> Vec<String> {
+    let name = |it: &crate::domain::Operation| format!("{} {}", it.disposition.name(), it.rule);
+    plan.operations.iter().map(name).collect()
+}
+
+/// The memory that rests on `record`.
+#[track_caller]
+pub(super) fn of<'a>(state: &'a MemoryMap, record: &Record) -> &'a Memory {
+    state.values().find(|memory| memory.sources.contains(&record.id)).expect("a memory")
+}

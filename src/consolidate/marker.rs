@@ -1,0 +1,255 @@
+//! Words that decide how two statements stand to one another: those that say that something changes, those that turn
+//! a statement round, and those that name a thing exactly. English, German, Turkish, Spanish, French, Japanese, Chinese.
+
+use crate::words::hash;
+use aho_corasick::AhoCorasick;
+use std::sync::LazyLock;
+
+/// What people say when they change their mind, folded. What is not here leaves both statements as they are.
+const CHANGES: &[&str] = &[
+    "instead",
+    "after all",
+    "no longer",
+    "not any more",
+    "not anymore",
+    "switch",
+    "switched",
+    "switching",
+    "changed my mind",
+    "change my mind",
+    "changed our mind",
+    "on second thought",
+    "scratch that",
+    "go back to",
+    "went back to",
+    "revert",
+    "reverted",
+    "replace",
+    "replaces",
+    "replaced",
+    "drop",
+    "dropped",
+    "no,",
+    "no:",
+    "from now on",
+    // German
+    "statt",
+    "stattdessen",
+    "anstatt",
+    "anstelle",
+    "doch lieber",
+    "lieber doch",
+    "doch nicht",
+    "nicht mehr",
+    "umgestiegen",
+    "ersetzt",
+    "ersetzen",
+    "zurück zu",
+    "ab jetzt",
+    "nein,",
+    // Turkish
+    "yerine",
+    "artık",
+    "vazgeçtik",
+    "vazgeçtim",
+    "fikrimi değiştirdim",
+    "hayır,",
+    "bundan sonra",
+    // Spanish
+    "en lugar de",
+    "en vez de",
+    "ya no",
+    "cambio de idea",
+    "cambié de idea",
+    "a partir de ahora",
+    "volvamos a",
+    // French
+    "plutôt",
+    "au lieu de",
+    "finalement",
+    "ne plus",
+    "changé d'avis",
+    "désormais",
+    "non,",
+    // Japanese and Chinese
+    "やっぱり",
+    "やはり",
+    "ではなく",
+    "じゃなくて",
+    "代わりに",
+    "に変更",
+    "に戻",
+    "やめて",
+    "改用",
+    "还是用",
+    "換成",
+    "换成",
+    "不再",
+];
+
+/// Words that turn a statement round or set its bounds, folded: two statements that differ in one of them do not say
+/// the same, however many others they share.
+const TURNS: &[&str] = &[
+    "not",
+    "no",
+    "never",
+    "don't",
+    "doesn't",
+    "didn't",
+    "won't",
+    "can't",
+    "cannot",
+    "shouldn't",
+    "isn't",
+    "aren't",
+    "without",
+    "avoid",
+    "stop",
+    "disable",
+    "before",
+    "after",
+    "only",
+    "until",
+    "unless",
+    "except",
+    "if",
+    "off",
+    "out",
+    "down",
+    "under",
+    "below",
+    "over",
+    "above",
+    "less",
+    "instead",
+    "all",
+    "every",
+    "any",
+    "nicht",
+    "kein",
+    "keine",
+    "keinen",
+    "nie",
+    "niemals",
+    "ohne",
+    "nur",
+    "vor",
+    "nach",
+    "bis",
+    "aus",
+    "değil",
+    "yok",
+    "asla",
+    "sadece",
+    "önce",
+    "sonra",
+    "olmadan",
+    "nunca",
+    "jamás",
+    "sin",
+    "solo",
+    "sólo",
+    "antes",
+    "después",
+    "ne",
+    "pas",
+    "jamais",
+    "sans",
+    "aucun",
+    "seulement",
+    "avant",
+    "après",
+    "non",
+];
+
+/// The same in scripts without blanks.
+const TURNS_INSIDE: &[&str] =
+    &["ない", "ません", "禁止", "だけ", "不", "别", "勿", "没", "只", "前に", "後に"];
+
+static CHANGED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(CHANGES).ok());
+
+/// Whether `folded` says that something changes.
+pub(super) fn says_change(folded: &str) -> bool {
+    let Some(finder) = CHANGED.as_ref() else { return false };
+    finder.find_overlapping_iter(folded).any(|found| {
+        let word = folded.get(found.range()).unwrap_or_default();
+        let begins = word.chars().next().is_some_and(spelled);
+        let ends = word.chars().next_back().is_some_and(spelled);
+        let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
+        let after = folded.get(found.end()..).and_then(|text| text.chars().next());
+        !(begins && before.is_some_and(char::is_alphanumeric))
+            && !(ends && after.is_some_and(char::is_alphanumeric))
+    })
+}
+
+/// A letter of a script that puts blanks between words.
+fn spelled(letter: char) -> bool {
+    letter.is_alphabetic() && u32::from(letter) < 0x0E00
+}
+
+/// The words of `folded` that may not differ where two statements say the same: what turns a statement round, and
+/// what names a thing exactly (numbers, versions, paths, identifiers). Hashes, sorted, as often as they stand there.
+pub(super) fn hard_words(folded: &str) -> Vec<u64> {
+    let mut hard = Vec::new();
+    for word in folded.split(' ').map(bare) {
+        if is_exact(word) || TURNS.contains(&word) {
+            hard.push(hash(word));
+        }
+    }
+    if !folded.is_ascii() {
+        let inside = TURNS_INSIDE.iter().filter(|word| folded.contains(**word));
+        hard.extend(inside.map(|word| hash(word)));
+    }
+    hard.sort_unstable();
+    hard
+}
+
+/// `folded` without the words that name a thing exactly.
+pub(super) fn without_exact(folded: &str) -> String {
+    let words: Vec<&str> = folded.split(' ').filter(|word| !is_exact(bare(word))).collect();
+    words.join(" ")
+}
+
+/// A word without the marks around it.
+fn bare(word: &str) -> &str {
+    word.trim_matches(|letter: char| !letter.is_alphanumeric())
+}
+
+/// Whether a word names a thing exactly: a number, a version, a path, an identifier.
+fn is_exact(word: &str) -> bool {
+    let inner = |letter: char| matches!(letter, '_' | '/' | '\\' | '.' | ':' | '@' | '=' | '<');
+    word.chars().any(|letter| letter.is_numeric() || inner(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::words::folded;
+
+    #[test]
+    fn change_is_heard_in_whole_words_only() {
+        for text in [
+            "No, take Postgres after all",
+            "Wir nehmen doch lieber SQLite",
+            "Redis YERİNE Postgres kullanalım",
+            "mejor SQLite en vez de Redis",
+            "On prend plutôt SQLite",
+            "やっぱりPostgresにする",
+        ] {
+            assert!(says_change(&folded(text)), "{text}");
+        }
+        for text in ["Take Postgres", "the raindrops fell", "Stattliche Zahlen", "a switchboard"] {
+            assert!(!says_change(&folded(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_paths_and_negations_are_hard() {
+        let hard = |text: &str| hard_words(&folded(text));
+        assert_ne!(hard("use port 5432"), hard("use port 5433"));
+        assert_ne!(hard("Push to main."), hard("Never push to main."));
+        assert_ne!(hard("看 src/a.rs"), hard("看 src/b.rs"));
+        assert_ne!(hard("テストを消す"), hard("テストを消さない"));
+        assert_eq!(hard("Add tests, please"), hard("add Tests"));
+    }
+}

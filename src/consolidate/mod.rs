@@ -1,0 +1,36 @@
+//! Turns staged records into memory: which record says something new, which repeats a memory, completes, contradicts
+//! or replaces one. It plans and changes nothing; what is unrelated is not looked at, and in doubt both are kept.
+
+mod across;
+mod dates;
+mod forget;
+mod history;
+mod incoming;
+mod index;
+mod likeness;
+mod marker;
+mod memories;
+mod planner;
+mod reflect;
+mod replay;
+mod rules;
+mod subject;
+mod verdict;
+
+pub use dates::{Resolved, annotate, relative_dates};
+pub use forget::{Forgotten, forget};
+pub use history::{Event, as_of, history};
+pub use memories::Memories;
+pub use planner::consolidate;
+pub use reflect::{Category, Note, Retrospective, reflect};
+pub use rules::rules;
+pub use verdict::{Verdict, Verdicts};
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod laws;
+#[cfg(test)]
+mod past_test;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! A retrospective by rule: what the records of some sessions show about how the work went, in the five categories
+//! of a retrospective. Headlines of records and their ids; it concludes nothing that no record says.
+
+use super::subject::Subject;
+use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState, Timestamp};
+use crate::privacy::Redacted;
+use crate::words::{folded, hash, words};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Notes of one category; what stands behind these happened once and is in the records.
+const NOTES_MAX: usize = 20;
+/// How often something was tried or asked for until it counts as repeated.
+const REPEATED_MIN: usize = 2;
+
+/// What a note is about; the categories of retrospectives in the memory directory.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// What was tried or asked for more than once.
+    Efficiency,
+    /// What failed, and what was mended.
+    Quality,
+    /// What people see and touch.
+    Ux,
+    /// What was found out.
+    Knowledge,
+    /// What was chosen.
+    Architecture,
+}
+
+impl Category {
+    /// Every category, in the order in which they are printed.
+    pub const ALL: [Category; 5] = [
+        Category::Efficiency,
+        Category::Quality,
+        Category::Ux,
+        Category::Knowledge,
+        Category::Architecture,
+    ];
+
+    /// The name in a tag.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Efficiency => "efficiency",
+            Category::Quality => "quality",
+            Category::Ux => "ux",
+            Category::Knowledge => "knowledge",
+            Category::Architecture => "architecture",
+        }
+    }
+}
+
+/// One thing that the records show.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Note {
+    /// What it is about.
+    pub category: Category,
+    /// The headline of its latest record.
+    pub headline: Redacted,
+    /// The records, the earliest first.
+    pub records: Vec<RecordId>,
+    /// How many of them are attempts that failed.
+    pub failed: usize,
+}
+
+/// What some sessions show.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Retrospective {
+    /// Records by kind.
+    pub kinds: BTreeMap<&'static str, usize>,
+    /// Attempts that failed or succeeded in part.
+    pub failed: usize,
+    /// Conversations.
+    pub sessions: usize,
+    /// By category; in each what was repeated most first, then what was last.
+    pub notes: Vec<Note>,
+}
+
+/// Words by which something is known to be about what people see.
+const UX: &[&str] = &[
+    "ui",
+    "ux",
+    "button",
+    "layout",
+    "screen",
+    "page",
+    "dialog",
+    "menu",
+    "form",
+    "tooltip",
+    "accessibility",
+    "readability",
+    "usability",
+    "wording",
+    "colour",
+    "color",
+    "font",
+    "icon",
+    "navigation",
+    "onboarding",
+    "frontend",
+    "css",
+    "oberfläche",
+    "arayüz",
+    "interfaz",
+];
+/// Words by which something is known to be about quality.
+const QUALITY: &[&str] = &[
+    "test",
+    "tests",
+    "lint",
+    "bug",
+    "bugs",
+    "fix",
+    "fixed",
+    "regression",
+    "flaky",
+    "coverage",
+    "crash",
+    "panic",
+    "leak",
+    "review",
+    "clippy",
+    "ci",
+    "fehler",
+    "hata",
+    "error",
+    "errors",
+];
+
+/// Tells what `records` show; quarantined and replaced ones count for nothing. The order does not matter.
+pub fn reflect(records: &[Record]) -> Retrospective {
+    let mut told = Retrospective::default();
+    let mut groups: BTreeMap<(ClaimKind, Vec<u64>, Vec<u64>), Vec<&Record>> = BTreeMap::new();
+    let mut sessions = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for record in records {
+        if record.state != RecordState::Staged || !seen.insert(record.id) {
+            continue;
+        }
+        let kind = record.claim.kind();
+        *told.kinds.entry(kind.name()).or_default() += 1;
+        told.failed += usize::from(has_failed(record));
+        sessions.insert(record.provenance.session);
+        let subject = Subject::of(&record.claim);
+        groups.entry((kind, subject.words, subject.hard)).or_default().push(record);
+    }
+    told.sessions = sessions.len();
+    let mut notes: Vec<(Option<Timestamp>, Note)> = groups.into_values().filter_map(note).collect();
+    notes.sort_by_cached_key(|(at, note)| {
+        (note.category, Reverse(note.records.len()), Reverse(*at), note.records.clone())
+    });
+    let mut kept = BTreeMap::new();
+    for (_, note) in notes {
+        let count: &mut usize = kept.entry(note.category).or_default();
+        *count += 1;
+        if *count <= NOTES_MAX {
+            told.notes.push(note);
+        }
+    }
+    told
+}
+
+fn has_failed(record: &Record) -> bool {
+    matches!(&record.claim, Claim::Attempt(attempt) if !attempt.succeeded)
+}
+
+/// What records with one subject show; none if that is nothing to look back at.
+fn note(mut records: Vec<&Record>) -> Option<(Option<Timestamp>, Note)> {
+    records.sort_by_key(|record| (record.provenance.at, record.id));
+    let last = records.last()?;
+    let failed = records.iter().filter(|record| has_failed(record)).count();
+    let category = category(last, records.len(), failed)?;
+    let headline = Redacted::reopened(last.claim.headline().to_owned());
+    let ids = records.iter().map(|record| record.id).collect();
+    Some((last.provenance.at, Note { category, headline, records: ids, failed }))
+}
+
+fn category(record: &Record, times: usize, failed: usize) -> Option<Category> {
+    let about = |list: &[&str]| {
+        let mut found = false;
+        let keys: BTreeSet<u64> = list.iter().flat_map(|word| key(word)).collect();
+        words(&folded(record.claim.headline()), |word| found |= keys.contains(&word.key));
+        found
+    };
+    match record.claim.kind() {
+        ClaimKind::Attempt | ClaimKind::Request if times >= REPEATED_MIN => {
+            Some(Category::Efficiency)
+        }
+        _ if about(UX) => Some(Category::Ux),
+        ClaimKind::Decision => Some(Category::Architecture),
+        ClaimKind::Discussion => Some(Category::Knowledge),
+        ClaimKind::Attempt if failed > 0 || about(QUALITY) => Some(Category::Quality),
+        ClaimKind::Attempt => Some(Category::Knowledge),
+        // A wish alone shows nothing of how the work went.
+        ClaimKind::Request => None,
+    }
+}
+
+/// The key of a word as texts have it.
+fn key(word: &str) -> Option<u64> {
+    let mut key = None;
+    words(word, |word| key = Some(word.key));
+    key.or_else(|| Some(hash(word)))
+}

@@ -1,0 +1,124 @@
+//! What an operation makes of memories. The one place where memory changes: planning, applying, undoing, looking
+//! back and forgetting all fold the same operations.
+
+use super::{Disposition, Effect, MemoryMap, Merging, Operation};
+use crate::domain::{Claim, Memory, MemoryId, MemoryState, Timestamp};
+use std::borrow::Cow;
+
+/// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
+const ITEMS_MAX: usize = 64;
+
+impl Operation {
+    /// Does it to `map`, which holds the memories that it touches. Where a target is missing, say since what it
+    /// rested on was forgotten, the record stands for itself.
+    pub fn fold(&self, namespace: &str, map: &mut MemoryMap) {
+        match self.disposition {
+            Disposition::Add { memory } | Disposition::Conflict { memory, .. } => {
+                self.rest(namespace, memory, Merging::Provenance, map);
+            }
+            Disposition::Supersede { old, memory } => {
+                self.rest(namespace, memory, Merging::Provenance, map);
+                retire(map, old, memory, self.facts.at, &self.rule);
+            }
+            Disposition::Merge { into, how } => self.rest(namespace, into, how, map),
+            Disposition::Duplicate { of } => {
+                self.rest(namespace, of, Merging::Provenance, map);
+            }
+            Disposition::Discard => return,
+        }
+        self.effects.iter().for_each(|effect| effect.fold(map));
+    }
+
+    /// Lets memory `id` rest on the record; makes it if it is not there.
+    fn rest(&self, namespace: &str, id: MemoryId, how: Merging, map: &mut MemoryMap) {
+        let facts = &self.facts;
+        let Some(memory) = map.get_mut(&id) else {
+            let memory = Memory {
+                id,
+                namespace: namespace.to_owned(),
+                claim: facts.claim.clone(),
+                stage: facts.stage,
+                state: MemoryState::Active,
+                said_by: facts.said_by,
+                confirmed: false,
+                valid_from: facts.at,
+                valid_until: None,
+                superseded_by: None,
+                reason: None,
+                sources: vec![self.record],
+            };
+            map.insert(id, memory);
+            return;
+        };
+        // Operations come in the order of time, so this is true for the first of the late ones only.
+        if facts.at.is_some() && facts.at < memory.valid_from {
+            memory.sources.insert(0, self.record);
+            memory.valid_from = facts.at;
+        } else {
+            memory.sources.push(self.record);
+            memory.valid_from = memory.valid_from.or(facts.at);
+        }
+        memory.said_by = memory.said_by.min(facts.said_by);
+        match how {
+            Merging::Provenance => {}
+            Merging::Extend => extend(&mut memory.claim, &facts.claim),
+            Merging::Outcome => {
+                memory.claim = facts.claim.clone();
+                if memory.stage.may_become(facts.stage) {
+                    memory.stage = facts.stage;
+                }
+            }
+        }
+    }
+}
+
+impl Effect {
+    /// Does it to `map`, if what it follows from is there.
+    pub fn fold(&self, map: &mut MemoryMap) {
+        if !map.contains_key(&self.by) {
+            return;
+        }
+        if let Some(memory) = map.get_mut(&self.memory)
+            && let Some(stage) = self.stage.filter(|stage| memory.stage.may_become(*stage))
+        {
+            memory.stage = stage;
+        }
+        if self.supersedes {
+            retire(map, self.memory, self.by, self.at, &self.rule);
+        }
+    }
+}
+
+/// Puts `by` in the place of `old`, unless something is there already.
+fn retire(
+    map: &mut MemoryMap,
+    old: MemoryId,
+    by: MemoryId,
+    at: Option<Timestamp>,
+    rule: &Cow<'static, str>,
+) {
+    let Some(memory) = map.get_mut(&old) else { return };
+    if memory.state == MemoryState::Active && old != by {
+        memory.state = MemoryState::Superseded;
+        memory.valid_until = at;
+        memory.superseded_by = Some(by);
+        memory.reason = Some(rule.clone().into_owned());
+    }
+}
+
+/// Adds what only `more` lists.
+fn extend(claim: &mut Claim, more: &Claim) {
+    let (items, new) = match (claim, more) {
+        (Claim::Decision(it), Claim::Decision(more)) => (&mut it.options, &more.options),
+        (Claim::Discussion(it), Claim::Discussion(more)) => (&mut it.points, &more.points),
+        (
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_),
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_),
+        ) => return,
+    };
+    for item in new {
+        if items.len() < ITEMS_MAX && !items.contains(item) {
+            items.push(item.clone());
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Two schemas from one type. *Wire* is what a model is given: the strict subset that every provider
+//! takes. *Full* is what an answer is checked against, and what is published.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+/// What strict providers refuse or ignore. The limits are checked here instead.
+const NOT_ON_THE_WIRE: [&str; 17] = [
+    "title",
+    "default",
+    "examples",
+    "format",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minProperties",
+    "maxProperties",
+];
+
+/// The schema of `T` that a model is given: every property required, absent ones null, nothing else let in.
+pub fn wire_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    generate::<T>(settings.with_transform(Wire))
+}
+
+/// The schema of `T` that an answer is checked against: what is optional may be left out, no text is empty.
+pub fn full_of<T: JsonSchema>() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    generate::<T>(settings.with_transform(Full))
+}
+
+/// The files in which the schemas of a tool are published, name and content.
+pub fn schema_files_of<T: JsonSchema>(tool: &str, version: u32) -> Vec<(String, String)> {
+    let file = |kind: &str, schema: &Value| {
+        let content = serde_json::to_string_pretty(schema).unwrap_or_default();
+        (format!("{tool}{kind}.v{version}.json"), content + "\n")
+    };
+    vec![file("", &full_of::<T>()), file(".wire", &wire_of::<T>())]
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+#[derive(Clone)]
+struct Wire;
+
+impl Transform for Wire {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else { return };
+        for keyword in NOT_ON_THE_WIRE {
+            object.shift_remove(keyword);
+        }
+        if is_of_type(object, "object") {
+            let properties = object.get("properties").and_then(Value::as_object);
+            let names: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
+            object.insert("required".to_owned(), json!(names));
+            object.insert("additionalProperties".to_owned(), json!(false));
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Full;
+
+impl Transform for Full {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else { return };
+        if is_of_type(object, "string") {
+            object.insert("minLength".to_owned(), json!(1));
+        }
+    }
+}
+
+fn is_of_type(object: &Map<String, Value>, name: &str) -> bool {
+    match object.get("type") {
+        Some(Value::String(one)) => one == name,
+        Some(Value::Array(several)) => several.iter().any(|one| one == name),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => false,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod strict {
+    use super::is_of_type;
+    use serde_json::{Value, json};
+
+    /// Keywords that OpenAI's strict mode, Anthropic and Gemini all take.
+    const KNOWN: [&str; 6] =
+        ["type", "description", "properties", "required", "additionalProperties", "items"];
+
+    /// Fails where `schema` holds what strict providers refuse.
+    pub(crate) fn check_strict(schema: &Value, path: &str) {
+        let object = schema.as_object().expect(path);
+        for keyword in object.keys() {
+            assert!(KNOWN.contains(&keyword.as_str()), "{path}: {keyword}");
+        }
+        if is_of_type(object, "object") {
+            assert_eq!(object["additionalProperties"], json!(false), "{path}");
+            let properties = object["properties"].as_object().expect(path);
+            let required = object["required"].as_array().expect(path);
+            assert!(properties.keys().eq(required.iter().filter_map(Value::as_str)), "{path}");
+            for (name, property) in properties {
+                check_strict(property, &format!("{path}.{name}"));
+            }
+        }
+        if is_of_type(object, "array") {
+            check_strict(&object["items"], &format!("{path}[]"));
+        }
+    }
+}
