@@ -12,6 +12,7 @@ pub mod grounding;
 pub mod conversation;
 pub mod dialog;
 pub mod card;
+pub mod hook;
 pub mod edge;
 pub mod config;
 pub mod worker;

@@ -9,7 +9,7 @@ const ROWS: [&[&str]; 7] = [
     &["privacy"],
     &["domain"],
     &["prompt", "entity"],
-    &["source", "slice", "extract", "grounding", "card", "conversation", "dialog", "edge"],
+    &["source", "slice", "extract", "grounding", "card", "conversation", "dialog", "hook", "edge"],
     &["config"],
     &["worker"],
     &["cli"],
