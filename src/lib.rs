@@ -14,6 +14,7 @@ pub mod dialog;
 pub mod card;
 pub mod hook;
 pub mod edge;
+pub mod context;
 pub mod config;
 pub mod worker;
 pub mod cli;

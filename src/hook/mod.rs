@@ -14,6 +14,8 @@
 //! [`EXIT_BLOCKED`]: the client takes that for a decision, and erases the person's prompt.
 
 mod decide;
+#[cfg(test)]
+mod golden;
 mod input;
 #[cfg(test)]
 mod laws;
@@ -22,6 +24,8 @@ mod settings;
 #[cfg(test)]
 mod tests;
 mod usage;
+#[cfg(test)]
+mod usage_test;
 mod window;
 
 pub use decide::{Answer, STATE_TTL, Say, Seen, State, decide};

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up; those on one row do not know each other.
-const ROWS: [&[&str]; 7] = [
+const ROWS: [&[&str]; 8] = [
     &["privacy"],
     &["domain"],
     &["prompt", "entity"],
     &["source", "slice", "extract", "grounding", "card", "conversation", "dialog", "hook", "edge"],
+    &["context"],
     &["config"],
     &["worker"],
     &["cli"],
