@@ -13,6 +13,7 @@ pub mod conversation;
 pub mod dialog;
 pub mod card;
 pub mod hook;
+pub mod score;
 pub mod edge;
 pub mod context;
 pub mod config;
