@@ -30,7 +30,7 @@ fn document(name: &str, entries: usize, words: &str, gate: &Gate) -> Document {
 
 /// Five files that are full, the dialog, what is known, and every decision and session read.
 fn material(gate: &Gate) -> Material {
-    let words = text(prose).replace('\n', " ");
+    let words = text(prose).replace(|letter: char| !letter.is_ascii() || letter == '\n', " ");
     let base = |name: &str| Some(document(name, ENTRIES, &words, gate));
     let decision = |number: usize| Decision {
         line: Entry { text: gate.redact(&format!("ADR-{number:03}: Queue {number}")), score: 0 },

@@ -1,7 +1,7 @@
 //! Counts, and the rates that they come to.
 
 use super::assign::assign;
-use super::gold::{Gold, Item, meets};
+use super::gold::{Gold, Importance, Item, meets};
 use super::similar::{Index, SIMILARITY_MIN, dice, words};
 use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState};
 use serde::Serialize;
@@ -219,27 +219,26 @@ fn compare(gold: &Gold, kind: ClaimKind, said: &[Said<'_>], score: &mut Score) {
         counts.items += 1;
         counts.answered += u64::from(record.is_some());
         match item.importance {
-            super::Importance::Core => score.tally.core.count(record.is_some()),
-            super::Importance::Useful => {}
+            Importance::Core => score.tally.core.count(record.is_some()),
+            Importance::Useful => {}
         }
         match record {
             Some(record) => score.answered.push((item.id.clone(), record.id)),
             None => score.missed.push(item.id.clone()),
         }
     }
-    // Of the outcome alone: whoever speaks of the attempt, right or wrong, those who are right first.
-    let spoken = items.iter().zip(&speak).map(|(item, records)| {
-        let mut records: Vec<usize> =
-            if item.succeeded.is_some() { records.clone() } else { Vec::new() };
-        records.sort_by_key(|at| !agrees(item, *at));
-        records
-    });
-    let spoken = assign(&spoken.collect::<Vec<_>>(), said.len());
-    for (item, at) in items.iter().zip(spoken) {
-        if let Some(at) = at {
-            score.tally.succeeded.count(agrees(item, at));
-        }
-    }
+    score.tally.succeeded += outcomes(&items, &speak, &answers, said.len());
+}
+
+/// Of the items with an outcome that a record of its own speaks of, those for which it can be one that
+/// tells it right.
+fn outcomes(items: &[&Item], speak: &[Vec<usize>], answers: &[Vec<usize>], records: usize) -> Rate {
+    let assigned = |lists: &[Vec<usize>]| {
+        let with = items.iter().zip(lists).filter(|(item, _)| item.succeeded.is_some());
+        let with: Vec<Vec<usize>> = with.map(|(_, records)| records.clone()).collect();
+        assign(&with, records).iter().flatten().count() as u64
+    };
+    Rate { hits: assigned(answers), of: assigned(speak) }
 }
 
 fn outcome(claim: &Claim) -> Option<bool> {
