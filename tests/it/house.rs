@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The rooms from the ground up; those on one row do not know each other.
-const ROWS: [&[&str]; 7] = [
+const ROWS: [&[&str]; 8] = [
     &["privacy"],
     &["domain"],
     &["prompt", "entity", "words", "tool"],
@@ -18,8 +18,12 @@ const ROWS: [&[&str]; 7] = [
         "card",
         "conversation",
         "dialog",
+        "memory_dir",
+        "hook",
+        "score",
         "edge",
     ],
+    &["context"],
     &["config"],
     &["worker"],
     &["cli"],

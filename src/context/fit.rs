@@ -1,0 +1,154 @@
+//! The part of a document that fits: whole entries, under their headings, in their order.
+
+use super::budget::Size;
+use super::fence::{harmless, visible};
+use super::material::{Document, Entry, Section};
+use crate::privacy::{Gate, Redacted};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+
+/// The longest mark of what is left out, with the line end before it: more entries have no file.
+const MARK_CHARS_MAX: usize = 40;
+
+/// How often lines are looked at again; the second time nearly never finds anything.
+const ROUNDS_MAX: usize = 4;
+
+/// What of a document is shown.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct Fitted {
+    /// Its lines, harmless, without a line end behind them.
+    pub(super) text: Redacted,
+    /// How long they are.
+    pub(super) size: Size,
+    /// Entries in them.
+    pub(super) entries: usize,
+    /// Entries left out.
+    pub(super) omitted: usize,
+}
+
+/// An entry as it is shown, and what it takes with its line end.
+struct Line<'d> {
+    text: Cow<'d, str>,
+    size: Size,
+    score: u32,
+    section: usize,
+    stays: bool,
+}
+
+/// What of `document` fits into `room`; none if that is nothing. Of entries that cannot all stay those
+/// with the greater score do, else those before others; one that is too long by itself is left out.
+pub(super) fn fit(document: &Document, room: Size, gate: &Gate) -> Option<Fitted> {
+    let mut lines = lines(document);
+    choose(&mut lines, &document.sections, room);
+    let omitted = lines.iter().filter(|line| !line.stays).count();
+    let entries = lines.len() - omitted;
+    if entries == 0 {
+        return None;
+    }
+    let page = page(&lines, &document.sections, omitted);
+    let text = passed(&page, gate)?;
+    let size = Size::of(text.as_str());
+    room.less(size)?;
+    let says_something = text.as_str().chars().any(char::is_alphanumeric);
+    says_something.then_some(Fitted { text, size, entries, omitted })
+}
+
+/// The lines once more through the gate, and harmless: what came to stand together, or lost a bracket, may
+/// show what it did not show before. None where it shows more each time.
+fn passed(page: &str, gate: &Gate) -> Option<Redacted> {
+    let mut text = gate.redact(page);
+    for _ in 0..ROUNDS_MAX {
+        let without = harmless(&text);
+        if without == text {
+            return Some(text);
+        }
+        text = gate.redact(without.as_str());
+    }
+    None
+}
+
+/// Every entry.
+fn lines(document: &Document) -> Vec<Line<'_>> {
+    let entries = document
+        .sections
+        .iter()
+        .enumerate()
+        .flat_map(|(section, held)| held.entries.iter().map(move |entry| (section, entry)));
+    let lines = entries.map(|(section, Entry { text, score })| {
+        let text = match visible(text.as_str()) {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim_end()),
+            Cow::Owned(text) => Cow::Owned(text.trim_end().to_owned()),
+        };
+        let size = Size::of(&text) + LINE_END;
+        Line { text, size, score: *score, section, stays: false }
+    });
+    lines.collect()
+}
+
+/// What a line end takes.
+const LINE_END: Size = Size { chars: 1, units: 1 };
+
+/// What a heading takes, with its line end and the blank line before it.
+fn heading_size(section: &Section) -> Size {
+    let heading = section.heading.as_ref().map(|heading| Size::of(&visible(heading.as_str())));
+    heading.map_or(LINE_END, |size| size + LINE_END + LINE_END)
+}
+
+/// Marks the entries that stay.
+fn choose(lines: &mut [Line<'_>], sections: &[Section], room: Size) {
+    let headings: Vec<Size> = sections.iter().map(heading_size).collect();
+    let heading = |section: usize| headings.get(section).copied().unwrap_or_default();
+    let mut all = Size::default();
+    let mut last = None;
+    for line in lines.iter() {
+        all += line.size;
+        if last.replace(line.section) != Some(line.section) {
+            all += heading(line.section);
+        }
+    }
+    if room.less(all).is_some() {
+        lines.iter_mut().for_each(|line| line.stays = true);
+        return;
+    }
+    let mark = Size { chars: MARK_CHARS_MAX, units: MARK_CHARS_MAX };
+    let Some(mut left) = room.less(mark) else { return };
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    order.sort_by_key(|at| Reverse(lines.get(*at).map(|line| line.score)));
+    let mut is_headed = vec![false; sections.len()];
+    for at in order {
+        let Some(line) = lines.get_mut(at) else { continue };
+        let is_new = is_headed.get(line.section) == Some(&false);
+        let head = if is_new { heading(line.section) } else { Size::default() };
+        if let Some(rest) = left.less(line.size + head) {
+            (left, line.stays) = (rest, true);
+            if let Some(is_headed) = is_headed.get_mut(line.section) {
+                *is_headed = true;
+            }
+        }
+    }
+}
+
+/// The lines of what stays.
+fn page(lines: &[Line<'_>], sections: &[Section], omitted: usize) -> String {
+    let (mut page, mut last) = (String::new(), None);
+    for line in lines.iter().filter(|line| line.stays) {
+        if last.replace(line.section) != Some(line.section) {
+            if !page.is_empty() {
+                page.push('\n');
+            }
+            let heading = sections.get(line.section).and_then(|section| section.heading.as_ref());
+            if let Some(heading) = heading {
+                page.push_str(visible(heading.as_str()).trim_end());
+                page.push('\n');
+            }
+        }
+        page.push_str(&line.text);
+        page.push('\n');
+    }
+    if omitted > 0 {
+        let entries = if omitted == 1 { "entry" } else { "entries" };
+        page.push_str(&format!("[… {omitted} {entries} omitted]"));
+    }
+    page.truncate(page.trim_end().len());
+    page
+}

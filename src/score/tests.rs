@@ -1,0 +1,234 @@
+//! What counts as found, as wrong, and as not to be said.
+
+use super::*;
+use crate::domain::{
+    Attempt, Claim, ClaimKind, Decision, Digest, Evidence, Match, PersonRequest, Provenance,
+    Record, RecordState, RunId, SessionId, SliceId, Speaker,
+};
+use crate::privacy::Gate;
+
+/// Gold and recorded answers, beside the project.
+const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
+
+pub(super) fn attempt(action: &str, succeeded: bool) -> Claim {
+    Claim::Attempt(Attempt { action: action.to_owned(), result: "so".to_owned(), succeeded })
+}
+
+pub(super) fn request(summary: &str) -> Claim {
+    let intent = "wants".to_owned();
+    Claim::Request(PersonRequest { intent, target: None, summary: summary.to_owned() })
+}
+
+pub(super) fn record(claim: Claim, state: RecordState) -> Record {
+    let digest = Digest::of(&["test"]);
+    let run = RunId(digest);
+    Record {
+        id: Record::id_of(run, &claim),
+        claim,
+        provenance: Provenance {
+            namespace: "n".to_owned(),
+            session: SessionId(digest),
+            slice: SliceId(digest),
+            run,
+            entries: (0, 0),
+            at: None,
+        },
+        evidence: Vec::new(),
+        score: 1.0,
+        state,
+        reason: None,
+    }
+}
+
+fn staged(claims: Vec<Claim>) -> Vec<Record> {
+    claims.into_iter().map(|claim| record(claim, RecordState::Staged)).collect()
+}
+
+fn gold(text: &str) -> Gold {
+    let (gold, findings) = Gold::read(text);
+    assert!(findings.is_empty(), "{findings:?}");
+    gold.unwrap()
+}
+
+/// An item of kind request, as a line of a gold file.
+fn item(id: &str, importance: &str, terms: &str) -> String {
+    format!(
+        r#"{{"id": "{id}", "kind": "request", "importance": "{importance}", "statement": "add the {id} flag", "terms": {terms}}}"#
+    )
+}
+
+fn value(rate: Rate) -> f64 {
+    rate.value().unwrap()
+}
+
+#[test]
+fn the_worked_example_comes_to_what_it_says() {
+    let items = [
+        item("a", "core", r#"[["alpha"]]"#),
+        item("b", "core", r#"[["beta"]]"#),
+        item("c", "useful", r#"[["gamma"]]"#),
+    ];
+    let gold = gold(&format!(
+        r#"{{"must": [{}], "must_not": [{{"id": "n", "terms": [["nobody"], ["said", "wrote"]]}}]}}"#,
+        items.join(",")
+    ));
+    let said = ["beta", "Alpha", "Nobody wrote it", "delta", "epsilon"].map(request);
+    let mut records = staged(said.to_vec());
+    records.push(record(request("gamma"), RecordState::Quarantined));
+    records.push(record(request("gamma"), RecordState::Replaced));
+    let score = score(&gold, &records);
+    let all = score.tally.all();
+    assert_eq!((all.precision(), all.recall()), (Rate { hits: 2, of: 5 }, Rate { hits: 2, of: 3 }));
+    assert_eq!((all.f1(), score.tally.core), (Rate { hits: 4, of: 8 }, Rate { hits: 2, of: 2 }));
+    assert_eq!(score.tally.restraint, Rate { hits: 0, of: 1 });
+    assert_eq!(score.tally.quarantined, Rate { hits: 1, of: 6 });
+    assert_eq!(score.missed, ["c"]);
+    assert_eq!(score.violated, [("n".to_owned(), records[2].id)]);
+    assert!(score.answered.contains(&("a".to_owned(), records[1].id)));
+    assert_eq!(value(all.f1()), 0.5);
+    assert_eq!(Rate::default().value(), None);
+}
+
+#[test]
+fn one_record_answers_one_item_and_core_items_come_first() {
+    // What meets both items goes to where nothing else can.
+    let both = [item("a", "useful", r#"[["flag", "x"]]"#), item("b", "core", r#"[["flag"]]"#)];
+    let gold = gold(&format!(r#"{{"must": [{}]}}"#, both.join(",")));
+    let one = score(&gold, &staged(vec![request("the flag")]));
+    assert_eq!((one.tally.core, one.missed), (Rate { hits: 1, of: 1 }, vec!["a".to_owned()]));
+    let two = score(&gold, &staged(vec![request("add the b flag"), request("x")]));
+    assert_eq!((two.tally.all().answered, two.missed.len()), (2, 0));
+}
+
+#[test]
+fn a_record_of_another_kind_answers_nothing() {
+    let gold = gold(&format!(r#"{{"must": [{}]}}"#, item("a", "core", r#"[["flag"]]"#)));
+    let score = score(&gold, &staged(vec![attempt("flag", true)]));
+    assert_eq!((score.tally.requests.answered, score.tally.attempts.records), (0, 1));
+}
+
+#[test]
+fn an_attempt_with_the_wrong_outcome_answers_nothing_and_is_counted_as_wrong() {
+    let item = |succeeded: &str| {
+        gold(&format!(
+            r#"{{"must": [{{"id": "a", "kind": "attempt", "importance": "core", "statement": "s", "terms": [["deploy"]]{succeeded}}}]}}"#
+        ))
+    };
+    let records = staged(vec![attempt("deploy one", true)]);
+    let wrong = score(&item(r#", "succeeded": false"#), &records);
+    assert_eq!(
+        (wrong.tally.attempts.answered, wrong.tally.succeeded),
+        (0, Rate { hits: 0, of: 1 })
+    );
+    let right = score(&item(r#", "succeeded": true"#), &records);
+    assert_eq!(
+        (right.tally.attempts.answered, right.tally.succeeded),
+        (1, Rate { hits: 1, of: 1 })
+    );
+    let either = score(&item(""), &records);
+    assert_eq!((either.tally.attempts.answered, either.tally.succeeded), (1, Rate::default()));
+    let both = staged(vec![attempt("deploy one", true), attempt("deploy two", false)]);
+    assert_eq!(score(&item(r#", "succeeded": false"#), &both).tally.succeeded.hits, 1);
+}
+
+#[test]
+fn without_terms_the_statement_counts() {
+    let gold = gold(&format!(r#"{{"must": [{}]}}"#, item("verbose", "core", "[]")));
+    let found = |summary| score(&gold, &staged(vec![request(summary)])).tally.requests.answered;
+    assert_eq!((found("add a verbose flag"), found("remove the parser")), (1, 0));
+    assert_eq!(similarity("Add the flag", "the FLAG, add!"), 1_000);
+    assert_eq!(similarity("a b", "b c"), 500);
+    assert_eq!((similarity("", ""), similarity("a", "")), (0, 0));
+}
+
+#[test]
+fn a_string_is_grounded_where_evidence_names_it() {
+    let claim = Claim::Decision(Decision {
+        options: vec!["a".to_owned(), "b".to_owned()],
+        chosen: "a".to_owned(),
+        rationale: "c".to_owned(),
+    });
+    let mut decided = record(claim, RecordState::Staged);
+    let evidence = |field: &str| Evidence {
+        field: field.to_owned(),
+        ordinal: 0,
+        line: 1,
+        bytes: 0..1,
+        speaker: Speaker::Person,
+        found: Match::Exact,
+        words: Gate::new(&[]).redact("a"),
+    };
+    decided.evidence = ["chosen", "chosen", "options[1]", "other"].map(evidence).to_vec();
+    let score = score(&Gold::default(), &[decided]);
+    assert_eq!(score.tally.grounded, Rate { hits: 2, of: 4 });
+}
+
+#[test]
+fn what_is_no_gold_is_a_finding() {
+    for text in ["", "[]", "{}", r#"{"must": [{"id": "a"}]}"#, "{\"must\":\n 3}"] {
+        let (gold, findings) = Gold::read(text);
+        assert_eq!((gold, findings.len()), (None, 1), "{text}");
+        assert_eq!(findings[0].rule, "bad-gold");
+    }
+}
+
+#[test]
+fn an_interval_holds_the_rate_and_narrows_with_more_conversations() {
+    let tally = |hits| Tally { core: Rate { hits, of: 2 }, ..Tally::default() };
+    let few: Vec<Tally> = [0, 1, 2, 2].map(tally).to_vec();
+    let many = few.repeat(25);
+    let core = |tally: &Tally| tally.core.value();
+    let (wide, narrow) = (interval(&few, 7, core).unwrap(), interval(&many, 7, core).unwrap());
+    for interval in [wide, narrow] {
+        assert!(interval.low <= 0.625 && 0.625 <= interval.high, "{interval:?}");
+    }
+    assert!(narrow.high - narrow.low < wide.high - wide.low);
+    assert_eq!(interval(&few, 7, core), Some(wide), "the same seed draws the same");
+    assert_eq!(interval(&[], 7, core), None);
+    assert_eq!(interval(&[tally(2)], 7, core), Some(Interval { low: 1.0, high: 1.0 }));
+}
+
+#[test]
+fn recorded_answers_are_scored_against_their_gold() {
+    let Ok(files) = std::fs::read_dir(format!("{SHARED}/gold")) else {
+        eprintln!("no gold at {SHARED}: nothing compared");
+        return;
+    };
+    let mut tallies = Vec::new();
+    for file in files {
+        let path = file.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let Some(name) = name.strip_suffix(".gold.json") else { continue };
+        let gold = gold(&std::fs::read_to_string(&path).unwrap());
+        let answer = std::fs::read_to_string(format!("{SHARED}/answers/{name}.json"));
+        let Ok(answer) = answer else { continue };
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let score = score(&gold, &staged(claims(&answer)));
+        assert_eq!(score.answered.len() + score.missed.len(), gold.items.len(), "{name}");
+        tallies.push(score.tally);
+    }
+    let mut all = Tally::default();
+    tallies.iter().for_each(|tally| all += *tally);
+    let counts = all.all();
+    assert!(tallies.len() > 20 && counts.items > 80, "{all:?}");
+    // They were given by a good model for whole transcripts.
+    assert!(value(counts.recall()) > 0.5 && value(all.restraint) > 0.9, "{all:?}");
+    let f1 = interval(&tallies, 1, |tally| tally.all().f1().value()).unwrap();
+    assert!(f1.low < value(counts.f1()) && value(counts.f1()) < f1.high, "{f1:?}");
+    eprintln!("{all:?} {f1:?}");
+}
+
+/// The claims of a recorded answer, wherever in the file it stands.
+fn claims(answer: &serde_json::Value) -> Vec<Claim> {
+    let lists = ["decisions", "discussions", "attempts", "requests"];
+    let found = |of: &serde_json::Value| lists.iter().any(|name| of.get(*name).is_some());
+    let arguments = [answer, &answer["arguments"], &answer["answer"]];
+    let from = arguments.into_iter().find(|of| found(of)).expect("an answer");
+    let mut claims = Vec::new();
+    for (name, kind) in lists.iter().zip(ClaimKind::ALL) {
+        for claim in from[*name].as_array().into_iter().flatten() {
+            claims.extend(Claim::from_json(*kind, &claim.to_string()));
+        }
+    }
+    claims
+}
