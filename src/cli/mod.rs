@@ -4,6 +4,7 @@
 mod asks;
 mod card;
 mod cassette;
+mod consolidate;
 mod conversation;
 mod dialog;
 mod doctor;
@@ -68,6 +69,8 @@ enum Command {
     Status(status::Args),
     /// List the jobs of the queue, try them again, call them off
     Jobs(jobs::Args),
+    /// Make memory of staged records: plan, apply, undo
+    Consolidate(consolidate::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
     /// Print memory cards: what conversations were about, by rule, without a model
@@ -117,6 +120,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Why(args) => why::run(&args, file),
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
+        Command::Consolidate(args) => consolidate::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),

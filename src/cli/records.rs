@@ -178,6 +178,8 @@ pub(super) fn one<T, I: ToString>(found: Found<T, I>, what: &str, id: &str) -> R
             let list = match what {
                 "run" => "records runs",
                 "job" => "jobs",
+                "plan" => "consolidate log",
+                "memory" => "memory list",
                 "session" => "status --all",
                 _ => "records",
             };

@@ -4,6 +4,7 @@
 mod asking;
 mod budget;
 mod cards;
+mod consolidating;
 mod consumer;
 mod cut;
 mod extracting;
@@ -22,6 +23,7 @@ mod tally;
 mod told;
 
 pub use asking::Model;
+pub use consolidating::{Consolidator, Outcome, Planned};
 pub use consumer::{Consumer, Counts, End, Jobs, Report, Until};
 pub use feed::Feed;
 pub use import::{Answer, ImportError, Imported, import};

@@ -144,7 +144,7 @@ async fn work(
 }
 
 /// Host, process, and a digest of when it began: two workers never have the same.
-fn id() -> String {
+pub(super) fn id() -> String {
     let (pid, began) = (std::process::id(), clock::now());
     let host = host();
     let digest = Digest::of(&["worker", &host, &pid.to_string(), &began.to_string()]);

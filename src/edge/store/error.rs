@@ -69,6 +69,9 @@ pub enum StoreErrorKind {
     /// The lease ran out and somebody else claimed the job, or it was called off.
     #[error("job {0} is no longer ours; nothing was written")]
     LeaseLost(crate::domain::JobId),
+    /// The lease on a namespace's memory ran out and somebody else took it.
+    #[error("another process consolidates namespace `{0}` by now; nothing was written, try again")]
+    TenureLost(String),
     /// The store was closed.
     #[error("the store is closed; open it again")]
     Closed,
@@ -137,6 +140,7 @@ impl StoreError {
             | StoreErrorKind::UnknownSession(_)
             | StoreErrorKind::Moved
             | StoreErrorKind::LeaseLost(_)
+            | StoreErrorKind::TenureLost(_)
             | StoreErrorKind::Closed
             | StoreErrorKind::Other => false,
         }

@@ -8,6 +8,7 @@ mod db;
 mod entry;
 mod error;
 mod journal;
+mod memory;
 mod postgres;
 mod prefix;
 mod queue;
@@ -30,6 +31,7 @@ pub use changes::Changes;
 pub use entry::Covered;
 pub use error::{Refusal, StoreError, StoreErrorKind};
 pub use journal::{JournalEntry, Journaled};
+pub use memory::{Backlog, Deed, StoredPlan, Tenure};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
     ABANDONED, CANCELLED, Cap, CapJobs, Charge, Claim, Claims, DeadJobs, Depth, Ending, Enqueued,

@@ -232,6 +232,17 @@ pub(super) fn each(
     Ok(())
 }
 
+/// Staged records of a namespace that no plan has dealt with, in the order of staging; `limit` at most.
+pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Record>, Fault> {
+    let sql = format!(
+        "SELECT {STATE}, {COLUMNS} FROM {TABLES} LEFT JOIN dispositions d ON d.record = c.id
+        WHERE s.namespace = ?1 AND r.current = 1 AND c.state = 'staged' AND d.record IS NULL
+        ORDER BY c.no LIMIT ?2"
+    );
+    let all = db.all(&sql, values![namespace, limit], read)?;
+    Ok(all.into_iter().map(|stored| stored.record).collect())
+}
+
 /// The sessions of a filter in an order that does not depend on which was written first.
 fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT no FROM sessions

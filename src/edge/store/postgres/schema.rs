@@ -8,10 +8,11 @@ use super::connection::Connection;
 use std::ops::ControlFlow;
 
 /// What brings a database from version N to N + 1. Never edit one that was released.
-const MIGRATIONS: [&str; 3] = [
+const MIGRATIONS: [&str; 4] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0001_begin.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0002_queue.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0003_told.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0004_memory.sql")),
 ];
 /// The newest version that we know.
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;

@@ -1,0 +1,99 @@
+//! A plan as a person reads it: what is added, what changes, what stays beside what, and by which rule.
+
+use super::super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, counted, short, shorten};
+use crate::domain::{Claim, Disposition, MemoryId, Merging, Operation, Plan};
+use crate::worker::Planned;
+
+/// Letters of a claim on a line.
+const LINE_LETTERS: usize = 90;
+/// Pairs that are listed as left open; the others are counted.
+const OPEN_MAX: usize = 10;
+
+/// Prints a plan with every operation.
+pub(super) fn plan(planned: &Planned, dry_run: bool) -> Result<(), Failure> {
+    let plan = &planned.plan;
+    let what = if dry_run { "would become" } else { "became" };
+    let records = counted(plan.operations.len() as u64, "record");
+    output::line(&format!(
+        "{BOLD}{}{BOLD:#}  {DIM}plan {}: {records} {what}: {}{DIM:#}",
+        plan.namespace,
+        short(&plan.id),
+        counts(plan)
+    ))?;
+    for operation in &plan.operations {
+        print(planned, operation)?;
+    }
+    for open in plan.left_open.iter().take(OPEN_MAX) {
+        let other = headline(planned, open.memory);
+        let record = short(&open.record);
+        output::line(&format!(
+            "  {YELLOW}?{YELLOW:#} record {record} and `{other}` {DIM}{}: both are kept{DIM:#}",
+            open.rule
+        ))?;
+    }
+    if plan.left_open.len() > OPEN_MAX {
+        let more = counted((plan.left_open.len() - OPEN_MAX) as u64, "pair");
+        output::line(&format!("  {YELLOW}?{YELLOW:#} {more} more left open"))?;
+    }
+    for finding in &planned.findings {
+        output::note(&finding.to_string());
+    }
+    Ok(())
+}
+
+/// How many records came to what, such as `7 add, 1 merge`.
+pub(super) fn counts(plan: &Plan) -> String {
+    let counts = plan.counts();
+    let named: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
+}
+
+fn print(planned: &Planned, operation: &Operation) -> Result<(), Failure> {
+    let claim = &operation.facts.claim;
+    let text = shorten(claim.headline(), LINE_LETTERS);
+    let kind = kind(claim);
+    let rule = format!("{DIM}{}{DIM:#}", operation.rule);
+    let line = match &operation.disposition {
+        Disposition::Add { .. } => format!("{GREEN}+ {kind} {text}{GREEN:#}  {rule}"),
+        Disposition::Merge { into, how } => {
+            let learns = match how {
+                Merging::Provenance => "one source more",
+                Merging::Extend => "learns more",
+                Merging::Outcome => "a later outcome",
+            };
+            let into = headline(planned, *into);
+            format!("~ {kind} {text}  {rule}\n      {learns}: {into}")
+        }
+        Disposition::Supersede { old, .. } => {
+            let old = headline(planned, *old);
+            format!("{RED}- {kind} {old}{RED:#}\n  {GREEN}+ {kind} {text}{GREEN:#}  {rule}")
+        }
+        Disposition::Conflict { with, .. } => {
+            let with = headline(planned, *with);
+            format!("{YELLOW}! {kind} {text}{YELLOW:#}  {rule}\n      stays beside: {with}")
+        }
+        Disposition::Discard => format!("{DIM}· {kind} {text}{DIM:#}  {rule}"),
+        Disposition::Duplicate { .. } => format!("= {kind} {text}  {rule}"),
+    };
+    output::line(&format!("  {line}"))?;
+    for effect in &operation.effects {
+        let other = headline(planned, effect.memory);
+        let becomes = match effect.stage {
+            Some(stage) => stage.name(),
+            None if effect.supersedes => "superseded",
+            None => "linked",
+        };
+        output::line(&format!("      {DIM}→ {becomes}: {other}  {}{DIM:#}", effect.rule))?;
+    }
+    Ok(())
+}
+
+fn kind(claim: &Claim) -> &'static str {
+    claim.kind().name()
+}
+
+/// The words of a memory, or its id where it is gone.
+fn headline(planned: &Planned, id: MemoryId) -> String {
+    let found = planned.memories.get(&id);
+    found.map_or_else(|| short(&id), |it| shorten(it.claim.headline(), LINE_LETTERS))
+}
