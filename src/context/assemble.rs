@@ -74,7 +74,7 @@ pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     }
     block.decisions(&material.decisions);
     material.glossary.iter().for_each(|document| block.add(Kind::Glossary, document));
-    block.left = block.left + kept;
+    block.left += kept;
     beside.iter().for_each(|(kind, document)| block.add(*kind, document));
     block.finish(budget)
 }

@@ -5,17 +5,13 @@ use super::usage_test::answered;
 use super::*;
 use crate::domain::Timestamp;
 use crate::privacy::Redacted;
+use crate::testing::shared;
 use serde_json::{Value, json};
-
-/// Golden cases, beside the project.
-const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden/conkeeper.json");
 
 #[test]
 fn golden_thresholds_hold() {
-    let Ok(text) = std::fs::read_to_string(GOLDEN) else {
-        eprintln!("no golden cases at {GOLDEN}: nothing compared");
-        return;
-    };
+    let Some(path) = shared("golden/conkeeper.json") else { return };
+    let text = std::fs::read_to_string(path).unwrap();
     let golden: Value = serde_json::from_str(&text).unwrap();
     let cases = golden["thresholds"].as_array().unwrap();
     assert!(cases.len() >= 8);

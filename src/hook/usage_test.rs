@@ -1,9 +1,7 @@
 //! What the end of a transcript says of the window.
 
 use super::*;
-
-/// Transcripts of Claude Code, beside the project.
-const TRANSCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/transcripts/claude-code");
+use crate::testing::shared;
 
 /// The line of an answer.
 pub(super) fn answered(tokens: u64, more: &str) -> String {
@@ -63,10 +61,8 @@ fn nothing_is_known_after_a_compaction_until_the_next_answer() {
 
 #[test]
 fn the_usage_of_real_transcripts_is_found_in_their_last_64_kib() {
-    let Ok(files) = std::fs::read_dir(TRANSCRIPTS) else {
-        eprintln!("no transcripts at {TRANSCRIPTS}: nothing compared");
-        return;
-    };
+    let Some(folder) = shared("transcripts/claude-code") else { return };
+    let files = std::fs::read_dir(folder).unwrap();
     let mut read = 0;
     for file in files {
         let path = file.unwrap().path();

@@ -6,9 +6,7 @@ use crate::domain::{
     Record, RecordState, RunId, SessionId, SliceId, Speaker,
 };
 use crate::privacy::Gate;
-
-/// Gold and recorded answers, beside the project.
-const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared");
+use crate::testing::shared;
 
 pub(super) fn attempt(action: &str, succeeded: bool) -> Claim {
     Claim::Attempt(Attempt { action: action.to_owned(), result: "so".to_owned(), succeeded })
@@ -190,17 +188,15 @@ fn an_interval_holds_the_rate_and_narrows_with_more_conversations() {
 
 #[test]
 fn recorded_answers_are_scored_against_their_gold() {
-    let Ok(files) = std::fs::read_dir(format!("{SHARED}/gold")) else {
-        eprintln!("no gold at {SHARED}: nothing compared");
-        return;
-    };
+    let (Some(golds), Some(answers)) = (shared("gold"), shared("answers")) else { return };
+    let files = std::fs::read_dir(golds).unwrap();
     let mut tallies = Vec::new();
     for file in files {
         let path = file.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
         let Some(name) = name.strip_suffix(".gold.json") else { continue };
         let gold = gold(&std::fs::read_to_string(&path).unwrap());
-        let answer = std::fs::read_to_string(format!("{SHARED}/answers/{name}.json"));
+        let answer = std::fs::read_to_string(answers.join(format!("{name}.json")));
         let Ok(answer) = answer else { continue };
         let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
         let score = score(&gold, &staged(claims(&answer)));
@@ -215,7 +211,6 @@ fn recorded_answers_are_scored_against_their_gold() {
     assert!(value(counts.recall()) > 0.5 && value(all.restraint) > 0.9, "{all:?}");
     let f1 = interval(&tallies, 1, |tally| tally.all().f1().value()).unwrap();
     assert!(f1.low < value(counts.f1()) && value(counts.f1()) < f1.high, "{f1:?}");
-    eprintln!("{all:?} {f1:?}");
 }
 
 /// The claims of a recorded answer, wherever in the file it stands.

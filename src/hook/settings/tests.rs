@@ -170,10 +170,8 @@ fn settings() -> impl Strategy<Value = String> {
     let hooks = prop::collection::vec(tree.clone(), 0..3);
     (tree, hooks, any::<bool>()).prop_map(|(tree, hooks, pretty)| {
         let groups = serde_json::json!({"Stop": [{"hooks": hooks}]});
-        let whole = match tree {
-            Value::Object(_) => tree,
-            other => serde_json::json!({"a": other, "hooks": groups}),
-        };
+        let whole =
+            if tree.is_object() { tree } else { serde_json::json!({"a": tree, "hooks": groups}) };
         if pretty { format!("{whole:#}\n") } else { whole.to_string() }
     })
 }
@@ -188,9 +186,8 @@ proptest! {
                     let own = format!("annalist hook {event}");
                     prop_assert_eq!(commands_of(&more, event).filter(|it| *it == own).count(), 1);
                 }
-                let left = match remove(&more) {
-                    Merged::Changed(left) => left,
-                    other => return Err(TestCaseError::fail(format!("{other:?}"))),
+                let Merged::Changed(left) = remove(&more) else {
+                    return Err(TestCaseError::fail(more));
                 };
                 let bare = match remove(&text) {
                     Merged::Changed(bare) => bare,
@@ -229,10 +226,9 @@ fn commands_of(text: &str, event: Event) -> impl Iterator<Item = String> {
 /// go with what was ours.
 fn without_empty(text: &str) -> Value {
     let mut settings = value(text);
-    let is_bare = |value: &Value| match value {
-        Value::Array(items) => items.is_empty(),
-        Value::Object(fields) => fields.is_empty(),
-        _ => false,
+    let is_bare = |value: &Value| {
+        value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(serde_json::Map::is_empty)
     };
     if let Some(hooks) = settings.get_mut("hooks").and_then(Value::as_object_mut) {
         hooks.retain(|_, list| !is_bare(list));
