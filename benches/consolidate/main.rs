@@ -39,10 +39,10 @@ fn run(count: usize, check: bool) -> Result<(), Box<dyn Error>> {
     let mut memories = Memories::new("bench");
     let expected = state.len();
     if check {
-        state.values().for_each(|memory| drop(memories.insert(memory.clone())));
+        state.values().cloned().for_each(|memory| assert!(memories.insert(memory)));
     } else {
         // As a store hands them over: one by one, and not kept beside the index.
-        state.into_values().for_each(|memory| drop(memories.insert(memory)));
+        state.into_values().for_each(|memory| assert!(memories.insert(memory)));
     }
     let indexed = started.elapsed().as_secs_f64();
 

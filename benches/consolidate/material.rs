@@ -14,13 +14,42 @@ const VERBS: [&str; 12] = [
     "migrate", "retry",
 ];
 const THINGS: [&str; 24] = [
-    "queue", "worker", "uploader", "parser", "session", "cookie", "index", "journal", "lease",
-    "token", "schema", "prompt", "slice", "ledger", "metric", "socket", "header", "timeout",
-    "migration", "snapshot", "cursor", "batch", "retry", "cache",
+    "queue",
+    "worker",
+    "uploader",
+    "parser",
+    "session",
+    "cookie",
+    "index",
+    "journal",
+    "lease",
+    "token",
+    "schema",
+    "prompt",
+    "slice",
+    "ledger",
+    "metric",
+    "socket",
+    "header",
+    "timeout",
+    "migration",
+    "snapshot",
+    "cursor",
+    "batch",
+    "retry",
+    "cache",
 ];
 const PLACES: [&str; 10] = [
-    "staging", "production", "the nightly job", "the mobile client", "the admin page",
-    "the billing service", "the importer", "the Windows build", "the docs", "the test suite",
+    "staging",
+    "production",
+    "the nightly job",
+    "the mobile client",
+    "the admin page",
+    "the billing service",
+    "the importer",
+    "the Windows build",
+    "the docs",
+    "the test suite",
 ];
 const STORES: [&str; 6] = ["Postgres", "Redis", "SQLite", "Kafka", "a flat file", "S3"];
 
@@ -73,7 +102,8 @@ impl Matter {
         let number = if again == 2 { number + 1 } else { *number };
         match kind {
             0 | 1 => {
-                let options = [STORES[self.number as usize % 6], STORES[(self.number as usize + 1) % 6]];
+                let options =
+                    [STORES[self.number as usize % 6], STORES[(self.number as usize + 1) % 6]];
                 let chosen = options[usize::from(again >= 2)];
                 Claim::Decision(Decision {
                     options: options.map(|it| format!("{it} for {name}")).to_vec(),
@@ -82,11 +112,16 @@ impl Matter {
                 })
             }
             2 => Claim::Discussion(Discussion {
-                topic: format!("how the {thing} of {name} behaves in {place} after {number} minutes"),
+                topic: format!(
+                    "how the {thing} of {name} behaves in {place} after {number} minutes"
+                ),
                 points: vec![format!("{verb} it"), format!("leave the {thing} alone {again}")],
             }),
             3..=5 => Claim::Attempt(Attempt {
-                action: format!("{verb} the {thing} of {name} in {place} with limit {}", self.number),
+                action: format!(
+                    "{verb} the {thing} of {name} in {place} with limit {}",
+                    self.number
+                ),
                 result: format!("exit {again} after {number} s"),
                 succeeded: again != 2,
             }),
@@ -94,8 +129,13 @@ impl Matter {
                 intent: format!("so that {place} keeps working for {name}"),
                 target: Some(format!("src/{thing}/{name}.rs")),
                 summary: match again {
-                    1 => format!("Please {verb} the {thing} of {name}, in {place}, within {number} seconds!"),
-                    3 => format!("{verb} the {thing} of {name} in {place} within {} seconds instead", number + 5),
+                    1 => format!(
+                        "Please {verb} the {thing} of {name}, in {place}, within {number} seconds!"
+                    ),
+                    3 => format!(
+                        "{verb} the {thing} of {name} in {place} within {} seconds instead",
+                        number + 5
+                    ),
                     _ => format!("{verb} the {thing} of {name} in {place} within {number} seconds"),
                 },
             }),

@@ -35,6 +35,8 @@ pub use verdict::{Verdict, Verdicts};
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod laws;
 #[cfg(test)]
 mod past_test;

@@ -28,7 +28,7 @@ pub const REPLY_TOKENS_DEFAULT: u32 = 4_000;
 
 // Every rung can be tried, and the reminder given, before the asks run out.
 const _: () = assert!(Rung::ALL.len() as u32 + REMINDERS_MAX <= ASKS_MAX);
-const _: () = assert!(1 + REPAIRS_MAX <= ASKS_MAX);
+const _: () = assert!(REPAIRS_MAX < ASKS_MAX);
 
 /// A model, the prompt and the tool: what all batches have in common.
 #[derive(Debug)]
