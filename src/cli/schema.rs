@@ -1,6 +1,7 @@
 //! `annalist schema`: the published schemas.
 
 use super::output::{self, Failure};
+use crate::consolidate;
 use crate::edge::disk;
 use crate::extract::schema_files;
 use crate::source::schema_file;
@@ -24,7 +25,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let files: Vec<_> = schema_files().into_iter().chain([schema_file()]).collect();
+    let files = schema_files().into_iter().chain(consolidate::schema_files());
+    let files: Vec<_> = files.chain([schema_file()]).collect();
     let known: Vec<&str> = files.iter().map(|(name, _)| name.as_ref()).collect();
     let known = known.join(", ");
     let wanted = |name: &str| args.name.as_deref().is_none_or(|wanted| wanted == name);

@@ -2,6 +2,7 @@
 //! or replaces one. It plans and changes nothing; what is unrelated is not looked at, and in doubt both are kept.
 
 mod across;
+mod ask;
 mod dates;
 mod forget;
 mod history;
@@ -17,6 +18,11 @@ mod rules;
 mod subject;
 mod verdict;
 
+pub use ask::{
+    BATCH_RECORDS_MAX, BATCH_TOKENS_MAX, Batch, Exchange, Judged, Judgement, Judging,
+    REMINDERS_MAX, REPAIRS_MAX, REPLY_TOKENS_DEFAULT, SCHEMA_VERSION, Step, TOOL_NAME,
+    WriteConsolidated, batches, schema_files,
+};
 pub use dates::{Resolved, annotate, relative_dates};
 pub use forget::{Forgotten, forget};
 pub use history::{Event, as_of, history};
@@ -28,6 +34,8 @@ pub use verdict::{Verdict, Verdicts};
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod golden;
 #[cfg(test)]
 mod laws;
 #[cfg(test)]

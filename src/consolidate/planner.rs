@@ -78,6 +78,8 @@ struct Judged {
     words: f64,
     since: Option<Timestamp>,
     active: bool,
+    /// Whether a model or a person may still decide.
+    open: bool,
 }
 
 impl Judged {
@@ -169,7 +171,7 @@ impl Planner<'_> {
         for doubt in doubts.iter().take(OPEN_MAX) {
             let rule = Cow::Borrowed(doubt.rule);
             let left = LeftOpen { record: new.record.id, memory: doubt.memory, rule };
-            if self.verdicts.get(left.record, left.memory).is_none() {
+            if doubt.open {
                 self.open.insert(left);
             }
         }
@@ -199,14 +201,21 @@ impl Planner<'_> {
             };
             let found = RULES.iter().find_map(|rule| Some((rule.name, (rule.judge)(&pair)?)));
             let Some((rule, ruling)) = found else { continue };
+            let mut open = true;
             let (rule, ruling) = match ruling {
                 Ruling::Conflict | Ruling::Doubt => {
                     let verdict = self.verdicts.get(new.record.id, memory.id);
-                    let said = verdict.map(|verdict| apply(verdict, &pair, rule, ruling));
-                    if said.is_some_and(|(said, _)| said == REFUSED) {
-                        refused.push(memory.id);
+                    match verdict.map(|verdict| apply(verdict, &pair, rule)) {
+                        Some(Some(said)) => {
+                            open = false;
+                            said
+                        }
+                        Some(None) => {
+                            refused.push(memory.id);
+                            (rule, ruling)
+                        }
+                        None => (rule, ruling),
                     }
-                    said.unwrap_or((rule, ruling))
                 }
                 Ruling::Strangers
                 | Ruling::Duplicate
@@ -223,6 +232,7 @@ impl Planner<'_> {
                 words: pair.like.words,
                 since: memory.valid_from,
                 active: memory.state == MemoryState::Active,
+                open,
             });
         }
         for id in refused {
@@ -290,22 +300,17 @@ impl Planner<'_> {
 /// The rule of a verdict that the host does not allow.
 const REFUSED: &str = "verdict-refused";
 
-/// What a verdict comes to, as far as the policy allows it.
-fn apply(
-    verdict: Verdict,
-    pair: &Pair<'_>,
-    rule: &'static str,
-    ruling: Ruling,
-) -> (&'static str, Ruling) {
-    match verdict {
-        Verdict::Unrelated => ("judged-unrelated", Ruling::Strangers),
+/// What a verdict comes to; none if the policy does not allow it.
+fn apply(verdict: Verdict, pair: &Pair<'_>, rule: &'static str) -> Option<(&'static str, Ruling)> {
+    Some(match verdict {
+        Verdict::Unrelated => (rule, Ruling::Strangers),
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => (rule, Ruling::Conflict),
         Verdict::Replaces if pair.may_follow() => ("judged-replaced", Ruling::Supersede),
-        Verdict::Replaces => (REFUSED, ruling),
-        Verdict::Nothing if pair.new.person => (REFUSED, ruling),
+        Verdict::Replaces => return None,
+        Verdict::Nothing if pair.new.person => return None,
         Verdict::Nothing => ("judged-nothing", Ruling::Discard),
-    }
+    })
 }
 
 fn join(twin: &Judged) -> Choice {

@@ -130,10 +130,13 @@ const QUALITY: &[&str] = &[
     "errors",
 ];
 
+/// What records have in common that show the same: kind, words and exact words.
+type Key = (ClaimKind, Vec<u64>, Vec<u64>);
+
 /// Tells what `records` show; quarantined and replaced ones count for nothing. The order does not matter.
 pub fn reflect(records: &[Record]) -> Retrospective {
     let mut told = Retrospective::default();
-    let mut groups: BTreeMap<(ClaimKind, Vec<u64>, Vec<u64>), Vec<&Record>> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, Vec<&Record>> = BTreeMap::new();
     let mut sessions = BTreeSet::new();
     let mut seen = BTreeSet::new();
     for record in records {

@@ -22,10 +22,11 @@ pub(super) enum Input {
     Problems,
     Existing,
     Messages,
+    Batch,
 }
 
 impl Input {
-    const ALL: [Input; 9] = [
+    const ALL: [Input; 10] = [
         Input::Language,
         Input::Schema,
         Input::Context,
@@ -35,6 +36,7 @@ impl Input {
         Input::Problems,
         Input::Existing,
         Input::Messages,
+        Input::Batch,
     ];
 
     fn name(self) -> &'static str {
@@ -48,6 +50,7 @@ impl Input {
             Input::Problems => "problems",
             Input::Existing => "existing",
             Input::Messages => "messages",
+            Input::Batch => "batch",
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The prompts: files in `prompts/`, compiled in, checked and compiled once. A rendered prompt is
 //! woven from our own words and text that has passed the gate; no text is ever read as a template.
 
+mod consolidate;
 mod fence;
 mod file;
 mod frame;
@@ -11,6 +12,7 @@ use crate::privacy::{Redacted, Woven};
 use file::File;
 use frame::{Frame, Input, Setting};
 
+pub use consolidate::ConsolidatePrompt;
 pub use file::PromptError;
 pub use summary::SummaryPrompt;
 

@@ -102,8 +102,8 @@ pub(crate) mod strict {
     use serde_json::{Value, json};
 
     /// Keywords that OpenAI's strict mode, Anthropic and Gemini all take.
-    const KNOWN: [&str; 6] =
-        ["type", "description", "properties", "required", "additionalProperties", "items"];
+    const KNOWN: [&str; 7] =
+        ["type", "description", "properties", "required", "additionalProperties", "items", "enum"];
 
     /// Fails where `schema` holds what strict providers refuse.
     pub(crate) fn check_strict(schema: &Value, path: &str) {

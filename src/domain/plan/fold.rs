@@ -3,7 +3,6 @@
 
 use super::{Disposition, Effect, MemoryMap, Merging, Operation};
 use crate::domain::{Claim, Memory, MemoryId, MemoryState, Timestamp};
-use std::borrow::Cow;
 
 /// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
 const ITEMS_MAX: usize = 64;
@@ -95,14 +94,14 @@ fn retire(
     old: MemoryId,
     by: MemoryId,
     at: Option<Timestamp>,
-    rule: &Cow<'static, str>,
+    rule: &str,
 ) {
     let Some(memory) = map.get_mut(&old) else { return };
     if memory.state == MemoryState::Active && old != by {
         memory.state = MemoryState::Superseded;
         memory.valid_until = at;
         memory.superseded_by = Some(by);
-        memory.reason = Some(rule.clone().into_owned());
+        memory.reason = Some(rule.to_owned());
     }
 }
 
