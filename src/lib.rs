@@ -12,6 +12,7 @@ pub mod grounding;
 pub mod conversation;
 pub mod dialog;
 pub mod card;
+pub mod memory_dir;
 pub mod edge;
 pub mod config;
 pub mod worker;
