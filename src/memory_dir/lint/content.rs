@@ -97,7 +97,10 @@ fn dead_links(document: &Document<'_>, linting: &Linting<'_>, report: &mut Repor
     let records = || linting.files.keys().filter(|path| path.starts_with(DECISIONS));
     let mut numbers: Option<HashSet<u32>> = None;
     for block in document.blocks() {
-        if matches!(block.part, Part::Private | Part::FrontMatter | Part::Meta | Part::Blank) {
+        if matches!(
+            block.part,
+            Part::Private | Part::FrontMatter | Part::Title | Part::Meta | Part::Blank
+        ) {
             continue;
         }
         for (line, link) in links(path, &document.public(block)) {

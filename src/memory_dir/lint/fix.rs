@@ -63,7 +63,11 @@ fn with_footer(document: &Document<'_>, day: &str) -> String {
     let end = document.line_end();
     let bare = text.trim_end().len();
     let kept = text.get(..bare).unwrap_or_default();
-    format!("{kept}{end}{end}---{end}{footer}{end}")
+    let now = format!("{kept}{end}{end}---{end}{footer}{end}");
+    // Behind front matter that does not end, say, it would be something else.
+    let (after, _) = Document::parse(document.kind(), &now);
+    let is_there = after.blocks().iter().any(|block| block.part == Part::Footer);
+    if is_there { now } else { text }
 }
 
 /// Tags with the right blanks, and values in small letters; what is still none then stays as it is.

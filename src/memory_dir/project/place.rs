@@ -101,7 +101,7 @@ impl Placing<'_> {
     /// A decision in a list: by its record where it has one.
     pub(super) fn decision(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
         let text = match self.names.label(memory.id) {
-            Some(label) => format!("{label}: {}", self.words.inline(&it.chosen, TITLE_LETTERS_MAX)),
+            Some(label) => format!("{label}: {}", self.record_words(it)),
             None => {
                 return self.line(
                     &Mark::Bullet,

@@ -1,13 +1,15 @@
 //! The record of a decision.
 
 use super::page::{Mark, Page, entry};
-use super::place::{ENTRY_LETTERS_MAX, Placing, TITLE_LETTERS_MAX};
+use super::place::{Placing, TITLE_LETTERS_MAX};
 use crate::domain::{Claim, Decision, Memory, MemoryState, Stage};
 use crate::memory_dir::name::adr_label;
 use crate::memory_dir::tag::{Category, tag_line};
 
 /// The longest paragraph of a record, in letters.
 const PARAGRAPH_LETTERS_MAX: usize = 1_200;
+/// What a record is called of whose words the gate leaves nothing.
+const UNTITLED: &str = "Decision";
 /// Alternatives that a record lists.
 const ALTERNATIVES_MAX: usize = 10;
 
@@ -25,7 +27,7 @@ impl Placing<'_> {
     }
 
     fn record(&self, memory: &Memory, it: &Decision, path: &str, number: u32) -> Page {
-        let title = self.words.inline(&it.chosen, TITLE_LETTERS_MAX);
+        let title = self.record_words(it);
         let tag = self.tag(memory.id).map(tag_line).unwrap_or_default();
         let date = memory.valid_from.map_or_else(|| "unknown".to_owned(), |at| at.day());
         let mut page = Page::new(path);
@@ -42,22 +44,28 @@ impl Placing<'_> {
             }
         }
         let context = format!("There was a choice between {}.", options.join("; "));
-        let paragraph = |text: &str| self.words.plain(text, PARAGRAPH_LETTERS_MAX);
-        page.push("Context", entry(&Mark::Paragraph, &paragraph(&context), None, None));
-        let chosen = paragraph(&it.chosen);
-        page.push(
-            "Decision",
-            entry(&Mark::Paragraph, &chosen, Some(Category::Decision), self.tag(memory.id)),
-        );
-        page.push("Rationale", entry(&Mark::Bullet, &paragraph(&it.rationale), None, None));
-        let others = options.iter().filter(|option| **option != it.chosen.trim());
-        for other in others {
-            let words = self.words.plain(other, ENTRY_LETTERS_MAX);
+        let mut push = |section, mark: &Mark, text: &str, tagged: bool| {
+            // What the gate leaves nothing of is no entry.
+            let words = self.words.plain(text, PARAGRAPH_LETTERS_MAX);
+            let category = tagged.then_some(Category::Decision);
+            let tag = self.tag(memory.id).filter(|_| tagged);
             if !words.is_empty() {
-                page.push("Alternatives Considered", entry(&Mark::Bullet, &words, None, None));
+                page.push(section, entry(mark, &words, category, tag));
             }
+        };
+        push("Context", &Mark::Paragraph, &context, false);
+        push("Decision", &Mark::Paragraph, &it.chosen, true);
+        push("Rationale", &Mark::Bullet, &it.rationale, false);
+        for other in options.iter().filter(|option| **option != it.chosen.trim()) {
+            push("Alternatives Considered", &Mark::Bullet, other, false);
         }
         page
+    }
+
+    /// What a record is called.
+    pub(super) fn record_words(&self, it: &Decision) -> String {
+        let words = self.words.inline(&it.chosen, TITLE_LETTERS_MAX);
+        if words.is_empty() { UNTITLED.to_owned() } else { words }
     }
 
     /// `Superseded by ADR-XXX` names a record, so what has none in its place is deprecated.
