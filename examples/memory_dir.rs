@@ -17,7 +17,11 @@ fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory
     Memory {
         id: MemoryId(Digest::of(&[name])),
         namespace: "example".into(),
-        claim: Claim::Decision(Decision { options, chosen: chosen.into(), rationale: rationale.into() }),
+        claim: Claim::Decision(Decision {
+            options,
+            chosen: chosen.into(),
+            rationale: rationale.into(),
+        }),
         stage: Stage::Decided,
         state: MemoryState::Active,
         said_by: Speaker::Person,
@@ -44,7 +48,8 @@ fn main() {
 
     // A person writes between the runs, also what nobody else is to read.
     for text in disk.values_mut() {
-        let words = "## Open Questions\n- Who looks after it?\n<private>\n- Ask Ada, not Bob\n</private>\n";
+        let words =
+            "## Open Questions\n- Who looks after it?\n<private>\n- Ask Ada, not Bob\n</private>\n";
         *text = text.replace("## Open Questions\n", words);
     }
     memories.push(decided("names", "Name files in snake_case", &[], "The linter asks for it"));

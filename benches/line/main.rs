@@ -2,6 +2,7 @@
 //! commit. `cargo bench -- --test` runs each once.
 
 mod beside;
+mod directory;
 
 use annalist::domain::{
     Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
@@ -316,4 +317,4 @@ async fn stage_all(store: &Store, stagings: Vec<Staging>) {
 }
 
 criterion_group!(line, gate, read, slice, request, answer, proof, store);
-criterion_main!(line, beside::beside);
+criterion_main!(line, beside::beside, directory::directory);

@@ -1,7 +1,7 @@
 //! The memory directory on the disk: where it is, what it holds, and how a file of it is written.
 
 use super::disk;
-use crate::memory_dir::{FileChange, Files};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub struct MemoryFolder {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Read {
     /// The files, by their paths in the directory.
-    pub files: Files,
+    pub files: BTreeMap<String, String>,
     /// Files that were left out, with the reason.
     pub skipped: Vec<(String, &'static str)>,
 }
@@ -137,21 +137,27 @@ impl MemoryFolder {
         }
     }
 
-    /// Makes a file what the change says, if it is still what it was when the change was planned. A new
-    /// file is written only where there is none, so that of two who write the same number one is told.
+    /// Makes the file at `path` hold `after` (nothing: takes it away), if it still holds `before` (nothing:
+    /// is not there), which is what the change was planned by. A new file is written only where there is
+    /// none, so that of two who write the same number one is told.
     ///
     /// # Errors
     /// Those of the file system; `InvalidInput` for a path that leads out of the directory.
-    pub fn write(&self, change: &FileChange) -> io::Result<Written> {
-        let path = self.inside(&change.path)?;
+    pub fn write(
+        &self,
+        path: &str,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) -> io::Result<Written> {
+        let path = self.inside(path)?;
         let now = disk::read_if_there(&path)?;
-        if now == change.after {
+        if now.as_deref() == after {
             return Ok(Written::Already);
         }
-        if now != change.before {
+        if now.as_deref() != before {
             return Ok(Written::Changed);
         }
-        let is_done = match (&change.before, &change.after) {
+        let is_done = match (before, after) {
             (None, Some(text)) => disk::create(&path, text)?,
             (Some(_), Some(text)) => disk::replace(&path, text).map(|()| true)?,
             (_, None) => std::fs::remove_file(&path).map(|()| true)?,
@@ -183,11 +189,6 @@ impl MemoryFolder {
 mod tests {
     use super::*;
 
-    fn change(path: &str, before: Option<&str>, after: Option<&str>) -> FileChange {
-        let [before, after] = [before, after].map(|text| text.map(str::to_owned));
-        FileChange { path: path.to_owned(), before, after }
-    }
-
     #[test]
     fn the_first_place_that_is_there_wins() {
         let root = tempfile::tempdir().unwrap();
@@ -205,18 +206,18 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = MemoryFolder::make(root.path()).unwrap();
         let path = "decisions/ADR-001-x.md";
-        assert_eq!(folder.write(&change(path, None, Some("one\n"))).unwrap(), Written::Done);
-        assert_eq!(folder.write(&change(path, None, Some("one\n"))).unwrap(), Written::Already);
-        assert_eq!(folder.write(&change(path, None, Some("two\n"))).unwrap(), Written::Changed);
-        let second = change(path, Some("one\n"), Some("two\n"));
-        assert_eq!(folder.write(&second).unwrap(), Written::Done);
-        assert_eq!(folder.write(&change(path, Some("one\n"), None)).unwrap(), Written::Changed);
+        assert_eq!(folder.write(path, None, Some("one\n")).unwrap(), Written::Done);
+        assert_eq!(folder.write(path, None, Some("one\n")).unwrap(), Written::Already);
+        assert_eq!(folder.write(path, None, Some("two\n")).unwrap(), Written::Changed);
+        let second = folder.write(path, Some("one\n"), Some("two\n"));
+        assert_eq!(second.unwrap(), Written::Done);
+        assert_eq!(folder.write(path, Some("one\n"), None).unwrap(), Written::Changed);
         std::fs::create_dir(folder.path().join(".git")).unwrap();
         disk::create(&folder.path().join(".git/a.md"), "x").unwrap();
         disk::create(&folder.path().join("a.txt"), "x").unwrap();
         let read = folder.read().unwrap();
-        assert_eq!(read.files, Files::from([(path.to_owned(), "two\n".to_owned())]));
-        assert_eq!(folder.write(&change(path, Some("two\n"), None)).unwrap(), Written::Done);
+        assert_eq!(read.files, BTreeMap::from([(path.to_owned(), "two\n".to_owned())]));
+        assert_eq!(folder.write(path, Some("two\n"), None).unwrap(), Written::Done);
         assert_eq!(folder.read().unwrap(), Read::default());
     }
 
@@ -225,7 +226,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let folder = MemoryFolder::make(root.path()).unwrap();
         for path in ["../x.md", "/x.md", "decisions/../../x.md"] {
-            let error = folder.write(&change(path, None, Some("x"))).unwrap_err();
+            let error = folder.write(path, None, Some("x")).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path}");
         }
     }
@@ -244,10 +245,10 @@ mod tests {
         symlink(other.path().join("secret.md"), folder.path().join("a.md")).unwrap();
         symlink(other.path(), folder.path().join("sessions")).unwrap();
         let read = folder.read().unwrap();
-        assert_eq!(read.files, Files::new());
+        assert_eq!(read.files, BTreeMap::new());
         assert_eq!(read.skipped, [("a.md".to_owned(), "leads out of the project")]);
-        let into = change("sessions/x.md", None, Some("x"));
-        assert_eq!(folder.write(&into).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        let into = folder.write("sessions/x.md", None, Some("x"));
+        assert_eq!(into.unwrap_err().kind(), io::ErrorKind::InvalidInput);
         assert!(!other.path().join("x.md").exists());
     }
 }

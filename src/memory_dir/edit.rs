@@ -2,7 +2,7 @@
 //! bytes stay. All changes of a file are gathered and written at once.
 
 use super::document::{Block, Document, Part, Shape};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// An entry as it is to stand in a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,6 +30,8 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Edits<'d, 't> {
     document: &'d Document<'t>,
+    /// The heading of each section, and the place behind the last thing in it.
+    known: HashMap<&'t str, (usize, usize)>,
     removed: BTreeSet<usize>,
     bodies: BTreeMap<usize, String>,
     raws: BTreeMap<usize, String>,
@@ -42,6 +44,7 @@ impl<'d, 't> Edits<'d, 't> {
     pub fn new(document: &'d Document<'t>) -> Edits<'d, 't> {
         Edits {
             document,
+            known: sections(document),
             removed: BTreeSet::new(),
             bodies: BTreeMap::new(),
             raws: BTreeMap::new(),
@@ -81,7 +84,7 @@ impl<'d, 't> Edits<'d, 't> {
             Place::Before(block) => Some(block),
             Place::After(block) => Some(block + 1),
             Place::First => self.section(section).map(|heading| self.first_in(heading)),
-            Place::Last => self.section(section).map(|heading| self.behind(heading)),
+            Place::Last => self.known.get(section).map(|(_, behind)| *behind),
         };
         match at.map(|at| self.before_open(at)) {
             Some(at) => self.inserted.entry(at).or_default().push(entry),
@@ -112,10 +115,7 @@ impl<'d, 't> Edits<'d, 't> {
 
     /// The block that begins the section with this heading.
     pub fn section(&self, words: &str) -> Option<usize> {
-        let blocks = self.document.blocks().iter();
-        let mut sections = blocks.enumerate().filter(|(_, block)| block.part == Part::Section);
-        let is_it = |block: &Block| self.document.heading_words(block) == words;
-        sections.find(|(_, block)| is_it(block)).map(|(at, _)| at)
+        self.known.get(words).map(|(heading, _)| *heading)
     }
 
     fn part(&self, at: usize) -> Option<Part> {
@@ -137,19 +137,6 @@ impl<'d, 't> Edits<'d, 't> {
         }
         let is_end = matches!(self.part(end), None | Some(Part::Section | Part::Footer));
         if is_end { kept } else { end }
-    }
-
-    /// Behind the last thing of a section.
-    fn behind(&self, heading: usize) -> usize {
-        let ends = |part: Option<Part>| matches!(part, None | Some(Part::Section | Part::Footer));
-        let mut end = heading + 1;
-        while !ends(self.part(end)) {
-            end += 1;
-        }
-        while end > heading + 1 && matches!(self.part(end - 1), Some(Part::Blank | Part::Rule)) {
-            end -= 1;
-        }
-        end
     }
 
     /// Where a new section goes: before the first that the schema puts behind it, else at the end.
@@ -214,6 +201,44 @@ impl<'d, 't> Edits<'d, 't> {
         }
         out.text
     }
+}
+
+/// The first section of each name: its heading, and the place behind the last thing in it. Empty lines and
+/// a line across the page at its end belong to what comes next.
+fn sections<'t>(document: &Document<'t>) -> HashMap<&'t str, (usize, usize)> {
+    let mut sections = HashMap::new();
+    let mut open: Option<(&'t str, usize, usize)> = None;
+    let mut end = |open: Option<(&'t str, usize, usize)>| {
+        if let Some((words, heading, behind)) = open {
+            sections.entry(words).or_insert((heading, behind));
+        }
+    };
+    for (at, block) in document.blocks().iter().enumerate() {
+        match block.part {
+            Part::Section => {
+                end(open.take());
+                open = Some((document.heading_words(block), at, at + 1));
+            }
+            Part::Footer => end(open.take()),
+            Part::Blank | Part::Rule => {}
+            Part::FrontMatter
+            | Part::Title
+            | Part::Heading
+            | Part::Meta
+            | Part::Entry(_)
+            | Part::TableHead
+            | Part::Comment
+            | Part::StrayTag
+            | Part::Private
+            | Part::Marker => {
+                if let Some((_, _, behind)) = &mut open {
+                    *behind = at + 1;
+                }
+            }
+        }
+    }
+    end(open);
+    sections
 }
 
 /// Writes blocks and entries one after the other, with an empty line where two would run together.

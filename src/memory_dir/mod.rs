@@ -1,4 +1,19 @@
-//! The memory directory: Markdown that people read, edit and keep in git, and that an agent starts with.
+//! The memory directory: Markdown that people read, edit and keep in git, and that an agent starts with. Here
+//! it is data, files by their paths; who reads and writes the disk is `edge`.
+//!
+//! | door | does |
+//! |---|---|
+//! | [`Document`] | a file as blocks that together are its bytes; nothing is thrown away |
+//! | [`Edits`] | puts entries in and takes them out, and touches nothing else |
+//! | [`render`] | what the directory says by itself: a function of the memories |
+//! | [`merge`], [`update`] | lays that around what people wrote, entry by entry |
+//! | [`lint`], [`fix`] | what is wrong, with its place, and what can be repaired |
+//! | [`search`], [`literal`] | entries by words; lines by letters; nothing private |
+//! | [`tags`], [`tokens`] | counts, budgets |
+//! | [`MemoryConfig`], [`initial_files`] | settings; files as they begin |
+//!
+//! A run: `render(facts, base, disk)`, `update(base, rendered, disk)`, write the changes, and keep
+//! `rendered.files` as the base of the next run. Files of [`initial_files`] belong into that base too.
 
 mod budget;
 mod config;

@@ -18,8 +18,17 @@ pub(super) fn blocks(
     let lines = line::lines(text);
     let hidden = private_lines(text, &lines, private);
     let blocks = Vec::with_capacity(lines.len() / 2);
-    let mut parser =
-        Parser { kind, text, lines, hidden, next: 0, blocks, section: None, findings: Vec::new() };
+    let mut parser = Parser {
+        kind,
+        text,
+        lines,
+        hidden,
+        next: 0,
+        blocks,
+        section: None,
+        is_titled: false,
+        findings: Vec::new(),
+    };
     parser.front_matter();
     while parser.next < parser.lines.len() {
         parser.block();
@@ -38,6 +47,7 @@ struct Parser<'t> {
     next: usize,
     blocks: Vec<Block>,
     section: Option<usize>,
+    is_titled: bool,
     findings: Vec<Finding>,
 }
 
@@ -116,7 +126,10 @@ impl<'t> Parser<'t> {
                 let end = self.run(at, |shape| shape == Shape::Blank);
                 self.push_plain(Part::Blank, end);
             }
-            Shape::Heading(level) => self.push(self.heading(level), at + 1),
+            Shape::Heading(level) => {
+                let part = self.heading(level);
+                self.push(part, at + 1);
+            }
             Shape::Item(done) => {
                 let item = done.map_or(Item::Bullet, |done| Item::Task { done });
                 self.push(Part::Entry(item), self.item_end(at));
@@ -145,10 +158,12 @@ impl<'t> Parser<'t> {
         (at + 1..self.lines.len()).find(ends).unwrap_or(self.lines.len())
     }
 
-    fn heading(&self, level: usize) -> Part {
-        let is_first = || self.blocks.iter().all(|block| block.part != Part::Title);
+    fn heading(&mut self, level: usize) -> Part {
         match level {
-            1 if self.section.is_none() && is_first() => Part::Title,
+            1 if self.section.is_none() && !self.is_titled => {
+                self.is_titled = true;
+                Part::Title
+            }
             2 => Part::Section,
             _ => Part::Heading,
         }

@@ -74,7 +74,7 @@ impl Category {
         let says = |word: &&str| {
             ["", "s"].iter().any(|plural| line.contains(&format!(" {word}{plural} ")))
         };
-        GIVEN_BY.iter().find(|(_, words)| words.iter().any(|word| says(word))).map(|(it, _)| *it)
+        GIVEN_BY.iter().find(|(_, words)| words.iter().any(&says)).map(|(it, _)| *it)
     }
 }
 

@@ -109,3 +109,40 @@ pub fn tokens(files: &Files, config: &MemoryConfig) -> TokenTable {
     let tokens = sum(&|_| true);
     TokenTable { tokens, start_tokens, total_max: preset.total(), rows }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files() -> Files {
+        let files = [
+            (
+                "active-context.md",
+                "- a\n<!-- @category: decision -->\n<!-- @tag: payments -->\n<!-- @tag: src-0123abcd -->\n<private>\n- b\n<!-- @tag: hidden -->\n</private>\n",
+            ),
+            ("patterns.md", "---\nprivate: true\n---\n- c\n<!-- @tag: hidden -->\n"),
+            ("sessions/2026-01-02-a.md", "- old"),
+            ("sessions/2026-01-03-b.md", "- newest\n<!-- @category: decision -->"),
+        ];
+        files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
+    }
+
+    #[test]
+    fn tags_that_can_be_seen_are_counted() {
+        let counts = tags(&files());
+        assert_eq!(counts.categories, BTreeMap::from([("decision".to_owned(), 2)]));
+        assert_eq!(counts.tags, BTreeMap::from([("payments".to_owned(), 1)]));
+        assert_eq!(counts.sources, 1);
+    }
+
+    #[test]
+    fn a_session_starts_with_the_files_at_the_top_and_the_newest_session() {
+        let table = tokens(&files(), &MemoryConfig::default());
+        let rows: Vec<(Tokens, bool)> =
+            table.rows.iter().map(|row| (row.tokens, row.is_private)).collect();
+        assert_eq!(rows, [(22, false), (0, true), (2, false), (10, false)]);
+        assert_eq!((table.tokens, table.start_tokens, table.total_max), (34, 32, 4_000));
+        assert!(table.rows.iter().all(|row| !row.is_over()));
+        assert_eq!(table.rows[0].range, Some((400, 600)));
+    }
+}

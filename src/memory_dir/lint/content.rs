@@ -5,6 +5,7 @@ use super::{Linting, Report, place};
 use crate::memory_dir::config::MemoryConfig;
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::kind::{CONFIG, DECISIONS};
+use crate::memory_dir::line;
 use crate::memory_dir::links::{Link, links};
 use crate::memory_dir::name::{adr_label, adr_number};
 use crate::memory_dir::tally::tokens;
@@ -40,6 +41,10 @@ pub(super) fn check(document: &Document<'_>, linting: &Linting<'_>, report: &mut
 
 fn private(document: &Document<'_>, report: &mut Report<'_>) {
     let (_, remarks) = private_spans(document.text());
+    if remarks.is_empty() {
+        return;
+    }
+    let lines = line::lines(document.text());
     for remark in remarks {
         let (rule, message) = match remark.what {
             "unclosed private block" => {
@@ -57,7 +62,7 @@ fn private(document: &Document<'_>, report: &mut Report<'_>) {
             }
             _ => continue,
         };
-        report.add_at(&rule, place(document.text(), remark.at), message);
+        report.add_at(&rule, place(document.text(), &lines, remark.at), message);
     }
 }
 

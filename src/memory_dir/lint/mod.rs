@@ -18,6 +18,7 @@ use super::Files;
 use super::config::MemoryConfig;
 use super::document::Document;
 use super::kind::{CONFIG, Kind};
+use super::line::Line;
 use crate::domain::{Finding, MemoryId, Severity, Timestamp};
 use crate::privacy::Gate;
 use serde::Serialize;
@@ -115,10 +116,9 @@ impl Report<'_> {
 }
 
 /// Line and letter of a byte of `text`, both from 1.
-fn place(text: &str, at: usize) -> (u32, u32) {
-    let head = text.get(..at).unwrap_or(text);
-    let line = memchr::memchr_iter(b'\n', head.as_bytes()).count() + 1;
-    let start = head.rfind('\n').map_or(0, |at| at + 1);
-    let column = head.get(start..).unwrap_or_default().chars().count() + 1;
-    (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
+fn place(text: &str, lines: &[Line], at: usize) -> (u32, u32) {
+    let line = lines.partition_point(|line| line.end <= at);
+    let start = lines.get(line).map_or(0, |line| line.start);
+    let column = text.get(start..at).unwrap_or_default().chars().count() + 1;
+    (u32::try_from(line + 1).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }

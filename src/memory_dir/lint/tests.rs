@@ -241,6 +241,36 @@ fn no_two_rules_have_one_name() {
     );
 }
 
+#[test]
+fn what_is_repaired_is_clean() {
+    for (rule, text) in [
+        ("missing-heading", active("- a").replace("## Open Questions\n", "")),
+        ("missing-footer", active("- a").replace("*Session: 2026-11-21*", "")),
+        ("bad-tag", active("- a\n<!--@tag:Third Party-->\n<!-- @category:decision -->")),
+        (
+            "private-unclosed",
+            active("- a").replace("---\n*Session: 2026-11-21*\n", "<private>\n<private>\n- key"),
+        ),
+        ("duplicate-entry", active("- a\n- b\n- a")),
+        ("conflict-markers", active("<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> x")),
+    ] {
+        let path = "active-context.md";
+        let of_rule = |text: &str| {
+            let mut files = fresh();
+            files.insert(path.to_owned(), text.to_owned());
+            linted(&files, lint).iter().filter(|issue| issue.rule == rule).count()
+        };
+        assert_ne!(of_rule(&text), 0, "{rule}");
+        let fixed = linted(&fresh(), |linting| fix_rule(rule, path, &text, linting));
+        assert_eq!(of_rule(&fixed), 0, "{rule}: {fixed}");
+        assert!(fixed.contains("- a"), "{rule}");
+    }
+    let files =
+        Files::from([(CONFIG.to_owned(), "---\ntoken_budget: compact # small\n---\n".to_owned())]);
+    let fixed = linted(&files, fix);
+    assert_eq!(fixed[CONFIG], "---\ntoken_budget: economy # small\n---\n");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 

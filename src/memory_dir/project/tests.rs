@@ -355,11 +355,12 @@ proptest! {
             prop_assert_eq!(names, expected, "{}", text);
             let mut of_file = BTreeSet::new();
             for block in document.blocks() {
-                let is_ours = match block.part {
-                    Part::Entry(_) => true,
-                    Part::Title | Part::Section | Part::Meta | Part::Comment | Part::Blank | Part::Footer => false,
-                    other => return Err(TestCaseError::fail(format!("{other:?} in {text}"))),
-                };
+                let is_ours = matches!(block.part, Part::Entry(_));
+                let is_frame = matches!(
+                    block.part,
+                    Part::Title | Part::Section | Part::Meta | Part::Comment | Part::Blank | Part::Footer
+                );
+                prop_assert!(is_ours || is_frame, "{:?} in {}", block.part, text);
                 let ours: Vec<&str> = document.tags(block).filter_map(|tag| tag.ours()).collect();
                 prop_assert!(ours.len() <= 1 && document.tags(block).all(|tag| tag.is_exact), "{}", text);
                 prop_assert_eq!(document.body(block).lines().filter(|line| !line.is_empty()).count() <= 1 || !is_ours, true, "{}", text);
