@@ -17,6 +17,7 @@ pub mod dialog;
 pub mod card;
 pub mod hook;
 pub mod score;
+pub mod memory_dir;
 pub mod edge;
 pub mod context;
 pub mod config;

@@ -3,6 +3,7 @@
 
 mod beside;
 mod context;
+mod directory;
 
 use annalist::domain::{
     Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
@@ -317,4 +318,4 @@ async fn stage_all(store: &Store, stagings: Vec<Staging>) {
 }
 
 criterion_group!(line, gate, read, slice, request, answer, proof, store);
-criterion_main!(line, beside::beside, context::context);
+criterion_main!(line, beside::beside, context::context, directory::directory);

@@ -19,10 +19,13 @@ fn claims(path: &std::path::Path) -> Vec<Claim> {
 #[test]
 fn real_claims_of_many_conversations_are_kept_apart() {
     let Some(folder) = shared("answers") else { return };
-    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    let mut paths: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
     paths.sort();
     let mut records: Vec<Record> = Vec::new();
-    for (on, path) in (0..).zip(paths.iter().filter(|path| path.extension().is_some_and(|it| it == "json"))) {
+    for (on, path) in
+        (0..).zip(paths.iter().filter(|path| path.extension().is_some_and(|it| it == "json")))
+    {
         let said = claims(path).into_iter().map(|claim| record(claim, Speaker::Person, on));
         records.extend(said);
     }
@@ -37,7 +40,12 @@ fn real_claims_of_many_conversations_are_kept_apart() {
             }
         }
         for e in &operation.effects {
-            println!("effect {} {} BY {}", e.rule, state[&e.memory].claim.to_json(), state[&e.by].claim.to_json());
+            println!(
+                "effect {} {} BY {}",
+                e.rule,
+                state[&e.memory].claim.to_json(),
+                state[&e.by].claim.to_json()
+            );
         }
     }
     println!("{:?} open {:?}", made.counts(), made.left_open.len());

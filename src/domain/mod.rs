@@ -18,6 +18,8 @@ pub(crate) mod testing;
 mod time;
 mod tokens;
 
+pub(crate) use entry::named;
+
 pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, WriteExtracted};
 pub use coverage::{Coverage, CoverageState};
 pub use entry::{Branch, Entry, EntryKind, Outcome, Skip, Speaker, Tool};

@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod disk;
+pub mod memory_dir;
 pub mod metrics;
 pub mod model;
 pub mod nats;

@@ -22,6 +22,15 @@ struct Tag {
     starts_line: bool,
 }
 
+/// Something odd about a private tag.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PrivateRemark {
+    /// The byte at which the tag begins.
+    pub at: usize,
+    /// What is odd about it.
+    pub what: &'static str,
+}
+
 /// Removes private blocks: the public text, and what was odd about the tags (each remark once, in
 /// alphabetical order).
 ///
@@ -36,10 +45,17 @@ pub fn strip_private(text: &str) -> (String, Vec<&'static str>) {
     if tags.is_empty() {
         return (text.to_owned(), Vec::new());
     }
-    let (spans, mut remarks) = spans(text, &tags);
+    let (spans, remarks) = spans(text, &tags);
+    let mut remarks: Vec<&'static str> = remarks.into_iter().map(|remark| remark.what).collect();
     remarks.sort_unstable();
     remarks.dedup();
     (without(text, &spans), remarks)
+}
+
+/// Where private text stands, by the rules of [`strip_private`], tags included: bytes from, bytes to. In
+/// order, none touches another. And what was odd about the tags, each with its place.
+pub fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
+    spans(text, &tags(text))
 }
 
 /// The text without its private spans and how many there were; none if there were none.
@@ -100,17 +116,18 @@ fn starts_line(text: &str, at: usize) -> bool {
 }
 
 /// What is private, and remarks about it.
-fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<&'static str>) {
+fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     let (mut spans, mut remarks) = (Vec::new(), Vec::new());
+    let remark = |tag: &Tag, what| PrivateRemark { at: tag.at.start, what };
     let mut rest = tags;
     while let [tag, after @ ..] = rest {
         rest = after;
         if tag.closes {
-            remarks.push("closing tag without opening");
+            remarks.push(remark(tag, "closing tag without opening"));
             continue;
         }
         if text.get(tag.at.clone()) != Some("<private>") {
-            remarks.push("inexact opening tag");
+            remarks.push(remark(tag, "inexact opening tag"));
         }
         let start = tag.at.start;
         if tag.starts_line {
@@ -120,7 +137,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<&'static str>) {
                     rest = after.get(close + 1..).unwrap_or_default();
                 }
                 None => {
-                    remarks.push("unclosed private block");
+                    remarks.push(remark(tag, "unclosed private block"));
                     spans.push(start..text.len());
                     rest = &[];
                 }
@@ -129,27 +146,27 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<&'static str>) {
         }
         match after {
             [close, others @ ..] if close.closes => {
-                remarks.push("inline private span");
+                remarks.push(remark(tag, "inline private span"));
                 spans.push(start..close.at.end);
                 rest = others;
             }
             // The next tag decides for itself.
             [next, ..] if !next.starts_line => {}
-            _ => remarks.push("mention or unclosed inline tag"),
+            _ => remarks.push(remark(tag, "mention or unclosed inline tag")),
         }
     }
     (spans, remarks)
 }
 
 /// Which of `tags` closes a block that is one deep.
-fn outer_close(tags: &[Tag], remarks: &mut Vec<&'static str>) -> Option<usize> {
+fn outer_close(tags: &[Tag], remarks: &mut Vec<PrivateRemark>) -> Option<usize> {
     let mut depth = 1_usize;
     for (index, tag) in tags.iter().enumerate() {
         if tag.closes {
             depth -= 1;
         } else {
             depth += 1;
-            remarks.push("nested private block");
+            remarks.push(PrivateRemark { at: tag.at.start, what: "nested private block" });
         }
         if depth == 0 {
             return Some(index);
@@ -285,6 +302,15 @@ mod tests {
         {
             assert!(!is_private_file(no), "{no:?}");
         }
+    }
+
+    #[test]
+    fn a_remark_has_its_place() {
+        let (spans, remarks) = private_spans("a\n<private>\n<private>\nb\n");
+        assert_eq!(spans.first(), Some(&(2..24)));
+        let at: Vec<(usize, &str)> =
+            remarks.iter().map(|remark| (remark.at, remark.what)).collect();
+        assert_eq!(at, [(12, "nested private block"), (2, "unclosed private block")]);
     }
 
     proptest! {

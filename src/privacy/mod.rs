@@ -7,7 +7,7 @@ mod mask;
 mod pii;
 mod secret;
 
-pub use block::{is_private_file, strip_private};
+pub use block::{PrivateRemark, is_private_file, private_spans, strip_private};
 pub use mask::{Gate, Only, Redacted, Report, Woven};
 pub use pii::{Pii, UnknownPii};
 

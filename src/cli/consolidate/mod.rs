@@ -2,7 +2,7 @@
 
 mod print;
 
-use super::output::{self, Failure, YELLOW, counted, short};
+use super::output::{self, Failure, YELLOW, short};
 use super::records::{one, prefix};
 use super::{settings, worker};
 use crate::edge::clock;

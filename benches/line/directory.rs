@@ -1,0 +1,94 @@
+//! The memory directory: 300 records and 300 sessions beside the files at the top.
+
+use annalist::domain::{
+    Claim, Decision, Digest, Memory, MemoryId, MemoryState, SessionId, Speaker, Stage, Timestamp,
+};
+use annalist::memory_dir::{
+    Document, Facts, Files, Initial, Kind, Linting, Query, SessionNote, initial_files, lint,
+    render, search, update,
+};
+use annalist::privacy::{Gate, Pii, Redacted};
+use criterion::{Criterion, Throughput, criterion_group};
+use std::hint::black_box;
+
+criterion_group!(directory, memory_dir);
+
+/// Records, and sessions.
+const MANY: usize = 300;
+const DAY_MILLIS: i64 = 86_400_000;
+/// 2026-11-21.
+const TODAY: Timestamp = Timestamp(1_795_219_200_000);
+
+fn day(n: usize) -> Timestamp {
+    Timestamp(TODAY.0 - (MANY - n) as i64 * DAY_MILLIS)
+}
+
+fn memory(n: usize) -> Memory {
+    let options =
+        vec![format!("Keep service {n} on the queue"), format!("Call service {n} at once")];
+    let rationale =
+        format!("Service {n} is away at night, and nobody waits for its answer before {n}");
+    let chosen = options[0].clone();
+    Memory {
+        id: MemoryId(Digest::of(&[&n.to_string()])),
+        namespace: "bench".into(),
+        claim: Claim::Decision(Decision { options, chosen, rationale }),
+        stage: Stage::Decided,
+        state: MemoryState::Active,
+        said_by: Speaker::Person,
+        confirmed: false,
+        valid_from: Some(day(n)),
+        valid_until: None,
+        superseded_by: None,
+        reason: None,
+        sources: Vec::new(),
+    }
+}
+
+fn note(n: usize) -> SessionNote {
+    let text = |text: String| Redacted::reopened(text);
+    SessionNote {
+        id: SessionId(Digest::of(&["session", &n.to_string()])),
+        began: day(n),
+        topic: Some(text(format!("service {n}"))),
+        summary: vec![text(format!(
+            "Service {n} was put behind the queue, and its tests were run."
+        ))],
+        memories: vec![memory(n).id],
+        next: vec![text(format!("Look at the disk of host {n}"))],
+        card: vec![("keywords".into(), vec![text("queue".into()), text(format!("service_{n}"))])],
+        minutes: Some(n as u64),
+    }
+}
+
+fn memory_dir(c: &mut Criterion) {
+    let gate = Gate::new(&Pii::ALL);
+    let memories: Vec<Memory> = (0..MANY).map(memory).collect();
+    let sessions: Vec<SessionNote> = (0..MANY).map(note).collect();
+    let facts =
+        Facts { memories: &memories, sessions: &sessions, terms: &[], today: TODAY, gate: &gate };
+    let rendered = render(&facts, &Files::new(), &Files::new());
+    let base = rendered.files.clone();
+    let mut disk = base.clone();
+    for (path, text) in initial_files(Initial::All, "2026-11-21") {
+        disk.entry(path.to_owned()).or_insert(text);
+    }
+    let bytes: usize = disk.values().map(String::len).sum();
+    let mut group = c.benchmark_group("memory_dir");
+    group.throughput(Throughput::Bytes(bytes as u64));
+    group.bench_function("parse", |b| {
+        b.iter(|| {
+            let blocks = disk.iter().map(|(path, text)| {
+                Document::parse(Kind::of_path(path), black_box(text)).0.blocks().len()
+            });
+            blocks.sum::<usize>()
+        });
+    });
+    let query = Query { words: "queue host night 217".to_owned(), ..Query::default() };
+    group.bench_function("search", |b| b.iter(|| search(black_box(&disk), &query, &gate)));
+    group.bench_function("render", |b| b.iter(|| render(&facts, &base, &disk)));
+    group.bench_function("update", |b| b.iter(|| update(&base, &rendered, &disk, &gate)));
+    let linting = Linting { files: &disk, known: None, today: TODAY, gate: &gate };
+    group.bench_function("lint", |b| b.iter(|| lint(&linting)));
+    group.finish();
+}

@@ -1,0 +1,70 @@
+//! Memories become Markdown, a person edits it, and the next run keeps both: `cargo run --example memory_dir`.
+#![expect(clippy::print_stdout, reason = "an example prints")]
+
+use annalist::domain::{
+    Claim, Decision, Digest, Memory, MemoryId, MemoryState, Speaker, Stage, Timestamp,
+};
+use annalist::memory_dir::{
+    Facts, Files, Linting, Query, Rendered, lint, print_text, render, search, update,
+};
+use annalist::privacy::{Gate, Pii};
+
+/// 2026-11-21.
+const TODAY: Timestamp = Timestamp(1_795_219_200_000);
+
+fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory {
+    let options = [chosen].iter().chain(others).map(|option| (*option).to_owned()).collect();
+    Memory {
+        id: MemoryId(Digest::of(&[name])),
+        namespace: "example".into(),
+        claim: Claim::Decision(Decision {
+            options,
+            chosen: chosen.into(),
+            rationale: rationale.into(),
+        }),
+        stage: Stage::Decided,
+        state: MemoryState::Active,
+        said_by: Speaker::Person,
+        confirmed: false,
+        valid_from: Some(TODAY),
+        valid_until: None,
+        superseded_by: None,
+        reason: None,
+        sources: Vec::new(),
+    }
+}
+
+fn rendered(memories: &[Memory], base: &Files, disk: &Files, gate: &Gate) -> Rendered {
+    let facts = Facts { memories, sessions: &[], terms: &[], today: TODAY, gate };
+    render(&facts, base, disk)
+}
+
+fn main() {
+    let gate = Gate::new(&Pii::ALL);
+    let mut memories =
+        vec![decided("db", "Use PostgreSQL", &["Use SQLite"], "Many workers write at once")];
+    let base = rendered(&memories, &Files::new(), &Files::new(), &gate).files;
+    let mut disk = base.clone();
+
+    // A person writes between the runs, also what nobody else is to read.
+    for text in disk.values_mut() {
+        let words =
+            "## Open Questions\n- Who looks after it?\n<private>\n- Ask Ada, not Bob\n</private>\n";
+        *text = text.replace("## Open Questions\n", words);
+    }
+    memories.push(decided("names", "Name files in snake_case", &[], "The linter asks for it"));
+    let now = rendered(&memories, &base, &disk, &gate);
+    let update = update(&base, &now, &disk, &gate);
+    println!("{} conflicts, {} edits of a person", update.conflicts.len(), update.edits.len());
+    for change in update.changes {
+        println!("--- {}\n{}", change.path, change.after.clone().unwrap_or_default());
+        disk.insert(change.path, change.after.unwrap_or_default());
+    }
+
+    let linting = Linting { files: &disk, known: None, today: TODAY, gate: &gate };
+    println!("{}", print_text(&lint(&linting)));
+    for words in ["postgresql", "Bob"] {
+        let query = Query { words: words.to_owned(), ..Query::default() };
+        println!("{words}: {} found", search(&disk, &query, &gate).len());
+    }
+}

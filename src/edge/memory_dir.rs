@@ -1,0 +1,254 @@
+//! The memory directory on the disk: where it is, what it holds, and how a file of it is written.
+
+use super::disk;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Where the directory may be, below a project; the first that is there.
+pub const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
+/// Files of a directory that are read: 300 records and 300 sessions are many.
+pub const FILES_MAX: usize = 10_000;
+/// The largest file of it that is read, in bytes.
+pub const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// How deep folders may stand in each other; the schema has one.
+const DEPTH_MAX: usize = 4;
+
+/// A memory directory that is there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MemoryFolder {
+    root: PathBuf,
+    path: PathBuf,
+}
+
+/// What was read, and what was not.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Read {
+    /// The files, by their paths in the directory.
+    pub files: BTreeMap<String, String>,
+    /// Files that were left out, with the reason.
+    pub skipped: Vec<(String, &'static str)>,
+}
+
+/// What became of a change.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Written {
+    /// The file is as it is to be.
+    Done,
+    /// It was so already.
+    Already,
+    /// Somebody changed it since the change was planned; it was left alone.
+    Changed,
+}
+
+impl MemoryFolder {
+    /// The directory of the project at `root`; none if it has none, or if it leads out of the project
+    /// through a link.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn find(root: &Path) -> io::Result<Option<MemoryFolder>> {
+        let root = root.canonicalize()?;
+        for place in PLACES {
+            let path = root.join(place);
+            match path.canonicalize() {
+                Ok(real) if real.is_dir() && real.starts_with(&root) => {
+                    return Ok(Some(MemoryFolder { root, path: real }));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the directory at the first of [`PLACES`], with its two folders, if there is none.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn make(root: &Path) -> io::Result<MemoryFolder> {
+        if let Some(there) = MemoryFolder::find(root)? {
+            return Ok(there);
+        }
+        let path = root.join(PLACES[0]);
+        for folder in ["decisions", "sessions"] {
+            std::fs::create_dir_all(path.join(folder))?;
+        }
+        MemoryFolder::find(root)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every Markdown file of it. What is no UTF-8, too large, or a link out of the project is
+    /// skipped and said.
+    ///
+    /// # Errors
+    /// Those of the file system, where a folder cannot be read.
+    pub fn read(&self) -> io::Result<Read> {
+        let mut read = Read::default();
+        self.walk(&self.path, "", DEPTH_MAX, &mut read)?;
+        read.skipped.sort();
+        Ok(read)
+    }
+
+    fn walk(&self, folder: &Path, prefix: &str, depth: usize, read: &mut Read) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = format!("{prefix}{name}");
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                // A folder of somebody's tools, such as `.git`, is none of ours.
+                if depth > 0 && !name.starts_with('.') {
+                    self.walk(&entry.path(), &format!("{path}/"), depth - 1, read)?;
+                }
+                continue;
+            }
+            if !name.ends_with(".md") {
+                continue;
+            }
+            if read.files.len() >= FILES_MAX {
+                read.skipped.push((path, "too many files"));
+                continue;
+            }
+            match self.text(&entry.path()) {
+                Ok(text) => {
+                    read.files.insert(path, text);
+                }
+                Err(reason) => read.skipped.push((path, reason)),
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, path: &Path) -> Result<String, &'static str> {
+        let real = path.canonicalize().map_err(|_| "leads nowhere")?;
+        if !real.starts_with(&self.root) {
+            return Err("leads out of the project");
+        }
+        let size = std::fs::metadata(&real).map_err(|_| "cannot be read")?;
+        match size.is_file() && size.len() <= FILE_BYTES_MAX {
+            true => disk::read_to_string(&real).map_err(|_| "is no UTF-8 text"),
+            false => Err("is too large"),
+        }
+    }
+
+    /// Makes the file at `path` hold `after` (nothing: takes it away), if it still holds `before` (nothing:
+    /// is not there), which is what the change was planned by. A new file is written only where there is
+    /// none, so that of two who write the same number one is told.
+    ///
+    /// # Errors
+    /// Those of the file system; `InvalidInput` for a path that leads out of the directory.
+    pub fn write(
+        &self,
+        path: &str,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) -> io::Result<Written> {
+        let path = self.inside(path)?;
+        let now = disk::read_if_there(&path)?;
+        if now.as_deref() == after {
+            return Ok(Written::Already);
+        }
+        if now.as_deref() != before {
+            return Ok(Written::Changed);
+        }
+        let is_done = match (before, after) {
+            (None, Some(text)) => disk::create(&path, text)?,
+            (Some(_), Some(text)) => disk::replace(&path, text).map(|()| true)?,
+            (_, None) => std::fs::remove_file(&path).map(|()| true)?,
+        };
+        Ok(if is_done { Written::Done } else { Written::Changed })
+    }
+
+    /// The path of a file of the directory. No part of it may be a link: who replaces the file would
+    /// write somewhere else.
+    fn inside(&self, path: &str) -> io::Result<PathBuf> {
+        let mut whole = self.path.clone();
+        for part in Path::new(path).components() {
+            match part {
+                Component::Normal(name) => whole.push(name),
+                Component::Prefix(_)
+                | Component::RootDir
+                | Component::CurDir
+                | Component::ParentDir => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+            if whole.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink()) {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+        }
+        Ok(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_is_there_wins() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(MemoryFolder::find(root.path()).unwrap(), None);
+        std::fs::create_dir_all(root.path().join(".ai/memory")).unwrap();
+        let found = MemoryFolder::find(root.path()).unwrap().unwrap();
+        assert!(found.path().ends_with(".ai/memory"));
+        std::fs::create_dir_all(root.path().join(".claude/memory")).unwrap();
+        let found = MemoryFolder::find(root.path()).unwrap().unwrap();
+        assert!(found.path().ends_with(".claude/memory"));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        let path = "decisions/ADR-001-x.md";
+        assert_eq!(folder.write(path, None, Some("one\n")).unwrap(), Written::Done);
+        assert_eq!(folder.write(path, None, Some("one\n")).unwrap(), Written::Already);
+        assert_eq!(folder.write(path, None, Some("two\n")).unwrap(), Written::Changed);
+        let second = folder.write(path, Some("one\n"), Some("two\n"));
+        assert_eq!(second.unwrap(), Written::Done);
+        assert_eq!(folder.write(path, Some("one\n"), None).unwrap(), Written::Changed);
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        disk::create(&folder.path().join(".git/a.md"), "x").unwrap();
+        disk::create(&folder.path().join("a.txt"), "x").unwrap();
+        let read = folder.read().unwrap();
+        assert_eq!(read.files, BTreeMap::from([(path.to_owned(), "two\n".to_owned())]));
+        assert_eq!(folder.write(path, Some("two\n"), None).unwrap(), Written::Done);
+        assert_eq!(folder.read().unwrap(), Read::default());
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        for path in ["../x.md", "/x.md", "decisions/../../x.md"] {
+            let error = folder.write(path, None, Some("x")).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_project_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        disk::create(&other.path().join("secret.md"), "secret").unwrap();
+        std::fs::create_dir(root.path().join(".claude")).unwrap();
+        symlink(other.path(), root.path().join(".claude/memory")).unwrap();
+        assert_eq!(MemoryFolder::find(root.path()).unwrap(), None);
+        std::fs::create_dir_all(root.path().join(".ai/memory")).unwrap();
+        let folder = MemoryFolder::find(root.path()).unwrap().unwrap();
+        symlink(other.path().join("secret.md"), folder.path().join("a.md")).unwrap();
+        symlink(other.path(), folder.path().join("sessions")).unwrap();
+        let read = folder.read().unwrap();
+        assert_eq!(read.files, BTreeMap::new());
+        assert_eq!(read.skipped, [("a.md".to_owned(), "leads out of the project")]);
+        let into = folder.write("sessions/x.md", None, Some("x"));
+        assert_eq!(into.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(!other.path().join("x.md").exists());
+    }
+}

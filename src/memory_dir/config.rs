@@ -1,0 +1,302 @@
+//! `.memory-config.md`: settings of a directory, as front matter. A value that cannot be used is a finding,
+//! and its default is used.
+
+use super::budget::Preset;
+use super::document::{Document, Part};
+use super::kind::Kind;
+use crate::domain::{Finding, Severity, named};
+
+/// The window of a model, in tokens, where nothing is said about it (§4.1).
+pub const WINDOW_TOKENS: u32 = 200_000;
+/// Of the window, in per cent: from here on memory is synced (§4.1).
+pub const AUTO_SYNC_PERCENT: u32 = 60;
+/// Of the window, in per cent: from here on prompts wait for a sync (§4.1).
+pub const HARD_BLOCK_PERCENT: u32 = 80;
+
+named! {
+    /// How much is said while memory is written.
+    OutputStyle {
+        /// Nothing.
+        Quiet = "quiet",
+        /// What was done.
+        Normal = "normal",
+        /// And why.
+        Explanatory = "explanatory",
+    }
+}
+
+/// The settings.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct MemoryConfig {
+    /// Whether additions are suggested.
+    pub suggest_memories: bool,
+    /// Whether a session starts with its memory.
+    pub auto_load: bool,
+    /// How much is said.
+    pub output_style: OutputStyle,
+    /// How much of memory a session starts with.
+    pub token_budget: Preset,
+    /// In per cent of the window; above 0 and not above the other.
+    pub auto_sync_threshold: u32,
+    /// In per cent of the window; not above 100.
+    pub hard_block_threshold: u32,
+    /// The window in tokens, where the file says so; else that of the model, or [`WINDOW_TOKENS`].
+    pub context_window_tokens: Option<u32>,
+    /// Keys that are not ours, with their values; they stay in the file.
+    pub unknown: Vec<(String, String)>,
+}
+
+impl Default for MemoryConfig {
+    fn default() -> MemoryConfig {
+        MemoryConfig {
+            suggest_memories: true,
+            auto_load: true,
+            output_style: OutputStyle::Normal,
+            token_budget: Preset::Standard,
+            auto_sync_threshold: AUTO_SYNC_PERCENT,
+            hard_block_threshold: HARD_BLOCK_PERCENT,
+            context_window_tokens: None,
+            unknown: Vec::new(),
+        }
+    }
+}
+
+/// The keys of the file.
+const KEYS: [&str; 7] = [
+    "suggest_memories",
+    "auto_load",
+    "output_style",
+    "token_budget",
+    "auto_sync_threshold",
+    "hard_block_threshold",
+    "context_window_tokens",
+];
+
+impl MemoryConfig {
+    /// Reads the text of the file; an empty one gives the defaults.
+    pub fn parse(text: &str) -> (MemoryConfig, Vec<Finding>) {
+        let mut reader = Reader { config: MemoryConfig::default(), findings: Vec::new(), line: 1 };
+        let (document, odd) = Document::parse(Kind::Config, text);
+        reader.findings.extend(odd);
+        let front = document.blocks().first().filter(|block| block.part == Part::FrontMatter);
+        let Some(front) = front else {
+            if !text.trim().is_empty() {
+                reader
+                    .warn("config-front-matter", "expected settings between two lines ---".into());
+            }
+            return (reader.config, reader.findings);
+        };
+        let mut seen = Vec::new();
+        for (line, content) in (1..).zip(document.raw(front).lines()) {
+            reader.line = line;
+            let content = content.trim_matches(['\u{feff}', ' ', '\t', '\r']);
+            if content.is_empty() || content.starts_with('#') || matches!(content, "---" | "...") {
+                continue;
+            }
+            match content.split_once(':') {
+                Some((key, value)) => {
+                    let (key, value) = (unquoted(key), unquoted(without_comment(value)));
+                    if seen.contains(&key) {
+                        reader.warn(
+                            "config-key-twice",
+                            format!("`{key}` again: the last one counts"),
+                        );
+                    }
+                    seen.push(key);
+                    reader.key(key, value);
+                }
+                None => reader.warn("config-line", "expected `key: value`".into()),
+            }
+        }
+        reader.line = front.line;
+        reader.thresholds();
+        (reader.config, reader.findings)
+    }
+
+    /// The window in tokens.
+    pub fn window_tokens(&self) -> u32 {
+        self.context_window_tokens.unwrap_or(WINDOW_TOKENS)
+    }
+}
+
+/// A value without the comment behind it.
+fn without_comment(value: &str) -> &str {
+    let value = value.trim_start();
+    if value.starts_with('#') {
+        return "";
+    }
+    let comment = value.find(" #").or_else(|| value.find("\t#"));
+    value.get(..comment.unwrap_or(value.len())).unwrap_or(value)
+}
+
+fn unquoted(value: &str) -> &str {
+    value.trim().trim_matches(['"', '\'']).trim()
+}
+
+struct Reader {
+    config: MemoryConfig,
+    findings: Vec<Finding>,
+    line: u32,
+}
+
+impl Reader {
+    fn warn(&mut self, rule: &'static str, detail: String) {
+        self.findings.push(Finding::new(Severity::Warning, rule, self.line, detail));
+    }
+
+    fn key(&mut self, key: &str, value: &str) {
+        let config = &mut self.config;
+        let expected = match key {
+            "suggest_memories" => set(&mut config.suggest_memories, truth(value), "true or false"),
+            "auto_load" => set(&mut config.auto_load, truth(value), "true or false"),
+            "output_style" => set(
+                &mut config.output_style,
+                OutputStyle::of_name(&value.to_ascii_lowercase()),
+                "quiet, normal or explanatory",
+            ),
+            "token_budget" => return self.budget(value),
+            "auto_sync_threshold" => {
+                set(&mut config.auto_sync_threshold, value.parse().ok(), "a number of per cent")
+            }
+            "hard_block_threshold" => {
+                set(&mut config.hard_block_threshold, value.parse().ok(), "a number of per cent")
+            }
+            "context_window_tokens" => {
+                let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);
+                set(&mut config.context_window_tokens, tokens.map(Some), "a number above 0")
+            }
+            unknown => {
+                config.unknown.push((unknown.to_owned(), value.to_owned()));
+                let known = KEYS.join(", ");
+                return self.warn("config-unknown-key", format!("not known; known are {known}"));
+            }
+        };
+        if let Some(expected) = expected {
+            self.warn("config-value", format!("`{key}`: expected {expected}; the default is used"));
+        }
+    }
+
+    fn budget(&mut self, value: &str) {
+        let name = value.to_ascii_lowercase();
+        match Preset::of_name(&name) {
+            Some(preset) => self.config.token_budget = preset,
+            None if name == "compact" => {
+                self.config.token_budget = Preset::Economy;
+                let detail = "`compact` is called `economy` now: write that";
+                let notice = Finding::new(Severity::Info, "config-alias", self.line, detail);
+                self.findings.push(notice);
+            }
+            None => {
+                let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
+                let expected = known.join(", ");
+                self.warn(
+                    "config-value",
+                    format!("`token_budget`: expected {expected}; standard is used"),
+                );
+            }
+        }
+    }
+
+    /// `0 < auto ≤ hard ≤ 100`, or both are what they are by default.
+    fn thresholds(&mut self) {
+        let (auto, hard) = (self.config.auto_sync_threshold, self.config.hard_block_threshold);
+        if 0 < auto && auto <= hard && hard <= 100 {
+            return;
+        }
+        self.config.auto_sync_threshold = AUTO_SYNC_PERCENT;
+        self.config.hard_block_threshold = HARD_BLOCK_PERCENT;
+        let expected =
+            "expected 0 < auto_sync_threshold <= hard_block_threshold <= 100; 60 and 80 are used";
+        self.warn("config-thresholds", expected.into());
+    }
+}
+
+/// Sets a value that could be read; says what was expected where it could not.
+fn set<T>(field: &mut T, value: Option<T>, expected: &'static str) -> Option<&'static str> {
+    match value {
+        Some(value) => {
+            *field = value;
+            None
+        }
+        None => Some(expected),
+    }
+}
+
+fn truth(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some(true),
+        "false" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(text: &str) -> (MemoryConfig, Vec<String>) {
+        let (config, findings) = MemoryConfig::parse(text);
+        (config, findings.iter().map(|it| format!("{}:{}", it.line, it.rule)).collect())
+    }
+
+    #[test]
+    fn every_key_of_the_sample_is_read() {
+        let (config, odd) = rules(
+            "---\nsuggest_memories: false    # Whether\nauto_load: \"no\"\noutput_style: explanatory # how\n\
+             token_budget: detailed\nauto_sync_threshold: 30    # early\nhard_block_threshold: 50\n\
+             context_window_tokens: 1_000_000\n---\n",
+        );
+        assert!(odd.is_empty(), "{odd:?}");
+        assert!(!config.suggest_memories && !config.auto_load);
+        assert_eq!(config.output_style, OutputStyle::Explanatory);
+        assert_eq!(config.token_budget, Preset::Detailed);
+        assert_eq!((config.auto_sync_threshold, config.hard_block_threshold), (30, 50));
+        assert_eq!(config.window_tokens(), 1_000_000);
+    }
+
+    #[test]
+    fn what_is_not_said_is_the_default() {
+        assert_eq!(rules(""), (MemoryConfig::default(), vec![]));
+        assert_eq!(rules("---\n---\n").0, MemoryConfig::default());
+        assert_eq!(MemoryConfig::default().window_tokens(), 200_000);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_said_and_the_default_is_used() {
+        let (config, odd) = rules(
+            "---\ntoken_budget: huge\nauto_load: perhaps\ncontext_window_tokens: 0\nfavourite: x\nwords\n---\n",
+        );
+        assert_eq!(MemoryConfig { unknown: vec![], ..config.clone() }, MemoryConfig::default());
+        assert_eq!(config.unknown, [("favourite".to_owned(), "x".to_owned())]);
+        let expected = [
+            "2:config-value",
+            "3:config-value",
+            "4:config-value",
+            "5:config-unknown-key",
+            "6:config-line",
+        ];
+        assert_eq!(odd, expected);
+        assert_eq!(rules("words").1, ["1:config-front-matter"]);
+    }
+
+    #[test]
+    fn thresholds_out_of_order_are_those_of_the_default() {
+        for text in
+            ["auto_sync_threshold: 0", "auto_sync_threshold: 81", "hard_block_threshold: 101"]
+        {
+            let (config, odd) = rules(&format!("---\n{text}\n---\n"));
+            assert_eq!((config.auto_sync_threshold, config.hard_block_threshold), (60, 80));
+            assert_eq!(odd, ["1:config-thresholds"]);
+        }
+        assert!(rules("---\nauto_sync_threshold: 80\n---\n").1.is_empty());
+    }
+
+    #[test]
+    fn compact_is_economy_with_a_notice() {
+        let (config, odd) = rules("---\ntoken_budget: compact\n---\n");
+        assert_eq!(
+            (config.token_budget, odd),
+            (Preset::Economy, vec!["2:config-alias".to_owned()])
+        );
+    }
+}

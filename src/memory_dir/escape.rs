@@ -1,0 +1,145 @@
+//! Makes a line of somebody's words, so that they can be nothing else in the file than words: no heading,
+//! no item, no tag, no comment, no private tag, no marker.
+
+use super::line::{self, Shape};
+use unicode_segmentation::UnicodeSegmentation;
+
+/// The mark of a cut; it counts towards the length.
+const ELLIPSIS: char = '…';
+
+/// `text` as one line of at most `letters_max` letters: every run of blanks and control characters is one
+/// blank, what turns the direction of writing or has no width goes, and none stands at an end.
+pub(super) fn one_line(text: &str, letters_max: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(letters_max.saturating_mul(4)));
+    let is_gap = |c: char| c.is_whitespace() || c.is_control();
+    for word in text.split(is_gap) {
+        let mut letters = word.chars().filter(|c| !is_unseen(*c)).peekable();
+        if letters.peek().is_some() && !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(letters);
+    }
+    cut(line, letters_max)
+}
+
+/// Characters that show nothing but change what is seen: directions, joints that no script needs.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}')
+        || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+/// The line in at most `letters_max` letters, at the end of a word where one is near.
+fn cut(line: String, letters_max: usize) -> String {
+    let Some((end, _)) = line.char_indices().nth(letters_max.saturating_sub(1)) else {
+        return line;
+    };
+    if line.chars().nth(letters_max).is_none() {
+        return line;
+    }
+    let starts = line.grapheme_indices(true).map(|(at, _)| at).take_while(|at| *at <= end);
+    let head = line.get(..starts.last().unwrap_or(end)).unwrap_or_default();
+    let at_word = head.rfind(' ').filter(|at| *at * 10 >= head.len() * 7);
+    let kept = head.get(..at_word.unwrap_or(head.len())).unwrap_or(head).trim_end();
+    format!("{kept}{ELLIPSIS}")
+}
+
+/// The words of one line, for the beginning or the middle of a line of Markdown.
+pub(super) fn plain(words: &str) -> String {
+    let inner = inline(words);
+    let is_link = inner.starts_with('[') && inner.contains("]:");
+    let is_html = inner.starts_with('<');
+    let special = line::shape(&inner) != Shape::Text || line::task(&inner).is_some();
+    if !(special || is_link || is_html || is_meta(&inner)) || inner.is_empty() {
+        return inner;
+    }
+    if is_html {
+        return inner.replacen('<', "&lt;", 1);
+    }
+    // A number is no item once its mark is escaped.
+    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+    let (head, tail) = inner.split_at(digits);
+    format!("{head}\\{tail}")
+}
+
+/// Whether a line could be taken for one about a record: `**Status:** …`.
+fn is_meta(line: &str) -> bool {
+    line.starts_with("**") && line.contains(":**")
+}
+
+/// The words where they cannot begin a line: what opens or closes a comment or a private block, or ends
+/// HTML, is written as an entity. Other `<` stay: `Vec<String>` is to be read.
+pub(super) fn inline(words: &str) -> String {
+    let mut line = String::with_capacity(words.len());
+    let mut dashes = 0;
+    for (at, letter) in words.char_indices() {
+        let after = words.get(at + letter.len_utf8()..).unwrap_or_default();
+        match letter {
+            '<' if opens(after) => line.push_str("&lt;"),
+            '>' if dashes >= 2 => line.push_str("&gt;"),
+            letter => line.push(letter),
+        }
+        dashes = match letter {
+            '-' => dashes + 1,
+            '!' if dashes >= 2 => dashes,
+            _ => 0,
+        };
+    }
+    line
+}
+
+/// Whether `<` before `after` begins a comment, an end tag or a private tag.
+fn opens(after: &str) -> bool {
+    let name = after.trim_start_matches('/');
+    let letters = name.chars().take("private".len()).map(|c| match c {
+        'İ' | 'ı' => 'i',
+        c => c.to_ascii_lowercase(),
+    });
+    after.starts_with(['!', '/', '?']) || letters.eq("private".chars())
+}
+
+/// The words for a cell of a table.
+pub(super) fn cell(words: &str) -> String {
+    inline(words).replace('|', "&#124;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_stay_words() {
+        for (words, expected) in [
+            ("Use Vec<String> & co", "Use Vec<String> & co"),
+            ("# heading", "\\# heading"),
+            ("- item", "\\- item"),
+            ("[x] done", "\\[x] done"),
+            ("[a]: http://b", "\\[a]: http://b"),
+            ("1. one", "1\\. one"),
+            ("```rs", "\\```rs"),
+            ("---", "\\---"),
+            ("| a |", "\\| a |"),
+            ("<<<<<<< HEAD", "&lt;<<<<<< HEAD"),
+            ("======= ", "\\======= "),
+            ("**Status:** Accepted", "\\**Status:** Accepted"),
+            ("a <!-- @tag: x --> b", "a &lt;!-- @tag: x --&gt; b"),
+            ("a <PRıVATE> </private> b --!> c", "a &lt;PRıVATE> &lt;/private> b --!&gt; c"),
+            ("a -> b => c", "a -> b => c"),
+        ] {
+            assert_eq!(plain(words), expected);
+        }
+        assert_eq!(cell("a | b"), "a &#124; b");
+    }
+
+    #[test]
+    fn a_line_has_no_breaks_and_no_unseen_letters() {
+        assert_eq!(one_line(" a\r\n\u{2028}b\u{85}\u{200b}c\u{0} \u{202e} d ", 99), "a b c d");
+    }
+
+    #[test]
+    fn a_long_line_is_cut_at_a_word_and_says_so() {
+        assert_eq!(one_line("configure the proxy", 16), "configure the…");
+        assert_eq!(one_line("configure", 9), "configure");
+        let family = "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+        assert_eq!(one_line(&format!("aaaaaaa{family}{family}"), 10), "aaaaaaa…");
+    }
+}

@@ -1,0 +1,144 @@
+//! Laws of documents, on made-up files.
+
+use super::*;
+use crate::domain::Finding;
+use proptest::prelude::*;
+
+/// Lines that mean something, and some that nearly do.
+const LINES: [&str; 44] = [
+    "# Active Context",
+    "# ADR-001: Use it",
+    "## Recent Decisions",
+    "## Open Questions",
+    "### More",
+    "- a",
+    "- b",
+    "* c",
+    "1. d",
+    "- [ ] task",
+    "- [x] done",
+    "  more of it",
+    "\tindented",
+    "- ",
+    "text",
+    "*Session: 2026-01-02*",
+    "---",
+    "***",
+    "<!-- @category: decision -->",
+    "<!-- @tag: src-0123abcd -->",
+    "<!--@tag:X-->",
+    "<!-- hint -->",
+    "<!-- open",
+    "-->",
+    "```",
+    "~~~~",
+    "| Term | Definition |",
+    "|---|---|",
+    "| a | b |",
+    "<private>",
+    "</private>",
+    "x <private>y</private> z",
+    "<PRIVATE >",
+    "<<<<<<< HEAD",
+    "=======",
+    ">>>>>>> other",
+    "private: true",
+    "**Status:** Accepted",
+    "",
+    "",
+    "",
+    "\u{feff}---",
+    "**Date:** 2026-01-02",
+    "> quoted",
+];
+
+pub(super) fn file() -> impl Strategy<Value = String> {
+    let line = prop_oneof![
+        8 => prop::sample::select(LINES.to_vec()).prop_map(str::to_owned),
+        1 => "\\PC{0,12}",
+    ];
+    let end = prop_oneof![8 => Just("\n"), 2 => Just("\r\n"), 1 => Just("\r")];
+    let lines = prop::collection::vec((line, end), 0..40);
+    (lines, any::<bool>()).prop_map(|(lines, ends)| {
+        let text: String = lines.iter().map(|(line, end)| format!("{line}{end}")).collect();
+        if ends { text } else { text.trim_end().to_owned() }
+    })
+}
+
+pub(super) fn kind() -> impl Strategy<Value = Kind> {
+    prop::sample::select(Kind::ALL.to_vec())
+}
+
+proptest! {
+    #[test]
+    fn what_was_parsed_prints_the_same_bytes(text in file(), kind in kind()) {
+        let (document, _) = Document::parse(kind, &text);
+        prop_assert_eq!(document.print(), text);
+    }
+
+    #[test]
+    fn any_text_is_printed_as_it_was(text in any::<String>(), kind in kind()) {
+        let (document, _) = Document::parse(kind, &text);
+        prop_assert_eq!(document.print(), text);
+    }
+
+    #[test]
+    fn blocks_begin_where_the_one_before_ends(text in file(), kind in kind()) {
+        let (document, findings) = Document::parse(kind, &text);
+        let mut end = 0;
+        for block in document.blocks() {
+            prop_assert_eq!(block.span.start, end);
+            prop_assert!(block.span.start < block.span.end, "{block:?}");
+            prop_assert!(block.span.start <= block.tags_at && block.tags_at <= block.span.end);
+            let before = text[..block.span.start].matches('\n').count() as u32;
+            prop_assert_eq!(block.line, before + 1);
+            end = block.span.end;
+        }
+        let lines = text.lines().count() as u32;
+        prop_assert!(findings.iter().all(|it: &Finding| it.line <= lines.max(1)));
+    }
+
+    #[test]
+    fn nothing_private_is_public(text in file(), kind in kind()) {
+        let public: String = crate::privacy::strip_private(&text).0;
+        let (document, _) = Document::parse(kind, &text);
+        for block in document.entries() {
+            for line in document.public(block).lines().map(str::trim) {
+                prop_assert!(public.contains(line), "{line:?} of {public:?}");
+            }
+        }
+    }
+}
+
+/// The recorded cases of ConKeeper; none, with a line that says so, where they do not lie beside the project.
+pub(super) fn golden() -> Option<serde_json::Value> {
+    let path = crate::testing::shared("golden/conkeeper.json")?;
+    let bytes = std::fs::read(path).unwrap();
+    Some(serde_json::from_slice(&bytes).unwrap())
+}
+
+#[test]
+fn golden_private_blocks_are_hidden() {
+    let Some(golden) = golden() else { return };
+    for case in golden["strip_private"].as_array().unwrap() {
+        let text = case["input"].as_str().unwrap();
+        let (document, _) = Document::parse(Kind::Patterns, text);
+        let public: String = public::public_lines(&document)
+            .into_iter()
+            .map(|(_, line)| format!("{line}\n"))
+            .collect();
+        // What stands behind the end of a block on its line is held back too.
+        let expected = case["recommended"].as_str().unwrap().replace(" public tail\n", "");
+        assert_eq!(public, expected, "{}", case["name"]);
+        assert_eq!(crate::privacy::strip_private(text).0, case["recommended"], "{}", case["name"]);
+    }
+    for case in golden["file_private"].as_array().unwrap() {
+        let (document, _) = Document::parse(Kind::Other, case["input"].as_str().unwrap());
+        assert_eq!(
+            document.is_private(),
+            case["recommended"].as_bool().unwrap(),
+            "{}",
+            case["name"]
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! What a single line of Markdown is.
+
+use super::tag::Tag;
+
+/// A line: where it begins, where the next begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+/// The lines of `text`; together they are the text.
+pub(super) fn lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::with_capacity(text.len() / 32 + 1);
+    let mut start = 0;
+    for at in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        lines.push(Line { start, end: at + 1 });
+        start = at + 1;
+    }
+    if start < text.len() {
+        lines.push(Line { start, end: text.len() });
+    }
+    lines
+}
+
+/// The line without its end.
+pub(super) fn bare(line: &str) -> &str {
+    let line = line.strip_suffix('\n').unwrap_or(line);
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+/// What a line looks like, whatever stands around it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Shape {
+    /// Nothing but blanks.
+    Blank,
+    /// `#` to `######`.
+    Heading(usize),
+    /// A list item; a task is open or done.
+    Item(Option<bool>),
+    /// A tag.
+    Tag,
+    /// It begins a comment.
+    Comment,
+    /// It begins or ends a block of code.
+    Fence,
+    /// A row of a table.
+    Row,
+    /// A line across the page.
+    Rule,
+    /// `<<<<<<<` of git, or `|||||||`, `=======`, `>>>>>>>`.
+    Marker,
+    /// Indented by two or more.
+    Indented,
+    /// A line of a paragraph.
+    Text,
+}
+
+/// Letters of a marker of git, as many as git writes.
+const MARKER_LENGTH: usize = 7;
+/// Blanks by which a line belongs to the item above it.
+const INDENT: usize = 2;
+
+/// What `line` looks like, its end taken off.
+pub(super) fn shape(line: &str) -> Shape {
+    let text = line.trim_start_matches([' ', '\t', '\u{feff}']);
+    let indent = line.len() - text.len();
+    let tabbed = line.starts_with('\t');
+    let rest = text.trim_end();
+    let Some(first) = rest.bytes().next() else { return Shape::Blank };
+    if rest.starts_with("<!--") {
+        return if Tag::parse(rest).is_some() { Shape::Tag } else { Shape::Comment };
+    }
+    if indent >= INDENT || tabbed {
+        return Shape::Indented;
+    }
+    match first {
+        b'#' => heading(rest).map_or(Shape::Text, Shape::Heading),
+        b'`' | b'~' if fence(rest).is_some() => Shape::Fence,
+        b'|' if rest.len() > 1 && !is_marker(line) => Shape::Row,
+        b'<' | b'>' | b'=' | b'|' if is_marker(line) => Shape::Marker,
+        b'-' | b'*' | b'_' if is_rule(rest) => Shape::Rule,
+        b'-' | b'*' | b'+' | b'0'..=b'9' => {
+            item(rest).map_or(Shape::Text, |body| Shape::Item(task(body).map(|(done, _)| done)))
+        }
+        _ => Shape::Text,
+    }
+}
+
+/// The level of a heading.
+fn heading(text: &str) -> Option<usize> {
+    let level = text.bytes().take_while(|b| *b == b'#').count();
+    let after = text.get(level..).unwrap_or_default();
+    (level <= 6 && (after.is_empty() || after.starts_with([' ', '\t']))).then_some(level)
+}
+
+/// The words of a heading.
+pub(super) fn heading_words(line: &str) -> &str {
+    let words = line.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).trim_start_matches('#');
+    let bare = words.trim_end_matches('#');
+    // `# C#` is not closed by its sign.
+    if bare.ends_with([' ', '\t']) { bare.trim() } else { words.trim() }
+}
+
+/// The character and length of a fence's mark.
+pub(super) fn fence(text: &str) -> Option<(char, usize)> {
+    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let length = text.chars().take_while(|c| *c == mark).count();
+    let after = text.get(length..).unwrap_or_default();
+    (length >= 3 && !(mark == '`' && after.contains('`'))).then_some((mark, length))
+}
+
+/// Whether `text` ends the block that `opened` began.
+pub(super) fn closes(text: &str, opened: (char, usize)) -> bool {
+    let text = text.trim();
+    let length = text.chars().take_while(|c| *c == opened.0).count();
+    length >= opened.1 && length == text.chars().count()
+}
+
+/// Whether a line is one that git writes around what it could not merge.
+pub(super) fn is_marker(line: &str) -> bool {
+    let mark = line.chars().next().filter(|c| matches!(c, '<' | '|' | '=' | '>'));
+    let Some(mark) = mark else { return false };
+    let length = line.chars().take_while(|c| *c == mark).count();
+    let after = line.get(length..).unwrap_or_default();
+    let ends = if mark == '=' { after.trim().is_empty() } else { after.starts_with(' ') };
+    length == MARKER_LENGTH && ends
+}
+
+fn is_rule(text: &str) -> bool {
+    let mark = text.bytes().next();
+    let marks = text.bytes().filter(|b| Some(*b) == mark).count();
+    marks >= 3 && text.bytes().all(|b| Some(b) == mark || b == b' ' || b == b'\t')
+}
+
+/// What stands behind the mark of a list item.
+pub(super) fn item(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.get(digits..)?;
+    let marks: &[char] = if digits == 0 { &['-', '*', '+'] } else { &['.', ')'] };
+    let after = rest.strip_prefix(marks)?;
+    (digits < 10 && (after.is_empty() || after.starts_with([' ', '\t'])))
+        .then(|| after.trim_start())
+}
+
+/// Whether a list item is a task that is done, and what the task is.
+pub(super) fn task(body: &str) -> Option<(bool, &str)> {
+    let inner = body.strip_prefix('[')?;
+    let mut letters = inner.chars();
+    let mark = letters.next()?;
+    let rest = letters.as_str().strip_prefix(']')?;
+    let done = match mark {
+        ' ' => false,
+        'x' | 'X' => true,
+        _ => return None,
+    };
+    (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (done, rest.trim_start()))
+}
+
+/// Whether a row only says how the columns of a table stand.
+pub(super) fn is_table_rule(line: &str) -> bool {
+    line.contains('-')
+        && line.trim().bytes().all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'\t'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_shapes() {
+        for (line, expected) in [
+            ("", Shape::Blank),
+            (" \t", Shape::Blank),
+            ("## A", Shape::Heading(2)),
+            ("##A", Shape::Text),
+            ("- a", Shape::Item(None)),
+            ("* [x] a", Shape::Item(Some(true))),
+            ("- [ ] a", Shape::Item(Some(false))),
+            ("-a", Shape::Text),
+            ("12) a", Shape::Item(None)),
+            ("  - a", Shape::Indented),
+            ("---", Shape::Rule),
+            ("* * *", Shape::Rule),
+            ("*Session: x*", Shape::Text),
+            ("| a | b |", Shape::Row),
+            ("```rs", Shape::Fence),
+            ("``a`` b", Shape::Text),
+            ("<<<<<<< HEAD", Shape::Marker),
+            ("=======", Shape::Marker),
+            ("======", Shape::Text),
+            ("||||||| base", Shape::Marker),
+            ("  <!-- @tag: a -->", Shape::Tag),
+            ("<!-- a", Shape::Comment),
+        ] {
+            assert_eq!(shape(line), expected, "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Repairs what can be repaired without asking anybody. A repair takes nothing away but what stands twice.
+
+use super::{Linting, rule};
+use crate::memory_dir::Files;
+use crate::memory_dir::document::{Document, Part};
+use crate::memory_dir::edit::Edits;
+use crate::memory_dir::kind::Kind;
+use crate::memory_dir::tag::{Tag, is_value};
+use crate::memory_dir::template::footer;
+use crate::privacy::private_spans;
+use std::collections::HashSet;
+
+/// The files that change when everything that can be repaired is, with their new texts.
+pub fn fix(linting: &Linting<'_>) -> Files {
+    let mut fixed = Files::new();
+    for (path, text) in linting.files {
+        let mut now = text.clone();
+        for rule in rule::RULES.iter().filter(|rule| rule.is_fixable) {
+            now = fix_rule(rule.name, path, &now, linting);
+        }
+        if now != *text {
+            fixed.insert(path.clone(), now);
+        }
+    }
+    fixed
+}
+
+/// The text of a file with what breaks one rule repaired; the same text where nothing is, where the rule is
+/// not one that can be repaired, and where the file is private.
+pub fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> String {
+    let kind = Kind::of_path(path);
+    let (document, _) = Document::parse(kind, text);
+    if document.is_private() {
+        return text.to_owned();
+    }
+    let has_markers = document.blocks().iter().any(|block| block.part == Part::Marker);
+    match rule {
+        // While a merge is not finished the file is nobody's, and only that is repaired.
+        "conflict-markers" => joined(&document),
+        _ if has_markers => text.to_owned(),
+        "missing-heading" => {
+            let mut edits = Edits::new(&document);
+            kind.sections().iter().for_each(|section| edits.make_section(section));
+            edits.finish()
+        }
+        "missing-footer" => with_footer(&document, &linting.today.day()),
+        "bad-tag" => with_exact_tags(&document),
+        "private-unclosed" => closed(&document),
+        "duplicate-entry" => without_doubles(&document),
+        "config-alias" if kind == Kind::Config => renamed(text),
+        _ => text.to_owned(),
+    }
+}
+
+fn with_footer(document: &Document<'_>, day: &str) -> String {
+    let text = document.text().to_owned();
+    let is_there = document.blocks().iter().any(|block| block.part == Part::Footer);
+    let Some(footer) =
+        footer(document.kind(), day).filter(|_| !is_there && document.open().is_none())
+    else {
+        return text;
+    };
+    let end = document.line_end();
+    let bare = text.trim_end().len();
+    let kept = text.get(..bare).unwrap_or_default();
+    let now = format!("{kept}{end}{end}---{end}{footer}{end}");
+    // Behind front matter that does not end, say, it would be something else.
+    let (after, _) = Document::parse(document.kind(), &now);
+    let is_there = after.blocks().iter().any(|block| block.part == Part::Footer);
+    if is_there { now } else { text }
+}
+
+/// Tags with the right blanks, and values in small letters; what is still none then stays as it is.
+fn with_exact_tags(document: &Document<'_>) -> String {
+    let mut edits = Edits::new(document);
+    for (at, block) in document.blocks().iter().enumerate() {
+        let body = document.body(block);
+        let raw = document.raw(block);
+        let tags = if block.part == Part::StrayTag {
+            raw
+        } else {
+            raw.get(body.len()..).unwrap_or_default()
+        };
+        let lines: Vec<String> = tags.split_inclusive('\n').map(exact).collect();
+        let tags_now = lines.concat();
+        if tags_now != tags {
+            let body = if block.part == Part::StrayTag { "" } else { body };
+            edits.replace_raw(at, &format!("{body}{tags_now}"));
+        }
+    }
+    edits.finish()
+}
+
+fn exact(line: &str) -> String {
+    let Some(tag) = Tag::parse(line).filter(|tag| !tag.is_exact) else { return line.to_owned() };
+    let value: String = tag.value.to_lowercase().split([' ', '_']).collect::<Vec<_>>().join("-");
+    let name = tag.name.to_lowercase();
+    if !matches!(name.as_str(), "category" | "tag") || !is_value(&value) {
+        return line.to_owned();
+    }
+    let start = line.len() - line.trim_start().len();
+    let (indent, end) = (line.get(..start), line.get(line.trim_end().len()..));
+    format!("{}<!-- @{name}: {value} -->{}", indent.unwrap_or_default(), end.unwrap_or_default())
+}
+
+fn closed(document: &Document<'_>) -> String {
+    let text = document.text();
+    let (spans, remarks) = private_spans(text);
+    let open = remarks.iter().filter(|remark| remark.what == "unclosed private block").count();
+    let last = spans.last().map(|span| text.get(span.clone()).unwrap_or_default());
+    let (Some(last), true) = (last, open > 0) else { return text.to_owned() };
+    // Blocks within the block count too: each takes an end away from the outer one.
+    let end = document.line_end();
+    let mut now = text.to_owned();
+    if !last.ends_with('\n') {
+        now.push_str(end);
+    }
+    let tags = last.to_lowercase();
+    let missing =
+        tags.matches("<private").count().saturating_sub(tags.matches("</private").count());
+    for _ in 0..missing.max(1) {
+        now.push_str(&format!("</private>{end}"));
+    }
+    now
+}
+
+fn without_doubles(document: &Document<'_>) -> String {
+    let mut edits = Edits::new(document);
+    let mut seen: HashSet<(&str, &str)> = HashSet::new();
+    for (at, block) in document.blocks().iter().enumerate() {
+        let is_entry = matches!(block.part, Part::Entry(_));
+        let section = document.section(block);
+        if !is_entry || section.is_empty() || document.holds_private(block) {
+            continue;
+        }
+        if !seen.insert((section, document.raw(block).trim())) {
+            edits.remove(at);
+        }
+    }
+    edits.finish()
+}
+
+/// Both sides of what git could not merge, one behind the other; what stands in both stands once. The
+/// version before both, which git shows in one of its styles, goes.
+fn joined(document: &Document<'_>) -> String {
+    let mut edits = Edits::new(document);
+    let mut side = ' ';
+    let mut first: HashSet<&str> = HashSet::new();
+    for (at, block) in document.blocks().iter().enumerate() {
+        let raw = document.raw(block);
+        match (block.part, raw.chars().next().unwrap_or(' ')) {
+            (Part::Marker, mark) => {
+                edits.remove(at);
+                // An end of its own belongs to nothing.
+                side = if mark == '>' { ' ' } else { mark };
+                if mark == '<' {
+                    first.clear();
+                }
+            }
+            _ if document.holds_private(block) => {}
+            (Part::Blank, _) => {}
+            _ if side == '<' => {
+                first.insert(raw.trim());
+            }
+            _ if side == '|' => edits.remove(at),
+            _ if side == '=' && first.contains(raw.trim()) => edits.remove(at),
+            _ => {}
+        }
+    }
+    edits.finish()
+}
+
+fn renamed(text: &str) -> String {
+    let line = |line: &str| {
+        let is_it = line.trim_start().starts_with("token_budget");
+        if is_it { line.replacen("compact", "economy", 1) } else { line.to_owned() }
+    };
+    text.split_inclusive('\n').map(line).collect()
+}

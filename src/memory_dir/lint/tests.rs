@@ -1,0 +1,296 @@
+//! Each rule finds what breaks it, and its repair leaves nothing of it.
+
+use super::*;
+use crate::memory_dir::laws::file;
+use crate::memory_dir::{Initial, initial_files};
+use crate::privacy::Pii;
+use proptest::prelude::*;
+
+const TODAY: Timestamp = Timestamp(1_800_000_000_000);
+
+fn fresh() -> Files {
+    initial_files(Initial::All, "2026-11-21")
+        .into_iter()
+        .map(|(path, text)| (path.to_owned(), text))
+        .collect()
+}
+
+fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
+    let gate = Gate::new(&Pii::ALL);
+    let known = BTreeSet::from([MemoryId(crate::domain::Digest::from_bytes([0xab; 16]))]);
+    with(&Linting { files, known: Some(&known), today: TODAY, gate: &gate })
+}
+
+const RECORD: &str = "# ADR-001: Use it\n\n**Status:** Accepted\n**Date:** 2026-01-02\n**Tags:** a\n\n## Context\n\n\
+    ## Decision\n\n## Rationale\n\n## Consequences\n\n## Alternatives Considered\n";
+
+/// What is found in a fresh directory with this file.
+#[track_caller]
+fn check(path: &str, text: &str, expected: &[&str]) {
+    let mut files = fresh();
+    files.insert(path.to_owned(), text.to_owned());
+    let found: Vec<String> = linted(&files, lint)
+        .iter()
+        .filter(|issue| issue.path == path || issue.path == ".")
+        .map(|issue| format!("{}:{} {}", issue.line, issue.column, issue.rule))
+        .collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+fn active(entries: &str) -> String {
+    fresh()["active-context.md"].replace("## Blockers\n", &format!("## Blockers\n{entries}\n"))
+}
+
+/// The line that an entry of [`active`] begins at.
+const AT: u32 = 13;
+
+#[track_caller]
+fn entry(entries: &str, expected: &[(u32, &str)]) {
+    let expected: Vec<String> =
+        expected.iter().map(|(at, rule)| format!("{} {rule}", at + AT)).collect();
+    let expected: Vec<String> = expected.iter().map(|it| it.replacen(' ', ":0 ", 1)).collect();
+    check(
+        "active-context.md",
+        &active(entries),
+        &expected.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn a_fresh_directory_is_clean() {
+    assert_eq!(linted(&fresh(), lint), []);
+    assert_eq!(linted(&Files::new(), lint).len(), 2);
+}
+
+#[test]
+fn headings_and_last_lines_are_those_of_the_kind() {
+    let footer = "\n---\n*Last updated: 2026-11-21*\n";
+    check(
+        "progress.md",
+        &format!("# Progress\n\n## Backlog\n\n## In Progress\n\n## Completed (Recent)\n{footer}"),
+        &["1:0 missing-title", "5:0 heading-order", "7:0 heading-order"],
+    );
+    check(
+        "progress.md",
+        "# Progress Tracker\n\n## In Progress\n\n## Backlog\n",
+        &["0:0 missing-footer", "0:0 missing-heading"],
+    );
+    check(
+        "glossary.md",
+        "# Project Glossary\n\n## Terms\n\n## Abbreviations\n\n---\n*Last updated: soon*\n",
+        &["8:0 bad-footer"],
+    );
+    check(
+        "glossary.md",
+        "# Project Glossary\n\n## Terms\n\n## Abbreviations\n\n---\n*Last updated: 2099-01-01*\n",
+        &["8:0 future-date"],
+    );
+}
+
+#[test]
+fn records_are_numbered_named_and_have_a_status() {
+    check("decisions/ADR-001-use-it.md", RECORD, &[]);
+    check("decisions/ADR-003-use-it.md", RECORD, &["0:0 adr-number-gap", "1:0 adr-title"]);
+    check("decisions/ADR-1-use-it.md", RECORD, &["0:0 file-name"]);
+    check("decisions/ADR-001-other.md", RECORD, &["1:0 adr-slug"]);
+    check("decisions/ADR-001-use-it.md", &RECORD.replace("Accepted", "Done"), &["3:0 adr-status"]);
+    check(
+        "decisions/ADR-001-use-it.md",
+        &RECORD.replace("Accepted", "Superseded by ADR-009"),
+        &["3:0 adr-successor-missing"],
+    );
+    check(
+        "decisions/ADR-001-use-it.md",
+        &RECORD.replace("2026-01-02", "2099-01-02"),
+        &["4:0 future-date"],
+    );
+    check(
+        "decisions/ADR-001-use-it.md",
+        &RECORD.replace("**Date:** 2026-01-02\n", ""),
+        &["0:0 adr-date"],
+    );
+    let mut files = fresh();
+    files.insert("decisions/ADR-001-use-it.md".into(), RECORD.into());
+    files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that"));
+    let rules: Vec<&str> = linted(&files, lint).iter().map(|issue| issue.rule).collect();
+    assert_eq!(rules, ["adr-number-twice"]);
+}
+
+#[test]
+fn tags_are_written_and_placed_as_the_schema_says() {
+    entry("- a\n<!-- @category: decision -->\n<!-- @tag: src-abababab -->", &[]);
+    entry("- a\n<!-- @category: discussion -->", &[(1, "bad-category")]);
+    entry("- a\n<!-- @category: ux -->", &[(1, "other-category")]);
+    entry("- a\n<!--@tag: Payments-->", &[(1, "bad-tag")]);
+    entry("- a\n<!-- @tag: src-deadbeef -->", &[(1, "unknown-source")]);
+    entry("- a\n\n<!-- @tag: lost -->", &[(2, "stray-tag")]);
+    let long = format!("- a\n<!-- @tag: {} -->", "x".repeat(70));
+    check("active-context.md", &active(&long), &["14:81 long-tag"]);
+}
+
+#[test]
+fn private_tags_are_closed_and_stand_alone() {
+    check(
+        "active-context.md",
+        &active("<private>\n- a"),
+        &["0:0 missing-footer", "13:1 private-unclosed"],
+    );
+    check("active-context.md", &active("- a <private>b</private>"), &["13:5 private-inline"]);
+    check(
+        "active-context.md",
+        &active("<private>\n<private>\nb\n</private>\n</private>"),
+        &["14:1 private-nested"],
+    );
+    check("active-context.md", &active("</private>"), &["13:1 private-tag"]);
+}
+
+#[test]
+fn what_the_gate_masks_is_named_and_not_shown() {
+    let files = Files::from([(
+        "a.md".to_owned(),
+        "- write to ada@example.com\n<private>\nbob@example.com\n</private>\n".to_owned(),
+    )]);
+    let issues = linted(&files, lint);
+    let issue = issues.iter().find(|issue| issue.rule == "personal-data").unwrap();
+    assert_eq!((issue.line, issue.message.contains("email")), (1, true));
+    assert!(!print_text(&issues).contains("ada@"));
+    assert_eq!(issues.iter().filter(|issue| issue.rule == "personal-data").count(), 1);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    entry("- see ADR-001 and [it](decisions/ADR-001-x.md)", &[(0, "dead-link"), (0, "dead-link")]);
+}
+
+#[test]
+fn doubles_and_unfinished_merges_are_found() {
+    entry("- a\n- a", &[(1, "duplicate-entry")]);
+    entry(
+        "<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> x",
+        &[(0, "conflict-markers"), (2, "conflict-markers"), (4, "conflict-markers")],
+    );
+}
+
+#[test]
+fn what_is_too_long_for_its_budget_is_told() {
+    check(
+        "patterns.md",
+        &fresh()["patterns.md"]
+            .replace("## Testing", &format!("- {}\n## Testing", "word ".repeat(600))),
+        &["0:0 over-budget"],
+    );
+    check(
+        ".memory-config.md",
+        "---\ntoken_budget: compact\nx: 1\n---\n",
+        &["2:0 config-alias", "3:0 config-unknown-key"],
+    );
+}
+
+#[test]
+fn both_sides_of_a_merge_are_kept_once() {
+    let text =
+        active("<<<<<<< HEAD\n- a\n- both\n||||||| base\n- old\n=======\n- b\n- both\n>>>>>>> x");
+    let files = Files::from([("active-context.md".to_owned(), text.clone())]);
+    let fixed =
+        linted(&files, |linting| fix_rule("conflict-markers", "active-context.md", &text, linting));
+    assert_eq!(fixed, active("- a\n- both\n- b"));
+}
+
+#[test]
+fn sarif_has_what_the_standard_asks_for() {
+    let mut files = fresh();
+    files.insert("a b.md".into(), "- a\n\n<!-- @tag: x -->\n".into());
+    files.remove("product-context.md");
+    let log = print_sarif(&linted(&files, lint), ".claude/memory");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), RULES.len());
+    let results = run["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    for result in results {
+        let rule = &rules[result["ruleIndex"].as_u64().unwrap() as usize];
+        assert_eq!(rule["id"], result["ruleId"]);
+        assert!(["note", "warning", "error"].contains(&result["level"].as_str().unwrap()));
+        assert!(result["message"]["text"].is_string());
+    }
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], ".claude/memory/a%20b.md");
+    assert_eq!(place["region"]["startLine"], 3);
+    assert!(results[1]["locations"][0]["physicalLocation"]["region"].is_null());
+}
+
+#[test]
+fn text_and_json_say_where_and_what() {
+    let mut files = fresh();
+    files.insert("a.md".into(), "- a\n\n<!-- @tag: x -->\n".into());
+    let issues = linted(&files, lint);
+    let line =
+        "a.md:3: warning: expected a heading or an item directly above: put it there [stray-tag]\n";
+    assert_eq!(print_text(&issues), line);
+    let json = print_json(&issues);
+    assert_eq!((&json["warnings"], &json["issues"][0]["rule"]), (&1.into(), &"stray-tag".into()));
+}
+
+#[test]
+fn no_two_rules_have_one_name() {
+    let names: BTreeSet<&str> = RULES.iter().map(|rule| rule.name).collect();
+    assert_eq!(names.len(), RULES.len());
+    assert!(
+        RULES.iter().all(|rule| rule.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'))
+    );
+}
+
+#[test]
+fn what_is_repaired_is_clean() {
+    for (rule, text) in [
+        ("missing-heading", active("- a").replace("## Open Questions\n", "")),
+        ("missing-footer", active("- a").replace("*Session: 2026-11-21*", "")),
+        ("bad-tag", active("- a\n<!--@tag:Third Party-->\n<!-- @category:decision -->")),
+        (
+            "private-unclosed",
+            active("- a").replace("---\n*Session: 2026-11-21*\n", "<private>\n<private>\n- key"),
+        ),
+        ("duplicate-entry", active("- a\n- b\n- a")),
+        ("conflict-markers", active("<<<<<<< HEAD\n- a\n=======\n- b\n>>>>>>> x")),
+    ] {
+        let path = "active-context.md";
+        let of_rule = |text: &str| {
+            let mut files = fresh();
+            files.insert(path.to_owned(), text.to_owned());
+            linted(&files, lint).iter().filter(|issue| issue.rule == rule).count()
+        };
+        assert_ne!(of_rule(&text), 0, "{rule}");
+        let fixed = linted(&fresh(), |linting| fix_rule(rule, path, &text, linting));
+        assert_eq!(of_rule(&fixed), 0, "{rule}: {fixed}");
+        assert!(fixed.contains("- a"), "{rule}");
+    }
+    let files =
+        Files::from([(CONFIG.to_owned(), "---\ntoken_budget: compact # small\n---\n".to_owned())]);
+    let fixed = linted(&files, fix);
+    assert_eq!(fixed[CONFIG], "---\ntoken_budget: economy # small\n---\n");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_repair_leaves_nothing_to_repair(text in file(), which in any::<prop::sample::Index>()) {
+        let files = fresh();
+        let paths: Vec<&String> = files.keys().collect();
+        let path = which.get(&paths).as_str();
+        for rule in RULES.iter().filter(|rule| rule.is_fixable) {
+            let once = linted(&files, |linting| fix_rule(rule.name, path, &text, linting));
+            let twice = linted(&files, |linting| fix_rule(rule.name, path, &once, linting));
+            prop_assert_eq!(&once, &twice, "{}", rule.name);
+        }
+    }
+
+    #[test]
+    fn any_file_is_checked(text in file(), path in "(decisions/|sessions/)?[a-zA-Z0-9 -]{1,9}\\.md") {
+        let files = Files::from([(path, text)]);
+        let issues = linted(&files, lint);
+        prop_assert!(issues.is_sorted());
+        prop_assert!(print_text(&issues).lines().count() == issues.len());
+    }
+}

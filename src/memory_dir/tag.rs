@@ -1,0 +1,206 @@
+//! Tags: a line of its own, `<!-- @category: V -->` or `<!-- @tag: V -->`, that belongs to the heading or
+//! item directly above. Where a fact came from is such a tag too: `src-` and the first digits of its id.
+
+use crate::domain::{MemoryId, named};
+use std::collections::BTreeMap;
+
+/// The longest line of a tag, in letters (schema, validation of tags).
+pub const TAG_LINE_LETTERS_MAX: usize = 80;
+/// Digits of an id in a tag, where they are enough to tell it from others.
+pub const SOURCE_DIGITS_MIN: usize = 8;
+/// What a tag of a memory begins with.
+pub const SOURCE: &str = "src-";
+/// What the tags begin with that say that an entry is ours. All go on with hex digits.
+const OURS: [&str; 6] = [SOURCE, "session-", "summary-", "focus-", "card-", "next-"];
+
+named! {
+    /// What an entry is about.
+    Category {
+        /// A choice that was made.
+        Decision = "decision",
+        /// A pattern that recurs.
+        Pattern = "pattern",
+        /// A bug, and its fix or workaround.
+        Bugfix = "bugfix",
+        /// Naming, format, style.
+        Convention = "convention",
+        /// New knowledge.
+        Learning = "learning",
+        /// Retrospectives: speed, automation.
+        Efficiency = "efficiency",
+        /// Retrospectives: fewer bugs, better tests.
+        Quality = "quality",
+        /// Retrospectives: how it is to work with.
+        Ux = "ux",
+        /// Retrospectives: understanding that was gained.
+        Knowledge = "knowledge",
+        /// Retrospectives: structure.
+        Architecture = "architecture",
+    }
+}
+
+/// Words that give a category, the first that is met (`memory-sync` of ConKeeper).
+const GIVEN_BY: [(Category, &[&str]); 5] = [
+    (Category::Decision, &["decided", "chose", "selected", "went with"]),
+    (Category::Pattern, &["pattern", "always", "never", "standard"]),
+    (Category::Bugfix, &["fixed", "bug", "resolved", "workaround"]),
+    (Category::Convention, &["convention", "naming", "format", "style"]),
+    (Category::Learning, &["learned", "discovered", "til", "realized"]),
+];
+
+impl Category {
+    /// Whether it belongs to retrospectives rather than to memory.
+    pub fn is_retrospective(self) -> bool {
+        match self {
+            Category::Decision
+            | Category::Pattern
+            | Category::Bugfix
+            | Category::Convention
+            | Category::Learning => false,
+            Category::Efficiency
+            | Category::Quality
+            | Category::Ux
+            | Category::Knowledge
+            | Category::Architecture => true,
+        }
+    }
+
+    /// What `text` is about, by its words; the first rule that holds decides.
+    pub fn of_words(text: &str) -> Option<Category> {
+        let letters = |c: char| if c.is_alphanumeric() { c } else { ' ' };
+        let folded: String = text.chars().map(letters).flat_map(char::to_lowercase).collect();
+        let words: Vec<&str> = folded.split(' ').filter(|word| !word.is_empty()).collect();
+        let line = format!(" {} ", words.join(" "));
+        let says = |word: &&str| {
+            ["", "s"].iter().any(|plural| line.contains(&format!(" {word}{plural} ")))
+        };
+        GIVEN_BY.iter().find(|(_, words)| words.iter().any(&says)).map(|(it, _)| *it)
+    }
+}
+
+/// A line that is meant as a tag.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Tag<'t> {
+    /// What stands before the colon: `category` or `tag`, or what somebody wrote there.
+    pub name: &'t str,
+    /// What stands behind it.
+    pub value: &'t str,
+    /// Whether it is written as the schema asks, to the blank.
+    pub is_exact: bool,
+}
+
+impl<'t> Tag<'t> {
+    /// Reads a line; none if it is no comment that begins with `@`.
+    pub fn parse(line: &'t str) -> Option<Tag<'t>> {
+        let line = line.trim();
+        let inner = line.strip_prefix("<!--")?;
+        let name = inner.trim_start().strip_prefix('@')?;
+        let inner = name.strip_suffix("-->")?;
+        let (name, value) = inner.split_once(':').unwrap_or((inner, ""));
+        let tag = Tag { name: name.trim(), value: value.trim(), is_exact: false };
+        let known = matches!(tag.name, "category" | "tag") && is_value(tag.value);
+        let frame = line.len() == "<!-- @:  -->".len() + tag.name.len() + tag.value.len();
+        let blanks = line.starts_with("<!-- @") && line.ends_with(" -->") && value.starts_with(' ');
+        Some(Tag { is_exact: known && frame && blanks, ..tag })
+    }
+
+    /// The category that it gives.
+    pub fn category(&self) -> Option<Category> {
+        if self.name == "category" { Category::of_name(self.value) } else { None }
+    }
+
+    /// Whether it says that the entry is ours, and which one.
+    pub fn ours(&self) -> Option<&'t str> {
+        (self.name == "tag" && is_ours(self.value)).then_some(self.value)
+    }
+}
+
+/// Whether a tag's value is one that we write to know an entry by.
+fn is_ours(value: &str) -> bool {
+    let digits = |rest: &str| {
+        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        rest.len() >= SOURCE_DIGITS_MIN && rest.bytes().all(hex)
+    };
+    let last = value.rsplit_once('-').is_some_and(|(_, last)| digits(last));
+    last && OURS.iter().any(|ours| value.starts_with(ours))
+}
+
+/// Whether a value has the form `[a-z][a-z0-9-]*`.
+pub fn is_value(value: &str) -> bool {
+    let tail = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    value.starts_with(|c: char| c.is_ascii_lowercase()) && value.bytes().all(tail)
+}
+
+/// The line of a category.
+pub(super) fn category_line(category: Category) -> String {
+    format!("<!-- @category: {} -->", category.name())
+}
+
+/// The line of a free tag.
+pub(super) fn tag_line(value: &str) -> String {
+    format!("<!-- @tag: {value} -->")
+}
+
+/// The tag of each memory: `src-` and the first [`SOURCE_DIGITS_MIN`] digits of its id. Of several ids
+/// that begin alike the lowest keeps that many, and each other has as many as tell it from the one
+/// before it, so that no two have the same tag.
+pub fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<MemoryId, String> {
+    let mut ids: Vec<MemoryId> = ids.into_iter().collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut before = String::new();
+    let mut tags = BTreeMap::new();
+    for id in ids {
+        let digits = id.to_string();
+        let alike = digits.bytes().zip(before.bytes()).take_while(|(a, b)| a == b).count();
+        let length = if alike < SOURCE_DIGITS_MIN { SOURCE_DIGITS_MIN } else { alike + 1 };
+        tags.insert(id, format!("{SOURCE}{}", digits.get(..length).unwrap_or(&digits)));
+        before = digits;
+    }
+    tags
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Digest;
+
+    fn id(first: u8, fifth: u8, sixth: u8) -> MemoryId {
+        let mut bytes = [0; 16];
+        (bytes[0], bytes[4], bytes[5]) = (first, fifth, sixth);
+        MemoryId(Digest::from_bytes(bytes))
+    }
+
+    #[test]
+    fn a_tag_is_a_comment_on_a_line_of_its_own() {
+        let tag = Tag::parse("  <!-- @category: bugfix -->").unwrap();
+        assert_eq!((tag.category(), tag.is_exact), (Some(Category::Bugfix), true));
+        let loose = Tag::parse("<!--@tag:Payments-->").unwrap();
+        assert_eq!((loose.value, loose.is_exact), ("Payments", false));
+        assert!(!Tag::parse("<!-- @label: x -->").unwrap().is_exact);
+        assert_eq!(Tag::parse("- x <!-- @tag: y -->"), None);
+        assert_eq!(Tag::parse("<!-- what is going on -->"), None);
+    }
+
+    #[test]
+    fn a_source_is_known_by_its_form() {
+        let ours = |value| Tag { name: "tag", value, is_exact: true }.ours().is_some();
+        assert!(ours("src-0123abcd") && ours("card-keywords-0123abcd"));
+        assert!(!ours("src-0123") && !ours("src-payments") && !ours("other-0123abcd"));
+    }
+
+    #[test]
+    fn ids_that_begin_alike_have_tags_that_differ() {
+        let ids = [id(1, 0, 0), id(1, 0, 0x10), id(1, 0, 0x11), id(2, 0, 0)];
+        let tags: Vec<String> = source_tags(ids).into_values().collect();
+        assert_eq!(tags, ["src-01000000", "src-01000000001", "src-010000000011", "src-02000000"]);
+    }
+
+    #[test]
+    fn the_first_rule_that_holds_gives_the_category() {
+        assert_eq!(Category::of_words("We chose a naming style"), Some(Category::Decision));
+        assert_eq!(Category::of_words("Fixed the bugs"), Some(Category::Bugfix));
+        assert_eq!(Category::of_words("TIL: it debugs itself"), Some(Category::Learning));
+        assert_eq!(Category::of_words("until tomorrow"), None);
+    }
+}
