@@ -5,6 +5,7 @@ mod again;
 mod bad_input;
 mod beside;
 mod caps;
+mod consolidating;
 mod conversation;
 mod cards;
 mod crash;

@@ -55,6 +55,15 @@ impl Place {
         place
     }
 
+    /// With the records of the shipped sessions, from their recorded answers.
+    pub(crate) fn with_examples() -> Place {
+        let (place, root) = (Place::new(), env!("CARGO_MANIFEST_DIR"));
+        let (sessions, cassette) =
+            (format!("{root}/examples/sessions"), format!("{root}/examples/cassette"));
+        place.json(&["replay", &sessions, "--cassette", &cassette, "--json"]);
+        place
+    }
+
     /// With the store on a PostgreSQL server from now on, where there is one.
     pub(crate) fn on_server(mut self) -> Option<Place> {
         let schema = Schema::new(server::url()?);

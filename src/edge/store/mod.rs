@@ -22,6 +22,8 @@ mod writer;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod memory_test;
+#[cfg(test)]
 mod shared_test;
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,151 @@
+//! Memory on each kind of store.
+
+use super::fixture::*;
+use super::*;
+use crate::consolidate::{Memories, Verdicts, consolidate};
+use crate::domain::{Memory, MemoryMap, Plan};
+
+/// A store with the records of these claims, staged.
+async fn with_records(store: &Store, session: &Session, claims: &[&str]) {
+    store.stage(staging(session, "run", 0, claims)).await.unwrap();
+}
+
+/// The plan for what waits.
+async fn planned(store: &Store) -> Plan {
+    let known = store.memories(Some("project")).await.unwrap();
+    let records = store.waiting_records("project", 99).await.unwrap();
+    consolidate(&records, &Memories::of("project", &known), &Verdicts::none()).0
+}
+
+async fn tenure(store: &Store, now: i64) -> Tenure {
+    let until = Timestamp(now + 100);
+    store.take_tenure("project", ("w", until), Timestamp(now)).await.unwrap().unwrap()
+}
+
+const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
+
+#[tokio::test]
+async fn a_plan_is_applied_once_and_taken_back_whole() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let backlog = store.backlog().await.unwrap().remove(0);
+        assert_eq!((backlog.namespace.as_str(), backlog.records), ("project", 2));
+        let plan = planned(&store).await;
+        assert_eq!(plan.operations.len(), 2);
+        let tenure = tenure(&store, 0).await;
+        for _ in 0..2 {
+            store.apply_plan(&tenure, &plan, Timestamp(10)).await.unwrap().unwrap();
+        }
+        assert_eq!(store.plans(None).await.unwrap().len(), 1, "twice is once");
+        let memories = store.memories(Some("project")).await.unwrap();
+        assert_eq!(memories, plan.after());
+        assert_eq!(store.memories(None).await.unwrap(), memories);
+        assert!(store.memories(Some("other")).await.unwrap().is_empty());
+        assert!(store.waiting_records("project", 9).await.unwrap().is_empty());
+        assert!(store.backlog().await.unwrap().is_empty());
+        assert!(planned(&store).await.is_empty(), "a second plan has nothing to do");
+        for _ in 0..2 {
+            store.undo_plan(&tenure, &plan, Timestamp(20)).await.unwrap().unwrap();
+        }
+        assert_eq!(store.memories(None).await.unwrap(), MemoryMap::new());
+        assert_eq!(planned(&store).await, plan, "what waited waits again");
+        store.apply_plan(&tenure, &plan, Timestamp(30)).await.unwrap().unwrap();
+        let plans = store.plans(Some("project")).await.unwrap();
+        let undone: Vec<Option<Timestamp>> = plans.iter().map(|it| it.undone_at).collect();
+        assert_eq!(undone, [Some(Timestamp(20)), None]);
+        let Found::One(found) = store.plan(plan.id.0.into()).await.unwrap() else { panic!() };
+        assert_eq!((found.at, found.plan), (Timestamp(30), plan));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_at_a_time_changes_the_memory_of_a_namespace() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let plan = planned(&store).await;
+        let late = tenure(&store, 0).await;
+        let take = |now| {
+            let (store, now) = (store.clone(), Timestamp(now));
+            async move { store.take_tenure("project", ("x", Timestamp(999)), now).await.unwrap() }
+        };
+        assert_eq!(take(99).await, None, "it is held");
+        let other = store.take_tenure("other", ("x", Timestamp(999)), Timestamp(0)).await.unwrap();
+        assert!(other.is_some(), "another namespace is not");
+        let next = take(100).await.unwrap();
+        let lost = store.apply_plan(&late, &plan, Timestamp(101)).await.unwrap_err();
+        assert_eq!(lost.kind, StoreErrorKind::TenureLost("project".to_owned()));
+        assert!(store.memories(None).await.unwrap().is_empty(), "nothing was written");
+        store.apply_plan(&next, &plan, Timestamp(101)).await.unwrap().unwrap();
+        store.leave_tenure(&late, Some(Timestamp(102))).await.unwrap();
+        assert_eq!(take(103).await, None, "who lost it gives nothing back");
+        store.leave_tenure(&next, Some(Timestamp(104))).await.unwrap();
+        assert!(take(105).await.is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_somebody_changed_meanwhile_is_not_written_over() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let (plan, tenure) = (planned(&store).await, tenure(&store, 0).await);
+        store.apply_plan(&tenure, &plan, Timestamp(10)).await.unwrap().unwrap();
+        let before = store.memories(None).await.unwrap().into_values().next().unwrap();
+        let after = Memory { confirmed: true, ..before.clone() };
+        let amend = async |changes: (&Memory, &Memory)| {
+            let changes = vec![(changes.0.clone(), changes.1.clone())];
+            let by = ("person-edited", Timestamp(20));
+            store.amend_memories(&tenure, changes, by).await.unwrap()
+        };
+        for _ in 0..2 {
+            amend((&before, &after)).await.unwrap();
+        }
+        let Found::One(kept) = store.memory(before.id.0.into()).await.unwrap() else { panic!() };
+        assert_eq!(*kept, after);
+        let other = Memory { confirmed: false, reason: Some("x".to_owned()), ..before.clone() };
+        assert_eq!(amend((&other, &before)).await, Err(vec![before.id]));
+        let undone = store.undo_plan(&tenure, &plan, Timestamp(30)).await.unwrap();
+        assert_eq!(undone, Err(vec![before.id]), "what a person confirmed stays");
+        assert_eq!(store.memories(None).await.unwrap().len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_ledger_tells_every_deed_without_a_word() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let (plan, tenure) = (planned(&store).await, tenure(&store, 0).await);
+        store.apply_plan(&tenure, &plan, Timestamp(10)).await.unwrap().unwrap();
+        store.undo_plan(&tenure, &plan, Timestamp(20)).await.unwrap().unwrap();
+        let ledger = store.ledger(None).await.unwrap();
+        let deeds: Vec<&str> = ledger.iter().map(|it| it.deed.as_str()).collect();
+        assert_eq!(deeds, ["add", "add", "undo"]);
+        assert!(!format!("{ledger:?}").contains("pump"));
+        let first = plan.operations[0].disposition.home();
+        let of_one = store.ledger(first).await.unwrap();
+        assert_eq!((of_one.len(), of_one[0].record), (1, Some(plan.operations[0].record)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_rendered_last_is_kept_by_directory() {
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        let files = |names: &[&str]| {
+            names.iter().map(|name| ((*name).to_owned(), format!("# {name}\r\n"))).collect()
+        };
+        for names in [&["a.md", "b.md"][..], &["b.md"]] {
+            store.keep_rendered("/here", &files(names)).await.unwrap();
+            assert_eq!(store.rendered("/here").await.unwrap(), files(names));
+        }
+        assert!(store.rendered("/there").await.unwrap().is_empty());
+    })
+    .await;
+}
