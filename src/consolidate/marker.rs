@@ -177,7 +177,8 @@ pub(super) fn says_change(folded: &str) -> bool {
         let ends = word.chars().next_back().is_some_and(spelled);
         let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
         let after = folded.get(found.end()..).and_then(|text| text.chars().next());
-        let glued = |at_end: bool, next: Option<char>| at_end && next.is_some_and(char::is_alphanumeric);
+        let glued =
+            |at_end: bool, next: Option<char>| at_end && next.is_some_and(char::is_alphanumeric);
         !(glued(begins, before) || glued(ends, after))
     })
 }

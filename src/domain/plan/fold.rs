@@ -89,13 +89,7 @@ impl Effect {
 }
 
 /// Puts `by` in the place of `old`, unless something is there already.
-fn retire(
-    map: &mut MemoryMap,
-    old: MemoryId,
-    by: MemoryId,
-    at: Option<Timestamp>,
-    rule: &str,
-) {
+fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &str) {
     let Some(memory) = map.get_mut(&old) else { return };
     if memory.state == MemoryState::Active && old != by {
         memory.state = MemoryState::Superseded;
