@@ -8,7 +8,8 @@ use crate::testing::shared;
 /// The claims of one recorded answer.
 fn claims(path: &std::path::Path) -> Vec<Claim> {
     let text = std::fs::read_to_string(path).unwrap();
-    let answer: WriteExtracted = serde_json::from_str(&text).unwrap();
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let answer: WriteExtracted = serde_json::from_value(answer["arguments"].clone()).unwrap();
     let decisions = answer.decisions.into_iter().map(Claim::Decision);
     let discussions = answer.discussions.into_iter().map(Claim::Discussion);
     let attempts = answer.attempts.into_iter().map(Claim::Attempt);
@@ -26,29 +27,35 @@ fn real_claims_of_many_conversations_are_kept_apart() {
     for (on, path) in
         (0..).zip(paths.iter().filter(|path| path.extension().is_some_and(|it| it == "json")))
     {
-        let said = claims(path).into_iter().map(|claim| record(claim, Speaker::Person, on));
-        records.extend(said);
+        // Asked first, then talked about, then tried, then chosen: as most of them went.
+        records.extend(claims(path).into_iter().map(|claim| {
+            let mut record = record(claim, Speaker::Person, on);
+            let ordinal = match record.claim {
+                Claim::Request(_) => 1,
+                Claim::Discussion(_) => 2,
+                Claim::Attempt(_) => 5,
+                Claim::Decision(_) => 6,
+            };
+            record.evidence.iter_mut().for_each(|it| it.ordinal = ordinal);
+            record
+        }));
     }
     assert!(records.len() > 80, "{}", records.len());
     let mut state = MemoryMap::new();
     let made = plan(&records, &mut state);
-    for (operation, rule) in made.operations.iter().zip(told(&made)) {
-        if rule != "add new" {
-            println!("{rule} {} {:?}", operation.facts.claim.to_json(), operation.disposition);
-            if let Some(other) = operation.disposition.other().or(operation.disposition.home()) {
-                println!("   <- {}", state[&other].claim.to_json());
-            }
-        }
-        for e in &operation.effects {
-            println!(
-                "effect {} {} BY {}",
-                e.rule,
-                state[&e.memory].claim.to_json(),
-                state[&e.by].claim.to_json()
-            );
-        }
+    assert!(told(&made).iter().all(|it| it == "add new"), "{:?}", made.counts());
+    assert!(state.values().all(|memory| memory.state == MemoryState::Active));
+    let effects = made.operations.iter().flat_map(|operation| &operation.effects);
+    let mut moved = 0;
+    for effect in effects {
+        // What moves a request on came out of the same conversation.
+        let session = |id| {
+            let sources = &state[id].sources;
+            let found = records.iter().find(|record| sources.contains(&record.id));
+            found.map(|record| record.provenance.session)
+        };
+        assert_eq!(session(&effect.memory), session(&effect.by), "{effect:?}");
+        moved += 1;
     }
-    println!("{:?} open {:?}", made.counts(), made.left_open.len());
-    let superseded = state.values().filter(|memory| memory.state == MemoryState::Superseded);
-    assert_eq!(superseded.count(), 0);
+    assert!(moved >= 3, "{moved}");
 }

@@ -210,10 +210,8 @@ fn reaffirmed(pair: &Pair<'_>) -> Option<Ruling> {
     let among = super::subject::shared(&new.alternatives, &old.alternatives);
     let plain = new.alternatives.len() == 1 || old.alternatives.len() == 1;
     let telling = old.named.first().is_some_and(|words| words.len() >= 3);
-    let same = (among >= 2 && !pair.like.is_generic(2))
-        || pair.like.rationale() > 0
-        || pair.together
-        || (plain && telling);
+    let matter = among >= 2 && pair.like.rationale() > 0 && !pair.like.is_generic(2);
+    let same = matter || pair.together || (plain && telling);
     if !same {
         return Some(Ruling::Strangers);
     }
