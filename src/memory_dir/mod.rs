@@ -6,9 +6,9 @@
 //! | [`Document`] | a file as blocks that together are its bytes; nothing is thrown away |
 //! | [`Edits`] | puts entries in and takes them out, and touches nothing else |
 //! | [`render`] | what the directory says by itself: a function of the memories |
-//! | [`merge`], [`update`] | lays that around what people wrote, entry by entry |
-//! | [`lint`], [`fix`] | what is wrong, with its place, and what can be repaired |
-//! | [`search`], [`literal`] | entries by words; lines by letters; nothing private |
+//! | [`merge()`], [`update`] | lays that around what people wrote, entry by entry |
+//! | [`lint()`], [`fix`] | what is wrong, with its place, and what can be repaired |
+//! | [`search()`], [`literal`] | entries by words; lines by letters; nothing private |
 //! | [`tags`], [`tokens`] | counts, budgets |
 //! | [`MemoryConfig`], [`initial_files`] | settings; files as they begin |
 //!

@@ -52,7 +52,7 @@ pub struct Issue {
     pub severity: Severity,
     /// What was expected and what to do, in one line.
     pub message: String,
-    /// Whether [`fix`] repairs it.
+    /// Whether [`fix()`] repairs it.
     pub fixable: bool,
 }
 

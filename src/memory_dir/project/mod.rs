@@ -1,5 +1,5 @@
 //! What the directory says by itself: a function of the memories, so that the same memories give the same
-//! bytes. What people wrote is no part of it; [`merge`](super::merge) lays one over the other.
+//! bytes. What people wrote is no part of it; [`merge`](fn@super::merge) lays one over the other.
 //!
 //! Each run keeps what it rendered as the base of the next. The base never holds what a person wrote, or
 //! else their edits would be taken for ours and written over, and what they took out would come back.
