@@ -98,6 +98,13 @@ impl Store {
         .await
     }
 
+    /// A number that grows with every record that is staged.
+    pub async fn last_record(&self) -> Result<i64, StoreError> {
+        let sql = "SELECT coalesce(max(no), 0) FROM records";
+        let read = move |from: &mut Db| Ok(from.first(sql, &[], |row| row.next())?.unwrap_or(0));
+        self.look("looking for new records", read).await
+    }
+
     /// What waits to be consolidated, by namespace.
     pub async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
         self.read("counting what waits to be consolidated", |from: &mut Db| {
