@@ -9,6 +9,7 @@ mod conversation;
 mod dialog;
 mod doctor;
 mod enqueue;
+mod forget;
 mod init;
 mod jobs;
 mod output;
@@ -71,6 +72,8 @@ enum Command {
     Jobs(jobs::Args),
     /// Make memory of staged records: plan, apply, undo
     Consolidate(consolidate::Args),
+    /// Erase a conversation, a record or a namespace with everything that was made of it
+    Forget(forget::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
     /// Print memory cards: what conversations were about, by rule, without a model
@@ -121,6 +124,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
         Command::Consolidate(args) => consolidate::run(&args, file),
+        Command::Forget(args) => forget::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),

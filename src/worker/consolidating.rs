@@ -137,7 +137,7 @@ impl Consolidator {
         Ok(Outcome::Done(Box::new(Planned { plan, findings, memories, goes_on: false })))
     }
 
-    async fn tenure(&self, namespace: &str) -> Result<Option<Tenure>, StoreError> {
+    pub(super) async fn tenure(&self, namespace: &str) -> Result<Option<Tenure>, StoreError> {
         let now = (self.clock)();
         self.store.take_tenure(namespace, (&self.holder, now.after(TENURE)), now).await
     }

@@ -324,7 +324,7 @@ fn deed(row: &mut Columns<'_>) -> Result<Deed, Fault> {
 }
 
 /// Whether the right is still ours; nobody takes it until the transaction ends.
-fn hold(db: &mut Db, tenure: &Tenure) -> Result<(), Fault> {
+pub(super) fn hold(db: &mut Db, tenure: &Tenure) -> Result<(), Fault> {
     let sql = format!("SELECT token FROM consolidating WHERE namespace = ?1{}", db.locking());
     let token: Option<u64> = db.first(&sql, values![&tenure.namespace], |row| row.next())?;
     match token {
@@ -333,11 +333,11 @@ fn hold(db: &mut Db, tenure: &Tenure) -> Result<(), Fault> {
     }
 }
 
-fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
+pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
     db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0], memory)
 }
 
-fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
+pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
     let sql = "INSERT INTO memories (id, namespace, state, body) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
     let body = json(memory)?;

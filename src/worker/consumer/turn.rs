@@ -124,7 +124,8 @@ impl Turn<'_> {
 
     /// Begins to make memory of records where enough wait, beside the jobs; says whether anywhere they do.
     async fn make_memory(&mut self) -> Result<bool, StoreError> {
-        if !self.memory_waits() {
+        // Who works until nothing is left looks before the end, however soon that is.
+        if self.until == Until::Stopped && !self.memory_waits() {
             return Ok(false);
         }
         self.memory_at = self.bench.now();
@@ -142,7 +143,9 @@ impl Turn<'_> {
         };
         let look = |_| consolidator.due(&thresholds);
         let due = self.bench.steady().keep(look).await?;
-        self.memory_of = due.is_none().then_some(last);
+        // Tried once before the end: who finds a namespace held leaves it.
+        let enough = due.is_none() || self.until != Until::Stopped;
+        self.memory_of = enough.then_some(last);
         let due = due.unwrap_or_default();
         if due.is_empty() {
             return Ok(false);
