@@ -115,7 +115,9 @@ async fn one_namespace(
         };
         let (planned, problem) = match outcome {
             Outcome::Done(planned) => (Some(*planned), None),
-            other => (None, Some(problem(&namespace, &other))),
+            other @ (Outcome::Busy | Outcome::Moved(_)) => {
+                (None, Some(problem(&namespace, &other)))
+            }
         };
         let goes_on = !dry_run && planned.as_ref().is_some_and(|it| it.goes_on);
         all.push(Told { namespace, planned, problem });
@@ -199,7 +201,7 @@ async fn undo(consolidator: &Consolidator, id: &str, as_json: bool) -> Result<Ex
             }
             Ok(ExitCode::SUCCESS)
         }
-        other => Err(Failure::failed(format!(
+        other @ (Outcome::Busy | Outcome::Moved(_)) => Err(Failure::failed(format!(
             "plan {}: {}; plans are undone from the last one on",
             short(&stored.plan.id),
             problem(&stored.plan.namespace, &other)
