@@ -11,6 +11,7 @@ mod doctor;
 mod enqueue;
 mod init;
 mod jobs;
+mod memory;
 mod output;
 mod progress;
 mod records;
@@ -21,6 +22,7 @@ mod settings;
 mod signals;
 mod status;
 mod stored;
+mod synced;
 mod transcript;
 mod watched;
 mod why;
@@ -71,6 +73,8 @@ enum Command {
     Jobs(jobs::Args),
     /// Make memory of staged records: plan, apply, undo
     Consolidate(consolidate::Args),
+    /// Keep the Markdown directory: make, sync, lint, search; list memories and look back
+    Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
     /// Print memory cards: what conversations were about, by rule, without a model
@@ -121,6 +125,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
         Command::Consolidate(args) => consolidate::run(&args, file),
+        Command::Memory(args) => memory::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),
