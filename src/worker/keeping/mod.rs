@@ -5,6 +5,8 @@
 mod notes;
 mod people;
 mod started;
+#[cfg(test)]
+mod tests;
 
 use crate::domain::{Memory, MemoryMap, Timestamp};
 use crate::edge::memory_dir::{MemoryFolder, Read, Written};
@@ -12,8 +14,8 @@ use crate::edge::store::{Store, StoreError, Tenure};
 use crate::memory_dir::{Conflict, Facts, FileChange, Files, Rendered, Update, render, update};
 use crate::privacy::Gate;
 use people::Amendment;
-use started::Started;
-use std::collections::BTreeSet;
+use started::{Before, Started};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::time::Duration;
 
@@ -85,8 +87,7 @@ struct Draft {
     amendments: Vec<Amendment>,
     rendered: Rendered,
     update: Update,
-    /// What was rendered before, as far as it lies there.
-    base: Files,
+    before: Before,
     disk: Read,
 }
 
@@ -143,7 +144,7 @@ impl Keeper {
         folder: &MemoryFolder,
         write: &dyn Fn(&FileChange) -> io::Result<Written>,
     ) -> Result<Kept, KeepError> {
-        let started = Started { store: &self.store, dir: dir_of(folder) };
+        let started = self.started(folder);
         let mut kept = Kept::default();
         for _ in 0..PASSES_MAX {
             // What is planned anew is told anew.
@@ -156,7 +157,7 @@ impl Keeper {
             }
             kept.people.extend(draft.amendments.iter().map(|it| (it.rule, it.after.clone())));
             let changes = draft.changes();
-            let mut next = draft.next();
+            let (mut next, mut seen) = (draft.next(), draft.seen(&self.gate));
             started.begin(&changes, &next).await?;
             let mut is_disturbed = false;
             for change in &changes {
@@ -168,17 +169,22 @@ impl Keeper {
                     Written::Changed => {
                         is_disturbed = true;
                         draft.keep_base(&change.path, &mut next);
+                        draft.keep_seen(&change.path, &mut seen);
                         kept.left.push((change.path.clone(), "changed-meanwhile"));
                     }
                 }
             }
-            started.end(&next, &draft.base).await?;
+            started.end(&next, &seen).await?;
             kept = kept.of(&draft);
             if !is_disturbed {
                 return Ok(kept);
             }
         }
         Ok(kept)
+    }
+
+    fn started(&self, folder: &MemoryFolder) -> Started<'_> {
+        Started { store: &self.store, gate: &self.gate, dir: dir_of(folder) }
     }
 
     /// Reads everything and plans; writes nothing.
@@ -190,8 +196,8 @@ impl Keeper {
     ) -> Result<Draft, KeepError> {
         let disk =
             folder.read().map_err(|cause| KeepError::Disk { path: dir_of(folder), cause })?;
-        let started = Started { store: &self.store, dir: dir_of(folder) };
-        let base = started::begun(started.base(&disk.files).await?, &disk.files);
+        let started = self.started(folder);
+        let before = started.before(&disk.files).await?;
         let mut known = match memories {
             Some(memories) => memories,
             None => self.store.memories(Some(namespace)).await?,
@@ -202,20 +208,22 @@ impl Keeper {
             let today = (self.clock)();
             let facts =
                 Facts { memories, sessions: &sessions, terms: &[], today, gate: &self.gate };
-            let rendered = render(&facts, &base, &disk.files);
-            let update = update(&base, &rendered, &disk.files, &self.gate);
+            let rendered = render(&facts, &before.base, &disk.files);
+            let update = update(&before.base, &rendered, &disk.files, &self.gate);
             (rendered, update)
         };
         let memories: Vec<Memory> = known.values().cloned().collect();
         let (rendered, update) = lay(&memories);
-        let amendments = people::amendments(&memories, (&rendered, &update), &disk, (self.clock)());
+        let edits = people::edits(&before.seen, (&rendered, &update), &disk.files, &self.gate);
+        let now = (self.clock)();
+        let amendments = people::amendments(&memories, (&rendered, &edits), &disk, now);
         if amendments.is_empty() {
-            return Ok(Draft { amendments, rendered, update, base, disk });
+            return Ok(Draft { amendments, rendered, update, before, disk });
         }
         known.extend(amendments.iter().map(|it| (it.after.id, it.after.clone())));
         let memories: Vec<Memory> = known.into_values().collect();
         let (rendered, update) = lay(&memories);
-        Ok(Draft { amendments, rendered, update, base, disk })
+        Ok(Draft { amendments, rendered, update, before, disk })
     }
 }
 
@@ -235,11 +243,36 @@ impl Draft {
         next
     }
 
+    /// What the files of ours hold once everything is written, as the gate lets it through.
+    fn seen(&self, gate: &Gate) -> Files {
+        let after: BTreeMap<&str, Option<&str>> =
+            self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_deref())).collect();
+        let mut seen = Files::new();
+        for path in self.rendered.files.keys() {
+            let there = self.disk.files.get(path).map(String::as_str);
+            if let Some(text) = after.get(path.as_str()).copied().unwrap_or(there) {
+                seen.insert(path.clone(), gate.redact(text).as_str().to_owned());
+            }
+        }
+        let left = self.update.held.iter().chain(&self.disk.skipped);
+        left.for_each(|(path, _)| self.keep_seen(path, &mut seen));
+        seen
+    }
+
     fn keep_base(&self, path: &str, next: &mut Files) {
+        self.as_before(path, &self.before.base, next);
+    }
+
+    fn keep_seen(&self, path: &str, seen: &mut Files) {
+        self.as_before(path, &self.before.seen, seen);
+    }
+
+    /// Lets `path` have in `now` what it had in `before`.
+    fn as_before(&self, path: &str, before: &Files, now: &mut Files) {
         let old = self.rendered.renamed.get(path).map_or(path, String::as_str);
-        next.remove(path);
-        if let Some(base) = self.base.get(old) {
-            next.insert(path.to_owned(), base.clone());
+        now.remove(path);
+        if let Some(text) = before.get(old) {
+            now.insert(path.to_owned(), text.clone());
         }
     }
 }

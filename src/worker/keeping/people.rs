@@ -4,7 +4,10 @@
 use crate::domain::{Memory, MemoryState, Timestamp};
 use crate::edge::memory_dir::Read;
 use crate::edge::store::{Store, StoreError, Tenure};
-use crate::memory_dir::{Files, PersonEdit, Rendered, SOURCE, Tag, Update, source_tags};
+use crate::memory_dir::{
+    Files, Kind, PersonEdit, Rendered, SOURCE, Tag, Update, merge, source_tags,
+};
+use crate::privacy::Gate;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A person changed the words of an entry, or where it stands.
@@ -23,17 +26,39 @@ pub(super) struct Amendment {
     pub(super) after: Memory,
 }
 
-/// What the edits of `update` make of `memories`, each at most once.
+/// What people did since a file was last seen. What they did before was taken up then; where nothing was seen yet,
+/// what differs from what was rendered.
+pub(super) fn edits(
+    seen: &Files,
+    (rendered, update): (&Rendered, &Update),
+    disk: &Files,
+    gate: &Gate,
+) -> Vec<(String, PersonEdit)> {
+    let mut edits = Vec::new();
+    for (path, text) in rendered.files.keys().filter_map(|path| Some((path, disk.get(path)?))) {
+        let old = rendered.renamed.get(path).unwrap_or(path);
+        let Some(seen) = seen.get(old) else {
+            edits.extend(update.edits.iter().filter(|(it, _)| it == path).cloned());
+            continue;
+        };
+        let now = gate.redact(text);
+        let since = merge(Kind::of_path(path), seen, seen, now.as_str(), gate);
+        edits.extend(since.edits.into_iter().map(|edit| (path.clone(), edit)));
+    }
+    edits
+}
+
+/// What `edits` make of `memories`, each at most once.
 pub(super) fn amendments(
     memories: &[Memory],
-    (rendered, update): (&Rendered, &Update),
+    (rendered, edits): (&Rendered, &[(String, PersonEdit)]),
     disk: &Read,
     now: Timestamp,
 ) -> Vec<Amendment> {
     let tags = source_tags(memories.iter().map(|it| it.id));
     let tag_of = |memory: &Memory| tags.get(&memory.id).map_or("", String::as_str);
     let there = sources(&disk.files);
-    let said = said(rendered, update);
+    let said = said(rendered, edits);
     let mut amended = Vec::new();
     for memory in memories {
         let tag = tag_of(memory);
@@ -70,14 +95,17 @@ pub(super) fn amendments(
 }
 
 /// The rule of what was done to each entry, by its tag; of several the one that says most.
-fn said<'u>(rendered: &Rendered, update: &'u Update) -> BTreeMap<&'u str, &'static str> {
+fn said<'e>(
+    rendered: &Rendered,
+    edits: &'e [(String, PersonEdit)],
+) -> BTreeMap<&'e str, &'static str> {
     let mut said: BTreeMap<&str, &'static str> = BTreeMap::new();
     let ours: BTreeMap<&str, BTreeSet<&str>> = rendered
         .files
         .iter()
         .map(|(path, text)| (path.as_str(), tags_in(text).collect()))
         .collect();
-    for (path, edit) in &update.edits {
+    for (path, edit) in edits {
         let (tag, rule) = match edit {
             PersonEdit::Added { .. } => continue,
             PersonEdit::Edited { tag, .. } | PersonEdit::Moved { tag, .. } => (tag, EDITED),
