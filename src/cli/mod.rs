@@ -15,6 +15,7 @@ mod forget;
 mod hook;
 mod init;
 mod jobs;
+mod memory;
 mod output;
 mod progress;
 mod records;
@@ -25,6 +26,7 @@ mod settings;
 mod signals;
 mod status;
 mod stored;
+mod synced;
 mod transcript;
 mod watched;
 mod why;
@@ -78,6 +80,8 @@ enum Command {
     Consolidate(consolidate::Args),
     /// Erase a conversation, a record or a namespace with everything that was made of it
     Forget(forget::Args),
+    /// Keep the Markdown directory: make, sync, lint, search; list memories and look back
+    Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
     /// Print memory cards: what conversations were about, by rule, without a model
@@ -153,6 +157,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Jobs(args) => jobs::run(args, file),
         Command::Consolidate(args) => consolidate::run(&args, file),
         Command::Forget(args) => forget::run(&args, file),
+        Command::Memory(args) => memory::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),

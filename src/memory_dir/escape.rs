@@ -2,6 +2,7 @@
 //! no item, no tag, no comment, no private tag, no marker.
 
 use super::line::{self, Shape};
+use crate::privacy::Gate;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The mark of a cut; it counts towards the length.
@@ -41,6 +42,15 @@ fn cut(line: String, letters_max: usize) -> String {
     let at_word = head.rfind(' ').filter(|at| *at * 10 >= head.len() * 7);
     let kept = head.get(..at_word.unwrap_or(head.len())).unwrap_or(head).trim_end();
     format!("{kept}{ELLIPSIS}")
+}
+
+/// Somebody's words as one line that has passed the gate, in at most so many letters; fit to stand anywhere in a line
+/// of Markdown.
+pub fn words_line(text: &str, letters_max: usize, gate: &Gate) -> String {
+    let passed = gate.redact(&one_line(text, usize::MAX));
+    // A cut in the right place can make a number of what was none.
+    let cut = gate.redact(&one_line(passed.as_str(), letters_max));
+    plain(&one_line(cut.as_str(), usize::MAX))
 }
 
 /// The words of one line, for the beginning or the middle of a line of Markdown.

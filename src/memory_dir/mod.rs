@@ -45,6 +45,7 @@ pub use budget::{LETTERS_PER_TOKEN, Preset, tokens_of};
 pub use config::{AUTO_SYNC_PERCENT, HARD_BLOCK_PERCENT, MemoryConfig, OutputStyle, WINDOW_TOKENS};
 pub use document::{Block, Document, Part, Shape};
 pub use edit::{Edits, NewEntry, Place};
+pub use escape::words_line;
 pub use kind::*;
 pub use lint::{
     Issue, Linting, RULES, Rule, fix, fix_rule, lint, print_json, print_sarif, print_text,

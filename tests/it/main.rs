@@ -18,6 +18,7 @@ mod handed;
 mod handing;
 mod house;
 mod input;
+mod memory_cli;
 mod place;
 mod printing;
 mod queue;

@@ -6,9 +6,9 @@ use super::stub::Stub;
 use serde_json::Value;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 11] = [
-    "replay", "records", "why", "status", "jobs", "dialog", "redact", "cassette", "schema", "init",
-    "doctor",
+const COMMANDS: [&str; 12] = [
+    "memory", "replay", "records", "why", "status", "jobs", "dialog", "redact", "cassette",
+    "schema", "init", "doctor",
 ];
 
 fn replayed(talks: usize) -> Place {

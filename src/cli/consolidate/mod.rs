@@ -4,7 +4,8 @@ mod print;
 
 use super::output::{self, Failure, YELLOW, short};
 use super::records::{one, prefix};
-use super::{settings, worker};
+use super::{memory, settings, worker};
+use crate::config::Config;
 use crate::edge::clock;
 use crate::edge::store::{Open, Store, StoredPlan};
 use crate::worker::{Consolidator, Outcome, Planned};
@@ -12,6 +13,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -57,11 +59,23 @@ enum Command {
 }
 
 /// What was done about one namespace.
-struct Told {
-    namespace: String,
-    planned: Option<Planned>,
-    problem: Option<String>,
+pub(super) struct Told {
+    pub(super) namespace: String,
+    pub(super) planned: Option<Planned>,
+    pub(super) problem: Option<String>,
 }
+
+impl Told {
+    /// Whether there is anything to print of it.
+    pub(super) fn says_something(&self) -> bool {
+        self.problem.is_some() || self.planned.as_ref().is_some_and(|it| !it.plan.is_empty())
+    }
+}
+
+/// How often we ask for a namespace that somebody else consolidates.
+const ASKS_MAX: u32 = 50;
+/// How long we wait between two asks: with [`ASKS_MAX`] ten seconds in all.
+const ASK_EVERY: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
@@ -75,13 +89,17 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
                 log(&store, namespace.as_deref(), *json).await?;
                 Ok(ExitCode::SUCCESS)
             }
-            (None, Some(id)) => undo(&consolidator, id, args.json).await,
-            (None, None) => consolidate(&consolidator, args).await,
+            (None, Some(id)) => undo(&consolidator, &config, id, args.json).await,
+            (None, None) => consolidate(&consolidator, &config, args).await,
         }
     })
 }
 
-async fn consolidate(consolidator: &Consolidator, args: &Args) -> Result<ExitCode, Failure> {
+async fn consolidate(
+    consolidator: &Consolidator,
+    config: &Config,
+    args: &Args,
+) -> Result<ExitCode, Failure> {
     let namespaces = match &args.namespace {
         Some(namespace) => vec![namespace.clone()],
         None => consolidator.store.backlog().await?.into_iter().map(|it| it.namespace).collect(),
@@ -94,6 +112,11 @@ async fn consolidate(consolidator: &Consolidator, args: &Args) -> Result<ExitCod
         output::json(&told.iter().map(to_json).collect::<Vec<_>>())?;
     } else {
         print(&told, args.dry_run)?;
+    }
+    if !args.dry_run {
+        let changed = told.iter().filter(|it| it.says_something());
+        let namespaces: Vec<&str> = changed.map(|it| it.namespace.as_str()).collect();
+        memory::after_plan(&consolidator.store, config, &namespaces).await?;
     }
     let failed = told.iter().any(|it| it.problem.is_some());
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
@@ -127,6 +150,24 @@ async fn one_namespace(
     }
 }
 
+/// As a run for one namespace, but waits a while for who is at it.
+pub(super) async fn patiently(
+    consolidator: &Consolidator,
+    namespace: String,
+    dry_run: bool,
+) -> Result<Vec<Told>, Failure> {
+    let mut told = one_namespace(consolidator, namespace.clone(), dry_run).await?;
+    for _ in 1..ASKS_MAX {
+        if told.iter().all(|it| it.problem.is_none()) {
+            break;
+        }
+        tokio::time::sleep(ASK_EVERY).await;
+        told.retain(|it| it.problem.is_none());
+        told.extend(one_namespace(consolidator, namespace.clone(), dry_run).await?);
+    }
+    Ok(told)
+}
+
 /// Why nothing was changed.
 fn problem(namespace: &str, outcome: &Outcome) -> String {
     match outcome {
@@ -145,7 +186,7 @@ fn problem(namespace: &str, outcome: &Outcome) -> String {
     }
 }
 
-fn print(told: &[Told], dry_run: bool) -> Result<(), Failure> {
+pub(super) fn print(told: &[Told], dry_run: bool) -> Result<(), Failure> {
     let mut records = 0;
     for it in told {
         match (&it.planned, &it.problem) {
@@ -166,7 +207,7 @@ fn print(told: &[Told], dry_run: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn to_json(told: &Told) -> Value {
+pub(super) fn to_json(told: &Told) -> Value {
     let planned = told.planned.as_ref();
     json!({
         "namespace": told.namespace,
@@ -177,7 +218,12 @@ fn to_json(told: &Told) -> Value {
     })
 }
 
-async fn undo(consolidator: &Consolidator, id: &str, as_json: bool) -> Result<ExitCode, Failure> {
+async fn undo(
+    consolidator: &Consolidator,
+    config: &Config,
+    id: &str,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
     let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
     if stored.undone_at.is_some() {
         output::note(&format!("plan {} was undone already", short(&stored.plan.id)));
@@ -199,6 +245,8 @@ async fn undo(consolidator: &Consolidator, id: &str, as_json: bool) -> Result<Ex
                     }
                 ))?;
             }
+            let namespaces = [stored.plan.namespace.as_str()];
+            memory::after_plan(&consolidator.store, config, &namespaces).await?;
             Ok(ExitCode::SUCCESS)
         }
         other @ (Outcome::Busy | Outcome::Moved(_)) => Err(Failure::failed(format!(

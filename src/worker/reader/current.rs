@@ -286,8 +286,14 @@ fn renamed(session: &Session, behind: &str) -> Session {
 /// The one that the transcript's envelope names, else the last name of the folder that the agent
 /// worked in.
 pub(in crate::worker) fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
-    let cwd = raw.cwd.as_deref().unwrap_or_default();
-    let last = || cwd.rsplit(['/', '\\']).find(|name| !name.is_empty());
-    let name = raw.namespace.as_deref().or_else(last);
-    gate.redact(name.unwrap_or(NAMESPACE_DEFAULT)).as_str().to_owned()
+    match raw.namespace.as_deref() {
+        Some(name) => gate.redact(name).as_str().to_owned(),
+        None => namespace_of_folder(raw.cwd.as_deref().unwrap_or_default(), gate),
+    }
+}
+
+/// The last name of a folder.
+pub(in crate::worker) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
+    let last = folder.rsplit(['/', '\\']).find(|name| !name.is_empty());
+    gate.redact(last.unwrap_or(NAMESPACE_DEFAULT)).as_str().to_owned()
 }

@@ -6,7 +6,7 @@ mod current;
 mod file;
 
 pub(super) use copies::{mark, mark_of};
-pub(super) use current::namespace_of;
+pub(super) use current::{namespace_of, namespace_of_folder};
 pub(super) use file::Bytes;
 
 use super::tally::Tally;

@@ -1,0 +1,244 @@
+//! `annalist memory sync` and `render`: brings the directory in step with the memories.
+
+use super::super::consolidate::{self, Told};
+use super::super::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
+use super::super::{settings, synced, worker};
+use super::place::{Dir, namespace, unreadable};
+use crate::config::Config;
+use crate::domain::MemoryMap;
+use crate::edge::clock;
+use crate::edge::memory_dir::MemoryFolder;
+use crate::edge::store::{Open, Store};
+use crate::memory_dir::FileChange;
+use crate::privacy::Gate;
+use crate::worker::{Consolidator, KeepError, Keeper, Keeping, Kept};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Letters of a claim or an entry on a line.
+const LINE_LETTERS: usize = 90;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory render --dry-run
+  annalist memory render --namespace roofs --dir ../roofs")]
+pub(super) struct RenderArgs {
+    #[command(flatten)]
+    what: What,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory sync
+  annalist memory sync --dry-run             what would become of records and files
+  annalist memory sync --namespace roofs --dir ../roofs
+
+Run again, it changes nothing. It may be killed at any time: the next run goes on from there.")]
+pub(super) struct SyncArgs {
+    #[command(flatten)]
+    what: What,
+    /// The session of the agent that this is done for: its hooks know of it then
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct What {
+    /// Whose memory; that of the settings, else the name of the project's folder
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Change nothing, and tell what would be changed
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    dir: Dir,
+}
+
+/// What a command works with.
+struct Desk {
+    keeper: Keeper,
+    folder: MemoryFolder,
+    namespace: String,
+}
+
+impl Desk {
+    fn open(what: &What, file: Option<&Path>) -> Result<Desk, Failure> {
+        let config = settings::load(file)?;
+        let folder = what.dir.find()?;
+        let store = settings::open_store(&config, Open::Existing)?;
+        let keeper = keeper(store, &config);
+        let namespace = namespace(what.namespace.as_deref(), (&config, &keeper.gate), &folder);
+        Ok(Desk { keeper, folder, namespace })
+    }
+
+    async fn keep(&self, dry_run: bool, memories: Option<MemoryMap>) -> Result<Kept, Failure> {
+        match dry_run {
+            true => self
+                .keeper
+                .look(&self.folder, &self.namespace, memories)
+                .await
+                .map_err(|error| failure(&self.folder, error)),
+            false => keep(&self.keeper, &self.folder, &self.namespace).await,
+        }
+    }
+}
+
+fn keeper(store: Store, config: &Config) -> Keeper {
+    Keeper { store, holder: worker::id(), clock: clock::now, gate: Gate::new(&config.pii) }
+}
+
+async fn keep(keeper: &Keeper, folder: &MemoryFolder, namespace: &str) -> Result<Kept, Failure> {
+    match keeper.keep(folder, namespace).await.map_err(|error| failure(folder, error))? {
+        Keeping::Done(kept) => Ok(*kept),
+        Keeping::Busy => Err(Failure::failed(format!(
+            "namespace `{namespace}`: another process changes its memory now; try again"
+        ))),
+    }
+}
+
+fn failure(folder: &MemoryFolder, error: KeepError) -> Failure {
+    match error {
+        KeepError::Store(error) => error.into(),
+        KeepError::Disk { path, cause } => unreadable(&folder.path().join(path), &cause),
+    }
+}
+
+pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let what = &args.what;
+    let desk = Desk::open(what, file)?;
+    let kept = settings::runtime()?.block_on(desk.keep(what.dry_run, None))?;
+    if what.json {
+        output::json(&to_json(&desk.namespace, &kept))?;
+    } else {
+        print(&kept, what.dry_run)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let what = &args.what;
+    let desk = Desk::open(what, file)?;
+    let session = args.session.as_deref().map(synced::name).transpose()?;
+    let (told, kept) = settings::runtime()?.block_on(async {
+        let consolidator = Consolidator {
+            store: desk.keeper.store.clone(),
+            holder: desk.keeper.holder.clone(),
+            clock: desk.keeper.clock,
+        };
+        let namespace = desk.namespace.clone();
+        let mut told = consolidate::patiently(&consolidator, namespace, what.dry_run).await?;
+        let last = told.last_mut().and_then(|it| it.planned.as_mut());
+        let memories = last.filter(|_| what.dry_run).map(|it| it.memories.clone());
+        let kept = desk.keep(what.dry_run, memories).await?;
+        Ok::<_, Failure>((told, kept))
+    })?;
+    let failed = told.iter().any(|it| it.problem.is_some());
+    if let Some(session) = session.filter(|_| !what.dry_run && !failed) {
+        synced::note(&session)?;
+    }
+    if what.json {
+        let mut whole = to_json(&desk.namespace, &kept);
+        whole["plans"] = told.iter().map(consolidate::to_json).collect();
+        output::json(&whole)?;
+    } else {
+        let is_told = told.iter().any(Told::says_something);
+        if is_told {
+            consolidate::print(&told, what.dry_run)?;
+        }
+        if !(is_told && kept.is_empty()) {
+            print(&kept, what.dry_run && !is_told)?;
+        }
+    }
+    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Brings the directory of this folder in step after a plan of `namespaces` was applied or undone, if it has one of
+/// theirs; says which files changed.
+pub(in crate::cli) async fn after_plan(
+    store: &Store,
+    config: &Config,
+    namespaces: &[&str],
+) -> Result<Option<Kept>, Failure> {
+    let here = Path::new(".");
+    let found = MemoryFolder::find(here).map_err(|error| unreadable(here, &error))?;
+    let Some(folder) = found else { return Ok(None) };
+    let keeper = keeper(store.clone(), config);
+    let namespace = namespace(None, (config, &keeper.gate), &folder);
+    if !namespaces.contains(&namespace.as_str()) {
+        return Ok(None);
+    }
+    let kept = keep(&keeper, &folder, &namespace).await?;
+    for change in &kept.changes {
+        output::note(&format!("{}: {}", change.path, became(change)));
+    }
+    Ok(Some(kept))
+}
+
+/// What becomes of a file.
+fn became(change: &FileChange) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "made",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "taken away",
+    }
+}
+
+fn print(kept: &Kept, dry_run: bool) -> Result<(), Failure> {
+    for (rule, memory) in &kept.people {
+        let words = shorten(memory.claim.headline(), LINE_LETTERS);
+        output::line(&format!("memory {words}  {DIM}{rule}{DIM:#}"))?;
+    }
+    for change in &kept.changes {
+        let (mark, style) = match (&change.before, &change.after) {
+            (None, _) => ("+", GREEN),
+            (Some(_), Some(_)) => ("~", YELLOW),
+            (Some(_), None) => ("-", RED),
+        };
+        output::line(&format!("{style}{mark} {}{style:#}", change.path))?;
+    }
+    for (path, conflict) in &kept.conflicts {
+        let theirs = shorten(conflict.theirs.as_str(), LINE_LETTERS);
+        let ours = conflict.ours.as_ref().map_or("to take it out".to_owned(), |ours| {
+            format!("`{}`", shorten(ours.as_str(), LINE_LETTERS))
+        });
+        output::note(&format!(
+            "{YELLOW}{path}: `{theirs}` stays as a person wrote it; memory says {ours}{YELLOW:#}"
+        ));
+    }
+    for (path, reason) in &kept.left {
+        output::note(&format!("{YELLOW}{path}: left as it is: {reason}{YELLOW:#}"));
+    }
+    if kept.is_empty() {
+        output::note("the directory is in step");
+    } else if dry_run {
+        output::note("nothing was changed; without --dry-run it is");
+    }
+    Ok(())
+}
+
+fn to_json(namespace: &str, kept: &Kept) -> Value {
+    let conflicts = kept.conflicts.iter().map(|(path, it)| {
+        json!({
+            "path": path, "tag": it.tag, "section": it.section,
+            "ours": it.ours.as_ref(), "theirs": it.theirs,
+        })
+    });
+    let changes = kept.changes.iter().map(|it| json!({"path": it.path, "became": became(it)}));
+    let people = kept.people.iter().map(|(rule, it)| json!({"rule": rule, "memory": it.id}));
+    let left = kept.left.iter().map(|(path, rule)| json!({"path": path, "reason": rule}));
+    json!({
+        "namespace": namespace,
+        "changes": changes.collect::<Vec<_>>(),
+        "people": people.collect::<Vec<_>>(),
+        "conflicts": conflicts.collect::<Vec<_>>(),
+        "left": left.collect::<Vec<_>>(),
+        "deleted": kept.deleted,
+        "unplaced": kept.unplaced,
+    })
+}
