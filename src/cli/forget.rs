@@ -2,7 +2,7 @@
 
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
 use super::records::{one, prefix};
-use super::{settings, worker};
+use super::{memory, settings, worker};
 use crate::domain::Change;
 use crate::edge::clock;
 use crate::edge::store::{Erased, Open};
@@ -56,8 +56,13 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             return Ok(ExitCode::SUCCESS);
         }
         match consolidator.forget(&namespace, &what).await? {
-            Forgot::Done(erased, proof) => {
+            Forgot::Done(erased, passages) => {
+                memory::after_plan(&consolidator.store, &config, &[&namespace]).await?;
+                let files = memory::files_here()?;
+                let texts = files.values().map(String::as_str);
+                let proof = consolidator.prove(passages, texts).await?;
                 tell(&erased, &proof, args.json)?;
+                elsewhere(&consolidator, &namespace).await?;
                 Ok(ExitCode::SUCCESS)
             }
             Forgot::Busy => Err(Failure::failed(format!(
@@ -70,6 +75,20 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             ))),
         }
     })
+}
+
+/// Says which other directories still show what was rendered into them.
+async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
+    let here = memory::folder_here()?.map(|folder| folder.path().display().to_string());
+    for dir in consolidator.store.rendered_dirs().await? {
+        if Some(&dir) != here.as_ref() {
+            output::note(&format!(
+                "{dir} is written elsewhere: where it shows `{namespace}`, `annalist memory render` there \
+                 brings it in step"
+            ));
+        }
+    }
+    Ok(())
 }
 
 async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, What), Failure> {

@@ -34,6 +34,12 @@ impl HookFolder {
         HookFolder { path: state.join(FOLDER) }
     }
 
+    /// Whether a session may have this name here: it is a client's word, and must be no path.
+    pub fn is_name(session: &str) -> bool {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        (1..=NAME_BYTES_MAX).contains(&session.len()) && session.bytes().all(is_part)
+    }
+
     /// What the hooks of a session kept, if anything.
     ///
     /// # Errors
@@ -102,8 +108,7 @@ impl HookFolder {
 
     /// Where something of a session is. Its name is a client's word, and may lead nowhere else.
     fn file(&self, session: &str, ending: &str) -> io::Result<PathBuf> {
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        match (1..=NAME_BYTES_MAX).contains(&session.len()) && session.bytes().all(is_part) {
+        match HookFolder::is_name(session) {
             true => Ok(self.path.join(format!("{session}.{ending}"))),
             false => Err(io::ErrorKind::InvalidInput.into()),
         }

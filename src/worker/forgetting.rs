@@ -48,13 +48,17 @@ pub struct Forgetting {
 /// How forgetting ended.
 #[derive(Debug)]
 pub enum Forgot {
-    /// It is gone, and this is what was looked for afterwards.
-    Done(Erased, Proof),
+    /// It is gone; these are words of it to look for, once directories are in step.
+    Done(Erased, Passages),
     /// Somebody else changes the memory of the namespace.
     Busy,
     /// These memories changed meanwhile; nothing was erased.
     Moved(Vec<MemoryId>),
 }
+
+/// Words of what was erased.
+#[derive(Clone, Debug, Default)]
+pub struct Passages(BTreeSet<String>);
 
 /// A search for what was erased.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
@@ -117,7 +121,8 @@ impl Consolidator {
         })
     }
 
-    /// Erases it, and looks for what is left of it.
+    /// Erases it. A directory that shows memories of the namespace is brought in step by its keeper, and then
+    /// [`Consolidator::prove`] looks for what is left.
     ///
     /// # Errors
     /// The store's.
@@ -129,8 +134,25 @@ impl Consolidator {
             Ok(erased) => erased,
             Err(moved) => return Ok(Forgot::Moved(moved)),
         };
+        Ok(Forgot::Done(erased, Passages(passages)))
+    }
+
+    /// Takes what was erased out of the store's file, and looks for words of it in every text of the store
+    /// and in `files`.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn prove(
+        &self,
+        passages: Passages,
+        files: impl Iterator<Item = &str>,
+    ) -> Result<Proof, StoreError> {
         self.store.scrub().await?;
-        Ok(Forgot::Done(erased, self.look_for(passages).await?))
+        let mut proof = Proof { passages: passages.0.len(), ..Proof::default() };
+        // Passages are few and short enough for an automaton.
+        let Ok(finder) = AhoCorasick::new(&passages.0) else { return Ok(proof) };
+        files.for_each(|text| proof.look(&finder, Looked { place: "files", text }));
+        self.store.each_text(proof, move |proof, looked| proof.look(&finder, looked)).await
     }
 
     async fn erase(
@@ -165,18 +187,14 @@ impl Consolidator {
             from = to;
         }
     }
+}
 
-    async fn look_for(&self, passages: BTreeSet<String>) -> Result<Proof, StoreError> {
-        let proof = Proof { passages: passages.len(), ..Proof::default() };
-        // Too many for an automaton is no reason to say that nothing is left.
-        let Ok(finder) = AhoCorasick::new(&passages) else { return Ok(proof) };
-        let look = move |proof: &mut Proof, looked: Looked<'_>| {
-            proof.texts += 1;
-            if finder.is_match(looked.text) {
-                *proof.left.entry(looked.place).or_default() += 1;
-            }
-        };
-        self.store.each_text(proof, look).await
+impl Proof {
+    fn look(&mut self, finder: &AhoCorasick, looked: Looked<'_>) {
+        self.texts += 1;
+        if finder.is_match(looked.text) {
+            *self.left.entry(looked.place).or_default() += 1;
+        }
     }
 }
 

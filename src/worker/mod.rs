@@ -28,7 +28,7 @@ pub use asking::Model;
 pub use consolidating::{Consolidator, Outcome, Planned};
 pub use consumer::{Consumer, Counts, End, Jobs, Report, Until};
 pub use feed::Feed;
-pub use forgetting::{Forgetting, Forgot, Proof, What};
+pub use forgetting::{Forgetting, Forgot, Passages, Proof, What};
 pub use import::{Answer, ImportError, Imported, import};
 pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
 pub use keeping::{KeepError, Keeper, Keeping, Kept, directory_namespace};

@@ -3,7 +3,7 @@
 use super::super::consolidate::{self, Told};
 use super::super::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
 use super::super::{settings, synced, worker};
-use super::place::{Dir, namespace, unreadable};
+use super::place::{Dir, namespace, read, unreadable};
 use crate::config::Config;
 use crate::domain::MemoryMap;
 use crate::edge::clock;
@@ -13,6 +13,7 @@ use crate::memory_dir::FileChange;
 use crate::privacy::Gate;
 use crate::worker::{Consolidator, KeepError, Keeper, Keeping, Kept};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -140,7 +141,7 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     })?;
     let failed = told.iter().any(|it| it.problem.is_some());
     if let Some(session) = session.filter(|_| !what.dry_run && !failed) {
-        synced::note(&session)?;
+        synced::note(session)?;
     }
     if what.json {
         let mut whole = to_json(&desk.namespace, &kept);
@@ -165,9 +166,7 @@ pub(in crate::cli) async fn after_plan(
     config: &Config,
     namespaces: &[&str],
 ) -> Result<Option<Kept>, Failure> {
-    let here = Path::new(".");
-    let found = MemoryFolder::find(here).map_err(|error| unreadable(here, &error))?;
-    let Some(folder) = found else { return Ok(None) };
+    let Some(folder) = folder_here()? else { return Ok(None) };
     let keeper = keeper(store.clone(), config);
     let namespace = namespace(None, (config, &keeper.gate), &folder);
     if !namespaces.contains(&namespace.as_str()) {
@@ -178,6 +177,17 @@ pub(in crate::cli) async fn after_plan(
         output::note(&format!("{}: {}", change.path, became(change)));
     }
     Ok(Some(kept))
+}
+
+/// The memory directory of this folder, if it has one.
+pub(in crate::cli) fn folder_here() -> Result<Option<MemoryFolder>, Failure> {
+    let here = Path::new(".");
+    MemoryFolder::find(here).map_err(|error| unreadable(here, &error))
+}
+
+/// The files of the memory directory of this folder; none where there is no directory.
+pub(in crate::cli) fn files_here() -> Result<BTreeMap<String, String>, Failure> {
+    Ok(folder_here()?.map(|folder| read(&folder)).transpose()?.unwrap_or_default().files)
 }
 
 /// What becomes of a file.
