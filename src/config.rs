@@ -47,6 +47,8 @@ pub struct Config {
     pub limits: Limits,
     /// Slices that wait to be asked about.
     pub queue: Queue,
+    /// When records become memory.
+    pub consolidate: Thresholds,
 }
 
 /// The endpoint and how it is asked.
@@ -134,6 +136,7 @@ struct RawConfig {
     dialog: RawDialog,
     limits: RawLimits,
     queue: RawQueue,
+    consolidate: RawThresholds,
 }
 
 #[derive(Debug, Deserialize)]
@@ -215,9 +218,12 @@ impl Config {
 }
 
 mod layer;
+mod consolidate;
 mod memory;
 mod queue;
 
+use consolidate::RawThresholds;
+pub use consolidate::Thresholds;
 use memory::RawConversation;
 pub use queue::Queue;
 use queue::RawQueue;
@@ -252,6 +258,7 @@ fn check(raw: RawConfig) -> Result<Config, String> {
         dialog: check_dialog(&raw.dialog)?,
         limits: check_limits(&raw.limits)?,
         queue: queue::check(&raw.queue, slice.tokens)?,
+        consolidate: consolidate::read(&raw.consolidate),
     })
 }
 

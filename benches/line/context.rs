@@ -1,8 +1,9 @@
 //! What a session starts with: the block of a large memory directory, and what a hook reads for it.
 
 use super::{prose, text};
-use annalist::context::{Budget, Decision, Document, Entry, Material, Preset, Section, assemble};
+use annalist::context::{Budget, Decision, Document, Entry, Material, Section, assemble};
 use annalist::hook::{TAIL_BYTES, last_usage};
+use annalist::memory_dir::Preset;
 use annalist::privacy::{Gate, Pii};
 use criterion::{Criterion, Throughput, criterion_group};
 use std::hint::black_box;
@@ -55,7 +56,7 @@ fn block(c: &mut Criterion) {
     let gate = Gate::new(&Pii::ALL);
     let material = material(&gate);
     let mut group = c.benchmark_group("context");
-    for preset in Preset::ALL {
+    for &preset in Preset::ALL {
         let budget = Budget::of(preset);
         group.bench_function(preset.name(), |b| {
             b.iter(|| assemble(black_box(&material), &budget, &gate));

@@ -2,6 +2,7 @@
 
 use super::output::{self, DIM, Failure, RED, counted};
 use super::settings;
+use crate::config::Config;
 use crate::domain::{Format, Timestamp};
 use crate::edge::clock;
 use crate::edge::store::Open;
@@ -67,10 +68,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
     let input = from_stdin.then(|| read_stdin(EXPECTED)).transpose()?;
     let config = settings::load(file)?;
-    let store = settings::open_store(&config, Open::Create)?;
-    let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
-    let model = args.model.as_deref().unwrap_or(&config.model.model);
-    let enqueuer = Arc::new(Enqueuer::new(&config, model, gather, (store, clock::now)));
+    let enqueuer = enqueuer(&config, args.model.as_deref())?;
     let how = HandOver {
         session: args.session,
         namespace: args.namespace,
@@ -104,6 +102,14 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         );
     }
     Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
+}
+
+/// Takes in for workers that ask `model`, or the one of the settings.
+pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enqueuer>, Failure> {
+    let store = settings::open_store(config, Open::Create)?;
+    let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
+    let model = model.unwrap_or(&config.model.model);
+    Ok(Arc::new(Enqueuer::new(config, model, gather, (store, clock::now))))
 }
 
 /// All of standard input, in which `expected` is looked for.

@@ -1,24 +1,47 @@
-//! `annalist init`: a config.toml with every key.
+//! `annalist init`: a config.toml with every key; our hooks in the settings of Claude Code.
 
 use super::output::{self, Failure};
-use super::settings;
+use super::{claude_code, settings};
 use crate::config::DEFAULT;
 use crate::edge::disk;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: annalist init && annalist doctor")]
+#[command(after_help = "\
+Examples:
+  annalist init && annalist doctor              a config.toml here, and whether everything is in place
+  annalist init --claude-code                   put our hooks into .claude/settings.json of this project
+  annalist init --claude-code --user            into ~/.claude/settings.json, for all projects
+  annalist init --claude-code --remove          take them out again
+
+Settings of Claude Code are shown before they are written; what is not ours keeps every byte, and doing
+it twice changes nothing.")]
 pub(super) struct Args {
     /// Print it instead of writing it
-    #[arg(long)]
+    #[arg(long, conflicts_with = "claude_code")]
     print: bool,
     /// Write it into the user's configuration folder instead of this one
     #[arg(long, conflicts_with = "print")]
-    user: bool,
+    pub(super) user: bool,
+    /// Put our hooks into the settings of Claude Code
+    #[arg(long)]
+    pub(super) claude_code: bool,
+    /// Into those of the project, which is the default
+    #[arg(long, requires = "claude_code", conflicts_with = "user")]
+    pub(super) project: bool,
+    /// Take our hooks out of them
+    #[arg(long, requires = "claude_code")]
+    pub(super) remove: bool,
+    /// Write without asking
+    #[arg(long, requires = "claude_code")]
+    pub(super) yes: bool,
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
+    if args.claude_code {
+        return claude_code::run(args);
+    }
     if args.print {
         output::line(DEFAULT.trim_end())?;
         return Ok(ExitCode::SUCCESS);

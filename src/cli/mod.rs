@@ -4,11 +4,15 @@
 mod asks;
 mod card;
 mod cassette;
+mod claude_code;
 mod consolidate;
+mod context;
 mod conversation;
 mod dialog;
 mod doctor;
 mod enqueue;
+mod forget;
+mod hook;
 mod init;
 mod jobs;
 mod memory;
@@ -30,6 +34,7 @@ mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use output::Failure;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -73,12 +78,18 @@ enum Command {
     Jobs(jobs::Args),
     /// Make memory of staged records: plan, apply, undo
     Consolidate(consolidate::Args),
+    /// Erase a conversation, a record or a namespace with everything that was made of it
+    Forget(forget::Args),
     /// Keep the Markdown directory: make, sync, lint, search; list memories and look back
     Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
     /// Print memory cards: what conversations were about, by rule, without a model
     Card(card::Args),
+    /// Print what an agent starts with: the memory directory within a budget
+    Context(context::Args),
+    /// Answer a hook of Claude Code: context, sync, what was said
+    Hook(hook::Args),
     /// Print what the privacy gate lets through
     Redact(redact::Args),
     /// Print what a prompt is told of the last few turns of a dialog
@@ -87,7 +98,7 @@ enum Command {
     Cassette(cassette::Args),
     /// Print the published JSON schemas, or check them
     Schema(schema::Args),
-    /// Write a config.toml with every key
+    /// Write a config.toml with every key, or put our hooks into the settings of Claude Code
     Init(init::Args),
     /// Find out what the endpoint can do and whether everything is in place
     Doctor(doctor::Args),
@@ -104,7 +115,15 @@ enum Command {
 /// Runs the command of this process's arguments; what it returns is the exit code.
 pub fn main() -> ExitCode {
     // clap prints help and usage errors itself: 0 for help, 2 for errors.
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
+            // To the client of a hook 2 is a decision.
+            let _ = error.print();
+            return ExitCode::from(output::FAILED);
+        }
+        Err(error) => error.exit(),
+    };
     let watched = watched::Watched::start();
     let code = match run(cli) {
         Ok(code) => code,
@@ -112,6 +131,18 @@ pub fn main() -> ExitCode {
     };
     watched.end();
     code
+}
+
+/// Whether these arguments are meant for a hook, right or wrong.
+fn is_hook(args: impl Iterator<Item = OsString>) -> bool {
+    let mut args = args.skip_while(|arg| arg.to_string_lossy().starts_with("--config="));
+    let first = args.next();
+    let first = match first {
+        // The file's name stands behind it.
+        Some(arg) if arg == "--config" => args.nth(1),
+        other => other,
+    };
+    first.is_some_and(|arg| arg == "hook")
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -125,9 +156,12 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
         Command::Consolidate(args) => consolidate::run(&args, file),
+        Command::Forget(args) => forget::run(&args, file),
         Command::Memory(args) => memory::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
+        Command::Context(args) => context::run(&args, file),
+        Command::Hook(args) => hook::run(&args, file),
         Command::Redact(args) => redact::run(&args, file),
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
@@ -158,5 +192,12 @@ mod tests {
     #[test]
     fn the_definition_holds_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_hook_is_known_by_its_command_however_wrong_the_rest_is() {
+        let is = |line: &str| is_hook(line.split(' ').map(OsString::from));
+        assert!(is("hook nonsense") && is("--config x hook stop --no") && is("--config=x hook"));
+        assert!(!is("enqueue hook") && !is("--config hook status") && !is("--config"));
     }
 }

@@ -43,12 +43,28 @@ fn places() -> Vec<PathBuf> {
 
 /// The user's configuration folder, as XDG has it.
 pub(super) fn user_folder() -> Option<PathBuf> {
-    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let home = || set("HOME").map(|home| home.join(".config"));
-    set("XDG_CONFIG_HOME")
-        .filter(|path| path.is_absolute())
-        .or_else(home)
-        .map(|base| base.join("annalist"))
+    folder_of("XDG_CONFIG_HOME", ".config")
+}
+
+/// The user's folder for state, as XDG has it.
+pub(super) fn state_folder() -> Option<PathBuf> {
+    folder_of("XDG_STATE_HOME", ".local/state")
+}
+
+/// The user's home.
+pub(super) fn home() -> Option<PathBuf> {
+    path_of("HOME")
+}
+
+/// Our folder in the one that a variable names, else in that place of the user's home.
+fn folder_of(variable: &str, place: &str) -> Option<PathBuf> {
+    let named = path_of(variable).filter(|path| path.is_absolute());
+    named.or_else(|| home().map(|home| home.join(place))).map(|base| base.join("annalist"))
+}
+
+/// The path that a variable holds.
+pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The key of the endpoint, if the settings name a variable for it.

@@ -52,6 +52,28 @@ pub(super) fn dialog(
     })
 }
 
+/// What stands beside the entries of a session.
+pub(super) struct Told {
+    /// The last turns.
+    pub(super) dialog: DialogSummary,
+    /// What was found in it and staged.
+    pub(super) records: Vec<Record>,
+    /// Its memory card as JSON, if one was made.
+    pub(super) card: Option<String>,
+}
+
+/// What is told of the session whose id begins with `id`.
+pub(super) fn told(id: &str, config: &Config) -> Result<Told, Failure> {
+    let store = settings::open_store(config, Open::Existing)?;
+    settings::runtime()?.block_on(async {
+        let session = one(store.session(prefix(id)?).await?, "session", id)?;
+        let dialog = dialog_of(&store, config, &session).await?;
+        let records = records(&store, &session).await?;
+        let cards = store.cards(Some(session.id.0.into()), None).await?;
+        Ok(Told { dialog, records, card: cards.into_iter().next().map(|stored| stored.card) })
+    })
+}
+
 async fn records(store: &Store, session: &Session) -> Result<Vec<Record>, Failure> {
     let filter = RecordFilter {
         session: Some(session.id.0.into()),

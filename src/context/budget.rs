@@ -2,71 +2,14 @@
 //! estimate by which the presets of the memory directory were made.
 
 use crate::domain::{Finding, Severity, Tokens};
-use std::fmt;
+use crate::memory_dir::{self, LETTERS_PER_TOKEN, Preset};
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
-/// Characters a token.
-const CHARS_PER_TOKEN: usize = 4;
+/// What stands beside the directory takes one of so many parts of the whole at most.
+const BESIDE_SHARE: Tokens = 8;
 /// The fewest tokens that a decision takes with its headings and its fence.
 const DECISION_TOKENS_MIN: Tokens = 50;
-
-/// The presets of the memory directory.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum Preset {
-    /// About 2,000 tokens.
-    Economy,
-    /// About 3,000 tokens.
-    Light,
-    /// About 4,000 tokens.
-    #[default]
-    Standard,
-    /// About 6,000 tokens.
-    Detailed,
-}
-
-impl Preset {
-    /// Every preset, the smallest first.
-    pub const ALL: [Preset; 4] =
-        [Preset::Economy, Preset::Light, Preset::Standard, Preset::Detailed];
-
-    /// Its name in settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Preset::Economy => "economy",
-            Preset::Light => "light",
-            Preset::Standard => "standard",
-            Preset::Detailed => "detailed",
-        }
-    }
-
-    /// The longest block, in tokens.
-    pub fn tokens(self) -> Tokens {
-        match self {
-            Preset::Economy => 2_000,
-            Preset::Light => 3_000,
-            Preset::Standard => 4_000,
-            Preset::Detailed => 6_000,
-        }
-    }
-
-    /// One of four values.
-    fn of(self, each: [Tokens; 4]) -> Tokens {
-        let [economy, light, standard, detailed] = each;
-        match self {
-            Preset::Economy => economy,
-            Preset::Light => light,
-            Preset::Standard => standard,
-            Preset::Detailed => detailed,
-        }
-    }
-}
-
-impl fmt::Display for Preset {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
 
 /// What a part of a block is.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, serde::Serialize)]
@@ -98,6 +41,22 @@ pub enum Kind {
     Card,
 }
 
+impl Kind {
+    /// The kind of file that it is made of; none of what stands beside the directory.
+    fn file(self) -> Option<memory_dir::Kind> {
+        Some(match self {
+            Kind::ActiveContext => memory_dir::Kind::ActiveContext,
+            Kind::ProductContext => memory_dir::Kind::ProductContext,
+            Kind::Progress => memory_dir::Kind::Progress,
+            Kind::Patterns => memory_dir::Kind::Patterns,
+            Kind::Session => memory_dir::Kind::Session,
+            Kind::Decision | Kind::DecisionIndex => memory_dir::Kind::Decision,
+            Kind::Glossary => memory_dir::Kind::Glossary,
+            Kind::Dialog | Kind::Entities | Kind::Summary | Kind::Card => return None,
+        })
+    }
+}
+
 /// How long a block may be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Budget {
@@ -108,14 +67,14 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget::of(Preset::default())
+        Budget::of(Preset::Standard)
     }
 }
 
 impl Budget {
     /// The budget of a preset.
     pub fn of(preset: Preset) -> Budget {
-        Budget { preset, tokens: preset.tokens(), units_max: None }
+        Budget { preset, tokens: preset.total(), units_max: None }
     }
 
     /// So many tokens; the parts are as long as those of the standard preset, in proportion.
@@ -127,7 +86,7 @@ impl Budget {
     /// neither is `standard`; the finding, with the rule `budget-alias` or `unknown-budget`, says so.
     pub fn parse(text: &str) -> (Budget, Vec<Finding>) {
         let name = text.trim().to_ascii_lowercase();
-        if let Some(preset) = Preset::ALL.into_iter().find(|preset| preset.name() == name) {
+        if let Some(preset) = Preset::of_name(&name) {
             return (Budget::of(preset), Vec::new());
         }
         if let Ok(tokens) = Tokens::from_str(&name)
@@ -156,7 +115,7 @@ impl Budget {
     /// The same, and at most so many UTF-16 units: what takes the block counts them and shows no more. Parts
     /// are shortened in proportion, so that later ones have their room.
     pub fn within_units(self, units: usize) -> Budget {
-        let tokens = Tokens::try_from(units / CHARS_PER_TOKEN).unwrap_or(Tokens::MAX);
+        let tokens = Tokens::try_from(units / LETTERS_PER_TOKEN).unwrap_or(Tokens::MAX);
         Budget { tokens: self.tokens.min(tokens), units_max: Some(units), ..self }
     }
 
@@ -173,16 +132,9 @@ impl Budget {
     /// The longest part of a kind, in tokens: the upper ends of the preset's ranges. What stands beside the
     /// directory has none there; it takes an eighth of the whole at most, each.
     pub fn part_tokens(&self, kind: Kind) -> Tokens {
-        let whole = self.preset.tokens();
-        let most = match kind {
-            Kind::ActiveContext => self.preset.of([400, 500, 600, 800]),
-            Kind::ProductContext => self.preset.of([600, 700, 900, 1_200]),
-            Kind::Progress | Kind::Patterns => self.preset.of([400, 450, 550, 700]),
-            Kind::Glossary => self.preset.of([300, 350, 450, 500]),
-            Kind::Decision | Kind::DecisionIndex => self.preset.of([500, 600, 800, 1_000]),
-            Kind::Session => self.preset.of([400, 700, 1_000, 1_500]),
-            Kind::Dialog | Kind::Entities | Kind::Summary | Kind::Card => whole / 8,
-        };
+        let whole = self.preset.total();
+        let range = kind.file().and_then(|file| self.preset.range(file));
+        let most = range.map_or(whole / BESIDE_SHARE, |(_, most)| most);
         let share = u64::from(most) * u64::from(self.tokens) / u64::from(whole.max(1));
         Tokens::try_from(share).unwrap_or(Tokens::MAX)
     }
@@ -211,12 +163,12 @@ impl Size {
 
     /// The most that `tokens` hold, in any number of units.
     pub(super) fn of_tokens(tokens: Tokens) -> Size {
-        Size { chars: (tokens as usize).saturating_mul(CHARS_PER_TOKEN), units: usize::MAX }
+        Size { chars: (tokens as usize).saturating_mul(LETTERS_PER_TOKEN), units: usize::MAX }
     }
 
     /// The tokens that it comes to.
     pub(super) fn tokens(self) -> Tokens {
-        Tokens::try_from(self.chars.div_ceil(CHARS_PER_TOKEN)).unwrap_or(Tokens::MAX)
+        Tokens::try_from(self.chars.div_ceil(LETTERS_PER_TOKEN)).unwrap_or(Tokens::MAX)
     }
 
     /// What is left of it; none if `taken` is more.

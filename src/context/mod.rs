@@ -17,6 +17,9 @@
 mod assemble;
 mod beside;
 mod budget;
+mod directory;
+#[cfg(test)]
+mod directory_tests;
 mod fence;
 mod fit;
 #[cfg(test)]
@@ -26,6 +29,7 @@ mod material;
 mod tests;
 
 pub use assemble::{Block, Part, assemble};
-pub use budget::{Budget, Kind, Preset};
+pub use budget::{Budget, Kind};
+pub use directory::{is_shown, material, newest_sessions};
 pub use fence::{CLOSE, OPEN, PREAMBLE};
 pub use material::{Decision, Document, Entry, Material, Section};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::card::Card;
+use crate::memory_dir::Preset;
 use crate::privacy::{Gate, Pii, Redacted};
 
 pub(super) fn gate() -> Gate {
@@ -220,7 +221,7 @@ fn room_is_kept_for_the_dialog_by_its_presence_alone() {
 
 #[test]
 fn budgets_are_presets_or_numbers() {
-    for preset in Preset::ALL {
+    for &preset in Preset::ALL {
         assert_eq!(Budget::parse(preset.name()), (Budget::of(preset), vec![]));
     }
     assert_eq!(Budget::parse(" 512 "), (Budget::of_tokens(512), vec![]));

@@ -63,6 +63,31 @@ impl MemoryFolder {
         Ok(None)
     }
 
+    /// The directory of the project that `folder` belongs to: that of the nearest folder above it which has
+    /// one. A folder with a `.git` is the project as a whole, and nothing above it is looked at. The one in
+    /// `home` is of all projects, and of this one only where `folder` is `home` itself.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn find_above(folder: &Path, home: Option<&Path>) -> io::Result<Option<MemoryFolder>> {
+        let folder = folder.canonicalize()?;
+        let home = home.and_then(|home| home.canonicalize().ok());
+        // Ends at the root of the file system.
+        for above in folder.ancestors() {
+            if above != folder && home.as_deref() == Some(above) {
+                break;
+            }
+            let found = MemoryFolder::find(above)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            if above.join(".git").exists() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
     /// Makes the directory at the first of [`PLACES`], with its two folders, if there is none.
     ///
     /// # Errors
@@ -90,43 +115,80 @@ impl MemoryFolder {
     /// Those of the file system, where a folder cannot be read.
     pub fn read(&self) -> io::Result<Read> {
         let mut read = Read::default();
-        self.walk(&self.path, "", DEPTH_MAX, &mut read)?;
+        self.visit(&self.path, "", DEPTH_MAX, &mut |path, place| {
+            if read.files.len() >= FILES_MAX {
+                read.skipped.push((path, "too many files"));
+                return;
+            }
+            match self.text(&place) {
+                Ok(text) => {
+                    read.files.insert(path, text);
+                }
+                Err(reason) => read.skipped.push((path, reason)),
+            }
+        })?;
         read.skipped.sort();
         Ok(read)
     }
 
-    fn walk(&self, folder: &Path, prefix: &str, depth: usize, read: &mut Read) -> io::Result<()> {
+    /// The paths of its Markdown files in the directory, in order; nothing is read.
+    ///
+    /// # Errors
+    /// Those of the file system, where a folder cannot be read.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.visit(&self.path, "", DEPTH_MAX, &mut |name, _| names.push(name))?;
+        names.truncate(FILES_MAX);
+        names.sort();
+        Ok(names)
+    }
+
+    /// The text of the file at `path`, which is one of [`names`](MemoryFolder::names) or may not be there.
+    ///
+    /// # Errors
+    /// The reason why it is left out.
+    pub fn file(&self, path: &str) -> Result<Option<String>, &'static str> {
+        let whole = match Path::new(path).parent().map(|folder| self.inside(folder)) {
+            Some(Ok(folder)) => folder.join(Path::new(path).file_name().unwrap_or_default()),
+            Some(Err(_)) | None => return Err("leads out of the directory"),
+        };
+        if whole.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        self.text(&whole).map(Some)
+    }
+
+    /// Shows `see` every Markdown file at and under `folder`: its path in the directory, and where it is.
+    fn visit(
+        &self,
+        folder: &Path,
+        prefix: &str,
+        depth: usize,
+        see: &mut dyn FnMut(String, PathBuf),
+    ) -> io::Result<()> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             let Ok(name) = entry.file_name().into_string() else { continue };
             let path = format!("{prefix}{name}");
             let kind = entry.file_type()?;
-            if kind.is_dir() {
-                // A folder of somebody's tools, such as `.git`, is none of ours.
-                if depth > 0 && !name.starts_with('.') {
-                    self.walk(&entry.path(), &format!("{path}/"), depth - 1, read)?;
-                }
-                continue;
+            // A folder of somebody's tools, such as `.git`, is none of ours.
+            if kind.is_dir() && depth > 0 && !name.starts_with('.') {
+                self.visit(&entry.path(), &format!("{path}/"), depth - 1, see)?;
             }
-            if !name.ends_with(".md") {
-                continue;
-            }
-            if read.files.len() >= FILES_MAX {
-                read.skipped.push((path, "too many files"));
-                continue;
-            }
-            match self.text(&entry.path()) {
-                Ok(text) => {
-                    read.files.insert(path, text);
-                }
-                Err(reason) => read.skipped.push((path, reason)),
+            if !kind.is_dir() && name.ends_with(".md") {
+                see(path, entry.path());
             }
         }
         Ok(())
     }
 
     fn text(&self, path: &Path) -> Result<String, &'static str> {
-        let real = path.canonicalize().map_err(|_| "leads nowhere")?;
+        // No folder on the way is a link; to look where a file really is costs more than to read it.
+        let is_link = path.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink());
+        let real = match is_link {
+            true => path.canonicalize().map_err(|_| "leads nowhere")?,
+            false => path.to_owned(),
+        };
         if !real.starts_with(&self.root) {
             return Err("leads out of the project");
         }
@@ -167,9 +229,9 @@ impl MemoryFolder {
 
     /// The path of a file of the directory. No part of it may be a link: who replaces the file would
     /// write somewhere else.
-    fn inside(&self, path: &str) -> io::Result<PathBuf> {
+    fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
         let mut whole = self.path.clone();
-        for part in Path::new(path).components() {
+        for part in path.as_ref().components() {
             match part {
                 Component::Normal(name) => whole.push(name),
                 Component::Prefix(_)
@@ -199,6 +261,39 @@ mod tests {
         std::fs::create_dir_all(root.path().join(".claude/memory")).unwrap();
         let found = MemoryFolder::find(root.path()).unwrap().unwrap();
         assert!(found.path().ends_with(".claude/memory"));
+    }
+
+    #[test]
+    fn the_directory_of_the_nearest_folder_above_is_found_and_not_that_of_everybody() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, deep) = (root.path().join("home"), root.path().join("home/work/app/src"));
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::create_dir_all(home.join(".claude/memory")).unwrap();
+        let found = |from: &Path| {
+            let found = MemoryFolder::find_above(from, Some(&home)).unwrap();
+            found.map(|it| {
+                it.path().strip_prefix(root.path().canonicalize().unwrap()).unwrap().to_owned()
+            })
+        };
+        assert_eq!(found(&deep), None);
+        assert_eq!(found(&home), Some("home/.claude/memory".into()));
+        MemoryFolder::make(&home.join("work/app")).unwrap();
+        assert_eq!(found(&deep), Some("home/work/app/.claude/memory".into()));
+        // What stands above a repository is another project.
+        std::fs::create_dir(deep.join(".git")).unwrap();
+        assert_eq!(found(&deep), None);
+    }
+
+    #[test]
+    fn files_are_listed_and_read_one_by_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        folder.write("sessions/b.md", None, Some("b")).unwrap();
+        folder.write("a.md", None, Some("a")).unwrap();
+        assert_eq!(folder.names().unwrap(), ["a.md", "sessions/b.md"]);
+        assert_eq!(folder.file("sessions/b.md"), Ok(Some("b".to_owned())));
+        assert_eq!(folder.file("c.md"), Ok(None));
+        assert!(folder.file("../a.md").is_err());
     }
 
     #[test]

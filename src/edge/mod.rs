@@ -3,6 +3,7 @@
 
 pub mod clock;
 pub mod disk;
+pub mod hooks;
 pub mod memory_dir;
 pub mod metrics;
 pub mod model;

@@ -52,7 +52,7 @@ impl Event {
     pub fn argument(self) -> &'static str {
         match self {
             Event::SessionStart => "session-start",
-            Event::UserPromptSubmit => "user-prompt",
+            Event::UserPromptSubmit => "user-prompt-submit",
             Event::PreCompact => "pre-compact",
             Event::SessionEnd => "session-end",
             Event::Stop => "stop",
@@ -78,7 +78,7 @@ impl FromStr for Event {
 /// A name that is no event of ours.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "unknown hook `{0}`: expected session-start, user-prompt, pre-compact, stop or session-end"
+    "unknown hook `{0}`: expected session-start, user-prompt-submit, pre-compact, stop or session-end"
 )]
 pub struct UnknownEvent(pub String);
 

@@ -9,6 +9,7 @@
 //! | [`merge()`], [`update`] | lays that around what people wrote, entry by entry |
 //! | [`lint()`], [`fix`] | what is wrong, with its place, and what can be repaired |
 //! | [`search()`], [`literal`] | entries by words; lines by letters; nothing private |
+//! | [`readable`] | entries as they may be shown |
 //! | [`tags`], [`tokens`] | counts, budgets |
 //! | [`MemoryConfig`], [`initial_files`] | settings; files as they begin |
 //!
@@ -31,6 +32,7 @@ mod name;
 mod parse;
 mod project;
 mod public;
+mod readable;
 mod record_meta;
 mod search;
 mod tag;
@@ -53,6 +55,7 @@ pub use name::*;
 pub use project::{
     COMPLETED_MAX, Facts, RECENT_DECISIONS_MAX, Rendered, SessionNote, Term, render,
 };
+pub use readable::{Readable, readable};
 pub use record_meta::{RecordMeta, Status, meta};
 pub use search::{Found, HITS_MAX, Hit, LINES_AROUND, Literal, Query, literal, search};
 pub use tag::*;

@@ -2,7 +2,7 @@
 
 use super::document::{Document, private_lines, without};
 use super::line;
-use crate::privacy::{Gate, Redacted};
+use crate::privacy::{Gate, Redacted, Woven};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -40,6 +40,18 @@ impl<'g> Shown<'g> {
         let kept = (masked.as_str() != all)
             .then(|| masked.as_str().lines().map(|line| line.trim().to_owned()).collect());
         Shown { gate, kept }
+    }
+
+    /// Lines as they may be shown.
+    pub(super) fn text(&self, text: &str) -> Redacted {
+        if self.kept.is_none() {
+            return self.gate.redact(text);
+        }
+        let lines: Vec<Redacted> = text.lines().map(|line| self.line(line)).collect();
+        let pieces = lines.iter().enumerate().flat_map(|(at, line)| {
+            [Woven::Ours(if at == 0 { "" } else { "\n" }), Woven::Passed(line)]
+        });
+        Redacted::weave(&pieces.collect::<Vec<_>>())
     }
 
     /// The line as it may be shown.

@@ -1,9 +1,11 @@
 //! Consolidates the memory of a namespace: takes its lease, reads what waits and what is known, plans, and
 //! applies the plan in one transaction. Knows no files: what a directory shows is made of the memories after it.
 
+use super::sessions::go_down;
+use crate::config::Thresholds;
 use crate::consolidate::{Memories, Verdicts, consolidate};
 use crate::domain::{Finding, MemoryId, MemoryMap, Plan, Timestamp};
-use crate::edge::store::{Store, StoreError, StoredPlan, Tenure};
+use crate::edge::store::{Backlog, Store, StoreError, StoredPlan, Tenure};
 use std::time::Duration;
 
 /// Records of one plan: what is more goes into the next. So many and as many memories take less than 500 MB.
@@ -47,6 +49,23 @@ pub struct Planned {
 }
 
 impl Consolidator {
+    /// The namespaces that `thresholds` say are due; none if nothing waits in any.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(super) async fn due(
+        &self,
+        thresholds: &Thresholds,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let now = (self.clock)();
+        let backlog = self.store.backlog().await?;
+        if backlog.is_empty() {
+            return Ok(None);
+        }
+        let due = backlog.into_iter().filter(|it| is_due(it, thresholds, now));
+        Ok(Some(due.map(|it| it.namespace).collect()))
+    }
+
     /// Plans what becomes of the records that wait in `namespace`, without changing anything.
     ///
     /// # Errors
@@ -55,12 +74,24 @@ impl Consolidator {
         let known = self.store.memories(Some(namespace)).await?;
         let records = self.store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
         let goes_on = records.len() == PLAN_RECORDS_MAX as usize;
-        let memories = Memories::of(namespace, &known);
-        let (plan, findings) = consolidate(&records, &memories, &Verdicts::none());
-        let mut after = known;
-        // It was made of these very memories.
-        let _ = plan.apply(&mut after);
-        Ok(Planned { plan, findings, memories: after, goes_on })
+        let namespace = namespace.to_owned();
+        // Seconds for a hundred thousand: others get their turn meanwhile.
+        let planning = tokio::task::spawn_blocking(move || {
+            let memories = Memories::of(namespace, &known);
+            let (plan, findings) = consolidate(&records, &memories, &Verdicts::none());
+            let mut after = known;
+            // It was made of these very memories.
+            let _ = plan.apply(&mut after);
+            Planned { plan, findings, memories: after, goes_on }
+        });
+        match planning.await {
+            Ok(planned) => Ok(planned),
+            Err(died) => {
+                go_down(died);
+                // It did not begin, because the runtime ends, and this with it.
+                std::future::pending().await
+            }
+        }
     }
 
     /// Plans and applies, under the lease of `namespace`.
@@ -106,8 +137,55 @@ impl Consolidator {
         Ok(Outcome::Done(Box::new(Planned { plan, findings, memories, goes_on: false })))
     }
 
-    async fn tenure(&self, namespace: &str) -> Result<Option<Tenure>, StoreError> {
+    pub(super) async fn tenure(&self, namespace: &str) -> Result<Option<Tenure>, StoreError> {
         let now = (self.clock)();
         self.store.take_tenure(namespace, (&self.holder, now.after(TENURE)), now).await
+    }
+}
+
+/// Whether a namespace is consolidated now.
+fn is_due(backlog: &Backlog, thresholds: &Thresholds, now: Timestamp) -> bool {
+    let cooled = backlog.done_at.is_none_or(|at| at.after(thresholds.cool_down) <= now);
+    let many = 0 < thresholds.records && thresholds.records <= backlog.records;
+    let long = 0 < thresholds.bytes && thresholds.bytes <= backlog.bytes;
+    let waits = !thresholds.idle.is_zero();
+    let idle = waits && backlog.staged_at.after(thresholds.idle) <= now;
+    backlog.records > 0 && cooled && (many || long || idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_wait_until_they_are_many_or_long_or_nothing_came_and_it_has_cooled_down() {
+        const SECS: fn(u64) -> Duration = Duration::from_secs;
+        let thresholds =
+            Thresholds { records: 10, bytes: 1_000, idle: SECS(60), cool_down: SECS(30) };
+        let backlog = Backlog {
+            namespace: "roofs".to_owned(),
+            records: 3,
+            bytes: 300,
+            staged_at: Timestamp(100_000),
+            done_at: None,
+        };
+        let check = |backlog: Backlog, now, expected| {
+            assert_eq!(
+                is_due(&backlog, &thresholds, Timestamp(now)),
+                expected,
+                "{backlog:?} {now}"
+            );
+        };
+        check(backlog.clone(), 100_001, false);
+        check(Backlog { records: 10, ..backlog.clone() }, 100_001, true);
+        check(Backlog { bytes: 1_000, ..backlog.clone() }, 100_001, true);
+        check(backlog.clone(), 160_000, true);
+        check(Backlog { records: 0, ..backlog.clone() }, 160_000, false);
+        let done = Backlog { records: 10, done_at: Some(Timestamp(90_000)), ..backlog.clone() };
+        check(done.clone(), 119_999, false);
+        check(done, 120_000, true);
+        let never = Thresholds { records: 0, bytes: 0, idle: SECS(0), cool_down: SECS(0) };
+        let many = Backlog { records: u64::MAX, bytes: u64::MAX, ..backlog };
+        assert!(!is_due(&many, &never, Timestamp(i64::MAX)));
     }
 }

@@ -56,3 +56,47 @@ fn one_namespace_alone_is_consolidated_if_it_is_named() {
     assert!(shown.stdout.contains("stocklist") && !shown.stdout.contains("ledger "));
     assert!(shown.stderr.contains("nothing was changed"), "{}", shown.stderr);
 }
+
+#[test]
+fn a_worker_consolidates_where_enough_records_wait_and_not_where_too_few_do() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let (sessions, cassette) =
+        (format!("{root}/examples/sessions"), format!("{root}/examples/cassette"));
+    let drained = |settings: [&str; 3]| {
+        let mut place = Place::new();
+        for (name, value) in ["RECORDS", "BYTES", "IDLE_SECS"].into_iter().zip(settings) {
+            place.set(&format!("ANNALIST__CONSOLIDATE__{name}"), value);
+        }
+        place.json(&["enqueue", &sessions, "--flush", "--json"]);
+        place.json(&["worker", "--drain", "--cassette", &cassette, "--json"]);
+        place
+    };
+    assert!(memories(&drained(["0", "0", "0"])).is_empty(), "never");
+    assert!(memories(&drained(["1000", "9000000", "3600"])).is_empty(), "too few");
+    let place = drained(["1", "0", "0"]);
+    assert!(!memories(&place).is_empty());
+    assert_eq!(place.json(&["consolidate", "--json"]), Value::Array(vec![]), "nothing waits");
+}
+
+#[test]
+fn real_sessions_are_consolidated_once_and_the_second_plan_is_empty() {
+    let (Some(transcripts), Some(answers)) =
+        (super::shared::beside("transcripts"), super::shared::beside("answers"))
+    else {
+        return;
+    };
+    let place = Place::new();
+    let (transcripts, answers) = (transcripts.to_str().unwrap(), answers.to_str().unwrap());
+    let imported = place.run(&["cassette", "import", answers, "--to", "cassette"]);
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    // What no answer was recorded for is stale, and said.
+    place.run(&["replay", transcripts, "--cassette", "cassette", "--json"]);
+    let first = place.json(&["consolidate", "--json"]);
+    let records: usize = (first.as_array().unwrap().iter())
+        .map(|told| told["plan"]["operations"].as_array().unwrap().len())
+        .sum();
+    assert!(records > 80, "{records} records");
+    let kept = memories(&place);
+    assert_eq!(place.json(&["consolidate", "--json"]), Value::Array(vec![]));
+    assert_eq!(memories(&place), kept);
+}

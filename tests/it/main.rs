@@ -13,6 +13,7 @@ mod disturbed;
 mod dialog;
 mod examples;
 mod faults;
+mod forgetting;
 mod handed;
 mod handing;
 mod house;

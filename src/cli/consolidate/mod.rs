@@ -138,7 +138,9 @@ async fn one_namespace(
         };
         let (planned, problem) = match outcome {
             Outcome::Done(planned) => (Some(*planned), None),
-            other => (None, Some(problem(&namespace, &other))),
+            other @ (Outcome::Busy | Outcome::Moved(_)) => {
+                (None, Some(problem(&namespace, &other)))
+            }
         };
         let goes_on = !dry_run && planned.as_ref().is_some_and(|it| it.goes_on);
         all.push(Told { namespace, planned, problem });
@@ -247,7 +249,7 @@ async fn undo(
             memory::after_plan(&consolidator.store, config, &namespaces).await?;
             Ok(ExitCode::SUCCESS)
         }
-        other => Err(Failure::failed(format!(
+        other @ (Outcome::Busy | Outcome::Moved(_)) => Err(Failure::failed(format!(
             "plan {}: {}; plans are undone from the last one on",
             short(&stored.plan.id),
             problem(&stored.plan.namespace, &other)

@@ -152,6 +152,21 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     Ok(transaction.commit()?)
 }
 
+/// Writes the file anew without its free pages, and empties its log: what was deleted is in neither any
+/// more.
+pub(super) fn scrub(path: &Path) -> Result<(), StoreError> {
+    const DOING: &str = "writing the store anew without what was erased";
+    let scrub = || -> Result<(), Fault> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
+        connection.execute_batch("VACUUM")?;
+        // Tells whether somebody was in the way, and where the log ends: of no use here.
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    };
+    scrub().map_err(|fault| fault.at(DOING, path.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

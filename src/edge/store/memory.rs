@@ -98,6 +98,13 @@ impl Store {
         .await
     }
 
+    /// A number that grows with every record that is staged.
+    pub async fn last_record(&self) -> Result<i64, StoreError> {
+        let sql = "SELECT coalesce(max(no), 0) FROM records";
+        let read = move |from: &mut Db| Ok(from.first(sql, &[], |row| row.next())?.unwrap_or(0));
+        self.look("looking for new records", read).await
+    }
+
     /// What waits to be consolidated, by namespace.
     pub async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
         self.read("counting what waits to be consolidated", |from: &mut Db| {
@@ -317,7 +324,7 @@ fn deed(row: &mut Columns<'_>) -> Result<Deed, Fault> {
 }
 
 /// Whether the right is still ours; nobody takes it until the transaction ends.
-fn hold(db: &mut Db, tenure: &Tenure) -> Result<(), Fault> {
+pub(super) fn hold(db: &mut Db, tenure: &Tenure) -> Result<(), Fault> {
     let sql = format!("SELECT token FROM consolidating WHERE namespace = ?1{}", db.locking());
     let token: Option<u64> = db.first(&sql, values![&tenure.namespace], |row| row.next())?;
     match token {
@@ -326,11 +333,11 @@ fn hold(db: &mut Db, tenure: &Tenure) -> Result<(), Fault> {
     }
 }
 
-fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
+pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
     db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0], memory)
 }
 
-fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
+pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
     let sql = "INSERT INTO memories (id, namespace, state, body) VALUES (?1, ?2, ?3, ?4)
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
     let body = json(memory)?;

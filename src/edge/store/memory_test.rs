@@ -149,3 +149,42 @@ async fn what_was_rendered_last_is_kept_by_directory() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_is_erased_is_in_no_text_of_the_store_and_the_rest_is_as_it_was() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let other = conversation("two");
+        store.begin_session(&other).await.unwrap();
+        store.stage(staging(&other, "other", 0, &["Oiled the hinge of door nine"])).await.unwrap();
+        let (plan, tenure) = (planned(&store).await, tenure(&store, 0).await);
+        store.apply_plan(&tenure, &plan, Timestamp(10)).await.unwrap().unwrap();
+        let records = store.records_of_session(session.id).await.unwrap();
+        assert_eq!(records.len(), 2);
+        let state = store.memories(Some("project")).await.unwrap();
+        let of = records.iter().copied().collect();
+        let forgotten = crate::consolidate::forget(&of, &state, std::slice::from_ref(&plan));
+        let erasure = Erasure {
+            sessions: vec![session.id],
+            records,
+            changes: forgotten.changes.clone(),
+            plans: forgotten.plans.clone(),
+        };
+        let erased = store.erase(&tenure, erasure.clone(), Timestamp(20)).await.unwrap().unwrap();
+        assert_eq!((erased.sessions, erased.records, erased.memories_gone), (1, 2, 2));
+        let look = |left: &mut Vec<String>, looked: Looked<'_>| {
+            if looked.text.contains("Replaced the seal") || looked.text.contains("valve seven") {
+                left.push(looked.place.to_owned());
+            }
+        };
+        let left = store.each_text(Vec::new(), look).await.unwrap();
+        assert_eq!(left, [""; 0]);
+        assert_eq!(store.memories(None).await.unwrap().len(), 1);
+        let again = store.erase(&tenure, erasure, Timestamp(30)).await.unwrap();
+        assert_eq!(again.unwrap_err().len(), 2, "those memories are gone");
+        assert_eq!(store.scrub().await.unwrap(), matches!(kind, Kind::Sqlite));
+        assert_eq!(store.sessions_of("project").await.unwrap(), [other.id]);
+    })
+    .await;
+}

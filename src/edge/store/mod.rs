@@ -7,6 +7,7 @@ mod database;
 mod db;
 mod entry;
 mod error;
+mod forget;
 mod journal;
 mod memory;
 mod postgres;
@@ -32,6 +33,7 @@ pub use beside::{Remembered, StoredCard};
 pub use changes::Changes;
 pub use entry::Covered;
 pub use error::{Refusal, StoreError, StoreErrorKind};
+pub use forget::{Erased, Erasure, Looked};
 pub use journal::{JournalEntry, Journaled};
 pub use memory::{Backlog, Deed, StoredPlan, Tenure};
 pub use prefix::{BadPrefix, Found, IdPrefix};
@@ -124,6 +126,14 @@ impl Store {
     /// Where it is, for people: the file, or the server's URL without the password.
     pub fn place(&self) -> &str {
         &self.shared.place
+    }
+
+    /// The file it is in; none on a server.
+    fn file_path(&self) -> Option<&std::path::Path> {
+        match &self.shared.backend {
+            Backend::File(file) => Some(&file.path),
+            Backend::Server(_) => None,
+        }
     }
 
     /// Writes what is known of a session before its entries are read. Beginning it again updates

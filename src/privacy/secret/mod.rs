@@ -137,6 +137,11 @@ impl Scan<'_> {
         self.text.get(at).unwrap_or_default()
     }
 
+    /// What stands from a place on.
+    fn from(&self, at: usize) -> &str {
+        self.text.get(at..).unwrap_or_default()
+    }
+
     /// The byte at a place; zero beyond the ends.
     fn byte(&self, at: usize) -> u8 {
         self.bytes.get(at).copied().unwrap_or(0)

@@ -299,7 +299,8 @@ fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
 fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) -> bool {
     let word = scan.piece(at.clone());
     let next = scan.byte(at.end);
-    let called = matches!(next, b'(' | b'[') || (next == b'<' && value::is_name(word));
+    let called =
+        matches!(next, b'(' | b'[') || (next == b'<' && value::is_generic(word, scan.from(at.end)));
     if called || value::is_code(word) && form == Form::Other {
         return false;
     }

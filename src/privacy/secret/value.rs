@@ -130,6 +130,19 @@ pub(super) fn is_reference(value: &str) -> bool {
         || value.to_ascii_lowercase().starts_with("redacted")
 }
 
+/// Whether `word` is a type and `behind` begins with its parameters, as in `Option<String>`. What else is
+/// followed by `<` is followed by a tag, or by what the gate put in the place of something.
+pub(super) fn is_generic(word: &str, behind: &str) -> bool {
+    let last = word.rsplit([':', '.']).next().unwrap_or(word);
+    let plain = !last.bytes().any(|byte| byte.is_ascii_digit());
+    let capital = last.starts_with(|c: char| c.is_ascii_uppercase());
+    let name: &[u8] = behind.strip_prefix('<').unwrap_or_default().as_bytes();
+    let letters =
+        name.iter().take_while(|byte| byte.is_ascii_uppercase() || **byte == b'_').count();
+    let placeholder = 1 < letters && name.get(letters) == Some(&b'>');
+    is_name(word) && !placeholder && (plain || capital)
+}
+
 /// Stars for half of it or more: shown in part, and hidden already.
 fn is_starred(value: &str) -> bool {
     value.contains("***") && value.len() <= 2 * value.matches('*').count()

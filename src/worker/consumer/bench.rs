@@ -3,7 +3,7 @@
 use super::counts::Counts;
 use super::leases::Leases;
 use super::outage::Outage;
-use crate::config::Queue;
+use crate::config::{Queue, Thresholds};
 use crate::domain::Timestamp;
 use crate::edge::store::{Store, StoreError};
 use crate::worker::extracting::Extractor;
@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Bench {
     pub(super) extractor: Extractor,
     pub(super) queue: Queue,
+    /// When records become memory.
+    pub(super) thresholds: Thresholds,
     pub(super) leases: Leases,
     pub(super) outage: Outage,
     pub(super) counts: Arc<Counts>,

@@ -129,6 +129,7 @@ impl Consumer {
         Ok(Bench {
             extractor: setup.extractor().await?,
             queue: config.queue.clone(),
+            thresholds: config.consolidate,
             leases: Leases::default(),
             outage: Outage::default(),
             counts,

@@ -7,6 +7,7 @@ use crate::domain::{Digest, Timestamp};
 use crate::edge::model::back_off;
 use crate::edge::store::{Changes, Claim, Claims, Store, StoreError};
 use crate::worker::cards;
+use crate::worker::consolidating::{Consolidator, Outcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -41,6 +42,9 @@ struct Turn<'a> {
     away: Duration,
     /// When cards were looked for last.
     cards_at: Timestamp,
+    /// When it was looked last whether records have become enough, and the last record where none waited.
+    memory_at: Timestamp,
+    memory_of: Option<i64>,
     failed: Option<StoreError>,
 }
 
@@ -60,6 +64,9 @@ pub(super) async fn work(
         next_at: None,
         away: Duration::ZERO,
         cards_at: bench.now(),
+        // Not yet.
+        memory_at: Timestamp(i64::MIN),
+        memory_of: None,
         failed: None,
     };
     let ended = turn.all().await;
@@ -95,6 +102,7 @@ impl Turn<'_> {
             }
             let idle = claimed == 0 && self.jobs.is_empty();
             let made = (idle || self.cards_wait()) && self.make_cards().await?;
+            let made = made || (idle || self.memory_waits()) && self.make_memory().await?;
             if idle && !made && self.is_done().await? {
                 return Ok(End::Nothing);
             }
@@ -106,6 +114,59 @@ impl Turn<'_> {
     fn cards_wait(&self) -> bool {
         let last = self.cards_at.0;
         !(last..last.saturating_add(CARDS_MILLIS)).contains(&self.bench.now().0)
+    }
+
+    /// Whether nobody looked for so long whether records have become enough.
+    fn memory_waits(&self) -> bool {
+        let last = self.memory_at.0;
+        !(last..last.saturating_add(CARDS_MILLIS)).contains(&self.bench.now().0)
+    }
+
+    /// Begins to make memory of records where enough wait, beside the jobs; says whether anywhere they do.
+    async fn make_memory(&mut self) -> Result<bool, StoreError> {
+        // Who works until nothing is left looks before the end, however soon that is.
+        if self.until == Until::Stopped && !self.memory_waits() {
+            return Ok(false);
+        }
+        self.memory_at = self.bench.now();
+        // Counting what waits goes over all records: not where none came since nothing waited.
+        let last = |store: Store| async move { store.last_record().await };
+        let last = self.bench.steady().keep(last).await?;
+        if self.memory_of == Some(last) {
+            return Ok(false);
+        }
+        let thresholds = self.bench.thresholds;
+        let consolidator = Consolidator {
+            store: self.bench.store().clone(),
+            holder: self.holder.to_owned(),
+            clock: self.bench.extractor.asker.clock,
+        };
+        let look = |_| consolidator.due(&thresholds);
+        let due = self.bench.steady().keep(look).await?;
+        // Tried once before the end: who finds a namespace held leaves it.
+        let enough = due.is_none() || self.until != Until::Stopped;
+        self.memory_of = enough.then_some(last);
+        let due = due.unwrap_or_default();
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let consolidator = consolidator.clone();
+        self.jobs.spawn(async move {
+            for namespace in due {
+                match consolidator.run(&namespace).await {
+                    Ok(Outcome::Done(planned)) => {
+                        let plan = &planned.plan;
+                        tracing::info!(plan.id = %plan.id, records = plan.operations.len(), "consolidated");
+                    }
+                    // Somebody else is at it, or was meanwhile: the next look finds what is left.
+                    Ok(Outcome::Busy | Outcome::Moved(_)) => {}
+                    // Memory can wait; jobs are not lost for it.
+                    Err(error) => tracing::warn!(kind = ?error.kind, "consolidating failed"),
+                }
+            }
+            Ok(())
+        });
+        Ok(true)
     }
 
     /// Begins to make cards that are due, beside the jobs; says whether any are.

@@ -1,0 +1,201 @@
+//! `annalist context`: the block that an agent starts with.
+
+use super::output::{self, Failure, YELLOW};
+use super::{settings, stored};
+use crate::card::Card;
+use crate::config::Config;
+use crate::context::{Block, Budget, Material, assemble, is_shown, material, newest_sessions};
+use crate::dialog::Rules;
+use crate::domain::Severity;
+use crate::edge::memory_dir::{MemoryFolder, PLACES};
+use crate::memory_dir::{CONFIG, Files, MemoryConfig};
+use crate::privacy::{Gate, Redacted, is_private_file};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Files that were left out and are listed; the others are counted.
+const LISTED_MAX: usize = 20;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist context                              what an agent starts with in this project
+  annalist context --budget economy             in 2,000 tokens; light 3,000, standard 4,000, detailed 6,000
+  annalist context --query \"retry queue\"        with the entries first that say something about it
+  annalist context --session 079da              and the last turns and the card of a session in the store
+  annalist context --json                       with its parts, and what did not fit
+
+Read from .claude/memory or .ai/memory of this folder, or of one above it up to the repository. Nothing
+private is shown, entries are whole or left out with a mark, and the same files give the same bytes. No
+model is asked; no store is opened but for --session.")]
+pub(super) struct Args {
+    /// How long it may be: economy, light, standard, detailed, or a number of tokens; otherwise what
+    /// .memory-config.md says
+    #[arg(long, value_name = "BUDGET")]
+    budget: Option<String>,
+    /// Tell of this session in the store too: its id, or the beginning of it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Prefer entries with these words
+    #[arg(long, value_name = "WORDS")]
+    query: Option<String>,
+    /// The folder of the project, instead of this one and those above it
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Print it with its parts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A memory directory that is read for a block.
+pub(super) struct Directory {
+    folder: MemoryFolder,
+    /// Its settings.
+    pub(super) settings: MemoryConfig,
+}
+
+/// What was read of it, and what was left out, with the reason.
+type Read = (Files, Vec<(String, &'static str)>);
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let named = args.budget.as_deref().map(budget).transpose()?;
+    let config = settings::load(file)?;
+    let gate = Gate::new(&config.pii);
+    let query = args.query.as_deref().filter(|words| !words.trim().is_empty());
+    let directory = Directory::find(args.dir.as_deref())?;
+    let kept = directory.as_ref().map(|it| it.settings.token_budget);
+    let budget = named.or_else(|| kept.map(Budget::of)).unwrap_or_default();
+    let mut shown = Material::default();
+    if let Some(directory) = &directory {
+        let (files, skipped) = directory.read(query.is_some()).map_err(|it| directory.lost(&it))?;
+        say_skipped(&skipped);
+        shown = material(&files, &budget, query, &gate);
+    }
+    if let Some(id) = &args.session {
+        beside(&mut shown, id, &config, &gate)?;
+    }
+    let block = assemble(&shown, &budget, &gate);
+    if block.text.is_empty() {
+        output::note(&why_nothing(directory.as_ref(), args));
+    }
+    if args.json {
+        output::json(&block)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::bytes(block.text.as_str().as_bytes())
+}
+
+/// The budget that somebody names.
+fn budget(text: &str) -> Result<Budget, Failure> {
+    let (budget, findings) = Budget::parse(text);
+    for finding in findings {
+        if finding.severity > Severity::Info {
+            return Err(Failure::usage(format!(
+                "--budget {text}: expected economy, light, standard, detailed or a number of tokens"
+            )));
+        }
+        output::note(&format!("--budget {text}: {}", finding.detail));
+    }
+    Ok(budget)
+}
+
+fn why_nothing(directory: Option<&Directory>, args: &Args) -> String {
+    match (directory, &args.session) {
+        (Some(it), None) => {
+            format!("nothing to show: {} says nothing yet, or nothing fits", it.path())
+        }
+        (Some(_) | None, Some(_)) => "nothing to show, or nothing fits".to_owned(),
+        (None, None) => {
+            let place = args.dir.as_ref().map_or_else(
+                || "this folder and those above it".to_owned(),
+                |dir| dir.display().to_string(),
+            );
+            let [first, second] = PLACES;
+            format!("no memory directory: {place} has neither {first} nor {second}")
+        }
+    }
+}
+
+fn say_skipped(skipped: &[(String, &'static str)]) {
+    for (path, why) in skipped.iter().take(LISTED_MAX) {
+        output::note(&format!("{YELLOW}warning:{YELLOW:#} {path}: {why}"));
+    }
+    if let Some(more @ 1..) = skipped.len().checked_sub(LISTED_MAX) {
+        output::note(&format!("and {more} more files were left out"));
+    }
+}
+
+/// Adds the last turns and the card of the session whose id begins with `id`.
+fn beside(shown: &mut Material, id: &str, config: &Config, gate: &Gate) -> Result<(), Failure> {
+    let told = stored::told(id, config)?;
+    let rules = Rules { gate, limits: config.dialog };
+    let block = told.dialog.block(&told.records.iter().collect::<Vec<_>>(), rules);
+    let is_told = |text: &Redacted| !text.is_empty();
+    shown.dialog = Some(block.text).filter(is_told);
+    // A card that another version wrote is made anew by the next worker.
+    shown.card = told.card.and_then(|card| serde_json::from_str::<Card>(&card).ok());
+    Ok(())
+}
+
+impl Directory {
+    /// That of the project at `dir`, or of the folder that we are in or one above it.
+    pub(super) fn find(dir: Option<&Path>) -> Result<Option<Directory>, Failure> {
+        let found = match dir {
+            Some(dir) => MemoryFolder::find(dir),
+            None => MemoryFolder::find_above(Path::new("."), settings::home().as_deref()),
+        };
+        let found = found.map_err(|error| {
+            let place = dir.unwrap_or(Path::new(".")).display();
+            Failure::usage(format!("{place}: cannot be looked at: {error}"))
+        })?;
+        Ok(found.map(|folder| {
+            // What cannot be read says nothing, and the defaults hold.
+            let text = folder.file(CONFIG).ok().flatten().unwrap_or_default();
+            Directory { settings: MemoryConfig::parse(&text).0, folder }
+        }))
+    }
+
+    /// The block of it within `budget`.
+    pub(super) fn block(&self, budget: &Budget, gate: &Gate) -> io::Result<Block> {
+        let (files, _) = self.read(false)?;
+        Ok(assemble(&material(&files, budget, None, gate), budget, gate))
+    }
+
+    /// The files that a block may show something of: of the sessions only the newest one, unless all of
+    /// them are asked.
+    fn read(&self, all_sessions: bool) -> io::Result<Read> {
+        let names = self.folder.names()?;
+        let (mut files, mut skipped) = (Files::new(), Vec::new());
+        let mut take = |name: &str| match self.folder.file(name) {
+            Ok(Some(text)) => {
+                let is_private = is_private_file(&text);
+                files.insert(name.to_owned(), text);
+                !is_private
+            }
+            // Somebody took it away meanwhile.
+            Ok(None) => false,
+            Err(why) => {
+                skipped.push((name.to_owned(), why));
+                false
+            }
+        };
+        for name in names.iter().filter(|name| is_shown(name)) {
+            take(name);
+        }
+        for name in newest_sessions(names.iter().map(String::as_str)) {
+            if take(name) && !all_sessions {
+                break;
+            }
+        }
+        Ok((files, skipped))
+    }
+
+    fn lost(&self, error: &io::Error) -> Failure {
+        Failure::failed(format!("{}: cannot be read: {error}", self.path()))
+    }
+
+    fn path(&self) -> String {
+        self.folder.path().display().to_string()
+    }
+}

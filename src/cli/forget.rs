@@ -1,0 +1,162 @@
+//! `annalist forget`: erases a conversation, a record or a namespace with everything that was made of it.
+
+use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
+use super::records::{one, prefix};
+use super::{settings, worker};
+use crate::domain::Change;
+use crate::edge::clock;
+use crate::edge::store::{Erased, Open};
+use crate::worker::{Consolidator, Forgetting, Forgot, Proof, What};
+use serde_json::json;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist forget --session 079da --dry-run    what would go, and what of memory would change
+  annalist forget --session 079da              erase the conversation and all that was made of it
+  annalist forget --record 3fa9                one record; its conversation stays
+  annalist forget --namespace roofs            everything of a namespace
+
+Memories that rested on it alone go, others are made anew from what is left, and what it had superseded stands
+again. Then the store is searched for its words. The transcript itself is yours: while it lies where it is
+read from, it is read again.")]
+#[command(group(clap::ArgGroup::new("what").required(true)))]
+pub(super) struct Args {
+    /// The conversation's id, or the beginning of it
+    #[arg(long, value_name = "ID", group = "what")]
+    session: Option<String>,
+    /// The record's id, or the beginning of it
+    #[arg(long, value_name = "ID", group = "what")]
+    record: Option<String>,
+    /// All conversations of this namespace
+    #[arg(long, value_name = "NAME", group = "what")]
+    namespace: Option<String>,
+    /// Say what would go, and erase nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, Open::Existing)?;
+    let consolidator = Consolidator { store, holder: worker::id(), clock: clock::now };
+    settings::runtime()?.block_on(async {
+        let (namespace, what) = what(&consolidator, args).await?;
+        let found = consolidator.forgetting(&namespace, &what).await?;
+        if args.dry_run {
+            return dry(&found, args.json);
+        }
+        if found.records.is_empty() && found.sessions.is_empty() {
+            output::note(&format!("namespace `{namespace}`: nothing to forget"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        match consolidator.forget(&namespace, &what).await? {
+            Forgot::Done(erased, proof) => {
+                tell(&erased, &proof, args.json)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Forgot::Busy => Err(Failure::failed(format!(
+                "namespace `{namespace}`: another process changes its memory now; nothing was erased, \
+                 try again"
+            ))),
+            Forgot::Moved(ids) => Err(Failure::failed(format!(
+                "namespace `{namespace}`: {} changed meanwhile; nothing was erased, try again",
+                counted(ids.len() as u64, "memory")
+            ))),
+        }
+    })
+}
+
+async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, What), Failure> {
+    let store = &consolidator.store;
+    match (&args.session, &args.record, &args.namespace) {
+        (Some(id), ..) => {
+            let session = one(store.session(prefix(id)?).await?, "session", id)?;
+            Ok((session.namespace, What::Session(session.id)))
+        }
+        (_, Some(id), _) => {
+            let page = one(store.record(prefix(id)?).await?, "record", id)?;
+            let record = page.stored.record;
+            Ok((record.provenance.namespace, What::Record(record.id)))
+        }
+        (_, _, Some(namespace)) => Ok((namespace.clone(), What::Namespace)),
+        (None, None, None) => {
+            Err(Failure::usage("expected --session ID, --record ID or --namespace NAME"))
+        }
+    }
+}
+
+fn dry(found: &Forgetting, as_json: bool) -> Result<ExitCode, Failure> {
+    if as_json {
+        output::json(&json!({
+            "namespace": found.namespace,
+            "sessions": found.sessions,
+            "records": found.records,
+            "memories": found.changes,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::line(&format!(
+        "{BOLD}{}{BOLD:#}: {} and {} would go",
+        found.namespace,
+        counted(found.sessions.len() as u64, "session"),
+        counted(found.records.len() as u64, "record")
+    ))?;
+    for Change { memory, before, after } in &found.changes {
+        let becomes = match (before, after) {
+            (_, None) => "goes",
+            (Some(before), Some(after)) if before.state != after.state => "stands again",
+            (_, Some(_)) => "is made anew",
+        };
+        let words = after.as_ref().or(before.as_ref()).map_or("", |it| it.claim.headline());
+        output::line(&format!("  {DIM}{} {becomes}:{DIM:#} {words}", short(memory)))?;
+    }
+    output::note("nothing was erased; without --dry-run it is");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(erased: &Erased, proof: &Proof, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return output::json(&json!({"erased": erased, "proof": proof}));
+    }
+    let gone = [
+        (erased.sessions, "session"),
+        (erased.entries, "entry"),
+        (erased.records, "record"),
+        (erased.answers, "answer"),
+        (erased.jobs, "job"),
+    ];
+    let gone: Vec<String> = gone.iter().map(|(count, name)| plural(*count, name)).collect();
+    output::line(&format!("erased: {}", gone.join(", ")))?;
+    output::line(&format!(
+        "memories: {} gone, {} changed",
+        erased.memories_gone, erased.memories_changed
+    ))?;
+    let looked = format!(
+        "searched {} texts for {} of what was erased",
+        output::count(proof.texts),
+        plural(proof.passages as u64, "passage")
+    );
+    if proof.left.is_empty() {
+        return output::line(&format!("{looked}: none is left"));
+    }
+    let left: Vec<String> =
+        proof.left.iter().map(|(place, count)| format!("{place} {count}")).collect();
+    output::line(&format!(
+        "{looked}: {YELLOW}others hold some of them too{YELLOW:#}: {}",
+        left.join(", ")
+    ))
+}
+
+/// A count with its noun.
+fn plural(count: u64, name: &str) -> String {
+    match name.strip_suffix('y') {
+        Some(stem) if count != 1 => format!("{} {stem}ies", output::count(count)),
+        _ => counted(count, name),
+    }
+}

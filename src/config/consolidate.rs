@@ -1,0 +1,36 @@
+//! The section `[consolidate]`: when a worker makes memory of the records that wait in a namespace.
+
+use serde::Deserialize;
+use std::time::Duration;
+
+/// When records are consolidated. What is 0 is no reason; where all are, a worker never does it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Thresholds {
+    /// So many records wait.
+    pub records: u64,
+    /// Their claims take so many bytes.
+    pub bytes: u64,
+    /// Nothing was staged for so long.
+    pub idle: Duration,
+    /// How long after the last time it is done again at the earliest.
+    pub cool_down: Duration,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawThresholds {
+    records: u32,
+    bytes: u32,
+    idle_secs: u32,
+    cool_down_secs: u32,
+}
+
+/// Every number makes sense.
+pub(super) fn read(raw: &RawThresholds) -> Thresholds {
+    Thresholds {
+        records: u64::from(raw.records),
+        bytes: u64::from(raw.bytes),
+        idle: Duration::from_secs(u64::from(raw.idle_secs)),
+        cool_down: Duration::from_secs(u64::from(raw.cool_down_secs)),
+    }
+}

@@ -1,0 +1,185 @@
+//! The memory directory as material: its files by their kinds, their entries under their headings, nothing
+//! private. Which files are read is the caller's decision; what is not there is not shown.
+
+use super::budget::Budget;
+use super::material::{Decision, Document, Entry, Material, Section};
+use crate::memory_dir::{
+    self, Files, Kind, Part, Query, Readable, SESSIONS, Status, adr_label, adr_number, meta,
+    readable, search, session_day,
+};
+use crate::privacy::{Gate, Redacted, Woven, is_private_file};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Entries that a query tells apart; the others answer it alike. No block shows as many.
+const SCORED_MAX: usize = 200;
+/// Parts of a score that are told apart.
+const SCORE_STEPS: f64 = 1_000.0;
+/// How much of a decision is read to know what it is and whether it holds, in bytes.
+const HEAD_BYTES: usize = 4 * 1024;
+
+/// The sessions among `paths`, the newest first: by the day in the name, then by the rest of it. Others
+/// stand last.
+pub fn newest_sessions<'p>(paths: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+    let is_session =
+        |path: &&str| path.starts_with(SESSIONS) && Kind::of_path(path) == Kind::Session;
+    let mut sessions: Vec<&str> = paths.into_iter().filter(is_session).collect();
+    sessions.sort_by_key(|path| Reverse((session_day(path), *path)));
+    sessions
+}
+
+/// Whether a block may show something of the file at `path` whatever is asked: base files and decisions. Of
+/// sessions it shows one, so without a query the others of [`newest_sessions`] need not be read.
+pub fn is_shown(path: &str) -> bool {
+    match Kind::of_path(path) {
+        Kind::ActiveContext
+        | Kind::ProductContext
+        | Kind::Progress
+        | Kind::Patterns
+        | Kind::Glossary
+        | Kind::Decision => true,
+        Kind::Session | Kind::Retrospective | Kind::Config | Kind::Other => false,
+    }
+}
+
+/// What of `files` a block within `budget` may show. With a `query` each entry has a score: how well it
+/// answers, by the search of the directory.
+pub fn material(files: &Files, budget: &Budget, query: Option<&str>, gate: &Gate) -> Material {
+    let reader = Reader { scores: query.map(|words| scores(files, words, gate)), gate };
+    let file = |path: &str| files.get(path).and_then(|text| reader.document(path, text));
+    let paths = || files.keys().map(String::as_str);
+    Material {
+        active_context: file(memory_dir::ACTIVE_CONTEXT),
+        product_context: file(memory_dir::PRODUCT_CONTEXT),
+        progress: file(memory_dir::PROGRESS),
+        patterns: file(memory_dir::PATTERNS),
+        sessions: newest_sessions(paths()).into_iter().filter_map(file).collect(),
+        decisions: reader.decisions(files, budget),
+        glossary: file(memory_dir::GLOSSARY),
+        ..Material::default()
+    }
+}
+
+/// How well entries answer: for each file, by their first lines.
+type Scores = BTreeMap<String, BTreeMap<u32, u32>>;
+
+fn scores(files: &Files, words: &str, gate: &Gate) -> Scores {
+    let query = Query {
+        words: words.to_owned(),
+        hits_max: SCORED_MAX,
+        lines_around: 0,
+        ..Query::default()
+    };
+    let mut scores = Scores::new();
+    for hit in search(files, &query, gate) {
+        let score = (hit.score * SCORE_STEPS).round().max(1.0) as u32;
+        scores.entry(hit.path).or_default().insert(hit.line, score);
+    }
+    scores
+}
+
+/// Reads files.
+struct Reader<'g> {
+    /// None where nothing is asked.
+    scores: Option<Scores>,
+    gate: &'g Gate,
+}
+
+impl Reader<'_> {
+    /// A file as it may be shown; none where nothing but its head is left.
+    fn document(&self, path: &str, text: &str) -> Option<Document> {
+        let kind = Kind::of_path(path);
+        let (document, _) = memory_dir::Document::parse(kind, text);
+        let entries = readable(&document, self.gate);
+        if entries.iter().all(|entry| entry.is_head) {
+            return None;
+        }
+        let mut sections = vec![Section::default()];
+        // The name of a base file is that of its part.
+        let has_head = matches!(kind, Kind::Decision | Kind::Session);
+        for entry in entries.into_iter().filter(|entry| has_head || !entry.is_head) {
+            let Readable { line, heading, text, .. } = entry;
+            if heading.is_some() {
+                sections.push(Section { heading, entries: Vec::new() });
+            }
+            let score = self.score(path, Some(line));
+            if let Some(section) = sections.last_mut() {
+                section.entries.push(Entry { text, score });
+            }
+        }
+        sections.retain(|section| !section.entries.is_empty());
+        Some(Document { name: self.gate.redact(path), sections })
+    }
+
+    /// The score of an entry, or the best of a file.
+    fn score(&self, path: &str, line: Option<u32>) -> u32 {
+        let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
+        let score = lines.and_then(|lines| match line {
+            Some(line) => lines.get(&line),
+            None => lines.values().max(),
+        });
+        score.copied().unwrap_or_default()
+    }
+
+    /// The accepted decisions, those with the highest numbers first: as many whole as could be shown, the
+    /// others by a line.
+    fn decisions(&self, files: &Files, budget: &Budget) -> Vec<Decision> {
+        let is_decision = |path: &&String| Kind::of_path(path) == Kind::Decision;
+        let mut paths: Vec<&String> = files.keys().filter(is_decision).collect();
+        paths.sort_by_key(|path| Reverse((adr_number(path), *path)));
+        let lines = paths.iter().filter_map(|path| {
+            let line = self.line(path, files.get(*path)?)?;
+            Some((*path, Decision { line, document: None }))
+        });
+        let mut decisions: Vec<(&String, Decision)> = lines.collect();
+        // Of those that answer alike the newest are shown whole.
+        let mut whole: Vec<&mut (&String, Decision)> = decisions.iter_mut().collect();
+        whole.sort_by_key(|(_, decision)| Reverse(decision.line.score));
+        for (path, decision) in whole.into_iter().take(budget.decisions_max()) {
+            decision.document = files.get(*path).and_then(|text| self.document(path, text));
+        }
+        decisions.into_iter().map(|(_, decision)| decision).collect()
+    }
+
+    /// A decision in a line, such as `ADR-007: Keep the queue in Postgres`; none if it does not hold.
+    fn line(&self, path: &str, text: &str) -> Option<Entry> {
+        if is_private_file(text) {
+            return None;
+        }
+        let (document, _) = memory_dir::Document::parse(Kind::Decision, head(text));
+        (status(&document)? == Status::Accepted).then_some(())?;
+        let title = document.blocks().iter().find(|block| block.part == Part::Title);
+        let title = title.map(|title| document.public(title).into_owned()).unwrap_or_default();
+        let words = self.gate.redact(title.trim_start_matches('#').trim());
+        let is_labelled = words.as_str().get(..4).is_some_and(|it| it.eq_ignore_ascii_case("adr-"));
+        let label = adr_number(path).map(adr_label).unwrap_or_default();
+        let text = match (words.is_empty(), is_labelled || label.is_empty()) {
+            (true, _) => self.gate.redact(path),
+            (false, true) => words,
+            (false, false) => {
+                Redacted::weave(&[Woven::Label(&label), Woven::Ours(": "), Woven::Passed(&words)])
+            }
+        };
+        Some(Entry { text, score: self.score(path, None) })
+    }
+}
+
+/// The status of a record: at its top, or in a section of that name, as others write it.
+fn status(document: &memory_dir::Document<'_>) -> Option<Status> {
+    let first = || {
+        let is_it =
+            |block: &&memory_dir::Block| document.section(block).eq_ignore_ascii_case("status");
+        let block = document.entries().find(is_it)?;
+        Status::parse(document.public(block).trim().trim_matches(['*', '.']))
+    };
+    meta(document).status.map(|(status, _)| status).or_else(first)
+}
+
+/// The beginning of a text, in whole lines where it has any.
+fn head(text: &str) -> &str {
+    if text.len() <= HEAD_BYTES {
+        return text;
+    }
+    let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
+    head.rfind('\n').and_then(|end| head.get(..=end)).unwrap_or(head)
+}

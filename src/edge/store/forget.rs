@@ -1,0 +1,254 @@
+//! Erases by source: a session with everything that was made of it, or single records. What is left in the
+//! ledger are ids.
+
+use super::db::{Db, Value, json, values};
+use super::error::Fault;
+use super::memory::Tenure;
+use super::memory::{find, hold, put};
+use super::{Store, StoreError, database};
+use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
+use std::ops::ControlFlow;
+
+/// What is erased, and what of memory changes with it.
+#[derive(Clone, Debug, Default)]
+pub struct Erasure {
+    /// Whole conversations.
+    pub sessions: Vec<SessionId>,
+    /// Records, those of the conversations among them.
+    pub records: Vec<RecordId>,
+    /// What becomes of the memories that rested on them.
+    pub changes: Vec<Change>,
+    /// The plans that stand without their words.
+    pub plans: Vec<Plan>,
+}
+
+/// What was erased, in rows.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
+pub struct Erased {
+    /// Conversations.
+    pub sessions: u64,
+    /// Entries of them.
+    pub entries: u64,
+    /// Extractions of them.
+    pub runs: u64,
+    /// Records.
+    pub records: u64,
+    /// Answers of models.
+    pub answers: u64,
+    /// Jobs.
+    pub jobs: u64,
+    /// Memories that are gone.
+    pub memories_gone: u64,
+    /// Memories that were made anew, or stand again.
+    pub memories_changed: u64,
+}
+
+/// A text of the store that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Looked<'a> {
+    /// What it is, such as `entries`.
+    pub place: &'static str,
+    /// It.
+    pub text: &'a str,
+}
+
+/// Every column that may hold words of a conversation.
+const TEXTS: [(&str, &str); 14] = [
+    ("entries", "text"),
+    ("records", "body"),
+    ("records", "evidence"),
+    ("records", "reason"),
+    ("journal", "reply"),
+    ("journal", "request"),
+    ("jobs", "context"),
+    ("remembered", "dialog"),
+    ("remembered", "conversation"),
+    ("cards", "card"),
+    ("memories", "body"),
+    ("plans", "body"),
+    ("memory_files", "base"),
+    ("sessions", "title"),
+];
+
+impl Store {
+    /// All records of a session, of replaced runs too.
+    pub async fn records_of_session(
+        &self,
+        session: SessionId,
+    ) -> Result<Vec<RecordId>, StoreError> {
+        self.read("reading the records of a session", move |from| {
+            let sql = "SELECT c.id FROM records c JOIN runs r ON r.no = c.run_no
+                JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1 ORDER BY c.no";
+            from.all(sql, values![&session.0], |row| Ok(RecordId(row.next()?)))
+        })
+        .await
+    }
+
+    /// The sessions of a namespace.
+    pub async fn sessions_of(&self, namespace: &str) -> Result<Vec<SessionId>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading the sessions of a namespace", move |from| {
+            let sql = "SELECT id FROM sessions WHERE namespace = ?1 ORDER BY no";
+            from.all(sql, values![&namespace], |row| Ok(SessionId(row.next()?)))
+        })
+        .await
+    }
+
+    /// Directories that something was rendered into.
+    pub async fn rendered_dirs(&self) -> Result<Vec<String>, StoreError> {
+        self.read("reading what was rendered", |from| {
+            from.all("SELECT DISTINCT dir FROM memory_files ORDER BY dir", &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// Erases in one transaction. Says no, with the memories that were changed meanwhile, and nothing is
+    /// erased then.
+    ///
+    /// # Errors
+    /// [`TenureLost`](super::StoreErrorKind::TenureLost) if somebody else may change the namespace by now.
+    pub async fn erase(
+        &self,
+        tenure: &Tenure,
+        erasure: Erasure,
+        at: Timestamp,
+    ) -> Result<Result<Erased, Vec<MemoryId>>, StoreError> {
+        let tenure = tenure.clone();
+        self.write("forgetting", move |to| erase(to, &tenure, &erasure, at)).await
+    }
+
+    /// Hands every text that may hold words of a conversation to `each`.
+    pub async fn each_text<S: Send + 'static>(
+        &self,
+        start: S,
+        mut each: impl FnMut(&mut S, Looked<'_>) + Send + 'static,
+    ) -> Result<S, StoreError> {
+        let mut state = start;
+        let read = move |from: &mut Db| {
+            for (place, column) in TEXTS {
+                let sql = format!("SELECT {column} FROM {place} WHERE {column} IS NOT NULL");
+                from.each(&sql, &[], |row| {
+                    let text: String = row.next()?;
+                    each(&mut state, Looked { place, text: &text });
+                    Ok(ControlFlow::Continue(()))
+                })?;
+            }
+            Ok(state)
+        };
+        self.read_once("looking for words that are left", read).await
+    }
+
+    /// Takes what was erased out of the file's free pages and out of its log as well. On a server this is
+    /// the server's matter: it gives room free when it vacuums.
+    pub async fn scrub(&self) -> Result<bool, StoreError> {
+        match self.file_path() {
+            Some(path) => database::scrub(path).map(|()| true),
+            None => Ok(false),
+        }
+    }
+}
+
+fn erase(
+    db: &mut Db,
+    tenure: &Tenure,
+    erasure: &Erasure,
+    at: Timestamp,
+) -> Result<Result<Erased, Vec<MemoryId>>, Fault> {
+    hold(db, tenure)?;
+    let mut moved = Vec::new();
+    for change in &erasure.changes {
+        if find(db, change.memory)? != change.before {
+            moved.push(change.memory);
+        }
+    }
+    if !moved.is_empty() {
+        return Ok(Err(moved));
+    }
+    let mut erased = Erased::default();
+    for change in &erasure.changes {
+        match &change.after {
+            Some(memory) => {
+                put(db, memory)?;
+                erased.memories_changed += 1;
+            }
+            None => {
+                let sql = "DELETE FROM memories WHERE id = ?1";
+                erased.memories_gone += db.execute(sql, values![&change.memory.0])?;
+            }
+        }
+        note(db, tenure, (None, Some(change.memory)), at)?;
+    }
+    for plan in &erasure.plans {
+        let sql = "UPDATE plans SET body = ?2 WHERE id = ?1";
+        db.send(sql, values![&plan.id.0, &json(plan)?])?;
+    }
+    for record in &erasure.records {
+        clear_undone(db, *record)?;
+        erased.answers += db.execute(
+            "DELETE FROM journal WHERE run IN (SELECT r.id FROM runs r JOIN records c
+                ON c.run_no = r.no WHERE c.id = ?1)",
+            values![&record.0],
+        )?;
+        db.send("DELETE FROM dispositions WHERE record = ?1", values![&record.0])?;
+        erased.records += db.execute("DELETE FROM records WHERE id = ?1", values![&record.0])?;
+        note(db, tenure, (Some(*record), None), at)?;
+    }
+    for session in &erasure.sessions {
+        erase_session(db, *session, &mut erased)?;
+    }
+    if !erasure.sessions.is_empty() {
+        // Answers that nobody staged yet belong to nobody who could be asked whose they are.
+        let sql = "DELETE FROM journal WHERE run NOT IN (SELECT id FROM runs)";
+        erased.answers += db.execute(sql, &[])?;
+    }
+    Ok(Ok(erased))
+}
+
+fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result<(), Fault> {
+    let sql = "SELECT no FROM sessions WHERE id = ?1";
+    let Some(no) = db.first(sql, values![&session.0], |row| row.next::<i64>())? else {
+        return Ok(());
+    };
+    let sql = "DELETE FROM journal WHERE run IN (SELECT id FROM runs WHERE session_no = ?1)";
+    erased.answers += db.execute(sql, values![no])?;
+    let (first, last) = (no << 32, (no + 1) << 32);
+    erased.entries +=
+        db.execute("DELETE FROM entries WHERE ?1 <= place AND place < ?2", values![first, last])?;
+    db.send("DELETE FROM coverage WHERE session_no = ?1", values![no])?;
+    erased.runs += db.execute("DELETE FROM runs WHERE session_no = ?1", values![no])?;
+    erased.jobs += db.execute("DELETE FROM jobs WHERE session_no = ?1", values![no])?;
+    for sql in [
+        "DELETE FROM handed WHERE session_no = ?1",
+        "DELETE FROM session_ends WHERE session_no = ?1",
+        "DELETE FROM remembered WHERE session_no = ?1",
+        "DELETE FROM cards WHERE session_no = ?1",
+    ] {
+        db.send(sql, values![no])?;
+    }
+    erased.sessions += db.execute("DELETE FROM sessions WHERE no = ?1", values![no])?;
+    Ok(())
+}
+
+/// Plans that were undone are kept for the log; what they said of the record is not.
+fn clear_undone(db: &mut Db, record: RecordId) -> Result<(), Fault> {
+    let sql = "SELECT no, body FROM plans WHERE undone_at IS NOT NULL AND body LIKE ?1";
+    let like = format!("%{record}%");
+    let plans: Vec<(i64, Plan)> =
+        db.all(sql, &[Value::from(&like)], |row| Ok((row.next()?, row.json()?)))?;
+    for (no, plan) in plans {
+        let bare = Plan { operations: vec![], before: vec![], left_open: vec![], ..plan };
+        db.send("UPDATE plans SET body = ?2 WHERE no = ?1", values![no, &json(&bare)?])?;
+    }
+    Ok(())
+}
+
+fn note(
+    db: &mut Db,
+    tenure: &Tenure,
+    (record, memory): (Option<RecordId>, Option<MemoryId>),
+    at: Timestamp,
+) -> Result<(), Fault> {
+    let sql = "INSERT INTO ledger (at, namespace, deed, record, memory) VALUES (?1, ?2, 'forget', ?3, ?4)";
+    let (record, memory) = (record.as_ref().map(|it| &it.0), memory.as_ref().map(|it| &it.0));
+    db.send(sql, values![at, &tenure.namespace, record, memory])
+}

@@ -1,0 +1,202 @@
+//! Forgets by source: finds out what rests on a session or a record, erases it, and looks whether any of its
+//! words are left.
+
+use super::consolidating::Consolidator;
+use crate::consolidate::forget;
+use crate::domain::{Change, MemoryId, Plan, Record, RecordId, RecordState, SessionId};
+use crate::edge::store::{Erased, Erasure, Looked, RecordFilter, StoreError, Tenure};
+use aho_corasick::AhoCorasick;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The shortest passage that is looked for, in letters: shorter ones stand everywhere.
+const PASSAGE_LETTERS_MIN: usize = 16;
+/// Of a longer one so many are looked for.
+const PASSAGE_LETTERS_MAX: usize = 120;
+/// Passages that are looked for.
+const PASSAGES_MAX: usize = 50_000;
+/// Stored entries that are read at once.
+const PAGE_ENTRIES: u32 = 1_000;
+
+/// What is to be forgotten.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// One conversation.
+    Session(SessionId),
+    /// One record. The conversation that it comes from stays.
+    Record(RecordId),
+    /// All conversations of the namespace.
+    Namespace,
+}
+
+/// What forgetting comes to.
+#[derive(Clone, Debug)]
+pub struct Forgetting {
+    /// Whose memory it was.
+    pub namespace: String,
+    /// Conversations that go.
+    pub sessions: Vec<SessionId>,
+    /// Records that go.
+    pub records: Vec<RecordId>,
+    /// What becomes of memories.
+    pub changes: Vec<Change>,
+    plans: Vec<Plan>,
+    /// Words of what goes, to look for afterwards.
+    passages: BTreeSet<String>,
+}
+
+/// How forgetting ended.
+#[derive(Debug)]
+pub enum Forgot {
+    /// It is gone, and this is what was looked for afterwards.
+    Done(Erased, Proof),
+    /// Somebody else changes the memory of the namespace.
+    Busy,
+    /// These memories changed meanwhile; nothing was erased.
+    Moved(Vec<MemoryId>),
+}
+
+/// A search for what was erased.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Proof {
+    /// Passages that were looked for.
+    pub passages: usize,
+    /// Texts that were looked at.
+    pub texts: u64,
+    /// Texts that hold such a passage, by where they stand: others said the same.
+    pub left: BTreeMap<&'static str, u64>,
+}
+
+impl Consolidator {
+    /// Finds out what goes with `what` in `namespace`; changes nothing.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn forgetting(&self, namespace: &str, what: &What) -> Result<Forgetting, StoreError> {
+        let store = &self.store;
+        let sessions = match what {
+            What::Session(session) => vec![*session],
+            What::Record(_) => Vec::new(),
+            What::Namespace => store.sessions_of(namespace).await?,
+        };
+        let mut records: BTreeSet<RecordId> = BTreeSet::new();
+        let mut passages = BTreeSet::new();
+        for session in &sessions {
+            records.extend(store.records_of_session(*session).await?);
+            self.heard(*session, &mut passages).await?;
+        }
+        if let What::Record(record) = what {
+            records.insert(*record);
+        }
+        let filter = RecordFilter {
+            namespace: Some(namespace.to_owned()),
+            states: RecordState::ALL.to_vec(),
+            ..RecordFilter::default()
+        };
+        let meant = records.clone();
+        let passages = store
+            .fold_records(filter, passages, move |passages, stored| {
+                if meant.contains(&stored.record.id) {
+                    claimed(&stored.record, passages);
+                }
+                std::ops::ControlFlow::Continue(())
+            })
+            .await?;
+        let state = store.memories(Some(namespace)).await?;
+        let plans = store.plans(Some(namespace)).await?.into_iter();
+        let standing: Vec<Plan> =
+            plans.filter(|it| it.undone_at.is_none()).map(|it| it.plan).collect();
+        let forgotten = forget(&records, &state, &standing);
+        Ok(Forgetting {
+            namespace: namespace.to_owned(),
+            sessions,
+            records: records.into_iter().collect(),
+            changes: forgotten.changes,
+            plans: forgotten.plans,
+            passages,
+        })
+    }
+
+    /// Erases it, and looks for what is left of it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn forget(&self, namespace: &str, what: &What) -> Result<Forgot, StoreError> {
+        let Some(tenure) = self.tenure(namespace).await? else { return Ok(Forgot::Busy) };
+        let erased = self.erase(&tenure, what).await;
+        self.store.leave_tenure(&tenure, None).await?;
+        let (erased, passages) = match erased? {
+            Ok(erased) => erased,
+            Err(moved) => return Ok(Forgot::Moved(moved)),
+        };
+        self.store.scrub().await?;
+        Ok(Forgot::Done(erased, self.look_for(passages).await?))
+    }
+
+    async fn erase(
+        &self,
+        tenure: &Tenure,
+        what: &What,
+    ) -> Result<Result<(Erased, BTreeSet<String>), Vec<MemoryId>>, StoreError> {
+        let found = self.forgetting(&tenure.namespace, what).await?;
+        let Forgetting { sessions, records, changes, plans, passages, .. } = found;
+        let erasure = Erasure { sessions, records, changes, plans };
+        let erased = self.store.erase(tenure, erasure, (self.clock)()).await?;
+        Ok(erased.map(|erased| (erased, passages)))
+    }
+
+    /// Words of the entries of a session.
+    async fn heard(
+        &self,
+        session: SessionId,
+        passages: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        let mut from = 0_u32;
+        // Ends with the session: ordinals have no gaps.
+        loop {
+            let to = from.saturating_add(PAGE_ENTRIES);
+            let entries = self.store.entries_of(session, from..to).await?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            for entry in &entries {
+                note(entry.text.as_str(), passages);
+            }
+            from = to;
+        }
+    }
+
+    async fn look_for(&self, passages: BTreeSet<String>) -> Result<Proof, StoreError> {
+        let proof = Proof { passages: passages.len(), ..Proof::default() };
+        // Too many for an automaton is no reason to say that nothing is left.
+        let Ok(finder) = AhoCorasick::new(&passages) else { return Ok(proof) };
+        let look = move |proof: &mut Proof, looked: Looked<'_>| {
+            proof.texts += 1;
+            if finder.is_match(looked.text) {
+                *proof.left.entry(looked.place).or_default() += 1;
+            }
+        };
+        self.store.each_text(proof, look).await
+    }
+}
+
+/// Words of a record: its claim and what it rests on.
+fn claimed(record: &Record, passages: &mut BTreeSet<String>) {
+    for (_, text) in record.claim.strings() {
+        note(text, passages);
+    }
+    for evidence in &record.evidence {
+        note(evidence.words.as_str(), passages);
+    }
+}
+
+/// Notes the longest stretch of `text` that is the same in JSON, if it is long enough to be of one's own.
+fn note(text: &str, passages: &mut BTreeSet<String>) {
+    let plain = |c: char| c == '"' || c == '\\' || c.is_control();
+    let longest = text.split(plain).map(str::trim).max_by_key(|piece| piece.len());
+    let Some(piece) = longest else { return };
+    let letters: String = piece.chars().take(PASSAGE_LETTERS_MAX).collect();
+    if PASSAGE_LETTERS_MIN <= letters.chars().count() && passages.len() < PASSAGES_MAX {
+        passages.insert(letters);
+    }
+}

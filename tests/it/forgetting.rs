@@ -1,0 +1,102 @@
+//! What is forgotten is gone: from the tables, from the file's bytes, and from what rested on it.
+
+use super::place::{Place, count};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The shipped sessions, replayed and consolidated.
+fn place() -> Place {
+    let place = Place::with_examples();
+    place.json(&["consolidate", "--json"]);
+    place
+}
+
+/// The session of a namespace.
+fn session(place: &Place, namespace: &str) -> String {
+    let status = place.json(&["status", "--all", "--json"]);
+    let all = status["sessions"].as_array().unwrap();
+    let of = |it: &&Value| it["namespace"] == namespace;
+    all.iter().find(of).unwrap()["session"].as_str().unwrap().to_owned()
+}
+
+/// Memories by namespace.
+fn memories(place: &Place) -> BTreeMap<String, Vec<String>> {
+    let database = place.sql();
+    let sql = "SELECT namespace, body FROM memories ORDER BY id";
+    let mut statement = database.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let mut all: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (namespace, body) in rows.unwrap().map(Result::unwrap) {
+        all.entry(namespace).or_default().push(body);
+    }
+    all
+}
+
+/// Whether the store's files hold these bytes anywhere.
+fn holds(place: &Place, words: &str) -> bool {
+    let path = place.database();
+    let beside =
+        |end: &str| path.with_file_name(format!("{}{end}", path.file_name().unwrap().display()));
+    let files = [path.clone(), beside("-wal"), beside("-shm")];
+    let read = files.iter().filter(|file| file.exists()).map(|file| super::place::read(file));
+    read.into_iter().any(|bytes| bytes.windows(words.len()).any(|at| at == words.as_bytes()))
+}
+
+#[test]
+fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
+    let place = place();
+    let (id, before) = (session(&place, "stocklist"), memories(&place));
+    assert!(holds(&place, "Graz warehouse") && !before["stocklist"].is_empty());
+    let dry = place.json(&["forget", "--session", &id, "--dry-run", "--json"]);
+    assert!(!dry["memories"].as_array().unwrap().is_empty());
+    assert_eq!(memories(&place), before, "a dry run erases nothing");
+    let done = place.json(&["forget", "--session", &id, "--json"]);
+    assert_eq!(count(&done, "/erased/sessions"), 1);
+    assert_eq!(count(&done, "/erased/records"), dry["records"].as_array().unwrap().len() as u64);
+    assert!(count(&done, "/proof/passages") > 10 && count(&done, "/proof/texts") > 10, "{done}");
+    assert_eq!(done["proof"]["left"], serde_json::json!({}));
+    assert!(!holds(&place, "Graz warehouse"), "not in a free page, not in the log");
+    let mut others = before;
+    others.remove("stocklist");
+    assert_eq!(memories(&place), others);
+    place.run(&["forget", "--session", &id]).refused(2, &["no session begins with"]);
+    let cards = place.json(&["records", "cards", "--json"]);
+    assert_eq!(cards.as_array().unwrap().len(), 3);
+    let forgot = place.number("SELECT count(*) FROM ledger WHERE deed = 'forget'");
+    assert!(forgot > 0, "the ledger says that it was");
+}
+
+#[test]
+fn a_record_is_gone_with_its_memory_and_its_session_stays() {
+    let place = place();
+    let records = place.json(&["records", "--namespace", "ledger", "--json"]);
+    let record = records[0]["id"].as_str().unwrap();
+    let before = memories(&place)["ledger"].len();
+    let shown = place.run(&["forget", "--record", &record[..12]]);
+    assert_eq!(shown.code, 0, "{}", shown.stderr);
+    assert!(shown.stdout.contains("1 record,"), "{}", shown.stdout);
+    assert_eq!(memories(&place)["ledger"].len(), before - 1);
+    let left = place.json(&["records", "--namespace", "ledger", "--json"]);
+    assert_eq!(left.as_array().unwrap().len(), records.as_array().unwrap().len() - 1);
+    assert_eq!(
+        place.json(&["consolidate", "--json"]),
+        Value::Array(vec![]),
+        "it does not come back"
+    );
+    session(&place, "ledger");
+}
+
+#[test]
+fn a_namespace_is_gone_whole_also_where_its_plan_was_undone() {
+    let place = place();
+    let log = place.json(&["consolidate", "log", "--namespace", "ledger", "--json"]);
+    let plan = log[0]["plan"].as_str().unwrap();
+    place.json(&["consolidate", "--undo", plan, "--json"]);
+    assert!(holds(&place, "FOR UPDATE SKIP LOCKED"));
+    place.json(&["forget", "--namespace", "ledger", "--json"]);
+    assert!(!holds(&place, "FOR UPDATE SKIP LOCKED"));
+    assert_eq!(memories(&place).len(), 2);
+    let again = place.run(&["forget", "--namespace", "ledger"]);
+    assert!(again.code == 0 && again.stderr.contains("nothing to forget"), "{}", again.stderr);
+    place.run(&["forget"]).refused(2, &["--session"]);
+}
