@@ -109,7 +109,7 @@ fn what_people_write_in_any_file_survives() {
             continue;
         }
         // Some files in the line ends of another system.
-        let text = if path < "decisions/B".into() { text.replace('\n', "\r\n") } else { text };
+        let text = if path.as_str() < "decisions/B" { text.replace('\n', "\r\n") } else { text };
         let end = text.find("\n---").map_or(text.len(), |at| at + 1);
         let edited = format!("{}{block}{}", &text[..end], &text[end..]);
         place.write(&format!("{DIR}/{path}"), &edited);
@@ -329,7 +329,7 @@ fn golden_searches_come_out_of_the_command() {
         let (flags, text) = args.split_once('"').unwrap_or(("", args));
         let mut line = vec!["memory", "search", "--literal"];
         line.extend(flags.split_whitespace());
-        line.extend(text.trim_end_matches('"').split("\u{0}"));
+        line.push(text.trim_end_matches('"'));
         let told = if case["exit"] == 0 {
             place.run(&line)
         } else {
@@ -413,7 +413,7 @@ fn the_past_is_told_as_it_was_believed() {
     let shown = place.json(&["memory", "show", &id[..9], "--json"]);
     assert_eq!(shown, now[0]);
     place.run(&["memory", "show", "000000"]).refused(2, &["no memory begins with"]);
-    place.run(&["memory", "at", "yesterday"]).code.checked_sub(2).unwrap();
+    assert_eq!(place.run(&["memory", "at", "yesterday"]).code, 2);
 }
 
 #[test]
