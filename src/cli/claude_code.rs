@@ -10,8 +10,6 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Our name where a shell finds it.
-const NAME: &str = "annalist";
 /// The file in the folder of the client.
 const SETTINGS: &str = "settings.json";
 /// The client's folder, in a project and in the user's home.
@@ -23,7 +21,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let existing = disk::read_if_there(&path)
         .map_err(|error| Failure::failed(format!("{name}: cannot be read: {error}")))?;
     let merged = match (args.remove, &existing) {
-        (false, existing) => install(existing.as_deref(), &program()?),
+        (false, existing) => install(existing.as_deref(), &settings::program()?),
         (true, Some(text)) => remove(text),
         (true, None) => Merged::Unchanged,
     };
@@ -102,16 +100,4 @@ fn of_project() -> Result<PathBuf, Failure> {
     let is_project = |folder: &&Path| [CLIENT, ".git"].iter().any(|it| folder.join(it).exists());
     let project = above.into_iter().find(is_project).unwrap_or(&here);
     Ok(project.join(CLIENT).join(SETTINGS))
-}
-
-/// What the client is to run: our name if a shell finds us by it, else where we are.
-fn program() -> Result<String, Failure> {
-    let ours = std::env::current_exe()
-        .map_err(|error| Failure::failed(format!("annalist cannot be found: {error}")))?;
-    let paths = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&paths).map(|folder| folder.join(NAME)).find(|it| it.is_file());
-    let real = |path: &Path| path.canonicalize().ok();
-    let is_us = found.is_some_and(|found| real(&found) == real(&ours));
-    Ok(if is_us { NAME.to_owned() } else { ours.display().to_string() })
 }

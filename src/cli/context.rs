@@ -108,11 +108,11 @@ fn why_nothing(directory: Option<&Directory>, args: &Args) -> String {
         (Some(_) | None, Some(_)) => "nothing to show, or nothing fits".to_owned(),
         (None, None) => {
             let place = args.dir.as_ref().map_or_else(
-                || "this folder and those above it".to_owned(),
-                |dir| dir.display().to_string(),
+                || "in this folder or above it".to_owned(),
+                |dir| format!("in {}", dir.display()),
             );
             let [first, second] = PLACES;
-            format!("no memory directory: {place} has neither {first} nor {second}")
+            format!("no memory directory: expected {first} or {second} {place}")
         }
     }
 }

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// The file's name wherever it is looked for.
 const FILE_NAME: &str = "config.toml";
+/// Our name where a shell finds it.
+const NAME: &str = "annalist";
 
 /// The settings in force.
 pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
@@ -65,6 +67,18 @@ fn folder_of(variable: &str, place: &str) -> Option<PathBuf> {
 /// The path that a variable holds.
 pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// What others are to run as us: our name if a shell finds us by it, else where we are.
+pub(super) fn program() -> Result<String, Failure> {
+    let ours = std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("annalist cannot be found: {error}")))?;
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&paths).map(|folder| folder.join(NAME)).find(|it| it.is_file());
+    let real = |path: &Path| path.canonicalize().ok();
+    let is_us = found.is_some_and(|found| real(&found) == real(&ours));
+    Ok(if is_us { NAME.to_owned() } else { ours.display().to_string() })
 }
 
 /// The key of the endpoint, if the settings name a variable for it.

@@ -9,7 +9,7 @@ use super::output::{self, FAILED, Failure, USAGE};
 use super::settings;
 use crate::config::Config;
 use crate::context::Budget;
-use crate::domain::{Finding, Severity};
+use crate::domain::{Finding, Severity, Timestamp};
 use crate::edge::clock;
 use crate::edge::hooks::{Growing, HookFolder};
 use crate::hook::{
@@ -22,8 +22,8 @@ use std::process::ExitCode;
 
 /// The most that is read of standard input, in bytes: a prompt with what was pasted into it.
 const STDIN_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// What brings a session into memory; its name comes behind it.
-const SYNC_COMMAND: &str = "annalist memory sync";
+/// What we are run with to bring a session into memory; its name comes behind it.
+const SYNC: &str = "memory sync";
 /// The variable in which the client names the folder of the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 
@@ -80,7 +80,8 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
         }
         _ => Redacted::default(),
     };
-    let said = Output::of(answer, &input, &context, SYNC_COMMAND);
+    let sync = format!("{} {SYNC}", settings::program()?);
+    let said = Output::of(answer, &input, &context, &sync);
     if let Some(text) = &said.stdout {
         output::bytes(format!("{text}\n").as_bytes())?;
     }
@@ -144,7 +145,7 @@ fn decided(
 }
 
 /// What is kept of a session, and when it was synced.
-fn kept_of(folder: &HookFolder, session: &str) -> (State, Option<crate::domain::Timestamp>) {
+fn kept_of(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) {
     let told = |error: io::Error| {
         output::note(&format!("what is kept of this session cannot be read: {error}"));
         None
