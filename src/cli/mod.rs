@@ -26,7 +26,6 @@ mod settings;
 mod signals;
 mod status;
 mod stored;
-mod synced;
 mod transcript;
 mod watched;
 mod why;

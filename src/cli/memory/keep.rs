@@ -2,11 +2,12 @@
 
 use super::super::consolidate::{self, Told};
 use super::super::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
-use super::super::{settings, synced, worker};
-use super::place::{Dir, namespace, read, unreadable};
+use super::super::{settings, worker};
+use super::place::{Dir, around, namespace, read, unreadable};
 use crate::config::Config;
 use crate::domain::MemoryMap;
 use crate::edge::clock;
+use crate::edge::hooks::HookFolder;
 use crate::edge::memory_dir::MemoryFolder;
 use crate::edge::store::{Open, Store};
 use crate::memory_dir::FileChange;
@@ -14,6 +15,7 @@ use crate::privacy::Gate;
 use crate::worker::{Consolidator, KeepError, Keeper, Keeping, Kept};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -90,6 +92,33 @@ impl Desk {
     }
 }
 
+/// The hooks of the session that a sync is done for.
+struct Hooks<'a> {
+    folder: HookFolder,
+    session: &'a str,
+}
+
+impl<'a> Hooks<'a> {
+    fn of(session: &'a str) -> Result<Hooks<'a>, Failure> {
+        let Some(state) = settings::state_folder() else {
+            return Err(Failure::usage("--session: neither XDG_STATE_HOME nor HOME is set"));
+        };
+        let folder = HookFolder::new(&state);
+        match folder.synced_at(session) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Failure::usage(
+                "--session: expected the name of a session: letters, digits, `-` and `_`",
+            )),
+            // A note that cannot be read is replaced.
+            Ok(_) | Err(_) => Ok(Hooks { folder, session }),
+        }
+    }
+
+    fn note_synced(&self) -> Result<(), Failure> {
+        let noted = self.folder.note_synced(self.session, clock::now());
+        noted.map_err(|error| Failure::failed(format!("--session: cannot be noted: {error}")))
+    }
+}
+
 fn keeper(store: Store, config: &Config) -> Keeper {
     Keeper { store, holder: worker::id(), clock: clock::now, gate: Gate::new(&config.pii) }
 }
@@ -125,7 +154,7 @@ pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<ExitCode,
 pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let what = &args.what;
     let desk = Desk::open(what, file)?;
-    let session = args.session.as_deref().map(synced::name).transpose()?;
+    let hooks = args.session.as_deref().map(Hooks::of).transpose()?;
     let (told, kept) = settings::runtime()?.block_on(async {
         let consolidator = Consolidator {
             store: desk.keeper.store.clone(),
@@ -140,8 +169,8 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
         Ok::<_, Failure>((told, kept))
     })?;
     let failed = told.iter().any(|it| it.problem.is_some());
-    if let Some(session) = session.filter(|_| !what.dry_run && !failed) {
-        synced::note(session)?;
+    if let Some(hooks) = hooks.filter(|_| !what.dry_run && !failed) {
+        hooks.note_synced()?;
     }
     if what.json {
         let mut whole = to_json(&desk.namespace, &kept);
@@ -181,8 +210,7 @@ pub(in crate::cli) async fn after_plan(
 
 /// The memory directory of this folder, if it has one.
 pub(in crate::cli) fn folder_here() -> Result<Option<MemoryFolder>, Failure> {
-    let here = Path::new(".");
-    MemoryFolder::find(here).map_err(|error| unreadable(here, &error))
+    around(Path::new("."))
 }
 
 /// The files of the memory directory of this folder; none where there is no directory.

@@ -1,6 +1,7 @@
 //! Which directory a command is about, and whose memory it shows.
 
 use super::super::output::{self, Failure, YELLOW};
+use super::super::settings;
 use crate::config::Config;
 use crate::edge::memory_dir::{MemoryFolder, PLACES, Read};
 use crate::privacy::Gate;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Which directory.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct Dir {
-    /// The folder of the project, or its memory directory; this folder if it is not named
+    /// The folder of the project, or its memory directory; if it is not named, the project of this folder
     #[arg(long, value_name = "DIR")]
     pub(super) dir: Option<PathBuf>,
 }
@@ -30,7 +31,10 @@ impl Dir {
     /// The directory, which must be there.
     pub(super) fn find(&self) -> Result<MemoryFolder, Failure> {
         let root = self.root();
-        let found = MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?;
+        let found = match self.dir {
+            Some(_) => MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?,
+            None => around(&root)?,
+        };
         found.ok_or_else(|| {
             Failure::usage(format!(
                 "{}: there is no memory directory ({}): `annalist memory init` makes one",
@@ -39,6 +43,12 @@ impl Dir {
             ))
         })
     }
+}
+
+/// The directory of the project that a folder belongs to, if it has one.
+pub(super) fn around(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
+    let found = MemoryFolder::find_above(folder, settings::home().as_deref());
+    found.map_err(|error| unreadable(folder, &error))
 }
 
 /// Its files; those that cannot be read are told.
