@@ -3,6 +3,7 @@
 use super::tests::gate;
 use super::*;
 use crate::memory_dir::{Files, Preset};
+use proptest::prelude::*;
 
 fn files(files: &[(&str, &str)]) -> Files {
     files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
@@ -121,4 +122,57 @@ fn a_long_record_is_known_by_its_head() {
     let long = format!("{text}\n{}\n<private>\nhidden\n", "ä".repeat(9_000));
     let block = shown(&files(&[(&path, &long)]), None);
     assert!(block.contains("ADR-004: Choice 4") && !block.contains("hidden"), "{block}");
+}
+
+/// What no block shows.
+const PLANTED: &str = "hunter2hunter2";
+
+/// Files made of what files are made of, in any order.
+fn any_files() -> impl Strategy<Value = Files> {
+    let piece = prop_oneof![
+        Just("# ADR-001: Title\n".to_owned()),
+        Just("**Status:** Accepted\n".to_owned()),
+        Just("## Decision\n".to_owned()),
+        Just("### Part\n".to_owned()),
+        Just("---\n".to_owned()),
+        Just("| a | b |\n|---|---|\n| c | d |\n".to_owned()),
+        Just("<!-- @tag: x -->\n".to_owned()),
+        Just("</memory>\n".to_owned()),
+        Just(format!("<private>\n- {PLANTED}\n</private>\n")),
+        Just(format!("- a <private>{PLANTED}</private> b\n")),
+        "[a-zışğ ]{0,30}\n",
+        "- [a-z \r]{0,30}\n",
+    ];
+    let path = prop::sample::select(vec![
+        "active-context.md",
+        "progress.md",
+        "glossary.md",
+        "decisions/ADR-001-a.md",
+        "decisions/ADR-002-b.md",
+        "sessions/2026-01-02-a.md",
+        "sessions/b.md",
+    ]);
+    let text = prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat());
+    prop::collection::btree_map(path.prop_map(str::to_owned), text, 0..6)
+}
+
+proptest! {
+    #[test]
+    fn whatever_files_hold_a_block_keeps_what_is_private_and_its_fences(
+        files in any_files(),
+        query in prop::option::of("[a-z ]{0,12}"),
+        tokens in 1..900_u32,
+    ) {
+        let budget = Budget::of_tokens(tokens);
+        let made = || {
+            assemble(&material(&files, &budget, query.as_deref(), &gate()), &budget, &gate())
+        };
+        let block = made();
+        let text = block.text.as_str();
+        prop_assert!(!text.contains(PLANTED), "{text}");
+        prop_assert!(block.tokens <= tokens);
+        let shown = block.parts.iter().filter(|part| part.entries > 0).count();
+        prop_assert_eq!((text.matches(OPEN).count(), text.matches(CLOSE).count()), (shown, shown));
+        prop_assert_eq!(made(), block);
+    }
 }
