@@ -10,6 +10,9 @@ use crate::memory_dir::template::footer;
 use crate::privacy::private_spans;
 use std::collections::HashSet;
 
+/// How often the sides of a file are joined anew because a marker was no marker before.
+const JOINS_MAX: usize = 16;
+
 /// The files that change when everything that can be repaired is, with their new texts.
 pub fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
@@ -36,7 +39,7 @@ pub fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> St
     let has_markers = document.blocks().iter().any(|block| block.part == Part::Marker);
     match rule {
         // While a merge is not finished the file is nobody's, and only that is repaired.
-        "conflict-markers" => joined(&document),
+        "conflict-markers" => joined_whole(&document),
         _ if has_markers => text.to_owned(),
         "missing-heading" => {
             let mut edits = Edits::new(&document);
@@ -50,6 +53,23 @@ pub fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> St
         "config-alias" if kind == Kind::Config => renamed(text),
         _ => text.to_owned(),
     }
+}
+
+/// Joins the sides until no marker is left: what stood before one may have hidden what a later line is.
+fn joined_whole(document: &Document<'_>) -> String {
+    let mut now = joined(document);
+    for _ in 0..JOINS_MAX {
+        let (left, _) = Document::parse(document.kind(), &now);
+        if left.is_private() {
+            break;
+        }
+        let next = joined(&left);
+        if next == now {
+            break;
+        }
+        now = next;
+    }
+    now
 }
 
 fn with_footer(document: &Document<'_>, day: &str) -> String {

@@ -271,6 +271,16 @@ fn what_is_repaired_is_clean() {
     assert_eq!(fixed[CONFIG], "---\ntoken_budget: economy # small\n---\n");
 }
 
+#[test]
+fn markers_that_others_hid_are_repaired_with_them() {
+    let text = "<<<<<<< HEAD\n\u{feff}---\n```\n---\n<<<<<<< HEAD";
+    let files = fresh();
+    let fix = |text: &str| {
+        linted(&files, |linting| fix_rule("conflict-markers", "active-context.md", text, linting))
+    };
+    assert_eq!(fix(text), fix(&fix(text)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
