@@ -43,7 +43,7 @@ def transcript(name, size):
                     "uuid": f"{name}-{n}-{side}", "cwd": os.getcwd(), "message": message,
                     "timestamp": "2026-05-04T06:00:00.000Z"}), file=out)
             n += 1
-transcript("short.jsonl", 240_000)
+transcript("short.jsonl", 60_000)
 transcript("long.jsonl", 100_000_000)
 def measure(name, args, told=None, before=None):
     times = []
@@ -71,10 +71,10 @@ measure("context --query", [annalist, "context", "--query", "queue leases"])
 measure("hook session-start", *hook("session-start", "short.jsonl", source="startup"))
 measure("hook user-prompt-submit, 100 MB", *hook("user-prompt-submit", "long.jsonl", prompt="go on"))
 subprocess.run([annalist, "enqueue", "short.jsonl", "long.jsonl"], capture_output=True)
-measure("hook stop, 0.25 MB, nothing new", *hook("stop", "short.jsonl"))
-measure("hook stop, 0.25 MB, grew by a line", *hook("stop", "short.jsonl"), before=grow)
-measure("hook pre-compact, 0.25 MB", *hook("pre-compact", "short.jsonl", trigger="manual"))
-measure("hook session-end, 0.25 MB", *hook("session-end", "short.jsonl"), before=grow)
+measure("hook stop, 60 kB, nothing new", *hook("stop", "short.jsonl"))
+measure("hook stop, 60 kB, grew by a line", *hook("stop", "short.jsonl"), before=grow)
+measure("hook pre-compact, 60 kB", *hook("pre-compact", "short.jsonl", trigger="manual"))
+measure("hook session-end, 60 kB", *hook("session-end", "short.jsonl"), before=grow)
 runs = 3
 measure("hook stop, 100 MB (by a process of its own)", *hook("stop", "long.jsonl"),
     before=lambda _: time.sleep(2))

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// The longest transcript that is handed over while the client waits, in bytes: it is read from its
 /// beginning and compared, up to thirty milliseconds a megabyte (`benches/hooks.sh`).
-const AT_ONCE_BYTES_MAX: u64 = 256 * 1024;
+const AT_ONCE_BYTES_MAX: u64 = 64 * 1024;
 /// What the URL of a store begins with that is a file here; others are asked over a network.
 const FILE_STORE: &str = "sqlite:";
 
