@@ -6,7 +6,7 @@ use super::{memory, settings, worker};
 use crate::domain::Change;
 use crate::edge::clock;
 use crate::edge::store::{Erased, Open};
-use crate::worker::{Consolidator, Forgetting, Forgot, Proof, What};
+use crate::worker::{Consolidator, Forgetting, Forgot, Proof, What, rendered_directories};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
 /// Says which other directories still show what was rendered into them.
 async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
     let here = memory::folder_here()?.map(|folder| folder.path().display().to_string());
-    for dir in consolidator.store.rendered_dirs().await? {
+    for dir in rendered_directories(&consolidator.store).await? {
         if Some(&dir) != here.as_ref() {
             output::note(&format!(
                 "{dir} is written elsewhere: where it shows `{namespace}`, `annalist memory render` there \

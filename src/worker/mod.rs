@@ -31,7 +31,7 @@ pub use feed::Feed;
 pub use forgetting::{Forgetting, Forgot, Passages, Proof, What};
 pub use import::{Answer, ImportError, Imported, import};
 pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
-pub use keeping::{KeepError, Keeper, Keeping, Kept, directory_namespace};
+pub use keeping::{KeepError, Keeper, Keeping, Kept, directory_namespace, rendered_directories};
 pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
 pub use told::dialog_of;

@@ -100,3 +100,24 @@ fn a_namespace_is_gone_whole_also_where_its_plan_was_undone() {
     assert!(again.code == 0 && again.stderr.contains("nothing to forget"), "{}", again.stderr);
     place.run(&["forget"]).refused(2, &["--session"]);
 }
+
+#[test]
+fn the_directory_of_the_folder_forgets_too() {
+    let place = place();
+    place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--namespace", "stocklist", "--json"]);
+    let words = |place: &Place| {
+        let files = place.files().into_iter();
+        let texts = files.filter(|(path, _)| path.extension().is_some_and(|it| it == "md"));
+        texts.map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect::<String>()
+    };
+    assert!(words(&place).contains("Graz warehouse"));
+    let mut place = place;
+    place.set("ANNALIST__NAMESPACE", "stocklist");
+    let done = place.run(&["forget", "--session", &session(&place, "stocklist")]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stdout.contains("none is left"), "{}", done.stdout);
+    assert!(!done.stderr.contains("elsewhere"), "{}", done.stderr);
+    assert!(!words(&place).contains("Graz warehouse"));
+    assert!(!holds(&place, "Graz warehouse"));
+}

@@ -14,6 +14,7 @@ use crate::edge::store::{Store, StoreError, Tenure};
 use crate::memory_dir::{Conflict, Facts, FileChange, Files, Rendered, Update, render, update};
 use crate::privacy::Gate;
 use people::Amendment;
+pub use started::rendered_directories;
 use started::{Before, Started};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
