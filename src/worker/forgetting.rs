@@ -4,7 +4,7 @@
 use super::consolidating::Consolidator;
 use crate::consolidate::forget;
 use crate::domain::{Change, MemoryId, Plan, Record, RecordId, RecordState, SessionId};
-use crate::edge::store::{Erased, Erasure, Looked, RecordFilter, StoreError, Tenure};
+use crate::edge::store::{Erased, Erasure, Found, Looked, RecordFilter, StoreError, Tenure};
 use aho_corasick::AhoCorasick;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,29 +83,25 @@ impl Consolidator {
             What::Record(_) => Vec::new(),
             What::Namespace => store.sessions_of(namespace).await?,
         };
-        let mut records: BTreeSet<RecordId> = BTreeSet::new();
-        let mut passages = BTreeSet::new();
+        let (mut records, mut passages) = (BTreeSet::new(), BTreeSet::new());
         for session in &sessions {
-            records.extend(store.records_of_session(*session).await?);
             self.heard(*session, &mut passages).await?;
+            let filter = RecordFilter {
+                session: Some(session.0.into()),
+                states: RecordState::ALL.to_vec(),
+                ..RecordFilter::default()
+            };
+            for stored in store.records(filter).await? {
+                claimed(&stored.record, &mut passages);
+                records.insert(stored.record.id);
+            }
         }
         if let What::Record(record) = what {
+            if let Found::One(page) = store.record(record.0.into()).await? {
+                claimed(&page.stored.record, &mut passages);
+            }
             records.insert(*record);
         }
-        let filter = RecordFilter {
-            namespace: Some(namespace.to_owned()),
-            states: RecordState::ALL.to_vec(),
-            ..RecordFilter::default()
-        };
-        let meant = records.clone();
-        let passages = store
-            .fold_records(filter, passages, move |passages, stored| {
-                if meant.contains(&stored.record.id) {
-                    claimed(&stored.record, passages);
-                }
-                std::ops::ControlFlow::Continue(())
-            })
-            .await?;
         let state = store.memories(Some(namespace)).await?;
         let plans = store.plans(Some(namespace)).await?.into_iter();
         let standing: Vec<Plan> =
@@ -149,8 +145,7 @@ impl Consolidator {
     ) -> Result<Proof, StoreError> {
         self.store.scrub().await?;
         let mut proof = Proof { passages: passages.0.len(), ..Proof::default() };
-        // Passages are few and short enough for an automaton.
-        let Ok(finder) = AhoCorasick::new(&passages.0) else { return Ok(proof) };
+        let finder = Finder::new(passages);
         files.for_each(|text| proof.look(&finder, Looked { place: "files", text }));
         self.store.each_text(proof, move |proof, looked| proof.look(&finder, looked)).await
     }
@@ -189,10 +184,29 @@ impl Consolidator {
     }
 }
 
+/// Looks for passages: at once, or where they are too many for that one after another.
+enum Finder {
+    AtOnce(AhoCorasick),
+    OneByOne(Passages),
+}
+
+impl Finder {
+    fn new(passages: Passages) -> Finder {
+        AhoCorasick::new(&passages.0).map_or(Finder::OneByOne(passages), Finder::AtOnce)
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        match self {
+            Finder::AtOnce(finder) => finder.is_match(text),
+            Finder::OneByOne(passages) => passages.0.iter().any(|it| text.contains(it.as_str())),
+        }
+    }
+}
+
 impl Proof {
-    fn look(&mut self, finder: &AhoCorasick, looked: Looked<'_>) {
+    fn look(&mut self, finder: &Finder, looked: Looked<'_>) {
         self.texts += 1;
-        if finder.is_match(looked.text) {
+        if finder.is_in(looked.text) {
             *self.left.entry(looked.place).or_default() += 1;
         }
     }

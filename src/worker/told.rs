@@ -20,19 +20,28 @@ pub(super) struct Telling {
     conversation: conversation::Settings,
     dialog: dialog::Limits,
     gate: Gate,
+    digest: Digest,
 }
 
 impl Telling {
     pub(super) fn of(config: &Config) -> Arc<Telling> {
-        let gate = Gate::new(&config.pii);
-        Arc::new(Telling { conversation: config.conversation, dialog: config.dialog, gate })
+        Telling::new(config.conversation, config.dialog, Gate::new(&config.pii))
+    }
+
+    fn new(
+        conversation: conversation::Settings,
+        dialog: dialog::Limits,
+        gate: Gate,
+    ) -> Arc<Telling> {
+        let settings = serde_json::to_string(&conversation).unwrap_or_default();
+        let limits = format!("{} {}", dialog.tokens_max, dialog.turns_max);
+        let digest = Digest::of(&["telling", &settings, &limits]);
+        Arc::new(Telling { conversation, dialog, gate, digest })
     }
 
     /// Everything that two texts about the same entries may differ by.
     pub(super) fn digest(&self) -> Digest {
-        let conversation = serde_json::to_string(&self.conversation).unwrap_or_default();
-        let dialog = format!("{} {}", self.dialog.tokens_max, self.dialog.turns_max);
-        Digest::of(&["telling", &conversation, &dialog])
+        self.digest
     }
 
     fn rules(&self) -> Rules<'_> {
@@ -234,7 +243,7 @@ mod tests {
             ..conversation::Limits::default()
         };
         let conversation = conversation::Settings { strategy, limits, context_tokens: 120 };
-        Arc::new(Telling { conversation, dialog: dialog::Limits::default(), gate })
+        Telling::new(conversation, dialog::Limits::default(), gate)
     }
 
     fn entry(ordinal: u32, (who, words): &(u8, String)) -> Entry {

@@ -455,3 +455,17 @@ fn a_sync_for_a_session_is_noted_for_its_hooks() {
     let away = place.run(&[&SYNC[..], &["--session", "../x"]].concat());
     away.refused(2, &["--session"]);
 }
+
+#[test]
+fn a_file_that_cannot_be_read_is_not_called_missing_and_keeps_every_byte() {
+    let place = Place::with_examples();
+    place.run(&["memory", "init"]);
+    let notes = b"\xff\xfe my own notes \n";
+    let path = place.write(".claude/memory/active-context.md", notes);
+    let lint = place.run(&["memory", "lint"]);
+    assert_eq!(lint.code, 1, "{}", lint.stdout);
+    assert!(!lint.stdout.contains("missing-file"), "{}", lint.stdout);
+    assert!(lint.stderr.contains("active-context.md: is no UTF-8 text"), "{}", lint.stderr);
+    place.json(&["memory", "sync", "--namespace", "stocklist", "--json"]);
+    assert_eq!(super::place::read(&path), notes);
+}

@@ -6,7 +6,7 @@ use super::place::{Dir, name_of, read, unreadable};
 use crate::config::Config;
 use crate::domain::{MemoryId, Severity};
 use crate::edge::clock;
-use crate::edge::memory_dir::{MemoryFolder, Written};
+use crate::edge::memory_dir::{MemoryFolder, Read, Written};
 use crate::edge::store::{Open, Store, StoreErrorKind};
 use crate::memory_dir::{Files, Issue, Linting, fix, lint, print_json, print_sarif, print_text};
 use crate::privacy::Gate;
@@ -14,6 +14,9 @@ use clap::ValueEnum;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
+
+/// The rule of files that are not there.
+const MISSING_FILE: &str = "missing-file";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -47,7 +50,7 @@ enum Format {
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
-    let mut files = read(&folder)?.files;
+    let Read { mut files, skipped } = read(&folder)?;
     let gate = Gate::new(&config.pii);
     let known = known(&config)?;
     let today = clock::now();
@@ -56,9 +59,13 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         let fixed = fix(&linting);
         repair(&folder, &mut files, fixed)?;
     }
-    let issues = lint(&Linting { files: &files, known: known.as_ref(), today, gate: &gate });
+    let mut issues = lint(&Linting { files: &files, known: known.as_ref(), today, gate: &gate });
+    // It is there, and was told of as it was read.
+    let is_there = |path: &str| skipped.iter().any(|(left_out, _)| left_out == path);
+    issues.retain(|issue| issue.rule != MISSING_FILE || !is_there(&issue.path));
     print(&issues, args.format, &folder)?;
-    let failed = issues.iter().any(|issue| issue.severity == Severity::Error);
+    let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
+    let failed = errors || !skipped.is_empty();
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 

@@ -71,19 +71,6 @@ const TEXTS: [(&str, &str); 14] = [
 ];
 
 impl Store {
-    /// All records of a session, of replaced runs too.
-    pub async fn records_of_session(
-        &self,
-        session: SessionId,
-    ) -> Result<Vec<RecordId>, StoreError> {
-        self.read("reading the records of a session", move |from| {
-            let sql = "SELECT c.id FROM records c JOIN runs r ON r.no = c.run_no
-                JOIN sessions s ON s.no = r.session_no WHERE s.id = ?1 ORDER BY c.no";
-            from.all(sql, values![&session.0], |row| Ok(RecordId(row.next()?)))
-        })
-        .await
-    }
-
     /// The sessions of a namespace.
     pub async fn sessions_of(&self, namespace: &str) -> Result<Vec<SessionId>, StoreError> {
         let namespace = namespace.to_owned();

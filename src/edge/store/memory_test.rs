@@ -160,7 +160,10 @@ async fn what_is_erased_is_in_no_text_of_the_store_and_the_rest_is_as_it_was() {
         store.stage(staging(&other, "other", 0, &["Oiled the hinge of door nine"])).await.unwrap();
         let (plan, tenure) = (planned(&store).await, tenure(&store, 0).await);
         store.apply_plan(&tenure, &plan, Timestamp(10)).await.unwrap().unwrap();
-        let records = store.records_of_session(session.id).await.unwrap();
+        let of_session =
+            RecordFilter { session: Some(session.id.0.into()), ..RecordFilter::default() };
+        let records = store.records(of_session).await.unwrap();
+        let records: Vec<RecordId> = records.into_iter().map(|it| it.record.id).collect();
         assert_eq!(records.len(), 2);
         let state = store.memories(Some("project")).await.unwrap();
         let of = records.iter().copied().collect();

@@ -22,8 +22,8 @@ const LOOK_OFTEN: Duration = Duration::from_millis(500);
 /// for a time is late by no more than this.
 const LOOK_SELDOM: Duration = Duration::from_secs(15);
 
-/// How long a worker that is never idle leaves cards that are due, in milliseconds.
-const CARDS_MILLIS: i64 = 30_000;
+/// How long a worker leaves what stands beside its jobs, cards and memory, in milliseconds.
+const LOOK_MILLIS: i64 = 30_000;
 /// Cards that are made in one go.
 const CARDS_MAX: u32 = 32;
 
@@ -101,8 +101,8 @@ impl Turn<'_> {
                 return Ok(End::Nothing);
             }
             let idle = claimed == 0 && self.jobs.is_empty();
-            let made = (idle || self.cards_wait()) && self.make_cards().await?;
-            let made = made || (idle || self.memory_waits()) && self.make_memory().await?;
+            let made = (idle || self.is_due(self.cards_at)) && self.make_cards().await?;
+            let made = made || (idle || self.is_due(self.memory_at)) && self.make_memory().await?;
             if idle && !made && self.is_done().await? {
                 return Ok(End::Nothing);
             }
@@ -110,22 +110,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether cards were not looked for so long that jobs must make room for it.
-    fn cards_wait(&self) -> bool {
-        let last = self.cards_at.0;
-        !(last..last.saturating_add(CARDS_MILLIS)).contains(&self.bench.now().0)
-    }
-
-    /// Whether nobody looked for so long whether records have become enough.
-    fn memory_waits(&self) -> bool {
-        let last = self.memory_at.0;
-        !(last..last.saturating_add(CARDS_MILLIS)).contains(&self.bench.now().0)
+    /// Whether the last look was so long ago that jobs must make room for another.
+    fn is_due(&self, last: Timestamp) -> bool {
+        !(last.0..last.0.saturating_add(LOOK_MILLIS)).contains(&self.bench.now().0)
     }
 
     /// Begins to make memory of records where enough wait, beside the jobs; says whether anywhere they do.
     async fn make_memory(&mut self) -> Result<bool, StoreError> {
         // Who works until nothing is left looks before the end, however soon that is.
-        if self.until == Until::Stopped && !self.memory_waits() {
+        if self.until == Until::Stopped && !self.is_due(self.memory_at) {
             return Ok(false);
         }
         self.memory_at = self.bench.now();
