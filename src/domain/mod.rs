@@ -17,6 +17,7 @@ mod slice;
 pub(crate) mod testing;
 mod time;
 mod tokens;
+mod vector;
 
 pub(crate) use entry::named;
 
@@ -34,9 +35,11 @@ pub use model::{
 };
 pub use plan::{
     Change, Disposition, Effect, Facts, LeftOpen, MemoryMap, Merging, Moved, Operation, Plan,
+    Settlement,
 };
 pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
 pub use session::{Format, Session};
 pub use slice::{Part, Slice};
 pub use time::Timestamp;
 pub use tokens::{Tokens, estimate_tokens};
+pub use vector::{EMBEDDING, VECTOR_NUMBERS_MAX, Vector};

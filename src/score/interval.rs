@@ -1,7 +1,8 @@
 //! How far a rate may be off for the choice of conversations: a bootstrap over them.
 
 use super::Tally;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Draws of as many conversations as there are.
 pub const RESAMPLES: usize = 1_000;
@@ -11,7 +12,7 @@ const OUTSIDE: usize = 25;
 const _: () = assert!(OUTSIDE * 2 < 1_000);
 
 /// From where to where a rate lies in 95 of 100 draws.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Interval {
     /// The lower end.
     pub low: f64,

@@ -1,10 +1,13 @@
 //! Laws of scores, over gold and records that nobody would write.
 
 use super::assign::assign;
+use super::similar::{Index, words};
+use super::terms::Terms;
 use super::tests::{attempt, record, request};
 use super::*;
 use crate::domain::{ClaimKind, Record, RecordState};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// Words of few letters, so that they meet.
 const WORDS: &str = "[ab]{1,2}( [ab]{1,2}){0,3}";
@@ -19,7 +22,10 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
             importance: if is_core { Importance::Core } else { Importance::Useful },
             statement,
             terms,
+            fields: BTreeMap::new(),
             succeeded,
+            quote: None,
+            entry_hint: None,
         },
     );
     prop::collection::vec(item, 0..8)
@@ -36,38 +42,57 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     prop::collection::vec(record, 0..8)
 }
 
-/// The most pairs that there are, found by trying everything.
-fn most(answers: &[Vec<usize>], taken: u32) -> usize {
-    let Some((first, rest)) = answers.split_first() else { return 0 };
-    let with = first.iter().filter(|at| taken & (1 << **at) == 0);
-    let with = with.map(|at| 1 + most(rest, taken | 1 << at)).max();
-    with.unwrap_or_default().max(most(rest, taken))
+fn forbidden(item: &Item) -> Forbidden {
+    let (id, terms) = (item.id.clone(), item.terms.clone());
+    Forbidden { id, why: Why::Invented, statement: String::new(), terms }
+}
+
+/// The most pairs that there are, and the most that they can be alike in all, found by trying everything.
+fn most(answers: &[Vec<(usize, u32)>], taken: u32) -> (usize, u32) {
+    let Some((first, rest)) = answers.split_first() else { return (0, 0) };
+    let free = first.iter().filter(|(at, _)| taken & (1 << *at) == 0);
+    let with = free.map(|(at, alike)| {
+        let (pairs, sum) = most(rest, taken | 1 << at);
+        (pairs + 1, sum + alike)
+    });
+    with.max().unwrap_or_default().max(most(rest, taken))
+}
+
+/// The records that answer an item, each once.
+fn answers() -> impl Strategy<Value = Vec<Vec<(usize, u32)>>> {
+    let alike = prop_oneof![Just(500), Just(1_000), 0..=1_000u32];
+    let one = prop::collection::btree_map(0..6usize, alike, 0..5);
+    prop::collection::vec(one.prop_map(|it| it.into_iter().collect()), 0..6)
 }
 
 proptest! {
     #[test]
-    fn as_many_items_as_possible_have_a_record_of_their_own(
-        answers in prop::collection::vec(prop::collection::vec(0..6usize, 0..4), 0..6),
-    ) {
+    fn as_many_items_as_possible_have_a_record_and_then_the_most_alike(answers in answers()) {
         let given = assign(&answers, 6);
         let mut taken: Vec<usize> = given.iter().flatten().copied().collect();
-        prop_assert_eq!(taken.len(), most(&answers, 0));
+        prop_assert_eq!(taken.len(), most(&answers, 0).0);
         taken.sort_unstable();
         prop_assert!(taken.windows(2).all(|pair| pair[0] < pair[1]));
+        let mut sum = 0;
         for (record, own) in given.iter().zip(&answers) {
-            prop_assert!(record.is_none_or(|record| own.contains(&record)));
+            let pair = record.map(|record| own.iter().find(|(at, _)| *at == record));
+            prop_assert!(pair.is_none_or(|it| it.is_some()));
+            sum += pair.flatten().map_or(0, |(_, alike)| *alike);
         }
         // Earlier items come first: one that has none would have none without the later ones too.
         for (at, record) in given.iter().enumerate() {
             let alone = assign(&answers[..=at], 6);
             prop_assert_eq!(alone[at].is_some(), record.is_some());
         }
+        let with: Vec<_> = answers.iter().zip(&given).filter(|(_, it)| it.is_some()).collect();
+        let with: Vec<Vec<(usize, u32)>> = with.into_iter().map(|(own, _)| own.clone()).collect();
+        prop_assert_eq!((with.len(), sum), most(&with, 0));
     }
 
     #[test]
     fn counts_add_up_and_no_rate_is_over_one(items in items(), records in records()) {
-        let forbidden = items.iter().map(|it| Forbidden { id: it.id.clone(), terms: it.terms.clone() });
-        let gold = Gold { forbidden: forbidden.collect(), items };
+        let forbidden = items.iter().map(forbidden);
+        let gold = Gold { forbidden: forbidden.collect(), items, ..Gold::default() };
         let score = score(&gold, &records);
         let (tally, all) = (score.tally, score.tally.all());
         let staged = records.iter().filter(|it| it.state == RecordState::Staged).count() as u64;
@@ -75,6 +100,9 @@ proptest! {
         prop_assert_eq!(score.answered.len() as u64, all.answered);
         prop_assert_eq!((score.answered.len() + score.missed.len()) as u64, all.items);
         prop_assert_eq!(score.violated.len() as u64, tally.restraint.of - tally.restraint.hits);
+        let mut restraint = Rate::default();
+        Why::ALL.iter().for_each(|why| restraint += tally.restraints.of(*why));
+        prop_assert_eq!(restraint, tally.restraint);
         let rates = [all.precision(), all.recall(), all.f1(), tally.core, tally.succeeded];
         for rate in rates.into_iter().chain([tally.grounded, tally.quarantined, tally.restraint]) {
             prop_assert!(rate.hits <= rate.of, "{rate:?}");
@@ -83,14 +111,14 @@ proptest! {
 
     #[test]
     fn the_order_of_records_changes_no_count(items in items(), records in records()) {
-        let gold = Gold { items, forbidden: Vec::new() };
+        let gold = Gold { items, ..Gold::default() };
         let turned: Vec<Record> = records.iter().rev().cloned().collect();
         prop_assert_eq!(score(&gold, &turned).tally, score(&gold, &records).tally);
     }
 
     #[test]
     fn one_more_record_never_lowers_recall(items in items(), records in records()) {
-        let gold = Gold { items, forbidden: Vec::new() };
+        let gold = Gold { items, ..Gold::default() };
         let recall = |records: &[Record]| score(&gold, records).tally.all().answered;
         for count in 0..records.len() {
             prop_assert!(recall(&records[..count]) <= recall(&records[..=count]));
@@ -103,6 +131,32 @@ proptest! {
         prop_assert!(similarity(&one, &other) <= 1_000);
         let has_words = one.chars().any(char::is_alphanumeric);
         prop_assert_eq!(similarity(&one, &one), if has_words { 1_000 } else { 0 });
+    }
+
+    #[test]
+    fn terms_are_met_as_a_search_in_each_text_finds_them(
+        texts in prop::collection::vec("[ab日é]{0,6}", 0..5),
+        groups in prop::collection::vec(prop::collection::vec("[ab日é]{0,2}", 0..3), 0..3),
+    ) {
+        let terms = Terms::of([groups.as_slice()].into_iter(), texts.iter().map(String::as_str));
+        let met = |text: &String| {
+            !groups.is_empty() && groups.iter().all(|it| it.iter().any(|it| text.contains(it)))
+        };
+        let expected: Vec<usize> = (0..texts.len()).filter(|at| met(&texts[*at])).collect();
+        prop_assert_eq!(terms.meeting(&groups), expected);
+    }
+
+    #[test]
+    fn near_texts_are_those_that_a_comparison_with_each_finds(
+        texts in prop::collection::vec("[ab日]{0,2}( [ab日]{1,2}){0,3}", 0..6),
+        text in "[ab日]{0,2}( [ab日]{1,2}){0,3}",
+        least in 1..=1_000u32,
+    ) {
+        let all: Vec<Vec<String>> = texts.iter().map(|it| words(it)).collect();
+        let index = Index::of(all.iter().map(Vec::as_slice));
+        let alike = texts.iter().map(|it| similarity(it, &text)).enumerate();
+        let expected: Vec<(usize, u32)> = alike.filter(|(_, it)| least <= *it).collect();
+        prop_assert_eq!(index.near(&words(&text), least), expected);
     }
 
     #[test]

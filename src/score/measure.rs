@@ -1,16 +1,13 @@
 //! Counts, and the rates that they come to.
 
-use super::assign::assign;
-use super::gold::{Gold, Importance, Item, meets};
-use super::similar::{Index, SIMILARITY_MIN, dice, words};
-use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState};
-use serde::Serialize;
-use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use super::gold::Why;
+use crate::domain::{ClaimKind, Coverage, CoverageState, named};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
 
 /// So many of so many.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Rate {
     /// Those that count.
     pub hits: u64,
@@ -24,7 +21,7 @@ impl Rate {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
 
-    fn count(&mut self, hit: bool) {
+    pub(super) fn count(&mut self, hit: bool) {
         self.hits += u64::from(hit);
         self.of += 1;
     }
@@ -37,8 +34,33 @@ impl AddAssign for Rate {
     }
 }
 
+named! {
+    /// What is measured, by the names that bars, tolerances and tables use.
+    #[derive(JsonSchema)]
+    Measure {
+        /// Records that answer an item, of staged records.
+        Precision = "precision",
+        /// Items that are answered, of items.
+        Recall = "recall",
+        /// The harmonic mean of both.
+        F1 = "f1",
+        /// Core items that are answered, of core items.
+        CoreRecall = "core_recall",
+        /// Outcomes of attempts that are told right.
+        Succeeded = "succeeded",
+        /// Strings of staged records with evidence.
+        Grounded = "grounded",
+        /// Things not to be said that are not.
+        Restraint = "restraint",
+        /// Records in quarantine; the fewer the better.
+        Quarantined = "quarantined",
+        /// Slices whose first answer fitted the schema.
+        Schema = "schema",
+    }
+}
+
 /// What was to be found, and what was found.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Counts {
     /// Items of the gold.
     pub items: u64,
@@ -74,7 +96,7 @@ impl AddAssign for Counts {
 }
 
 /// Everything that is counted of one conversation, or of many together.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Tally {
     /// Decisions.
     pub decisions: Counts,
@@ -94,6 +116,64 @@ pub struct Tally {
     pub quarantined: Rate,
     /// Things not to be said that are not.
     pub restraint: Rate,
+    /// The same by why they are not to be said.
+    #[serde(default)]
+    pub restraints: Restraints,
+}
+
+/// Things not to be said that are not, by why they are not to be said.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(default)]
+pub struct Restraints {
+    /// See [`Why::Invented`].
+    pub invented: Rate,
+    /// See [`Why::SmallTalk`].
+    pub small_talk: Rate,
+    /// See [`Why::Tracker`].
+    pub tracker: Rate,
+    /// See [`Why::Private`].
+    pub private: Rate,
+    /// See [`Why::Injected`].
+    pub injected: Rate,
+    /// See [`Why::Hypothetical`].
+    pub hypothetical: Rate,
+    /// See [`Why::Reversed`].
+    pub reversed: Rate,
+    /// See [`Why::Unfinished`].
+    pub unfinished: Rate,
+    /// See [`Why::Transient`].
+    pub transient: Rate,
+}
+
+impl Restraints {
+    /// The counts of one reason.
+    pub fn of(&self, why: Why) -> Rate {
+        match why {
+            Why::Invented => self.invented,
+            Why::SmallTalk => self.small_talk,
+            Why::Tracker => self.tracker,
+            Why::Private => self.private,
+            Why::Injected => self.injected,
+            Why::Hypothetical => self.hypothetical,
+            Why::Reversed => self.reversed,
+            Why::Unfinished => self.unfinished,
+            Why::Transient => self.transient,
+        }
+    }
+
+    pub(super) fn of_mut(&mut self, why: Why) -> &mut Rate {
+        match why {
+            Why::Invented => &mut self.invented,
+            Why::SmallTalk => &mut self.small_talk,
+            Why::Tracker => &mut self.tracker,
+            Why::Private => &mut self.private,
+            Why::Injected => &mut self.injected,
+            Why::Hypothetical => &mut self.hypothetical,
+            Why::Reversed => &mut self.reversed,
+            Why::Unfinished => &mut self.unfinished,
+            Why::Transient => &mut self.transient,
+        }
+    }
 }
 
 impl Tally {
@@ -114,7 +194,7 @@ impl Tally {
         all
     }
 
-    fn of_mut(&mut self, kind: ClaimKind) -> &mut Counts {
+    pub(super) fn of_mut(&mut self, kind: ClaimKind) -> &mut Counts {
         match kind {
             ClaimKind::Decision => &mut self.decisions,
             ClaimKind::Discussion => &mut self.discussions,
@@ -134,130 +214,87 @@ impl AddAssign for Tally {
         self.grounded += other.grounded;
         self.quarantined += other.quarantined;
         self.restraint += other.restraint;
+        for why in Why::ALL {
+            *self.restraints.of_mut(*why) += other.restraints.of(*why);
+        }
     }
 }
 
-/// How one conversation did, and by which records.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Score {
-    /// The counts.
+/// What was asked, and how the answers were.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct Asks {
+    /// Slices that were asked about.
+    pub slices: u64,
+    /// Those of them whose first answer fitted the schema as it was.
+    pub fitted: u64,
+    /// Those that came to an extraction after they were asked about again.
+    pub repaired: u64,
+    /// Those that came to none.
+    pub failed: u64,
+    /// Requests, all together.
+    pub requests: u64,
+    /// Things that were put right in answers without asking again.
+    pub repairs: u64,
+    /// Tokens that were sent, by the endpoint's count, or by our estimate where it did not count.
+    pub tokens_sent: u64,
+    /// Those of them that came from the provider's cache.
+    pub tokens_cached: u64,
+    /// Tokens that were answered.
+    pub tokens_answered: u64,
+    /// What it would cost by the prices of the settings, in millionths of a dollar.
+    pub cost_micros: u64,
+}
+
+impl AddAssign for Asks {
+    fn add_assign(&mut self, other: Asks) {
+        self.slices += other.slices;
+        self.fitted += other.fitted;
+        self.repaired += other.repaired;
+        self.failed += other.failed;
+        self.requests += other.requests;
+        self.repairs += other.repairs;
+        self.tokens_sent += other.tokens_sent;
+        self.tokens_cached += other.tokens_cached;
+        self.tokens_answered += other.tokens_answered;
+        self.cost_micros += other.cost_micros;
+    }
+}
+
+/// Everything that rates are taken of, of one case, or of many together.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub struct Sums {
+    /// Records against gold.
     pub tally: Tally,
-    /// Each answered item and the record that answers it.
-    pub answered: Vec<(String, RecordId)>,
-    /// The items that nothing answers.
-    pub missed: Vec<String>,
-    /// What is not to be said, and the first record that says it.
-    pub violated: Vec<(String, RecordId)>,
+    /// What it took to have them.
+    pub asks: Asks,
+    /// Where the entries ended.
+    pub coverage: Coverage,
 }
 
-/// A staged record as it is compared.
-struct Said<'r> {
-    id: RecordId,
-    claim: &'r Claim,
-    /// Every string, joined by a blank, in lower case.
-    text: String,
-    words: Vec<String>,
-}
-
-/// Compares the records of a conversation with its gold; replaced records count for nothing.
-pub fn score(gold: &Gold, records: &[Record]) -> Score {
-    let mut score = Score::default();
-    let staged: Vec<&Record> =
-        records.iter().filter(|record| record.state == RecordState::Staged).collect();
-    let doubted = records.iter().filter(|record| record.state == RecordState::Quarantined).count();
-    let (doubted, kept) = (doubted as u64, staged.len() as u64);
-    score.tally.quarantined = Rate { hits: doubted, of: doubted + kept };
-    staged.iter().for_each(|record| ground(record, &mut score.tally.grounded));
-    let said: Vec<Said<'_>> = staged.iter().map(|record| said(record)).collect();
-    for kind in ClaimKind::ALL {
-        compare(gold, *kind, &said, &mut score);
-    }
-    for forbidden in &gold.forbidden {
-        let by = said.iter().find(|it| meets(&it.text, &forbidden.terms));
-        score.tally.restraint.count(by.is_none());
-        score.violated.extend(by.map(|it| (forbidden.id.clone(), it.id)));
-    }
-    score
-}
-
-fn said(record: &Record) -> Said<'_> {
-    let strings: Vec<&str> = record.claim.strings().into_iter().map(|(_, text)| text).collect();
-    let text = strings.join(" ").to_lowercase();
-    Said { id: record.id, claim: &record.claim, words: words(&text), text }
-}
-
-/// Counts the strings of a record, and those that evidence is named for.
-fn ground(record: &Record, grounded: &mut Rate) {
-    let fields: BTreeSet<&str> = record.evidence.iter().map(|it| it.field.as_str()).collect();
-    for (field, _) in record.claim.strings() {
-        grounded.count(fields.contains(field.as_str()));
-    }
-}
-
-/// Assigns records of one kind to items of it, core items first.
-fn compare(gold: &Gold, kind: ClaimKind, said: &[Said<'_>], score: &mut Score) {
-    let said: Vec<&Said<'_>> = said.iter().filter(|it| it.claim.kind() == kind).collect();
-    let mut items: Vec<&Item> = gold.items.iter().filter(|item| item.kind == kind).collect();
-    items.sort_by_key(|item| item.importance);
-    let index = Index::of(said.iter().enumerate().map(|(at, it)| (at, it.words.as_slice())));
-    let speak: Vec<Vec<usize>> = items.iter().map(|item| speak(item, &said, &index)).collect();
-    let agrees = |item: &Item, at: usize| {
-        let outcome = said.get(at).and_then(|it| outcome(it.claim));
-        item.succeeded.is_none_or(|expected| outcome.is_none_or(|outcome| outcome == expected))
-    };
-    let answers: Vec<Vec<usize>> = items
-        .iter()
-        .zip(&speak)
-        .map(|(item, records)| records.iter().copied().filter(|at| agrees(item, *at)).collect())
-        .collect();
-    let given = assign(&answers, said.len());
-    let counts = score.tally.of_mut(kind);
-    counts.records = said.len() as u64;
-    for (item, record) in items.iter().zip(&given) {
-        let record = record.and_then(|at| said.get(at));
-        let counts = score.tally.of_mut(kind);
-        counts.items += 1;
-        counts.answered += u64::from(record.is_some());
-        match item.importance {
-            Importance::Core => score.tally.core.count(record.is_some()),
-            Importance::Useful => {}
-        }
-        match record {
-            Some(record) => score.answered.push((item.id.clone(), record.id)),
-            None => score.missed.push(item.id.clone()),
+impl Sums {
+    /// The counts behind a measure.
+    pub fn rate(&self, measure: Measure) -> Rate {
+        let all = self.tally.all();
+        match measure {
+            Measure::Precision => all.precision(),
+            Measure::Recall => all.recall(),
+            Measure::F1 => all.f1(),
+            Measure::CoreRecall => self.tally.core,
+            Measure::Succeeded => self.tally.succeeded,
+            Measure::Grounded => self.tally.grounded,
+            Measure::Restraint => self.tally.restraint,
+            Measure::Quarantined => self.tally.quarantined,
+            Measure::Schema => Rate { hits: self.asks.fitted, of: self.asks.slices },
         }
     }
-    score.tally.succeeded += outcomes(&items, &speak, &answers, said.len());
 }
 
-/// Of the items with an outcome that a record of its own speaks of, those for which it can be one that
-/// tells it right.
-fn outcomes(items: &[&Item], speak: &[Vec<usize>], answers: &[Vec<usize>], records: usize) -> Rate {
-    let assigned = |lists: &[Vec<usize>]| {
-        let with = items.iter().zip(lists).filter(|(item, _)| item.succeeded.is_some());
-        let with: Vec<Vec<usize>> = with.map(|(_, records)| records.clone()).collect();
-        assign(&with, records).iter().flatten().count() as u64
-    };
-    Rate { hits: assigned(answers), of: assigned(speak) }
-}
-
-fn outcome(claim: &Claim) -> Option<bool> {
-    match claim {
-        Claim::Attempt(attempt) => Some(attempt.succeeded),
-        Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => None,
+impl AddAssign for Sums {
+    fn add_assign(&mut self, other: Sums) {
+        self.tally += other.tally;
+        self.asks += other.asks;
+        for state in CoverageState::ALL {
+            self.coverage.add(*state, other.coverage.of(*state));
+        }
     }
-}
-
-/// The records that say an item, those most like its statement first.
-fn speak(item: &Item, said: &[&Said<'_>], index: &Index<'_>) -> Vec<usize> {
-    let statement = words(&item.statement);
-    let like = |at: usize| said.get(at).map_or(0, |it| dice(&statement, &it.words));
-    let mut records: Vec<usize> = if item.terms.is_empty() {
-        index.near(&statement).into_iter().filter(|at| SIMILARITY_MIN <= like(*at)).collect()
-    } else {
-        let meets = |(at, it): (usize, &&Said<'_>)| meets(&it.text, &item.terms).then_some(at);
-        said.iter().enumerate().filter_map(meets).collect()
-    };
-    records.sort_by_cached_key(|at| Reverse(like(*at)));
-    records
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::{
     Attempt, Claim, ClaimKind, Decision, Digest, Evidence, Match, PersonRequest, Provenance,
-    Record, RecordState, RunId, SessionId, SliceId, Speaker,
+    Record, RecordState, RunId, SessionId, SliceId, Speaker, Vector,
 };
 use crate::privacy::Gate;
 use crate::testing::shared;
@@ -139,6 +139,90 @@ fn without_terms_the_statement_counts() {
     assert_eq!((similarity("", ""), similarity("a", "")), (0, 0));
 }
 
+/// A decision that an item with these fields is compared with.
+fn decided(fields: &str, extra: &str, claim: Decision) -> u64 {
+    let text = format!(
+        r#"{{{extra} "must": [{{"id": "d", "kind": "decision", "importance": "core", "statement": "nothing alike", "fields": {fields}}}]}}"#
+    );
+    score(&gold(&text), &staged(vec![Claim::Decision(claim)])).tally.decisions.answered
+}
+
+#[test]
+fn fields_count_by_what_they_weigh_and_lists_in_any_order() {
+    let claim = |chosen: &str, rationale: &str, options: [&str; 2]| Decision {
+        options: options.map(str::to_owned).to_vec(),
+        chosen: chosen.to_owned(),
+        rationale: rationale.to_owned(),
+    };
+    let fields = r#"{"chosen": "PostgreSQL", "options": ["a file", "PostgreSQL"], "rationale": "two services write"}"#;
+    let found = |it| decided(fields, "", it);
+    assert_eq!(found(claim("postgresql", "so", ["x", "y"])), 1, "4 of 7 is chosen");
+    assert_eq!(found(claim("sqlite", "two services write", ["PostgreSQL", "a file"])), 0, "3 of 7");
+    let chosen = r#"{"chosen": "a file on a disk"}"#;
+    let near = claim("a file there", "so", ["x", "y"]);
+    assert_eq!(decided(chosen, "", near.clone()), 1, "what is not named does not count");
+    assert_eq!(decided(chosen, r#""similarity": 0.6,"#, near), 0);
+}
+
+#[test]
+fn two_letters_are_a_word_where_a_script_has_no_blanks() {
+    assert_eq!(similarity("日本語のキャッシュ", "日本語のキャッシュ"), 1_000);
+    let (near, far) = (
+        similarity("キャッシュを一日保存する", "キャッシュは一日だけ保存する"),
+        similarity("キャッシュを一日保存する", "夜間の書き出しをやめる"),
+    );
+    assert!(near > SIMILARITY_MIN && far < 200, "{near} {far}");
+    assert_eq!(similarity("ＳＱＬｉｔｅを使う", "sqlite を使う"), 1_000);
+    assert_eq!(similarity("İstanbul", "istanbul"), 1_000);
+    assert_eq!(similarity("日", "日"), 1_000);
+}
+
+#[test]
+fn of_two_records_that_both_answer_the_more_similar_one_does() {
+    let gold = gold(&format!(r#"{{"must": [{}]}}"#, item("verbose", "core", r#"[["flag"]]"#)));
+    let records = staged(vec![request("a flag"), request("add the verbose flag"), request("flag")]);
+    assert_eq!(score(&gold, &records).answered, [("verbose".to_owned(), records[1].id)]);
+}
+
+#[test]
+fn restraint_is_told_by_reason() {
+    let text = r#"{"must": [], "must_not": [
+        {"id": "a", "why": "small talk", "terms": [["weather"]]},
+        {"id": "b", "why": "tracker", "terms": [["ticket"]]}, {"id": "c", "terms": [["x"]]}]}"#;
+    let tally = score(&gold(text), &staged(vec![request("the weather is fine")])).tally;
+    assert_eq!(tally.restraint, Rate { hits: 2, of: 3 });
+    let by = [Why::SmallTalk, Why::Tracker, Why::Invented, Why::Private];
+    let by = by.map(|why| (tally.restraints.of(why).hits, tally.restraints.of(why).of));
+    assert_eq!(by, [(0, 1), (1, 1), (1, 1), (0, 0)]);
+}
+
+#[test]
+fn statements_are_compared_by_vectors_where_there_are_any() {
+    let gold = gold(&format!(
+        r#"{{"must": [{}, {}]}}"#,
+        item("verbose", "core", "[]"),
+        item("named", "core", r#"[["term"]]"#)
+    ));
+    let records = staged(vec![request("say more"), request("be quiet"), attempt("no", true)]);
+    let texts = texts_to_embed(&gold, &records);
+    let expected = ["add the verbose flag", "wants be quiet", "wants say more"];
+    assert_eq!(
+        texts.iter().map(String::as_str).collect::<Vec<_>>(),
+        expected,
+        "no terms, its kind"
+    );
+    let vector = |numbers: &[f64]| Vector::of(numbers).unwrap();
+    let of = [
+        ("add the verbose flag", vector(&[1.0, 0.1])),
+        ("wants say more", vector(&[0.9, 0.2])),
+        ("wants be quiet", vector(&[-1.0, 0.3])),
+    ];
+    let vectors = of.map(|(text, vector)| (text.to_owned(), vector)).into();
+    let score = score_by(&gold, &records, &vectors);
+    assert_eq!(score.answered, [("verbose".to_owned(), records[0].id)]);
+    assert_eq!(super::score(&gold, &records).answered, [], "they share no words");
+}
+
 #[test]
 fn a_string_is_grounded_where_evidence_names_it() {
     let claim = Claim::Decision(Decision {
@@ -168,6 +252,21 @@ fn what_is_no_gold_is_a_finding() {
         assert_eq!((gold, findings.len()), (None, 1), "{text}");
         assert_eq!(findings[0].rule, "bad-gold");
     }
+}
+
+#[test]
+fn a_gold_that_cannot_be_meant_so_is_a_finding() {
+    let detail = |text: &str| {
+        let (gold, findings) = Gold::read(text);
+        assert!(gold.is_none());
+        findings[0].detail.clone()
+    };
+    let wrong = detail(r#"{"must": [], "similarity": 1.5}"#);
+    assert_eq!(wrong, "similarity 1.5: expected a number from 0 to 1");
+    let item = r#"{"must": [{"id": "d", "kind": "decision", "importance": "core", "statement": "s",
+        "fields": {"choosen": "x"}}]}"#;
+    let expected = "d: fields.choosen: expected one of chosen, rationale, options for a decision";
+    assert_eq!(detail(item), expected);
 }
 
 #[test]
