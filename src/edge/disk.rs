@@ -1,17 +1,18 @@
 //! Files that are whole: a reader sees the old text or the new one, never a half.
 
+use super::process;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Replaces `path` with `text`, which is on the disk when this returns. A new file is readable by
-/// its owner only; the old file's permissions are kept.
+/// Replaces `path` with `text`, which is on the disk when this returns. Who may read a new file is what the user's
+/// mask says; the old file's permissions are kept.
 ///
 /// # Errors
 /// Those of the file system; the old file is then untouched.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let folder = folder_of(path)?;
-    let mut temp = tempfile::NamedTempFile::new_in(folder)?;
+    let mut temp = temporary(folder, PUBLIC)?;
     temp.write_all(text.as_bytes())?;
     match std::fs::metadata(path) {
         Ok(old) => temp.as_file().set_permissions(old.permissions())?,
@@ -28,8 +29,9 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
 /// # Errors
 /// Those of the file system.
 pub fn create(path: &Path, text: &str) -> io::Result<bool> {
-    std::fs::create_dir_all(folder_of(path)?)?;
-    let mut draft = draft_of(path)?;
+    let folder = folder_of(path)?;
+    std::fs::create_dir_all(folder)?;
+    let mut draft = temporary(folder, PUBLIC)?;
     draft.write_all(text.as_bytes())?;
     draft.as_file().sync_all()?;
     place_new(draft, path)
@@ -75,7 +77,46 @@ pub fn make_private_folder(path: &Path) -> io::Result<()> {
 pub fn draft_of(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let folder = folder_of(path)?;
     make_private_folder(folder)?;
-    tempfile::NamedTempFile::new_in(folder)
+    temporary(folder, PRIVATE)
+}
+
+/// What a file may be used for that everybody may read, where the user's mask lets them.
+const PUBLIC: u32 = 0o666;
+/// The same of a file that is its owner's alone.
+const PRIVATE: u32 = 0o600;
+/// How the names of files begin that are not in their place yet, and how they end.
+const TEMPORARY: (&str, &str) = (".annalist-", ".tmp");
+
+/// A file that is going to be moved into its place; its name tells whose it is.
+fn temporary(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
+    // A colon may not stand in a name everywhere.
+    let prefix = format!("{}{}~", TEMPORARY.0, process::name().replace(':', "+"));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(TEMPORARY.1);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder.tempfile_in(folder)
+}
+
+/// Takes away what processes left in `folder` that were killed while they wrote.
+///
+/// # Errors
+/// Those of the file system, where the folder cannot be read.
+pub fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let inside = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY.0));
+        let inside = inside.and_then(|name| name.strip_suffix(TEMPORARY.1));
+        let owner = inside.and_then(|name| name.rsplit_once('~')).map(|(owner, _)| owner);
+        if owner.is_some_and(|owner| process::is_gone(&owner.replace('+', ":"))) {
+            // Somebody else may have been faster.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
 }
 
 /// Makes `draft`, whose contents are on the disk already, the file at `path`; false, and the draft
@@ -108,6 +149,37 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_file_is_for_all_whom_the_mask_lets_and_a_draft_for_its_owner() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (ours, plain) = (folder.path().join("ours.md"), folder.path().join("plain"));
+        File::create(&plain).unwrap();
+        assert!(create(&ours, "a").unwrap());
+        assert_eq!(mode(&ours), mode(&plain));
+        assert_eq!(mode(draft_of(&ours).unwrap().path()), 0o600);
+    }
+
+    #[test]
+    fn what_a_process_left_that_was_killed_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let (own, gone) = (std::process::id().to_string(), ended.id().to_string());
+        ended.wait().unwrap();
+        let mine = temporary(folder.path(), PUBLIC).unwrap();
+        let name = mine.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let others = [name.replace(&format!("+{own}+"), &format!("+{gone}+")), "a.tmp".to_owned()];
+        others.iter().for_each(|name| drop(File::create(folder.path().join(name)).unwrap()));
+        sweep(folder.path()).unwrap();
+        let is_there = |name: &str| folder.path().join(name).exists();
+        assert!(is_there(&name) && is_there("a.tmp"));
+        let is_told =
+            process::is_gone(&process::name().replace(&format!(":{own}:"), &format!(":{gone}:")));
+        assert_eq!(is_there(&others[0]), !is_told, "where the system tells nothing, nothing goes");
+    }
 
     #[test]
     fn a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it() {

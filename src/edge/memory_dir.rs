@@ -63,6 +63,16 @@ impl MemoryFolder {
         Ok(None)
     }
 
+    /// The directory at `path`, which is where [`path`](MemoryFolder::path) said that one is; none if there is none
+    /// any more, or another.
+    pub fn at(path: &Path) -> Option<MemoryFolder> {
+        let root = PLACES.iter().find_map(|place| {
+            path.ends_with(place).then(|| path.ancestors().nth(Path::new(place).iter().count()))
+        });
+        let found = MemoryFolder::find(root.flatten()?).ok().flatten()?;
+        (found.path == path).then_some(found)
+    }
+
     /// The directory of the project that `folder` belongs to: that of the nearest folder above it which has
     /// one. A folder with a `.git` is the project as a whole, and nothing above it is looked at. The one in
     /// `home` is of all projects, and of this one only where `folder` is `home` itself.
@@ -129,6 +139,26 @@ impl MemoryFolder {
         })?;
         read.skipped.sort();
         Ok(read)
+    }
+
+    /// Takes away what processes left here that were killed while they wrote.
+    ///
+    /// # Errors
+    /// Those of the file system, where a folder cannot be read.
+    pub fn sweep(&self) -> io::Result<()> {
+        let mut folders = vec![(self.path.clone(), DEPTH_MAX)];
+        // Bounded by the folders of the directory, to their depth.
+        while let Some((folder, depth)) = folders.pop() {
+            disk::sweep(&folder)?;
+            for entry in std::fs::read_dir(&folder)? {
+                let entry = entry?;
+                let is_ours = !entry.file_name().to_string_lossy().starts_with('.');
+                if is_ours && depth > 0 && entry.file_type()?.is_dir() {
+                    folders.push((entry.path(), depth - 1));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The paths of its Markdown files in the directory, in order; nothing is read.

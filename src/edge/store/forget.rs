@@ -5,7 +5,7 @@ use super::db::{Db, Value, json, values};
 use super::error::Fault;
 use super::memory::Tenure;
 use super::memory::{find, hold, put};
-use super::{Store, StoreError, database};
+use super::{Store, StoreError, bill, database, open_pair};
 use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
 use std::ops::ControlFlow;
 
@@ -81,12 +81,9 @@ impl Store {
         .await
     }
 
-    /// Directories that something was rendered into.
-    pub async fn rendered_dirs(&self) -> Result<Vec<String>, StoreError> {
-        self.read("reading what was rendered", |from| {
-            from.all("SELECT DISTINCT dir FROM memory_files ORDER BY dir", &[], |row| row.next())
-        })
-        .await
+    /// Whether a session was forgotten and did not come back since.
+    pub async fn is_forgotten(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.look("looking what was forgotten", move |from| is_forgotten(from, session)).await
     }
 
     /// Erases in one transaction. Says no, with the memories that were changed meanwhile, and nothing is
@@ -161,8 +158,10 @@ fn erase(
             None => {
                 let sql = "DELETE FROM memories WHERE id = ?1";
                 erased.memories_gone += db.execute(sql, values![&change.memory.0])?;
+                open_pair::erase_memory(db, change.memory)?;
             }
         }
+        erased.answers += bill::erase_answers(db, change.memory.0)?;
         note(db, tenure, (None, Some(change.memory)), at)?;
     }
     for plan in &erasure.plans {
@@ -176,19 +175,32 @@ fn erase(
                 ON c.run_no = r.no WHERE c.id = ?1)",
             values![&record.0],
         )?;
+        erased.answers += bill::erase_answers(db, record.0)?;
+        open_pair::erase_record(db, *record)?;
         db.send("DELETE FROM dispositions WHERE record = ?1", values![&record.0])?;
         erased.records += db.execute("DELETE FROM records WHERE id = ?1", values![&record.0])?;
         note(db, tenure, (Some(*record), None), at)?;
     }
     for session in &erasure.sessions {
         erase_session(db, *session, &mut erased)?;
+        let sql =
+            "INSERT INTO forgotten (session, at) VALUES (?1, ?2) ON CONFLICT (session) DO NOTHING";
+        db.send(sql, values![&session.0, at])?;
     }
     if !erasure.sessions.is_empty() {
-        // Answers that nobody staged yet belong to nobody who could be asked whose they are.
-        let sql = "DELETE FROM journal WHERE run NOT IN (SELECT id FROM runs)";
+        // Answers that nobody staged yet belong to nobody who could be asked whose they are. Those about memory do:
+        // they went with what they are about.
+        let sql = "DELETE FROM journal WHERE run NOT IN (SELECT id FROM runs)
+            AND digest NOT IN (SELECT digest FROM answers_about)";
         erased.answers += db.execute(sql, &[])?;
     }
     Ok(Ok(erased))
+}
+
+/// Whether it was forgotten.
+pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
+    Ok(db.first(sql, values![&session.0], |row| row.next::<i64>())?.is_some())
 }
 
 fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result<(), Fault> {

@@ -1,6 +1,7 @@
 //! The journal: a model's answer is stored before anything reads it, and the first answer wins.
 //! Also what endpoints were found able to do.
 
+use super::bill::{self, Bill};
 use super::db::{Db, json, values};
 use super::error::Fault;
 use crate::domain::{Reply, RequestDigest, RunId, Rung, Timestamp};
@@ -22,6 +23,8 @@ pub struct JournalEntry {
     pub reply: Reply,
     /// The question as JSON, where it is to be kept.
     pub request: Option<String>,
+    /// What it cost, where no run has it on its bill.
+    pub bill: Option<Bill>,
 }
 
 /// An answer that is kept.
@@ -37,6 +40,8 @@ pub struct Journaled {
 pub(super) fn write(db: &mut Db, entry: &JournalEntry) -> Result<Reply, Fault> {
     let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING";
+    // Also where somebody else's answer came first: this one was paid for too.
+    bill::write(db, entry)?;
     let reply = json(&entry.reply)?;
     let row = values![
         &entry.digest.0,

@@ -3,6 +3,7 @@
 
 use super::db::{Columns, Db, json, values};
 use super::error::{Fault, StoreErrorKind};
+use super::open_pair::{self, AskedPair};
 use super::prefix::{self, Found, IdPrefix};
 use super::{Store, StoreError, record};
 use crate::domain::{Memory, MemoryId, MemoryMap, Plan, PlanId, Record, RecordId, Timestamp};
@@ -61,24 +62,45 @@ pub struct Deed {
 }
 
 impl Store {
-    /// Takes the right to change the memory of `namespace` until `until`, unless somebody else has it.
+    /// Takes the right to change the memory of `namespace` until `until`, unless somebody else has it of whom it is
+    /// not certain that they are gone.
     pub async fn take_tenure(
         &self,
         namespace: &str,
         (holder, until): (&str, Timestamp),
-        now: Timestamp,
+        (now, is_gone): (Timestamp, fn(&str) -> bool),
     ) -> Result<Option<Tenure>, StoreError> {
         let (namespace, holder) = (namespace.to_owned(), holder.to_owned());
         self.write("taking the lease of a namespace's memory", move |to| {
+            let sql = "SELECT holder FROM consolidating WHERE namespace = ?1 AND until > ?2";
+            let other: Option<String> =
+                to.first(sql, values![&namespace, now], |row| row.next())?;
+            // No holder has an empty name.
+            let gone = other.filter(|other| is_gone(other)).unwrap_or_default();
             let sql =
                 "INSERT INTO consolidating (namespace, token, holder, until) VALUES (?1, 1, ?2, ?3)
                 ON CONFLICT (namespace) DO UPDATE SET token = consolidating.token + 1,
                     holder = excluded.holder, until = excluded.until
-                    WHERE consolidating.until <= ?4
+                    WHERE consolidating.until <= ?4 OR consolidating.holder = ?5
                 RETURNING token";
             let token =
-                to.first(sql, values![&namespace, &holder, until, now], |row| row.next())?;
+                to.first(sql, values![&namespace, &holder, until, now, &gone], |row| row.next())?;
             Ok(token.map(|token| Tenure { namespace: namespace.clone(), token }))
+        })
+        .await
+    }
+
+    /// Prolongs the right; says whether it is still ours.
+    pub async fn renew_tenure(
+        &self,
+        tenure: &Tenure,
+        until: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let tenure = tenure.clone();
+        self.write("prolonging the lease of a namespace's memory", move |to| {
+            let sql = "UPDATE consolidating SET until = ?3
+                WHERE namespace = ?1 AND token = ?2 AND until > 0";
+            Ok(to.execute(sql, values![&tenure.namespace, tenure.token, until])? > 0)
         })
         .await
     }
@@ -175,8 +197,21 @@ impl Store {
         plan: &Plan,
         at: Timestamp,
     ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
-        let (tenure, plan) = (tenure.clone(), plan.clone());
-        self.write("applying a plan", move |to| apply(to, &tenure, &plan, at)).await
+        self.apply_judged(tenure, (plan, &[]), at).await
+    }
+
+    /// As [`Store::apply_plan`], and notes which questions about pairs that stay open came to nothing.
+    ///
+    /// # Errors
+    /// As [`Store::apply_plan`].
+    pub async fn apply_judged(
+        &self,
+        tenure: &Tenure,
+        (plan, asked): (&Plan, &[AskedPair]),
+        at: Timestamp,
+    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+        let (tenure, plan, asked) = (tenure.clone(), plan.clone(), asked.to_vec());
+        self.write("applying a plan", move |to| apply(to, &tenure, (&plan, &asked), at)).await
     }
 
     /// Takes a plan back. Says no, with the memories that were changed since, and nothing is written then.
@@ -237,35 +272,6 @@ impl Store {
             }
         };
         self.read("reading the ledger", read).await
-    }
-
-    /// What was last rendered of the files of a directory, by path.
-    pub async fn rendered(&self, dir: &str) -> Result<BTreeMap<String, String>, StoreError> {
-        let dir = dir.to_owned();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
-            let all = from.all(sql, values![&dir], |row| Ok((row.next()?, row.next()?)))?;
-            Ok(all.into_iter().collect())
-        };
-        self.read("reading what was rendered", read).await
-    }
-
-    /// Keeps what was rendered of the files of a directory in the place of what was.
-    pub async fn keep_rendered(
-        &self,
-        dir: &str,
-        files: &BTreeMap<String, String>,
-    ) -> Result<(), StoreError> {
-        let (dir, files) = (dir.to_owned(), files.clone());
-        self.write("keeping what was rendered", move |to| {
-            to.execute("DELETE FROM memory_files WHERE dir = ?1", values![&dir])?;
-            for (path, base) in &files {
-                let sql = "INSERT INTO memory_files (dir, path, base) VALUES (?1, ?2, ?3)";
-                to.send(sql, values![&dir, path, base])?;
-            }
-            Ok(())
-        })
-        .await
     }
 
     /// Writes what people made of memories in the directory; says no, with those that are no longer as
@@ -347,7 +353,7 @@ pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
 fn apply(
     db: &mut Db,
     tenure: &Tenure,
-    plan: &Plan,
+    (plan, asked): (&Plan, &[AskedPair]),
     at: Timestamp,
 ) -> Result<Result<(), Vec<MemoryId>>, Fault> {
     hold(db, tenure)?;
@@ -365,14 +371,18 @@ fn apply(
         let home = operation.disposition.home();
         let home = home.as_ref().map(|id| &id.0);
         let (record, name) = (&operation.record.0, operation.disposition.name());
-        let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
-            VALUES (?1, ?2, ?3, ?4, ?5)";
-        db.send(sql, values![record, no, name, &*operation.rule, home])?;
+        // What is settled was dealt with by an earlier plan; that stands.
+        if !operation.disposition.is_settlement() {
+            let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
+                VALUES (?1, ?2, ?3, ?4, ?5)";
+            db.send(sql, values![record, no, name, &*operation.rule, home])?;
+        }
         let sql = "INSERT INTO ledger (at, namespace, deed, plan, record, memory, rule)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
         let row = values![at, &plan.namespace, name, &plan.id.0, record, home, &*operation.rule];
         db.send(sql, row)?;
     }
+    open_pair::apply(db, (plan, no), asked)?;
     Ok(Ok(()))
 }
 
@@ -389,6 +399,7 @@ fn undo(
     }
     db.send("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
     db.send("DELETE FROM dispositions WHERE plan_no = ?1", values![no])?;
+    open_pair::undo(db, no)?;
     let sql = "INSERT INTO ledger (at, namespace, deed, plan) VALUES (?1, ?2, 'undo', ?3)";
     db.send(sql, values![at, &plan.namespace, &plan.id.0])?;
     Ok(Ok(()))

@@ -19,9 +19,14 @@ async fn planned(store: &Store) -> Plan {
 
 async fn tenure(store: &Store, now: i64) -> Tenure {
     let until = Timestamp(now + 100);
-    store.take_tenure("project", ("w", until), Timestamp(now)).await.unwrap().unwrap()
+    store
+        .take_tenure("project", ("w", until), (Timestamp(now), NOBODY_IS_GONE))
+        .await
+        .unwrap()
+        .unwrap()
 }
 
+const NOBODY_IS_GONE: fn(&str) -> bool = |_| false;
 const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
 
 #[tokio::test]
@@ -68,11 +73,15 @@ async fn one_at_a_time_changes_the_memory_of_a_namespace() {
         let plan = planned(&store).await;
         let late = tenure(&store, 0).await;
         let take = |now| {
-            let (store, now) = (store.clone(), Timestamp(now));
-            async move { store.take_tenure("project", ("x", Timestamp(999)), now).await.unwrap() }
+            let (store, now) = (store.clone(), (Timestamp(now), NOBODY_IS_GONE));
+            let until = ("x", Timestamp(999));
+            async move { store.take_tenure("project", until, now).await.unwrap() }
         };
         assert_eq!(take(99).await, None, "it is held");
-        let other = store.take_tenure("other", ("x", Timestamp(999)), Timestamp(0)).await.unwrap();
+        let other = store
+            .take_tenure("other", ("x", Timestamp(999)), (Timestamp(0), NOBODY_IS_GONE))
+            .await
+            .unwrap();
         assert!(other.is_some(), "another namespace is not");
         let next = take(100).await.unwrap();
         let lost = store.apply_plan(&late, &plan, Timestamp(101)).await.unwrap_err();
@@ -83,6 +92,13 @@ async fn one_at_a_time_changes_the_memory_of_a_namespace() {
         assert_eq!(take(103).await, None, "who lost it gives nothing back");
         store.leave_tenure(&next, Some(Timestamp(104))).await.unwrap();
         assert!(take(105).await.is_some());
+        let (until, now) = (("y", Timestamp(2_000)), Timestamp(106));
+        let gone: fn(&str) -> bool = |holder| holder == "x";
+        let heir = store.take_tenure("project", until, (now, gone)).await.unwrap().unwrap();
+        assert!(store.renew_tenure(&heir, Timestamp(3_000)).await.unwrap());
+        assert!(!store.renew_tenure(&next, Timestamp(9_000)).await.unwrap(), "it is another's");
+        assert_eq!(take(2_999).await, None, "it was prolonged");
+        assert!(take(3_000).await.is_some());
     })
     .await;
 }

@@ -2,14 +2,17 @@
 //! belongs together is written together or not at all. No type of the database leaves this room.
 
 mod beside;
+mod bill;
 mod changes;
 mod database;
 mod db;
 mod entry;
 mod error;
+mod directories;
 mod forget;
 mod journal;
 mod memory;
+mod open_pair;
 mod postgres;
 mod prefix;
 mod queue;
@@ -23,6 +26,8 @@ mod writer;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod judged_test;
+#[cfg(test)]
 mod memory_test;
 #[cfg(test)]
 mod shared_test;
@@ -30,12 +35,15 @@ mod shared_test;
 mod tests;
 
 pub use beside::{Remembered, StoredCard};
+pub use bill::{Bill, BillLine, Purpose};
 pub use changes::Changes;
+pub use directories::Directory;
 pub use entry::Covered;
 pub use error::{Refusal, StoreError, StoreErrorKind};
 pub use forget::{Erased, Erasure, Looked};
 pub use journal::{JournalEntry, Journaled};
 pub use memory::{Backlog, Deed, StoredPlan, Tenure};
+pub use open_pair::{AskedPair, LeftPair};
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
     ABANDONED, CANCELLED, Cap, CapJobs, Charge, Claim, Claims, DeadJobs, Depth, Ending, Enqueued,
@@ -224,8 +232,8 @@ impl Store {
         self.write("remembering what the endpoint can do", write).await
     }
 
-    /// What runs that finished at `since` or later cost, replaced ones too; of one namespace, of one
-    /// session, or of all.
+    /// What runs that finished at `since` or later cost, replaced ones too, and calls that are no run's; of one
+    /// namespace, of one session, or of all.
     pub async fn spent(
         &self,
         since: Timestamp,

@@ -243,6 +243,12 @@ pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Re
     Ok(all.into_iter().map(|stored| stored.record).collect())
 }
 
+/// One record as it is.
+pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {
+    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
+    Ok(db.first(&sql, values![&id.0], read)?.map(|stored| stored.record))
+}
+
 /// The sessions of a filter in an order that does not depend on which was written first.
 fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
     let sql = "SELECT no FROM sessions

@@ -1,5 +1,6 @@
 //! Runs: one extraction of one slice with one prompt and model, and what it cost.
 
+use super::bill;
 use super::db::{Columns, Db, json, values};
 use super::error::Fault;
 use crate::domain::{
@@ -110,6 +111,21 @@ pub struct Spent {
     pub usage: Usage,
     /// Money, in millionths of a dollar.
     pub cost_micros: u64,
+}
+
+impl Spent {
+    /// Both together.
+    fn and(self, other: &Spent) -> Spent {
+        Spent {
+            calls: self.calls + other.calls,
+            usage: Usage {
+                prompt_tokens: self.usage.prompt_tokens + other.usage.prompt_tokens,
+                cached_tokens: self.usage.cached_tokens + other.usage.cached_tokens,
+                completion_tokens: self.usage.completion_tokens + other.usage.completion_tokens,
+            },
+            cost_micros: self.cost_micros + other.cost_micros,
+        }
+    }
 }
 
 /// Columns of a run and its session's id, for [`read`].
@@ -352,7 +368,16 @@ pub(super) fn spent(
         FROM runs r JOIN sessions s ON s.no = r.session_no
         WHERE ?1 <= r.finished_at AND (s.namespace = ?2 OR ?2 IS NULL)
             AND (s.id = ?3 OR ?3 IS NULL)";
-    db.one(sql, values![since, namespace, session.as_ref().map(|id| &id.0)], |row| {
-        Ok(Spent { calls: row.next()?, usage: usage(row)?, cost_micros: row.next()? })
-    })
+    let by = values![since, namespace, session.as_ref().map(|id| &id.0)];
+    let runs = db.one(sql, by, read_spent)?;
+    // What is no run's is about no single session.
+    match session {
+        Some(_) => Ok(runs),
+        None => Ok(runs.and(&bill::spent(db, since, namespace)?)),
+    }
+}
+
+/// Calls, tokens and money, in this order.
+pub(super) fn read_spent(row: &mut Columns<'_>) -> Result<Spent, Fault> {
+    Ok(Spent { calls: row.next()?, usage: usage(row)?, cost_micros: row.next()? })
 }

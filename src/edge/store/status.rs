@@ -2,7 +2,7 @@
 
 use super::db::{Db, values};
 use super::error::Fault;
-use super::{Failure, Spent, queue, run, session};
+use super::{BillLine, Failure, Spent, bill, queue, run, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
 };
@@ -19,8 +19,10 @@ pub struct Status {
     pub sessions: Vec<SessionStatus>,
     /// Runs that failed and that nothing has replaced, the latest first, 1,000 at most.
     pub failed: Vec<FailedRun>,
-    /// What all runs cost.
+    /// What all calls cost.
     pub spent: Spent,
+    /// The same by day, namespace and purpose, the latest day first, 1,000 lines at most.
+    pub bill: Vec<BillLine>,
 }
 
 /// What became of one session.
@@ -101,7 +103,7 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
         of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
     }
     let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
-    Ok(Status { sessions, failed: failed(db)?, spent })
+    Ok(Status { sessions, failed: failed(db)?, spent, bill: bill::lines(db)? })
 }
 
 /// The sums of a session's first `entries` entries; it need not have been read to its end.

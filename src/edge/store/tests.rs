@@ -270,6 +270,7 @@ async fn the_first_answer_to_a_question_wins() {
             at: Timestamp(1),
             reply: reply(text),
             request: Some("{}".to_owned()),
+            bill: None,
         };
         assert_eq!(store.journaled(digest).await.unwrap(), None);
         assert_eq!(store.journal(entry("one")).await.unwrap(), reply("one"));

@@ -8,11 +8,14 @@ use super::connection::Connection;
 use std::ops::ControlFlow;
 
 /// What brings a database from version N to N + 1. Never edit one that was released.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0001_begin.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0002_queue.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0003_told.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0004_memory.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0005_forgotten.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0006_directories.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0007_judged.sql")),
 ];
 /// The newest version that we know.
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;

@@ -2,7 +2,7 @@
 
 use super::super::db::{Db, values};
 use super::super::error::Fault;
-use super::super::{entry, session};
+use super::super::{entry, forget, session};
 use crate::domain::{EntryKind, SessionId, Speaker, Timestamp};
 use crate::privacy::Redacted;
 use std::ops::Range;
@@ -24,6 +24,8 @@ pub struct Growth {
     pub gathers_until: Option<Timestamp>,
     /// The file it was last read from.
     pub path: String,
+    /// Whether it was forgotten: nothing is known of it, and nothing is to be.
+    pub forgotten: bool,
 }
 
 /// Who said what: as much of an entry as shows whether it is still the same.
@@ -54,7 +56,10 @@ pub(super) fn growth(db: &mut Db, id: SessionId) -> Result<Option<Growth>, Fault
         };
         Ok((no, growth))
     })?;
-    let Some((no, mut growth)) = found else { return Ok(None) };
+    let Some((no, mut growth)) = found else {
+        let gone = forget::is_forgotten(db, id)?;
+        return Ok(gone.then(|| Growth { forgotten: true, ..Growth::default() }));
+    };
     let sql = "SELECT coalesce(max(i), 0) FROM (
             SELECT max(slice_index) + 1 AS i FROM runs WHERE session_no = ?1
             UNION ALL
