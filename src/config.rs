@@ -5,8 +5,10 @@ use crate::conversation;
 use crate::dialog;
 use crate::domain::{Rung, Tokens};
 use crate::privacy::Pii;
+use crate::prompt::Prompts;
 use crate::slice;
 use serde::Deserialize;
+use std::sync::Arc;
 use std::time::Duration;
 use toml::Value;
 
@@ -31,6 +33,10 @@ pub struct Config {
     pub language: String,
     /// Whose memory records become; none takes the folder that the agent worked in.
     pub namespace: Option<String>,
+    /// The folder of prompts of one's own, or a file of one; none takes those that are compiled in.
+    pub prompts_path: Option<String>,
+    /// What was read there, by whoever reads files; none asks with those that are compiled in.
+    pub prompts: Option<Arc<Prompts>>,
     /// The endpoint.
     pub model: Model,
     /// URL of the store.
@@ -47,8 +53,10 @@ pub struct Config {
     pub limits: Limits,
     /// Slices that wait to be asked about.
     pub queue: Queue,
-    /// When records become memory.
-    pub consolidate: Thresholds,
+    /// How and when records become memory.
+    pub consolidate: Consolidate,
+    /// All layers as one, before they were checked.
+    layers: toml::Table,
 }
 
 /// The endpoint and how it is asked.
@@ -128,6 +136,7 @@ pub struct ConfigError {
 struct RawConfig {
     language: String,
     namespace: String,
+    prompts: String,
     model: RawModel,
     store: RawStore,
     slice: RawSlice,
@@ -136,7 +145,7 @@ struct RawConfig {
     dialog: RawDialog,
     limits: RawLimits,
     queue: RawQueue,
-    consolidate: RawThresholds,
+    consolidate: RawConsolidate,
 }
 
 #[derive(Debug, Deserialize)]
@@ -211,9 +220,28 @@ impl Config {
             layer::set_from_env(&mut settings, &defaults, name, value)?;
         }
         let place = file.map_or("config.toml", |file| file.name).to_owned();
-        let raw = RawConfig::deserialize(Value::Table(settings))
+        let raw = RawConfig::deserialize(Value::Table(settings.clone()))
             .map_err(|error| ConfigError { place: place.clone(), what: error.message().into() })?;
-        check(raw).map_err(|what| ConfigError { place: place_of(&what, file, env), what })
+        let config = check(raw);
+        let config =
+            config.map_err(|what| ConfigError { place: place_of(&what, file, env), what })?;
+        Ok(Config { layers: settings, ..config })
+    }
+
+    /// These settings with tables of `over`, which `place` holds, laid over them: how transcripts are read,
+    /// cut and told. Everything else stays as it is.
+    pub fn with(&self, over: &toml::Table, place: &str) -> Result<Config, ConfigError> {
+        if over.is_empty() {
+            return Ok(self.clone());
+        }
+        let mut layers = self.layers.clone();
+        layer::check_keys(over, &layers, Layer { name: place, text: "" })?;
+        layer::merge(&mut layers, over.clone());
+        let wrong = |what: String| ConfigError { place: place.to_owned(), what };
+        let raw = RawConfig::deserialize(Value::Table(layers.clone()))
+            .map_err(|error| wrong(error.message().into()))?;
+        let Config { slice, conversation, pii, dialog, .. } = check(raw).map_err(wrong)?;
+        Ok(Config { slice, conversation, pii, dialog, layers, ..self.clone() })
     }
 }
 
@@ -222,8 +250,8 @@ mod consolidate;
 mod memory;
 mod queue;
 
-use consolidate::RawThresholds;
-pub use consolidate::Thresholds;
+use consolidate::RawConsolidate;
+pub use consolidate::{Consolidate, Thresholds};
 use memory::RawConversation;
 pub use queue::Queue;
 use queue::RawQueue;
@@ -246,10 +274,13 @@ fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> St
 
 fn check(raw: RawConfig) -> Result<Config, String> {
     let namespace = raw.namespace.trim();
+    let prompts = raw.prompts.trim();
     let slice = check_slice(&raw.slice)?;
     Ok(Config {
         language: text(&raw.language, "language")?,
         namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
+        prompts_path: (!prompts.is_empty()).then(|| prompts.to_owned()),
+        prompts: None,
         model: check_model(raw.model)?,
         store_url: text(&raw.store.url, "store.url")?,
         slice,
@@ -259,6 +290,7 @@ fn check(raw: RawConfig) -> Result<Config, String> {
         limits: check_limits(&raw.limits)?,
         queue: queue::check(&raw.queue, slice.tokens)?,
         consolidate: consolidate::read(&raw.consolidate),
+        layers: toml::Table::new(),
     })
 }
 

@@ -124,6 +124,14 @@ fn a_memory_out_of_bounds_is_refused() {
 }
 
 #[test]
+fn no_model_judges_memory_unless_one_is_named() {
+    assert_eq!(load("", &[]).unwrap().consolidate.model, None);
+    assert_eq!(load("[consolidate]\nmodel = \"  \"", &[]).unwrap().consolidate.model, None);
+    let named = load("[consolidate]\nmodel = \"m\"", &[]).unwrap();
+    assert_eq!(named.consolidate.model.as_deref(), Some("m"));
+}
+
+#[test]
 fn the_environment_is_laid_over_the_file() {
     let file = "[model]\nbase_url = \"http://a/v1\"\nmodel = \"m\"";
     let env =
@@ -138,4 +146,17 @@ fn the_environment_is_laid_over_the_file() {
     );
     let error = load("", &[("ANNALIST__SLICE__TOKENS", "x")]).unwrap_err();
     assert!(error.what.contains("expected a whole number, found `x`"), "{error}");
+}
+
+#[test]
+fn a_case_lays_over_how_transcripts_are_read_and_nothing_else() {
+    let config =
+        load("language = \"German\"\n[slice]\ntokens = 900\ntool_tokens = 100\n", &[]).unwrap();
+    let over = |text: &str| config.with(&text.parse().unwrap(), "case.toml: settings");
+    let laid = over("[slice]\ntool_tokens = 50\n[dialog]\ntokens = 0\n").unwrap();
+    assert_eq!((laid.slice.tokens, laid.slice.tool_tokens), (900, 50));
+    assert_eq!((laid.dialog.tokens_max, laid.language.as_str()), (0, "German"));
+    assert_eq!(laid.with(&toml::Table::new(), "x"), Ok(laid.clone()));
+    let error = over("[slice]\ntoken = 3\n").unwrap_err().to_string();
+    assert!(error.starts_with("case.toml: settings: unknown key `slice.token`"), "{error}");
 }

@@ -72,12 +72,27 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     let order = Order::of((new.facts.at, new.place), (link.memory.valid_from, there));
     let order = if earlier { order } else { order.turned() };
     match view.verdicts.get(new.record.id, link.memory.id) {
-        Some(Verdict::Replaces) => link.follow(true, order),
+        Some(Verdict::Replaces) => link.judged(order),
         Some(Verdict::Unrelated | Verdict::Same | Verdict::Conflict | Verdict::Nothing) => {
             Across::default()
         }
         None => link.follow(covered >= COVERED, order),
     }
+}
+
+/// What follows from the record behind `home` for `memory`, of another kind, as a model judged; empty where the policy
+/// does not allow it.
+pub(super) fn followed(
+    new: &Incoming<'_>,
+    (home, memory): (&Memory, &Memory),
+    order: Order,
+) -> Vec<Effect> {
+    let earlier = match new.subject.kind {
+        ClaimKind::Attempt | ClaimKind::Decision => true,
+        ClaimKind::Request | ClaimKind::Discussion => false,
+    };
+    let order = if earlier { order } else { order.turned() };
+    Link { new, home, memory, earlier }.judged(order).effects
 }
 
 /// A record beside a memory of another kind.
@@ -109,6 +124,19 @@ struct Answer<'a> {
 }
 
 impl Link<'_> {
+    /// As if the rules were sure; told apart from what they are sure of by its name.
+    fn judged(&self, order: Order) -> Across {
+        let mut found = self.follow(true, order);
+        for effect in &mut found.effects {
+            effect.rule = Cow::Borrowed(match effect.rule.as_ref() {
+                "completed" => "judged-completed",
+                "attempted" => "judged-attempted",
+                _ => "judged-settled",
+            });
+        }
+        found
+    }
+
     fn follow(&self, sure: bool, order: Order) -> Across {
         let Link { new, home, memory, earlier } = self;
         let by_tools = matches!(memory.said_by, Speaker::Tool | Speaker::Web);

@@ -15,21 +15,23 @@ mod planner;
 mod reflect;
 mod replay;
 mod rules;
+mod settle;
 mod subject;
 mod verdict;
 
 pub use ask::{
     BATCH_RECORDS_MAX, BATCH_TOKENS_MAX, Batch, Exchange, Judged, Judgement, Judging,
     REMINDERS_MAX, REPAIRS_MAX, REPLY_TOKENS_DEFAULT, SCHEMA_VERSION, Step, TOOL_NAME,
-    WriteConsolidated, batches, schema_files,
+    WriteConsolidated, batches, offer, schema_files,
 };
 pub use dates::{Resolved, annotate, relative_dates};
 pub use forget::{Forgotten, forget};
 pub use history::{Event, as_of, history};
 pub use memories::Memories;
-pub use planner::consolidate;
+pub use planner::{consolidate, consolidate_with, is_judged};
 pub use reflect::{Category, Note, Retrospective, reflect};
 pub use rules::rules;
+pub use settle::OpenPair;
 pub use verdict::{Verdict, Verdicts};
 
 #[cfg(test)]
@@ -40,5 +42,7 @@ mod golden;
 mod laws;
 #[cfg(test)]
 mod past_test;
+#[cfg(test)]
+mod settle_test;
 #[cfg(test)]
 mod tests;

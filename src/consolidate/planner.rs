@@ -6,6 +6,7 @@ use super::incoming::{Incoming, Order, Place, place};
 use super::likeness::Likeness;
 use super::memories::{Desk, Memories};
 use super::rules::{Pair, RULES, Ruling};
+use super::settle::OpenPair;
 use super::subject::Subject;
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
@@ -28,6 +29,17 @@ pub fn consolidate(
     memories: &Memories,
     verdicts: &Verdicts,
 ) -> (Plan, Vec<Finding>) {
+    consolidate_with(records, &[], memories, verdicts)
+}
+
+/// As [`consolidate`], and first settles what earlier plans left `open` between memories, where `verdicts` say how: it
+/// was said before, so what comes in meets the memories as they are then. A pair without a verdict stays open.
+pub fn consolidate_with(
+    records: &[Record],
+    open: &[OpenPair],
+    memories: &Memories,
+    verdicts: &Verdicts,
+) -> (Plan, Vec<Finding>) {
     let mut planner = Planner {
         desk: Desk::new(memories),
         namespace: memories.namespace(),
@@ -37,6 +49,9 @@ pub fn consolidate(
         open: BTreeSet::new(),
         findings: Vec::new(),
     };
+    for pair in open {
+        planner.settle_pair(pair);
+    }
     for record in in_order(records, memories) {
         planner.take(record);
     }
@@ -58,13 +73,13 @@ fn in_order<'a>(records: &'a [Record], memories: &Memories) -> Vec<&'a Record> {
     ordered
 }
 
-struct Planner<'a> {
-    desk: Desk<'a>,
-    namespace: &'a str,
-    verdicts: &'a Verdicts,
+pub(super) struct Planner<'a> {
+    pub(super) desk: Desk<'a>,
+    pub(super) namespace: &'a str,
+    pub(super) verdicts: &'a Verdicts,
     /// Where memories that this plan begins were first said.
     places: HashMap<MemoryId, Place>,
-    operations: Vec<Operation>,
+    pub(super) operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
     findings: Vec<Finding>,
 }
@@ -180,7 +195,11 @@ impl Planner<'_> {
                 let with = doubt.memory;
                 Choice::new(Disposition::Conflict { with, memory: new.own }, doubt.rule)
             }
-            None => Choice::new(Disposition::Add { memory: new.own }, "new"),
+            None => {
+                let apart = judged.iter().any(|it| it.rule == UNRELATED);
+                let rule = if apart { UNRELATED } else { "new" };
+                Choice::new(Disposition::Add { memory: new.own }, rule)
+            }
         }
     }
 
@@ -205,7 +224,7 @@ impl Planner<'_> {
             let (rule, ruling) = match ruling {
                 Ruling::Conflict | Ruling::Doubt => {
                     let verdict = self.verdicts.get(new.record.id, memory.id);
-                    match verdict.map(|verdict| apply(verdict, &pair, rule)) {
+                    match verdict.map(|verdict| apply(verdict, &pair)) {
                         Some(Some(said)) => {
                             open = false;
                             said
@@ -241,7 +260,7 @@ impl Planner<'_> {
         judged
     }
 
-    fn note(&mut self, record: RecordId, memory: MemoryId) {
+    pub(super) fn note(&mut self, record: RecordId, memory: MemoryId) {
         let detail = format!("record {record} may not change memory {memory} so; both are kept");
         self.findings.push(Finding::new(Severity::Warning, REFUSED, 0, detail));
     }
@@ -300,12 +319,20 @@ impl Planner<'_> {
 /// The rule of a verdict that the host does not allow.
 const REFUSED: &str = "verdict-refused";
 
+/// The rule of a memory that a model held to be about something else.
+pub(super) const UNRELATED: &str = "judged-unrelated";
+
+/// Whether a model decided by this rule, within what the policy allows.
+pub fn is_judged(rule: &str) -> bool {
+    rule.starts_with("judged-")
+}
+
 /// What a verdict comes to; none if the policy does not allow it.
-fn apply(verdict: Verdict, pair: &Pair<'_>, rule: &'static str) -> Option<(&'static str, Ruling)> {
+fn apply(verdict: Verdict, pair: &Pair<'_>) -> Option<(&'static str, Ruling)> {
     Some(match verdict {
-        Verdict::Unrelated => (rule, Ruling::Strangers),
+        Verdict::Unrelated => (UNRELATED, Ruling::Strangers),
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
-        Verdict::Conflict => (rule, Ruling::Conflict),
+        Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
         Verdict::Replaces if pair.may_follow() => ("judged-replaced", Ruling::Supersede),
         Verdict::Replaces => return None,
         Verdict::Nothing if pair.new.person => return None,

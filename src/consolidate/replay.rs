@@ -3,6 +3,7 @@
 
 use crate::domain::{
     Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan, RecordId,
+    Settlement,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,11 +87,16 @@ impl Replay {
                 Disposition::Duplicate { of: memory }
             }
             Disposition::Supersede { old, memory } if !there(&old) => Disposition::Add { memory },
+            // What is gone is not decided about any more.
+            Disposition::Settle { memory, with, .. } if !there(&memory) || !there(&with) => {
+                Disposition::Settle { memory, with, how: Settlement::Apart }
+            }
             other @ (Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Duplicate { .. }
             | Disposition::Conflict { .. }
             | Disposition::Supersede { .. }
+            | Disposition::Settle { .. }
             | Disposition::Discard) => other,
         };
         let home = disposition.home();

@@ -81,6 +81,7 @@ pub struct PersonRequest {
 
 named! {
     /// The four kinds of claim, and of record.
+    #[derive(JsonSchema)]
     ClaimKind {
         /// See [`Decision`].
         Decision = "decision",

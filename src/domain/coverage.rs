@@ -1,5 +1,6 @@
 //! What became of every entry. The totals balance, or somebody hears of it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Where an entry ended; exactly one of these.
@@ -19,6 +20,15 @@ pub enum CoverageState {
 }
 
 impl CoverageState {
+    /// Every state.
+    pub const ALL: &'static [CoverageState] = &[
+        CoverageState::Extracted,
+        CoverageState::Nothing,
+        CoverageState::Skipped,
+        CoverageState::Failed,
+        CoverageState::Pending,
+    ];
+
     /// The name in a database column and in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -32,7 +42,7 @@ impl CoverageState {
 }
 
 /// Entries by where they ended.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// See [`CoverageState::Extracted`].
     pub extracted: u64,
@@ -56,6 +66,17 @@ impl Coverage {
             CoverageState::Failed => &mut self.failed,
             CoverageState::Pending => &mut self.pending,
         } += entries;
+    }
+
+    /// How many ended in `state`.
+    pub fn of(&self, state: CoverageState) -> u64 {
+        match state {
+            CoverageState::Extracted => self.extracted,
+            CoverageState::Nothing => self.nothing,
+            CoverageState::Skipped => self.skipped,
+            CoverageState::Failed => self.failed,
+            CoverageState::Pending => self.pending,
+        }
     }
 
     /// Every entry that was counted.

@@ -3,6 +3,7 @@
 use super::entry::named;
 use super::{Digest, RequestDigest};
 use crate::privacy::Redacted;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::future::Future;
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 named! {
     /// Who speaks in a request.
+    #[derive(JsonSchema)]
     Role {
         /// The rules.
         System = "system",
@@ -23,6 +25,7 @@ named! {
 
 named! {
     /// The ladder: how an answer is asked for, best first.
+    #[derive(JsonSchema)]
     Rung {
         /// The tool, named in `tool_choice`.
         ForcedTool = "forced_tool",
@@ -147,6 +150,7 @@ pub struct Call {
 
 named! {
     /// Why the model stopped. Never trusted alone: servers disagree.
+    #[derive(JsonSchema)]
     Finish {
         /// It was done.
         Stop = "stop",
@@ -162,7 +166,7 @@ named! {
 }
 
 /// Tokens that a reply cost, as the endpoint counted them; zeros where it did not.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens of the request.
     pub prompt_tokens: u64,

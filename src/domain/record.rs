@@ -2,11 +2,13 @@
 
 use super::entry::named;
 use super::{Claim, Digest, RecordId, RunId, SessionId, SliceId, Speaker, Timestamp};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ops::Range;
 
 named! {
     /// How a piece of evidence was found.
+    #[derive(JsonSchema)]
     Match {
         /// The very words.
         Exact = "exact",
@@ -57,6 +59,7 @@ pub struct Provenance {
 
 named! {
     /// What a record may be used for.
+    #[derive(JsonSchema)]
     RecordState {
         /// Proven; waits for consolidation.
         Staged = "staged",

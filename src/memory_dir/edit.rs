@@ -2,7 +2,11 @@
 //! bytes stay. All changes of a file are gathered and written at once.
 
 use super::document::{Block, Document, Part, Shape};
+use super::line;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What ends a list in Markdown where an empty line does not, and is not shown.
+const LIST_END: &str = "<!-- -->";
 
 /// An entry as it is to stand in a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -251,13 +255,25 @@ struct Writer {
     is_new: bool,
     /// Whether a block was left out since.
     gone: bool,
+    /// What was written last but for empty lines.
+    above: Option<Part>,
+    /// Whether something was put in or left out since.
+    changed: bool,
 }
 
 impl Writer {
     fn new(document: &Document<'_>) -> Writer {
         let line_end = document.line_end();
         let text = String::with_capacity(document.text().len() + 256);
-        Writer { text, line_end, last: None, is_new: false, gone: false }
+        Writer {
+            text,
+            line_end,
+            last: None,
+            is_new: false,
+            gone: false,
+            above: None,
+            changed: false,
+        }
     }
 
     fn with_ends(&self, lines: &str) -> String {
@@ -287,12 +303,14 @@ impl Writer {
         let lines = self.with_ends(&entry.lines);
         self.text.push_str(&lines);
         (self.last, self.is_new) = (Some(Part::Entry(entry.shape)), true);
+        self.above = self.last;
     }
 
     fn section(&mut self, name: &str, entries: &[NewEntry]) {
         self.gap();
         self.text.push_str(&format!("## {name}{}", self.line_end));
         (self.last, self.is_new) = (Some(Part::Section), true);
+        self.above = self.last;
         entries.iter().for_each(|entry| self.entry(entry));
         self.text.push_str(self.line_end);
         self.last = Some(Part::Blank);
@@ -306,9 +324,24 @@ impl Writer {
         } else if self.is_new {
             self.end_line();
         }
+        if block.part != Part::Blank {
+            let changed = std::mem::take(&mut self.changed) || touches;
+            if changed && goes_on(self.above, raw) {
+                self.text.push_str(LIST_END);
+                self.text.push_str(self.line_end);
+            }
+            self.above = Some(block.part);
+        }
+        self.changed |= touches && block.part == Part::Blank;
         self.text.push_str(raw);
         (self.last, self.is_new, self.gone) = (Some(block.part), false, false);
     }
+}
+
+/// Whether a block would become part of the item above it also behind an empty line: it is indented.
+fn goes_on(above: Option<Part>, raw: &str) -> bool {
+    let is_item = matches!(above, Some(Part::Entry(Shape::Bullet | Shape::Task { .. })));
+    is_item && raw.lines().next().map(line::shape) == Some(line::Shape::Indented)
 }
 
 /// Whether a block would become part of what stands above it without an empty line between them.

@@ -64,7 +64,9 @@ const INDENT: usize = 2;
 /// What `line` looks like, its end taken off.
 pub(super) fn shape(line: &str) -> Shape {
     let text = line.trim_start_matches([' ', '\t', '\u{feff}']);
-    let indent = line.len() - text.len();
+    // A mark of byte order moves nothing to the right.
+    let before = line.get(..line.len() - text.len()).unwrap_or_default();
+    let indent = before.chars().filter(|letter| *letter != '\u{feff}').count();
     let tabbed = line.starts_with('\t');
     let rest = text.trim_end();
     let Some(first) = rest.bytes().next() else { return Shape::Blank };

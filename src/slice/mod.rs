@@ -17,6 +17,7 @@ mod weave;
 pub use bound::bound;
 pub use cut::{Cut, MissingEntry, Piece, rebuild};
 pub use halve::halve;
+pub use render::heading;
 pub use slicer::{Settings, Slicer};
 pub use weave::Cutting;
 

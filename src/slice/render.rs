@@ -6,6 +6,11 @@ use crate::domain::{Branch, Entry, EntryKind, Outcome, Speaker};
 /// The longest tool name in a label, in bytes.
 const NAME_BYTES_MAX: usize = 48;
 
+/// How an entry is headed, such as `ToolResult Bash: failed, exit 1`.
+pub fn heading(entry: &Entry) -> String {
+    label(entry, 0, 1).trim_end().trim_start_matches('[').trim_end_matches(']').to_owned()
+}
+
 /// The label of an entry, with the blank behind it.
 pub(super) fn label(entry: &Entry, part: u32, parts: u32) -> String {
     let mut label = String::with_capacity(32);

@@ -7,7 +7,7 @@ mod schema;
 
 pub use decode::{Repair, decode};
 pub use echo::echo;
-pub use schema::{full_of, schema_files_of, wire_of};
+pub use schema::{full_of, published_of, schema_files_of, wire_of};
 
 #[cfg(test)]
 pub(crate) use decode::answers;

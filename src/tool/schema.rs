@@ -43,6 +43,14 @@ pub fn full_of<T: JsonSchema>() -> Value {
     generate::<T>(settings.with_transform(Full))
 }
 
+/// The schema of a file of type `T` as it is published: what is optional may be left out.
+pub fn published_of<T: JsonSchema>() -> String {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let schema = generate::<T>(settings.with_transform(Published));
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
 /// The files in which the schemas of a tool are published, name and content.
 pub fn schema_files_of<T: JsonSchema>(tool: &str, version: u32) -> Vec<(String, String)> {
     let file = |kind: &str, schema: &Value| {
@@ -72,6 +80,20 @@ impl Transform for Wire {
             object.insert("required".to_owned(), json!(names));
             object.insert("additionalProperties".to_owned(), json!(false));
         }
+    }
+}
+
+/// Leaves out where a comment's lines end, and formats that only Rust knows.
+#[derive(Clone)]
+struct Published;
+
+impl Transform for Published {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        if let Some(Value::String(words)) = schema.get_mut("description") {
+            *words = words.replace('\n', " ");
+        }
+        schema.remove("format");
     }
 }
 

@@ -158,7 +158,7 @@ fn stem(word: &str) -> &str {
 }
 
 /// Scripts written without blanks: each character is a word.
-fn stands_alone(letter: char) -> bool {
+pub(crate) fn stands_alone(letter: char) -> bool {
     matches!(u32::from(letter),
         0x0E00..=0x0EFF | 0x1100..=0x11FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7FF | 0xF900..=0xFAFF
         | 0x20000..=0x3FFFF)

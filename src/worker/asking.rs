@@ -4,14 +4,15 @@
 use super::budget::{Budget, Reached};
 use super::rates::Meter;
 use super::steady::Steady;
+use super::talk::Ladder;
 use super::tally::Tally;
 use crate::config::Price;
 use crate::domain::{
-    ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, Session, Timestamp, Usage,
-    estimate_tokens,
+    Digest, ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, SessionId,
+    Timestamp, Usage, estimate_tokens,
 };
 use crate::edge::model::{Cassette, Endpoint, Pace, Permit, back_off};
-use crate::edge::store::{Charge, JournalEntry, Store, StoreError};
+use crate::edge::store::{Bill, Charge, JournalEntry, Store, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +39,9 @@ pub(super) struct Asker {
     pub(super) patience: Patience,
     pub(super) price: Price,
     pub(super) tally: Arc<Tally>,
+    /// Where the endpoint is, by which what it can do is remembered.
+    pub(super) base_url: String,
+    pub(super) ladder: Ladder,
     /// Somebody asked to stop.
     pub(super) cancel: CancellationToken,
     /// How long a call under way is waited for then.
@@ -59,14 +63,47 @@ pub(super) enum Patience {
     ComesBack,
 }
 
+/// Whose caps a question counts for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Payer<'a> {
+    pub(super) namespace: &'a str,
+    /// None where it is about no single conversation.
+    pub(super) session: Option<SessionId>,
+}
+
+/// On which bill a call stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Account<'a> {
+    /// On a run's, which is staged with what its answers cost.
+    Run(RunId),
+    /// On its own, which is written with the answer.
+    Own {
+        /// What is worked on.
+        task: RunId,
+        /// The records and memories that are shown: the answer is erased with any of them.
+        about: &'a [Digest],
+    },
+}
+
+impl Account<'_> {
+    fn run(self) -> RunId {
+        match self {
+            Account::Run(run) => run,
+            Account::Own { task, .. } => task,
+        }
+    }
+}
+
 /// For whom a question is asked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct For<'a> {
-    pub(super) session: &'a Session,
-    pub(super) run: RunId,
+    pub(super) payer: Payer<'a>,
+    pub(super) account: Account<'a>,
     /// Cancelled with the asker's, or alone: then no call begins, and one under way ends well.
     pub(super) stop: &'a CancellationToken,
-    /// Whether the slice comes back later if there is no answer now.
+    /// What is done where the endpoint is busy or away, if not what the asker does.
+    pub(super) patience: Option<Patience>,
+    /// Whether it is asked again later if there is no answer now.
     pub(super) returns: bool,
 }
 
@@ -75,6 +112,8 @@ pub(super) struct For<'a> {
 pub(super) struct Paid {
     pub(super) asks: u32,
     pub(super) calls: u32,
+    /// Answers of the journal.
+    pub(super) journaled: u32,
     pub(super) usage: Usage,
     pub(super) cost_micros: u64,
     /// Whether the endpoint refused a way of asking.
@@ -128,7 +167,8 @@ impl Asker {
         let journaled = |store: Store| async move { store.journaled(digest).await };
         if let Some(kept) = self.steady.keep(journaled).await? {
             self.tally.with(|totals| totals.journaled += 1);
-            if kept.run == whose.run {
+            paid.journaled += 1;
+            if matches!(whose.account, Account::Run(run) if run == kept.run) {
                 // Paid by this very run, which ended before it was staged: it stands on its bill.
                 self.bill(&kept.reply, request, paid);
             }
@@ -136,7 +176,7 @@ impl Asker {
         }
         let sent = estimate(request);
         let steady = &self.steady;
-        let reserved = self.budget.reserve(steady, whose.session, (sent, (self.clock)())).await?;
+        let reserved = self.budget.reserve(steady, whose.payer, (sent, (self.clock)())).await?;
         let reserved = reserved.map_err(NoAnswer::Cap)?;
         let reply = match self.call(endpoint, request, whose).await {
             Ok(reply) => {
@@ -149,9 +189,11 @@ impl Asker {
                 return Err(error);
             }
         };
-        let charge = self.count(&reply, request, paid);
+        let (usage, cost_micros) = self.count(&reply, request, paid);
+        let tokens = usage.prompt_tokens + usage.completion_tokens;
+        let charge = Charge { tokens, micros: cost_micros };
         // What was paid for is kept before anything else is done.
-        let kept = self.journal(request, whose.run, &reply).await?;
+        let kept = self.journal(request, whose, (&reply, usage, cost_micros)).await?;
         self.budget.settle(steady, reserved, charge).await?;
         let used = sent + reply.usage.completion_tokens;
         self.meter.settle(steady, sent, Some(used)).await?;
@@ -161,10 +203,17 @@ impl Asker {
     async fn journal(
         &self,
         request: &Request,
-        run: RunId,
-        reply: &Reply,
+        whose: For<'_>,
+        (reply, usage, cost_micros): (&Reply, Usage, u64),
     ) -> Result<Reply, StoreError> {
-        let (digest, at) = (request.digest(), (self.clock)());
+        let (digest, at, run) = (request.digest(), (self.clock)(), whose.account.run());
+        let bill = match whose.account {
+            Account::Run(_) => None,
+            Account::Own { about, .. } => {
+                let namespace = whose.payer.namespace.to_owned();
+                Some(Bill { namespace, usage, cost_micros, about: about.to_vec() })
+            }
+        };
         let keep = |store: Store| {
             let entry = JournalEntry {
                 digest,
@@ -174,6 +223,7 @@ impl Asker {
                 at,
                 reply: reply.clone(),
                 request: None,
+                bill: bill.clone(),
             };
             async move { store.journal(entry).await }
         };
@@ -181,10 +231,10 @@ impl Asker {
     }
 
     /// Counts a call that was made now.
-    fn count(&self, reply: &Reply, request: &Request, paid: &mut Paid) -> Charge {
+    fn count(&self, reply: &Reply, request: &Request, paid: &mut Paid) -> (Usage, u64) {
         let (usage, cost_micros) = self.bill(reply, request, paid);
         self.tally.call(usage, cost_micros);
-        Charge { tokens: usage.prompt_tokens + usage.completion_tokens, micros: cost_micros }
+        (usage, cost_micros)
     }
 
     fn bill(&self, reply: &Reply, request: &Request, paid: &mut Paid) -> (Usage, u64) {
@@ -226,7 +276,8 @@ impl Asker {
                 meters.retried(&error.kind);
             }
             let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
-            let Patience::Waits { tries_max, wait_max } = self.patience else {
+            let patience = whose.patience.unwrap_or(self.patience);
+            let Patience::Waits { tries_max, wait_max } = patience else {
                 let pause = asked_for.unwrap_or_else(|| back_off(self.pace.slowed() + 1, seed));
                 permit.slow_down((!charged).then_some(pause));
                 break with_wait(error, pause);
@@ -367,7 +418,7 @@ pub(super) fn estimate(request: &Request) -> u64 {
 }
 
 /// What the endpoint counted, or our estimate where it did not count.
-fn counted(reply: &Reply, request: &Request) -> Usage {
+pub(super) fn counted(reply: &Reply, request: &Request) -> Usage {
     if reply.usage != Usage::default() {
         return reply.usage;
     }

@@ -2,10 +2,10 @@
 //! cost is reserved in the store before it is made, so that many calls at once, of many workers, do
 //! not run past a cap together.
 
-use super::asking::cost;
+use super::asking::{Payer, cost};
 use super::steady::Steady;
 use crate::config::{Limits, Price};
-use crate::domain::{Session, Timestamp, Usage};
+use crate::domain::{Timestamp, Usage};
 use crate::edge::store::{Cap, Charge, Scope, Sort, StoreError};
 use std::fmt;
 
@@ -63,16 +63,16 @@ impl Budget {
         caps.into_iter().chain(money).any(Option::is_some)
     }
 
-    /// Reserves `tokens` to be sent for `session`, or says at which cap it waits.
+    /// Reserves `tokens` to be sent for `payer`, or says at which cap it waits.
     pub(super) async fn reserve(
         &self,
         steady: &Steady,
-        session: &Session,
+        payer: Payer<'_>,
         (tokens, now): (u64, Timestamp),
     ) -> Result<Result<Reserved, Reached>, StoreError> {
         let sent = Usage { prompt_tokens: tokens, ..Usage::default() };
         let charge = Charge { tokens, micros: cost(sent, self.price) };
-        let caps = self.caps(session, now);
+        let caps = self.caps(payer, now);
         if caps.is_empty() {
             return Ok(Ok(Reserved { caps, charge }));
         }
@@ -104,19 +104,22 @@ impl Budget {
         steady.keep(settle).await
     }
 
-    /// The caps that a call for `session` is under now.
-    fn caps(&self, session: &Session, now: Timestamp) -> Vec<Cap> {
+    /// The caps that a call for `payer` is under now; those of a session where it is about one.
+    fn caps(&self, payer: Payer<'_>, now: Timestamp) -> Vec<Cap> {
         let (limits, midnight) = (&self.limits, now.midnight());
-        let namespace = || Scope::NamespaceDay(session.namespace.clone(), midnight);
+        let namespace = || Some(Scope::NamespaceDay(payer.namespace.to_owned(), midnight));
+        let session = || payer.session.map(Scope::Session);
         let set = [
-            (limits.day_tokens, Sort::Tokens, Scope::Day(midnight)),
-            (limits.day_micros, Sort::Micros, Scope::Day(midnight)),
+            (limits.day_tokens, Sort::Tokens, Some(Scope::Day(midnight))),
+            (limits.day_micros, Sort::Micros, Some(Scope::Day(midnight))),
             (limits.namespace_day_tokens, Sort::Tokens, namespace()),
             (limits.namespace_day_micros, Sort::Micros, namespace()),
-            (limits.session_tokens, Sort::Tokens, Scope::Session(session.id)),
-            (limits.session_micros, Sort::Micros, Scope::Session(session.id)),
+            (limits.session_tokens, Sort::Tokens, session()),
+            (limits.session_micros, Sort::Micros, session()),
         ];
-        let cap = |(most, sort, scope)| Some(Cap { scope, sort, most: most? });
+        let cap = |(most, sort, scope): (Option<u64>, Sort, Option<Scope>)| {
+            Some(Cap { scope: scope?, sort, most: most? })
+        };
         set.into_iter().filter_map(cap).collect()
     }
 }

@@ -1,17 +1,27 @@
-//! Consolidates the memory of a namespace: takes its lease, reads what waits and what is known, plans, and
-//! applies the plan in one transaction. Knows no files: what a directory shows is made of the memories after it.
+//! Consolidates the memory of a namespace: takes its lease, reads what waits and what is known, plans, asks a model
+//! about what no rule decides if there is one, and applies the plan in one transaction. Knows no files: what a
+//! directory shows is made of the memories after it.
 
+use super::holding::{Asks, Held};
+use super::judging::{Asked, Halt, Heard, Judge};
 use super::sessions::go_down;
 use crate::config::Thresholds;
-use crate::consolidate::{Memories, Verdicts, consolidate};
-use crate::domain::{Finding, MemoryId, MemoryMap, Plan, Timestamp};
-use crate::edge::store::{Backlog, Store, StoreError, StoredPlan, Tenure};
-use std::time::Duration;
+use crate::consolidate::{Batch, Memories, OpenPair, Verdicts, consolidate_with, offer};
+use crate::domain::{
+    Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity, Timestamp,
+};
+use crate::edge::store::{AskedPair, Backlog, LeftPair, Store, StoreError, StoredPlan, Tenure};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Records of one plan: what is more goes into the next. So many and as many memories take less than 500 MB.
 const PLAN_RECORDS_MAX: u32 = 100_000;
-/// How long a namespace is held for one plan: ten times what the largest takes.
-const TENURE: Duration = Duration::from_secs(600);
+/// Pairs of earlier plans that are put to a model for one plan: some twenty batches. The others come next time.
+const PLAN_PAIRS_MAX: usize = 400;
+/// Open pairs of a namespace that are looked at.
+const PAIRS_MAX: u32 = 10_000;
+/// Times that a plan is made and what it leaves open is asked about: a verdict may open what it stood before.
+const ROUNDS_MAX: u32 = 4;
 
 /// Who consolidates.
 #[derive(Clone)]
@@ -22,6 +32,10 @@ pub struct Consolidator {
     pub holder: String,
     /// Tells the time.
     pub clock: fn() -> Timestamp,
+    /// Whether it waits, some seconds, for somebody else who changes the same memory.
+    pub waits: bool,
+    /// Is asked what no rule decides; where there is none, that stays open.
+    pub judge: Option<Arc<Judge>>,
 }
 
 /// What became of an attempt to change a namespace's memory.
@@ -33,6 +47,9 @@ pub enum Outcome {
     Busy,
     /// These memories were changed by something else meanwhile; nothing was written.
     Moved(Vec<MemoryId>),
+    /// The model cannot be asked until a person mends something, or somebody asked to stop. Nothing was written: who
+    /// asked for a model's verdicts gets no plan without them. Answers that came are kept, and records wait.
+    Halted(Halt),
 }
 
 /// A plan with what a reader needs to follow it.
@@ -40,12 +57,30 @@ pub enum Outcome {
 pub struct Planned {
     /// It.
     pub plan: Plan,
-    /// What was odd about the records; rules and places.
+    /// What was odd about the records and about a model's answers; rules and places.
     pub findings: Vec<Finding>,
     /// Every memory as it is after the plan.
     pub memories: MemoryMap,
     /// Whether more waits than one plan takes.
     pub goes_on: bool,
+    /// What was put to a model.
+    pub asked: Asked,
+    /// What is open after it: of this plan, and of earlier ones as far as a model was to be asked about them.
+    pub left_open: Vec<LeftOpen>,
+    /// Questions that came to nothing.
+    in_vain: Vec<AskedPair>,
+}
+
+/// What a plan is made of.
+struct Material {
+    memories: Memories,
+    known: MemoryMap,
+    records: Vec<Record>,
+    /// What earlier plans left open.
+    open: Vec<OpenPair>,
+    goes_on: bool,
+    /// Whether more is open than one plan asks about.
+    more_open: bool,
 }
 
 impl Consolidator {
@@ -66,32 +101,102 @@ impl Consolidator {
         Ok(Some(due.map(|it| it.namespace).collect()))
     }
 
-    /// Plans what becomes of the records that wait in `namespace`, without changing anything.
+    /// Plans what becomes of the records that wait in `namespace`, without changing anything. A model's answers are
+    /// kept, so that applying it asks for nothing again.
     ///
     /// # Errors
     /// The store's.
-    pub async fn plan(&self, namespace: &str) -> Result<Planned, StoreError> {
-        let known = self.store.memories(Some(namespace)).await?;
-        let records = self.store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
-        let goes_on = records.len() == PLAN_RECORDS_MAX as usize;
-        let namespace = namespace.to_owned();
-        // Seconds for a hundred thousand: others get their turn meanwhile.
-        let planning = tokio::task::spawn_blocking(move || {
-            let memories = Memories::of(namespace, &known);
-            let (plan, findings) = consolidate(&records, &memories, &Verdicts::none());
-            let mut after = known;
-            // It was made of these very memories.
-            let _ = plan.apply(&mut after);
-            Planned { plan, findings, memories: after, goes_on }
-        });
-        match planning.await {
-            Ok(planned) => Ok(planned),
-            Err(died) => {
-                go_down(died);
-                // It did not begin, because the runtime ends, and this with it.
-                std::future::pending().await
+    pub async fn plan(&self, namespace: &str) -> Result<Outcome, StoreError> {
+        Ok(match self.planned(namespace).await? {
+            Ok(planned) => Outcome::Done(Box::new(planned)),
+            Err(halt) => Outcome::Halted(halt),
+        })
+    }
+
+    async fn planned(&self, namespace: &str) -> Result<Result<Planned, Halt>, StoreError> {
+        let mut material = self.material(namespace).await?;
+        let mut heard = Heard::default();
+        if let Some(judge) = &self.judge {
+            for _ in 0..ROUNDS_MAX {
+                let batches;
+                (material, batches) = blocking(material, &heard, open_batches).await;
+                if batches.is_empty() || heard.waits {
+                    break;
+                }
+                if let Err(halt) = judge.ask(namespace, batches, &mut heard).await? {
+                    return Ok(Err(halt));
+                }
             }
         }
+        let mut planned = blocking(material, &heard, finished).await;
+        if let Some(judge) = &self.judge {
+            let settled = settled(&planned.plan);
+            let in_vain = heard.judged.iter().filter(|pair| !settled.contains(pair));
+            let in_vain = in_vain.filter_map(|(record, memory)| {
+                let question = judge.question(*record, planned.memories.get(memory)?);
+                Some(AskedPair { record: *record, memory: *memory, question })
+            });
+            planned.in_vain = in_vain.collect();
+        }
+        Ok(Ok(planned))
+    }
+
+    async fn material(&self, namespace: &str) -> Result<Material, StoreError> {
+        let store = &self.store;
+        let known = store.memories(Some(namespace)).await?;
+        let records = store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
+        let goes_on = records.len() == PLAN_RECORDS_MAX as usize;
+        let mut pairs = match &self.judge {
+            Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
+            None => Vec::new(),
+        };
+        // The same was asked already, and came to nothing.
+        pairs.retain(|pair| {
+            let memory = known.get(&pair.memory);
+            let now = self.judge.as_ref().zip(memory);
+            now.is_some_and(|(judge, it)| pair.asked != Some(judge.question(pair.record, it)))
+        });
+        let more_open = pairs.len() > PLAN_PAIRS_MAX;
+        pairs.truncate(PLAN_PAIRS_MAX);
+        let open = self.open(&known, &pairs).await?;
+        let namespace = namespace.to_owned();
+        let material = move || Material {
+            memories: Memories::of(namespace, &known),
+            known,
+            records,
+            open,
+            goes_on,
+            more_open,
+        };
+        // Seconds for a hundred thousand: others get their turn meanwhile.
+        Ok(done(tokio::task::spawn_blocking(material)).await)
+    }
+
+    /// Open pairs with their records.
+    async fn open(
+        &self,
+        known: &MemoryMap,
+        pairs: &[LeftPair],
+    ) -> Result<Vec<OpenPair>, StoreError> {
+        let first = |pair: &LeftPair| known.get(&pair.memory)?.sources.first().copied();
+        let ids = pairs.iter().flat_map(|pair| [Some(pair.record), first(pair)]);
+        let ids: BTreeSet<RecordId> = ids.flatten().collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = self.store.records_of(ids.into_iter().collect()).await?;
+        let by_id: BTreeMap<RecordId, Record> =
+            records.into_iter().map(|record| (record.id, record)).collect();
+        let open = pairs.iter().filter_map(|pair| {
+            Some(OpenPair {
+                record: by_id.get(&pair.record)?.clone(),
+                home: pair.home,
+                memory: pair.memory,
+                first: first(pair).and_then(|id| by_id.get(&id).cloned()),
+                rule: pair.rule.clone(),
+            })
+        });
+        Ok(open.collect())
     }
 
     /// Plans and applies, under the lease of `namespace`.
@@ -99,21 +204,28 @@ impl Consolidator {
     /// # Errors
     /// The store's; nothing was written of a plan that failed.
     pub async fn run(&self, namespace: &str) -> Result<Outcome, StoreError> {
-        let Some(tenure) = self.tenure(namespace).await? else { return Ok(Outcome::Busy) };
-        let done = self.under(&tenure).await;
+        let Some(held) = self.hold(namespace).await? else { return Ok(Outcome::Busy) };
+        let done = self.under(&held.tenure).await;
         let whole = matches!(&done, Ok(Outcome::Done(planned)) if !planned.goes_on);
-        let done_at = whole.then(|| (self.clock)());
-        let left = self.store.leave_tenure(&tenure, done_at).await;
+        let left = held.leave(whole.then(|| (self.clock)())).await;
         let outcome = done?;
         left.map(|()| outcome)
     }
 
     async fn under(&self, tenure: &Tenure) -> Result<Outcome, StoreError> {
-        let planned = self.plan(&tenure.namespace).await?;
+        let planned = match self.planned(&tenure.namespace).await? {
+            Ok(planned) => planned,
+            Err(halt) => return Ok(Outcome::Halted(halt)),
+        };
+        let asked = planned.in_vain.as_slice();
         if planned.plan.is_empty() {
+            if !asked.is_empty() {
+                self.store.note_asked(tenure, asked.to_vec()).await?;
+            }
             return Ok(Outcome::Done(Box::new(planned)));
         }
-        let applied = self.store.apply_plan(tenure, &planned.plan, (self.clock)()).await?;
+        let plan = (&planned.plan, asked);
+        let applied = self.store.apply_judged(tenure, plan, (self.clock)()).await?;
         Ok(match applied {
             Ok(()) => Outcome::Done(Box::new(planned)),
             Err(moved) => Outcome::Moved(moved),
@@ -126,20 +238,105 @@ impl Consolidator {
     /// The store's.
     pub async fn undo(&self, stored: &StoredPlan) -> Result<Outcome, StoreError> {
         let namespace = &stored.plan.namespace;
-        let Some(tenure) = self.tenure(namespace).await? else { return Ok(Outcome::Busy) };
-        let undone = self.store.undo_plan(&tenure, &stored.plan, (self.clock)()).await;
-        self.store.leave_tenure(&tenure, None).await?;
+        let Some(held) = self.hold(namespace).await? else { return Ok(Outcome::Busy) };
+        let undone = self.store.undo_plan(&held.tenure, &stored.plan, (self.clock)()).await;
+        held.leave(None).await?;
         if let Err(moved) = undone? {
             return Ok(Outcome::Moved(moved));
         }
         let memories = self.store.memories(Some(namespace)).await?;
-        let (plan, findings) = (stored.plan.clone(), Vec::new());
-        Ok(Outcome::Done(Box::new(Planned { plan, findings, memories, goes_on: false })))
+        let left_open = stored.plan.left_open.clone();
+        Ok(Outcome::Done(Box::new(Planned {
+            plan: stored.plan.clone(),
+            findings: Vec::new(),
+            memories,
+            goes_on: false,
+            asked: Asked::default(),
+            left_open,
+            in_vain: Vec::new(),
+        })))
     }
 
-    pub(super) async fn tenure(&self, namespace: &str) -> Result<Option<Tenure>, StoreError> {
-        let now = (self.clock)();
-        self.store.take_tenure(namespace, (&self.holder, now.after(TENURE)), now).await
+    pub(super) async fn hold(&self, namespace: &str) -> Result<Option<Held>, StoreError> {
+        let Consolidator { store, holder, clock, waits, judge: _ } = self;
+        Asks { store, holder, clock: *clock, waits: *waits }.take(namespace).await
+    }
+}
+
+/// Does `work` beside the others.
+async fn blocking<T: Send + 'static>(
+    material: Material,
+    heard: &Heard,
+    work: fn(Material, Heard) -> T,
+) -> T {
+    let heard = heard.clone();
+    done(tokio::task::spawn_blocking(move || work(material, heard))).await
+}
+
+async fn done<T>(work: tokio::task::JoinHandle<T>) -> T {
+    match work.await {
+        Ok(done) => done,
+        Err(died) => {
+            go_down(died);
+            // It did not begin, because the runtime ends, and this with it.
+            std::future::pending().await
+        }
+    }
+}
+
+/// What the plan leaves open that nobody was asked about.
+fn open_batches(material: Material, heard: Heard) -> (Material, Vec<Batch>) {
+    let Material { memories, records, open, .. } = &material;
+    let (plan, _) = consolidate_with(records, open, memories, &heard.verdicts);
+    let out: BTreeSet<(RecordId, MemoryId)> =
+        settled(&plan).union(&heard.judged).copied().collect();
+    let batches = offer((&plan, records), open, memories, &out);
+    (material, batches)
+}
+
+/// The pairs of earlier plans that `plan` decides.
+fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
+    let settles = plan.operations.iter().filter(|it| it.disposition.is_settlement());
+    settles.filter_map(|it| Some((it.record, it.disposition.other()?))).collect()
+}
+
+/// The plan with every verdict.
+fn finished(material: Material, heard: Heard) -> Planned {
+    let Material { memories, records, open, known, goes_on, more_open } = material;
+    let (mut plan, refused) = consolidate_with(&records, &open, &memories, &heard.verdicts);
+    let mut findings = heard.findings;
+    findings.extend(refused);
+    if !heard.verdicts.is_empty() {
+        let fresh = records.iter().map(|it| it.id).filter(|id| !memories.has_taken(*id));
+        let wrong = plan.check(&fresh.collect::<Vec<_>>(), &known);
+        // No verdict can make such a plan. If one does all the same, it costs the verdicts and no memory.
+        if !wrong.is_empty() {
+            findings.extend(wrong);
+            let detail = "the verdicts came to a plan that breaks a rule; they are left out";
+            findings.push(Finding::new(Severity::Error, "verdicts-dropped", 0, detail));
+            plan = consolidate_with(&records, &[], &memories, &Verdicts::none()).0;
+        }
+    }
+    let settled = settled(&plan);
+    let still = open.iter().filter(|it| !settled.contains(&(it.record.id, it.memory)));
+    let earlier = still.map(|it| LeftOpen {
+        record: it.record.id,
+        memory: it.memory,
+        rule: it.rule.clone().into(),
+    });
+    let left_open = plan.left_open.iter().cloned().chain(earlier).collect();
+    let mut after = known;
+    // It was made of these very memories.
+    let _ = plan.apply(&mut after);
+    Planned {
+        plan,
+        findings,
+        memories: after,
+        // What waits for an answer is not asked about at once again.
+        goes_on: goes_on || (more_open && !heard.waits && !heard.judged.is_empty()),
+        asked: heard.asked,
+        left_open,
+        in_vain: Vec::new(),
     }
 }
 
@@ -156,6 +353,7 @@ fn is_due(backlog: &Backlog, thresholds: &Thresholds, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn records_wait_until_they_are_many_or_long_or_nothing_came_and_it_has_cooled_down() {

@@ -1,39 +1,43 @@
 //! One slice from question to records: ask, decode, ground. Stores nothing but answers; what a slice
 //! came to is its caller's to store.
 
-use super::asking::{Asker, For, Model, NoAnswer, Paid};
-use super::budget::Reached;
+use super::asking::{Account, Asker, For, Paid, Payer};
+use super::talk::{Ended, Next, Talk, Waiting};
 use crate::domain::{
-    Digest, ErrorKind, Finding, ModelError, Provenance, Record, Retry, RunId, Rung, Session, Slice,
-    SliceId,
+    Digest, Finding, ModelError, Provenance, Record, Reply, RunId, Rung, Session, Slice, SliceId,
 };
-use crate::edge::store::{Failure, Store, StoreError};
-use crate::extract::{Asking, Exchange, Extraction, Step};
+use crate::edge::store::{Failure, StoreError};
+use crate::extract::{self, Asking, Exchange, Extraction, Step};
 use crate::grounding::ground;
 use crate::privacy::{Gate, Redacted};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Slices in a row that must be answered on a lower rung before the next ones begin there, where the
-/// endpoint did not refuse a higher one: a model may have had a bad moment.
-const LOWER_MIN: u32 = 3;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// What slices are asked about with.
 pub(super) struct Extractor {
-    pub(super) asker: Asker,
+    pub(super) asker: Arc<Asker>,
     pub(super) asking: Arc<Asking>,
     /// Everything that makes two answers to one slice comparable.
     pub(super) asking_digest: Digest,
     pub(super) gate: Gate,
-    pub(super) base_url: String,
-    pub(super) ladder: Ladder,
 }
 
-/// Where exchanges begin.
-pub(super) struct Ladder {
-    rung: Mutex<Rung>,
-    /// Slices in a row that were answered on a lower rung than they began on.
-    lower: AtomicU32,
+/// A slice, and what it is told.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) session: &'a Session,
+    pub(super) run: RunId,
+    pub(super) slice: &'a Slice,
+    /// What went before it.
+    pub(super) before: Option<&'a Redacted>,
+}
+
+impl<'a> About<'a> {
+    /// Who asks: its session pays, and its run has the bill.
+    pub(super) fn asks(&self, stop: &'a CancellationToken, returns: bool) -> For<'a> {
+        let payer = Payer { namespace: &self.session.namespace, session: Some(self.session.id) };
+        For { payer, account: Account::Run(self.run), stop, patience: None, returns }
+    }
 }
 
 /// What a slice came to.
@@ -55,131 +59,68 @@ pub(super) enum Outcome {
     Waits(Waiting),
 }
 
-/// Why there is no answer now.
-pub(super) enum Waiting {
-    /// A cap on tokens or money is reached.
-    Cap(Reached),
-    /// The endpoint is busy or away.
-    Unanswered(ModelError),
-    /// Nothing will work until a person mends it.
-    Needs(ModelError),
-    /// Somebody asked to stop.
-    Stopped,
-}
-
 impl Extractor {
     /// The id of the run that asks about `slice` in our way.
     pub(super) fn run_id(&self, slice: SliceId) -> RunId {
-        RunId(Digest::of(&["run", &slice.to_string(), &self.asking_digest.to_string()]))
+        run_id(self.asking_digest, slice)
     }
 
-    /// Asks about `slice`, told of what is `before` it, until it is known what it comes to; adds what that cost to `paid`. Only the
+    /// Asks about a slice until it is known what it comes to; adds what that cost to `paid`. Only the
     /// store's errors are errors.
     pub(super) async fn extract(
         &self,
-        (slice, before): (&Slice, Option<&Redacted>),
+        about: About<'_>,
         whose: For<'_>,
         generation: u32,
         paid: &mut Paid,
     ) -> Result<Outcome, StoreError> {
-        let start = self.ladder.rung();
+        let (slice, start) = (about.slice, self.asker.ladder.rung());
         let (mut exchange, request) =
-            Exchange::start(&self.asking, slice, before, start, generation);
-        let mut step = Step::Ask(request);
-        // The exchange itself is bounded by ASKS_MAX.
-        loop {
-            let request = match step {
-                Step::Ask(request) => request,
-                Step::Done(extraction) => {
-                    self.learn(extraction.rung, paid.refused).await?;
-                    return Ok(self.ground(slice, whose, extraction));
-                }
-                Step::Stuck(stuck) => {
-                    let kind = stuck.kind.name().to_owned();
-                    let failure = Failure { kind, detail: stuck.detail };
-                    return Ok(Outcome::Failed(failure, stuck.findings));
-                }
-            };
-            step = match self.asker.ask(&request, whose, paid).await {
-                Ok(reply) => exchange.reply(&reply),
-                Err(NoAnswer::Store(error)) => return Err(error),
-                Err(NoAnswer::Cap(reached)) => return Ok(Outcome::Waits(Waiting::Cap(reached))),
-                Err(NoAnswer::Model(error)) => match error.retry() {
-                    Retry::NextRung => {
-                        paid.refused = true;
-                        exchange.rung_refused()
-                    }
-                    Retry::After { .. } if whose.returns => {
-                        return Ok(Outcome::Waits(Waiting::Unanswered(error)));
-                    }
-                    // What was kept of earlier answers is worth more than a new question.
-                    Retry::Smaller | Retry::Never | Retry::After { .. } if exchange.kept() > 0 => {
-                        exchange.stop()
-                    }
-                    Retry::After { .. } => {
-                        return Ok(Outcome::Waits(Waiting::Unanswered(error)));
-                    }
-                    Retry::Smaller => return Ok(Outcome::TooLong(error)),
-                    Retry::Never => return Ok(Outcome::Failed(failure(error), Vec::new())),
-                    Retry::Stop if error.kind == ErrorKind::Cancelled => {
-                        return Ok(Outcome::Waits(Waiting::Stopped));
-                    }
-                    Retry::Stop => return Ok(Outcome::Waits(Waiting::Needs(error))),
-                },
-            };
-        }
-    }
-
-    fn ground(&self, slice: &Slice, whose: For<'_>, extraction: Extraction) -> Outcome {
-        let from = provenance(whose.session, slice, whose.run);
-        // What a model wrote in escapes passed the gate unseen; its words pass it again.
-        let pass = |text: &str| self.gate.redact(text).as_str().to_owned();
-        let claims = extraction.claims.into_iter().map(|claim| claim.map(&pass)).collect();
-        Outcome::Extracted {
-            records: ground(slice, claims, &from),
-            findings: extraction.findings,
-            rung: extraction.rung,
-        }
-    }
-
-    /// Begins lower from now on, if this way of asking is no use at this endpoint.
-    async fn learn(&self, worked: Rung, refused: bool) -> Result<(), StoreError> {
-        if self.ladder.learn(worked, refused) && matches!(self.asker.model, Model::Endpoint(_)) {
-            let (at, model) = ((self.asker.clock)(), &self.asking.model);
-            let learn =
-                |store: Store| async move { store.learn(&self.base_url, model, worked, at).await };
-            self.asker.steady.keep(learn).await?;
-        }
-        Ok(())
+            Exchange::start(&self.asking, slice, about.before, start, generation);
+        Ok(match self.asker.talk(&mut exchange, request, whose, paid).await? {
+            Ended::Done(Ok(extraction)) => {
+                let rung = extraction.rung;
+                self.asker.learn(&self.asking.model, (rung, paid.refused)).await?;
+                let of = (about.session, about.run);
+                let (records, findings) = prove(&self.gate, slice, of, extraction);
+                Outcome::Extracted { records, findings, rung }
+            }
+            Ended::Done(Err(why)) => {
+                let (failure, findings) = stuck(why);
+                Outcome::Failed(failure, findings)
+            }
+            Ended::TooLong(error) => Outcome::TooLong(error),
+            Ended::Failed(error) => Outcome::Failed(failure(error), Vec::new()),
+            Ended::Waits(why) => Outcome::Waits(why),
+        })
     }
 }
 
-impl Ladder {
-    /// Begins on `rung`.
-    pub(super) fn new(rung: Rung) -> Ladder {
-        Ladder { rung: Mutex::new(rung), lower: AtomicU32::new(0) }
+impl Talk for Exchange {
+    type End = Result<Extraction, extract::Failure>;
+
+    fn reply(&mut self, reply: &Reply) -> Next<Self::End> {
+        next(Exchange::reply(self, reply))
     }
 
-    /// The rung that the next exchange begins on.
-    pub(super) fn rung(&self) -> Rung {
-        *self.locked()
+    fn rung_refused(&mut self) -> Next<Self::End> {
+        next(Exchange::rung_refused(self))
     }
 
-    /// Takes the rung that an exchange ended on; says whether the next ones begin lower.
-    fn learn(&self, worked: Rung, refused: bool) -> bool {
-        let mut rung = self.locked();
-        if worked <= *rung {
-            self.lower.store(0, Ordering::Relaxed);
-            return false;
-        }
-        let times = self.lower.fetch_add(1, Ordering::Relaxed) + 1;
-        let lower = refused || times >= LOWER_MIN;
-        *rung = if lower { worked } else { *rung };
-        lower
+    fn stop(&mut self) -> Next<Self::End> {
+        next(Exchange::stop(self))
     }
 
-    fn locked(&self) -> MutexGuard<'_, Rung> {
-        self.rung.lock().unwrap_or_else(PoisonError::into_inner)
+    fn has_kept(&self) -> bool {
+        self.kept() > 0
+    }
+}
+
+fn next(step: Step) -> Next<Result<Extraction, extract::Failure>> {
+    match step {
+        Step::Ask(request) => Next::Ask(request),
+        Step::Done(extraction) => Next::End(Ok(extraction)),
+        Step::Stuck(stuck) => Next::End(Err(stuck)),
     }
 }
 
@@ -188,13 +129,33 @@ pub(super) fn failure(error: ModelError) -> Failure {
     Failure { kind: error.kind.name().to_owned(), detail: error.detail }
 }
 
-fn provenance(session: &Session, slice: &Slice, run: RunId) -> Provenance {
-    Provenance {
+/// A talk that came to nothing as the failure of its slice.
+pub(super) fn stuck(why: extract::Failure) -> (Failure, Vec<Finding>) {
+    (Failure { kind: why.kind.name().to_owned(), detail: why.detail }, why.findings)
+}
+
+/// The records that an extraction of `slice` comes to, proven or quarantined, and what was wrong with the answers.
+pub(super) fn prove(
+    gate: &Gate,
+    slice: &Slice,
+    (session, run): (&Session, RunId),
+    extraction: Extraction,
+) -> (Vec<Record>, Vec<Finding>) {
+    let from = Provenance {
         namespace: session.namespace.clone(),
         session: session.id,
         slice: slice.id,
         run,
         entries: slice.range(),
         at: slice.parts.iter().find_map(|part| part.at),
-    }
+    };
+    // What a model wrote in escapes passed the gate unseen; its words pass it again.
+    let pass = |text: &str| gate.redact(text).as_str().to_owned();
+    let claims = extraction.claims.into_iter().map(|claim| claim.map(&pass)).collect();
+    (ground(slice, claims, &from), extraction.findings)
+}
+
+/// The id of the run that asks about `slice` in the way that `asking` digests.
+pub(super) fn run_id(asking: Digest, slice: SliceId) -> RunId {
+    RunId(Digest::of(&["run", &slice.to_string(), &asking.to_string()]))
 }

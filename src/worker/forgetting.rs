@@ -123,9 +123,9 @@ impl Consolidator {
     /// # Errors
     /// The store's.
     pub async fn forget(&self, namespace: &str, what: &What) -> Result<Forgot, StoreError> {
-        let Some(tenure) = self.tenure(namespace).await? else { return Ok(Forgot::Busy) };
-        let erased = self.erase(&tenure, what).await;
-        self.store.leave_tenure(&tenure, None).await?;
+        let Some(held) = self.hold(namespace).await? else { return Ok(Forgot::Busy) };
+        let erased = self.erase(&held.tenure, what).await;
+        held.leave(None).await?;
         let (erased, passages) = match erased? {
             Ok(erased) => erased,
             Err(moved) => return Ok(Forgot::Moved(moved)),

@@ -1,22 +1,24 @@
 //! Makes a cassette out of an answer that somebody recorded elsewhere for a whole transcript: the
 //! transcript is cut as it would be cut here, and each claim goes to the slice that supports it best.
 
-use super::reader::{Before, Desk, Reader, Reading, Work};
+use super::collect::{Cards, Collected, collect};
 use super::setup::asking_of;
-use super::tally::Tally;
-use super::told::Telling;
 use crate::config::Config;
 use crate::domain::{
-    Call, Claim, Finding, Finish, Provenance, RecordState, Reply, RunId, Rung, Session, Severity,
-    Slice, Usage, WriteExtracted,
+    Call, Claim, Finding, Finish, Provenance, RecordState, Reply, RunId, Rung, Severity, Slice,
+    Usage, WriteExtracted,
 };
 use crate::edge::model::{CassetteFile, Origin};
 use crate::edge::walk::Candidate;
-use crate::extract::{Exchange, TOOL_NAME, decode, validate};
+use crate::extract::{Asking, Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
 use crate::privacy::{Gate, Redacted};
+use crate::slice::Cutting;
+use crate::tool::published_of;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::Value;
-use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// An answer for a whole conversation.
@@ -30,6 +32,65 @@ pub struct Answer {
     pub origin: Origin,
     /// The same, for people.
     pub about: String,
+}
+
+/// The model's name in requests whose answers were recorded elsewhere, by a model unknown to us.
+pub const MODEL_UNKNOWN: &str = "recorded-elsewhere";
+
+/// An answer as its file has it; other fields are for people.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct AnswerFile {
+    /// The transcript, from the folder of transcripts; a case's own stands beside the file.
+    #[serde(default)]
+    pub transcript: Option<PathBuf>,
+    /// Which conversation of it, by its id or its number; all of it where it is left out.
+    #[serde(default)]
+    pub conversation: Option<Value>,
+    /// Where the answer comes from; recorded elsewhere if nothing is said.
+    #[serde(default = "imported")]
+    pub origin: Origin,
+    /// What it shows, for people.
+    #[serde(default)]
+    pub about: Option<String>,
+    /// The arguments of the tool call.
+    pub arguments: Value,
+}
+
+/// The file that is published in `schemas/` for answer files, name and content.
+pub fn answers_schema_file() -> (String, String) {
+    ("answers.v1.json".to_owned(), published_of::<AnswerFile>())
+}
+
+fn imported() -> Origin {
+    Origin::Imported
+}
+
+impl AnswerFile {
+    /// Reads an answer file.
+    ///
+    /// # Errors
+    /// One line: what is wrong with it.
+    pub fn read(text: &str) -> Result<AnswerFile, ImportError> {
+        serde_json::from_str(text)
+            .map_err(|error| format!("not an answer file: {error}: expected transcript, arguments"))
+    }
+
+    /// The answer, for the transcript that is called `transcript`.
+    pub fn answer(self, transcript: &str) -> Answer {
+        let conversation = self.conversation.as_ref().and_then(conversation);
+        let recorded = || format!("recorded elsewhere for the whole of {transcript}");
+        let about = self.about.unwrap_or_else(recorded);
+        Answer { conversation, arguments: self.arguments, origin: self.origin, about }
+    }
+}
+
+/// A conversation as a file names it: by its id, or by its number.
+pub(super) fn conversation(value: &Value) -> Option<String> {
+    match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+    }
 }
 
 /// What an import came to.
@@ -58,7 +119,19 @@ pub fn import(
     answer: &Answer,
     model: &str,
 ) -> Result<Imported, ImportError> {
-    let slices = slices(config, transcript, answer.conversation.as_deref())?;
+    let conversations = collect(config, transcript, answer.conversation.as_deref(), Cards::None)?;
+    Ok(spread(config, &conversations, answer, &asking_of(config, model)))
+}
+
+/// Distributes `answer` over the slices of `conversations`, each asked about with `asking`.
+pub(super) fn spread(
+    config: &Config,
+    conversations: &[Collected],
+    answer: &Answer,
+    asking: &Arc<Asking>,
+) -> Imported {
+    let slices: Vec<&(Cutting, Option<Redacted>)> =
+        conversations.iter().flat_map(|it| &it.slices).collect();
     let gate = Gate::new(&config.pii);
     let text = gate.redact(&answer.arguments.to_string());
     let (value, repairs) = decode(text.as_str());
@@ -75,18 +148,17 @@ pub fn import(
             share.push(claim);
         }
     }
-    let asking = asking_of(config, model);
     let mut file = CassetteFile::new(answer.origin, answer.about.clone());
-    for ((slice, before), claims) in slices.iter().zip(shares) {
+    for ((cutting, before), claims) in slices.iter().zip(shares) {
         let rung = Rung::ForcedTool;
-        let (_, request) = Exchange::start(&asking, slice, before.as_ref(), rung, 0);
+        let (_, request) = Exchange::start(asking, &cutting.slice, before.as_ref(), rung, 0);
         file.push(&request, &reply(claims, &gate));
     }
-    Ok(Imported { file, claims: count, slices: slices.len(), findings })
+    Imported { file, claims: count, slices: slices.len(), findings }
 }
 
 /// The slice that supports a claim best; the first of equals.
-fn best(slices: &[(Slice, Option<Redacted>)], claim: &Claim) -> Option<usize> {
+fn best(slices: &[&(Cutting, Option<Redacted>)], claim: &Claim) -> Option<usize> {
     let nobody = crate::domain::Digest::of(&[]);
     let grade = |slice: &Slice| {
         let from = Provenance {
@@ -100,7 +172,7 @@ fn best(slices: &[(Slice, Option<Redacted>)], claim: &Claim) -> Option<usize> {
         let record = ground(slice, vec![claim.clone()], &from).pop();
         record.map_or(0.0, |it| it.score + f64::from(u8::from(it.state == RecordState::Staged)))
     };
-    let grades: Vec<f64> = slices.iter().map(|(slice, _)| grade(slice)).collect();
+    let grades: Vec<f64> = slices.iter().map(|(cutting, _)| grade(&cutting.slice)).collect();
     let most = grades.iter().copied().fold(f64::MIN, f64::max);
     grades.iter().position(|grade| *grade == most)
 }
@@ -122,73 +194,5 @@ fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {
         refusal: None,
         finish: Finish::ToolCalls,
         usage: Usage::default(),
-    }
-}
-
-fn slices(
-    config: &Config,
-    transcript: &Candidate,
-    conversation: Option<&str>,
-) -> Result<Vec<(Slice, Option<Redacted>)>, ImportError> {
-    let reading = Reading {
-        format: None,
-        namespace: config.namespace.clone(),
-        since: None,
-        sessions_max: None,
-        slice: config.slice,
-        session: None,
-        telling: Some(Telling::of(config)),
-        cards: false,
-        dry_run: true,
-    };
-    let (gate, tally) = (Gate::new(&config.pii), Tally::default());
-    let desk = Collector { conversation, wanted: false, slices: Vec::new() };
-    let mut reader = Reader::new(&reading, &gate, &tally, desk);
-    // Everything is collected; nothing stops it early.
-    let _ = reader.file(transcript);
-    if let Some(problem) = tally.totals().problems.first() {
-        return Err(format!("{}: {}", problem.path, problem.problem));
-    }
-    let slices = reader.into_desk().slices;
-    match (slices.is_empty(), conversation) {
-        (false, _) => Ok(slices),
-        (true, Some(id)) => {
-            Err(format!("{}: holds no conversation `{id}`", transcript.path.display()))
-        }
-        (true, None) => Err(format!("{}: holds nothing to ask about", transcript.path.display())),
-    }
-}
-
-/// Keeps the slices of one conversation.
-struct Collector<'a> {
-    conversation: Option<&'a str>,
-    wanted: bool,
-    slices: Vec<(Slice, Option<Redacted>)>,
-}
-
-impl Collector<'_> {
-    /// A conversation is named by its id, or by its number in the file.
-    fn is_wanted(&self, session: &Session) -> bool {
-        let id = session.native_id.as_str();
-        self.conversation.is_none_or(|wanted| {
-            id == wanted || id.rsplit_once('#').is_some_and(|(_, number)| number == wanted)
-        })
-    }
-}
-
-impl Desk for Collector<'_> {
-    fn before(&mut self, _session: &Session) -> Before {
-        Before::default()
-    }
-
-    fn hand(&mut self, work: Work) -> ControlFlow<()> {
-        match work {
-            Work::Begin(session) => self.wanted = self.is_wanted(&Arc::clone(&session)),
-            Work::Slice(cutting, before) if self.wanted => {
-                self.slices.push((cutting.slice, before));
-            }
-            Work::Slice(..) | Work::Skipped(_) | Work::End(_) => {}
-        }
-        ControlFlow::Continue(())
     }
 }

@@ -4,14 +4,17 @@
 mod asking;
 mod budget;
 mod cards;
+mod collect;
 mod consolidating;
 mod consumer;
 mod cut;
 mod extracting;
 mod feed;
 mod forgetting;
+mod holding;
 mod import;
 mod intake;
+mod judging;
 mod keeping;
 mod rates;
 mod reader;
@@ -21,17 +24,25 @@ mod sessions;
 mod setup;
 mod stage;
 mod steady;
+mod talk;
 mod tally;
 mod told;
+mod trial;
 
 pub use asking::Model;
 pub use consolidating::{Consolidator, Outcome, Planned};
 pub use consumer::{Consumer, Counts, End, Jobs, Report, Until};
 pub use feed::Feed;
 pub use forgetting::{Forgetting, Forgot, Passages, Proof, What};
-pub use import::{Answer, ImportError, Imported, import};
+pub use import::{
+    Answer, AnswerFile, ImportError, Imported, MODEL_UNKNOWN, answers_schema_file, import,
+};
 pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
-pub use keeping::{KeepError, Keeper, Keeping, Kept, directory_namespace, rendered_directories};
+pub use judging::{Asked, Halt, Judge};
+pub use keeping::{KeepError, Keeper, Keeping, Kept, directory_namespace};
 pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
 pub use told::dialog_of;
+pub use trial::{
+    Drafted, LiveModel, Recording, Recordings, Trial, Tried, Updated, Variation, draft, gold_of,
+};

@@ -5,7 +5,7 @@ use super::asking::{Model, Patience};
 use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::runner::Runner;
 use super::sessions::{Line, Sessions, go_down};
-use super::setup::Setup;
+use super::setup::{Setup, prompts_of};
 use super::steady::{Bearing, Steady};
 use super::tally::{FileProblem, Tally, Totals};
 use super::told::Telling;
@@ -15,7 +15,7 @@ use crate::edge::store::{Store, StoreError};
 use crate::edge::walk::{Candidate, walk};
 use crate::extract::tool;
 use crate::privacy::Gate;
-use crate::prompt::{Form, Prompts};
+use crate::prompt::Form;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU32;
@@ -48,6 +48,8 @@ pub struct Options {
     pub sessions_max: Option<u64>,
     /// Asks afresh about slices that failed.
     pub retry_failed: bool,
+    /// Reads sessions again that were forgotten.
+    pub also_forgotten: bool,
 }
 
 /// Why a replay ended early.
@@ -94,7 +96,8 @@ impl Plan {
         let gate = Gate::new(&self.config.pii);
         let reading = reading(&self.config, options, true);
         let tool = tool();
-        let rules = Prompts::built_in().rules(&self.config.language, Form::Tool, tool.schema());
+        let rules =
+            prompts_of(&self.config).rules(&self.config.language, Form::Tool, tool.schema());
         let overhead =
             u64::from(estimate_tokens(rules.as_str())) + u64::from(estimate_tokens(tool.schema()));
         let desk = Counter { tally: &self.tally, cancel: &self.cancel, overhead };
@@ -153,6 +156,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         session: None,
         telling: (!dry_run).then(|| Telling::of(config)),
         cards: !dry_run,
+        also_forgotten: options.also_forgotten,
         dry_run,
     }
 }

@@ -1,10 +1,11 @@
 //! A replay's slices: each is asked about, grounded and staged. What is too long is cut in two and
 //! asked again; what fails is stored with its reason.
 
-use super::asking::{For, Paid};
+use super::asking::Paid;
 use super::budget::Reached;
-use super::extracting::{Extractor, Outcome, Waiting, failure};
+use super::extracting::{About, Extractor, Outcome, failure};
 use super::stage::{CUT_IN_TWO, Try};
+use super::talk::Waiting;
 use super::tally::Tally;
 use crate::domain::{Finding, ModelError, RecordState, RunId, RunState, Session, Severity, Slice};
 use crate::edge::store::{Failure, KnownRun, Scope, SessionTotals, Staging, StoreError};
@@ -112,10 +113,10 @@ impl Runner {
         let generation =
             in_store.map_or(0, |it| if self.retry_failed { it.afresh() } else { it.generation });
         let started_at = (extractor.asker.clock)();
-        let whose = For { session, run, stop: &self.cancel, returns: false };
         let mut paid = Paid::default();
-        let asked = (&cutting.slice, before);
-        let outcome = extractor.extract(asked, whose, generation, &mut paid).await?;
+        let about = About { session, run, slice: &cutting.slice, before };
+        let whose = about.asks(&self.cancel, false);
+        let outcome = extractor.extract(about, whose, generation, &mut paid).await?;
         if !matches!(outcome, Outcome::Waits(_)) {
             self.unanswered.store(0, Ordering::Relaxed);
         }

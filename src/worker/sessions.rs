@@ -51,6 +51,8 @@ impl Line {
         self.known = known.into_iter().map(|run| (run.run, run)).collect();
         let ends = self.handle.block_on(self.store.session_ends(session.id))?;
         let path = self.handle.block_on(self.store.session_path(session.id))?;
+        let forgotten =
+            path.is_none() && self.handle.block_on(self.store.is_forgotten(session.id))?;
         let moved = path.is_some_and(|path| is_other_file(&path, &session.path));
         let elsewhere = match moved {
             false => None,
@@ -59,7 +61,7 @@ impl Line {
                 Some(self.handle.block_on(entries)?.iter().map(mark_of).collect())
             }
         };
-        Ok(Before { ends: ends.into_iter().collect(), elsewhere, ..Before::default() })
+        Ok(Before { ends: ends.into_iter().collect(), elsewhere, forgotten, ..Before::default() })
     }
 
     fn send_skipped(&mut self) -> ControlFlow<()> {

@@ -2,9 +2,10 @@
 
 use super::asking::{Asker, Model, Patience};
 use super::budget::Budget;
-use super::extracting::{Extractor, Ladder};
+use super::extracting::Extractor;
 use super::rates::Meter;
 use super::steady::Steady;
+use super::talk::Ladder;
 use super::tally::Tally;
 use super::told::Telling;
 use crate::config::Config;
@@ -35,11 +36,19 @@ pub(super) struct Setup<'a> {
 }
 
 impl Setup<'_> {
-    /// Reads from the store what is known of the endpoint.
+    /// What asks about slices.
     pub(super) async fn extractor(self) -> Result<Extractor, StoreError> {
+        let config = self.config;
+        let asking = asking_of(config, self.model_name);
+        let asking_digest = asking_digest(&asking, config);
+        let asker = Arc::new(self.asker().await?);
+        Ok(Extractor { asker, asking, asking_digest, gate: Gate::new(&config.pii) })
+    }
+
+    /// What asks at all. Reads from the store what is known of the endpoint.
+    pub(super) async fn asker(self) -> Result<Asker, StoreError> {
         let Setup { config, model, model_name, steady, patience, tally, cancel, grace, clock } =
             self;
-        let asking = asking_of(config, model_name);
         let rung = match &model {
             // What an endpoint can do says nothing of recorded answers.
             Model::Cassette(cassette) => cassette.rung(),
@@ -60,36 +69,35 @@ impl Setup<'_> {
         if budget.is_set() {
             steady.store().recount(clock()).await?;
         }
-        let asking_digest = asking_digest(&asking, config);
-        Ok(Extractor {
-            asker: Asker {
-                model,
-                steady,
-                pace: Pace::new(calls_max),
-                meter: Meter::new(rates, clock),
-                budget,
-                patience,
-                price: config.model.price,
-                tally,
-                cancel,
-                grace,
-                clock,
-            },
-            asking,
-            asking_digest,
-            gate: Gate::new(&config.pii),
+        Ok(Asker {
+            model,
+            steady,
+            pace: Pace::new(calls_max),
+            meter: Meter::new(rates, clock),
+            budget,
+            patience,
+            price: config.model.price,
+            tally,
             base_url: config.model.base_url.clone(),
             ladder: Ladder::new(rung.unwrap_or(Rung::ForcedTool)),
+            cancel,
+            grace,
+            clock,
         })
     }
 }
 
 /// How slices are asked about under these settings.
 pub(super) fn asking_of(config: &Config, model: &str) -> Arc<Asking> {
-    let mut asking = Asking::new(model, &config.language, Arc::new(Prompts::built_in()));
+    let mut asking = Asking::new(model, &config.language, prompts_of(config));
     asking.reply_tokens_max = config.model.reply_tokens_max;
     asking.temperature = config.model.temperature;
     Arc::new(asking)
+}
+
+/// The prompts of the settings.
+pub(super) fn prompts_of(config: &Config) -> Arc<Prompts> {
+    config.prompts.clone().unwrap_or_else(|| Arc::new(Prompts::built_in()))
 }
 
 /// Everything that makes two answers to one slice comparable: who is asked what, how slices are cut, and

@@ -71,7 +71,7 @@ impl Extractor {
             prompt_id: self.asking.prompts().id().to_owned(),
             prompt_version: self.asking.prompts().version(),
             schema_version: SCHEMA_VERSION,
-            rung: self.ladder.rung(),
+            rung: self.asker.ladder.rung(),
             generation: of.generation,
             asks: of.paid.asks,
             calls: of.paid.calls,

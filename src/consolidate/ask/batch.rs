@@ -1,14 +1,14 @@
 //! What a model is shown at once: records that were left open with the memories they may touch, under short ids that
 //! mean nothing outside of the batch.
 
-use super::super::Memories;
+use super::super::{Memories, OpenPair};
 use crate::domain::{
-    Claim, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Speaker, Timestamp, Tokens,
-    estimate_tokens,
+    Claim, Digest, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Speaker,
+    Timestamp, Tokens, estimate_tokens,
 };
 use crate::privacy::Redacted;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Tokens of records and memories in one batch: an answer to more of them loses some.
 pub const BATCH_TOKENS_MAX: Tokens = 6_000;
@@ -16,6 +16,10 @@ pub const BATCH_TOKENS_MAX: Tokens = 6_000;
 pub const BATCH_RECORDS_MAX: usize = 20;
 /// The longest record or memory that is shown, in bytes; a longer one is judged by nobody and stays open.
 const SHOWN_BYTES_MAX: usize = 6_000;
+
+/// Records under a memory that are named with an answer about it. The first ones gave it its words; a stored memory
+/// that loses any of them changes, and the answer goes with that.
+const SOURCES_MAX: usize = 64;
 
 // One record with its memories always fits, in ASCII; in other scripts a batch may be a record.
 const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
@@ -35,6 +39,7 @@ pub(super) struct Offered {
 pub struct Batch {
     /// The short ids are the places, from `R1`.
     pub(super) records: Vec<Offered>,
+    about: BTreeSet<Digest>,
     pub(super) text: Redacted,
 }
 
@@ -47,6 +52,21 @@ impl Batch {
     /// Whether it holds none.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// The ids of all records and memories that it shows words of, and of the records under those memories, which may
+    /// not be stored yet.
+    pub fn about(&self) -> Vec<Digest> {
+        self.about.iter().copied().collect()
+    }
+
+    /// The pairs that are asked about.
+    pub fn pairs(&self) -> impl Iterator<Item = (RecordId, MemoryId)> + '_ {
+        let of = |it: &Offered| {
+            let record = it.record;
+            it.targets.iter().map(move |(_, memory)| (record, *memory)).collect::<Vec<_>>()
+        };
+        self.records.iter().flat_map(of)
     }
 }
 
@@ -68,23 +88,45 @@ struct Shown<'a> {
 
 /// What `plan` left open, in batches; empty if nothing was. `records` and `memories` are those it was made of.
 pub fn batches(plan: &Plan, records: &[Record], memories: &Memories) -> Vec<Batch> {
+    offer((plan, records), &[], memories, &BTreeSet::new())
+}
+
+/// As [`batches`], after the pairs that earlier plans left `open`; leaves out those that were `asked` about already.
+pub fn offer(
+    (plan, records): (&Plan, &[Record]),
+    earlier: &[OpenPair],
+    memories: &Memories,
+    asked: &BTreeSet<(RecordId, MemoryId)>,
+) -> Vec<Batch> {
     let by_id: BTreeMap<RecordId, &Record> = records.iter().map(|it| (it.id, it)).collect();
     let after = plan.after();
     let mut open: BTreeMap<RecordId, Vec<&Memory>> = BTreeMap::new();
-    for left in &plan.left_open {
+    let fresh = |left: &&LeftOpen| !asked.contains(&(left.record, left.memory));
+    for left in plan.left_open.iter().filter(fresh) {
         if let Some(memory) = find(left.memory, &after, memories) {
             open.entry(left.record).or_default().push(memory);
         }
     }
+    let mut again: Vec<(&Record, Vec<&Memory>)> = Vec::new();
+    for pair in earlier.iter().filter(|it| !asked.contains(&(it.record.id, it.memory))) {
+        let Some(memory) = find(pair.memory, &after, memories) else { continue };
+        match again.last_mut().filter(|(record, _)| record.id == pair.record.id) {
+            Some((_, targets)) => targets.push(memory),
+            None => again.push((&pair.record, vec![memory])),
+        }
+    }
+    let mut now = Vec::new();
+    for operation in &plan.operations {
+        let Some(record) = by_id.get(&operation.record) else { continue };
+        now.extend(open.remove(&operation.record).map(|targets| (*record, targets)));
+    }
     let mut batches = Vec::new();
     let mut draft = Draft::default();
-    for operation in &plan.operations {
-        let Some(targets) = open.get(&operation.record) else { continue };
-        let Some(record) = by_id.get(&operation.record) else { continue };
+    for (record, targets) in again.into_iter().chain(now) {
         if draft.is_full() {
             batches.extend(std::mem::take(&mut draft).finish());
         }
-        draft.add(record, targets);
+        draft.add(record, &targets);
     }
     batches.extend(draft.finish());
     batches
@@ -99,6 +141,7 @@ struct Draft {
     records: Vec<Offered>,
     /// Memories that are shown already, by their short ids.
     shown: BTreeMap<MemoryId, String>,
+    about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
 }
@@ -146,13 +189,23 @@ impl Draft {
             self.text.push('\n');
         }
         self.shown.extend(fresh);
+        self.about.insert(record.id.0);
+        for memory in memories {
+            self.about.insert(memory.id.0);
+            let rests_on = memory.sources.iter().take(SOURCES_MAX).map(|source| source.0);
+            self.about.extend(rests_on);
+        }
         self.records.push(Offered { record: record.id, targets, words });
     }
 
     fn finish(self) -> Option<Batch> {
         // Claims and evidence come out of the store, where only what passed the gate is kept.
         let text = Redacted::reopened(self.text.trim_end().to_owned());
-        (!self.records.is_empty()).then_some(Batch { records: self.records, text })
+        (!self.records.is_empty()).then_some(Batch {
+            records: self.records,
+            about: self.about,
+            text,
+        })
     }
 }
 

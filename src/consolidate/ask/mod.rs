@@ -7,8 +7,8 @@ mod schema;
 
 use super::verdict::Verdicts;
 use crate::domain::{
-    ASKS_MAX, FINDINGS_MAX, Finding, Finish, Message, Reply, Request, Role, Rung, Severity,
-    ToolSpec,
+    ASKS_MAX, Digest, FINDINGS_MAX, Finding, Finish, Memory, Message, RecordId, Reply, Request,
+    Role, Rung, Severity, ToolSpec,
 };
 use crate::privacy::Redacted;
 use crate::prompt::{ConsolidatePrompt, Form};
@@ -16,7 +16,7 @@ use crate::tool::echo;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use batch::{BATCH_RECORDS_MAX, BATCH_TOKENS_MAX, Batch, batches};
+pub use batch::{BATCH_RECORDS_MAX, BATCH_TOKENS_MAX, Batch, batches, offer};
 pub use schema::{Judgement, SCHEMA_VERSION, TOOL_NAME, WriteConsolidated, schema_files};
 
 /// Times that wrong entries are asked for again: what a model did not mend in two, it will not.
@@ -39,6 +39,8 @@ pub struct Judging {
     pub reply_tokens_max: u32,
     /// Sampling temperature; none leaves it to the endpoint.
     pub temperature: Option<f32>,
+    /// Digest of model, prompt, schema and language.
+    way: Digest,
     prompt: ConsolidatePrompt,
     tool: Arc<ToolSpec>,
     rules_tool: Redacted,
@@ -48,9 +50,11 @@ pub struct Judging {
 impl Judging {
     /// Asks `model` with `prompt`, about texts that are mostly in `language`.
     pub fn new(model: impl Into<String>, language: &str, prompt: ConsolidatePrompt) -> Judging {
-        let tool = schema::tool();
+        let (tool, model) = (schema::tool(), model.into());
+        let schema = SCHEMA_VERSION.to_string();
         Judging {
-            model: model.into(),
+            way: Digest::of(&["judging", &model, prompt.line(), &schema, language]),
+            model,
             reply_tokens_max: REPLY_TOKENS_DEFAULT,
             temperature: None,
             rules_tool: prompt.rules(language, Form::Tool, tool.schema()),
@@ -58,6 +62,14 @@ impl Judging {
             prompt,
             tool,
         }
+    }
+
+    /// Stands for the question how `record` stands to `memory`: another one where the memory changed, or the prompt,
+    /// or the model. A record never changes.
+    pub fn question(&self, record: RecordId, memory: &Memory) -> Digest {
+        let told = serde_json::to_string(&(&memory.claim, memory.stage, memory.said_by));
+        let (record, told) = (record.to_string(), told.unwrap_or_default());
+        Digest::of(&["question", &self.way.to_string(), &record, &memory.id.to_string(), &told])
     }
 }
 
@@ -155,6 +167,11 @@ impl Exchange {
     /// The last request cannot be made at all: ends with what there is.
     pub fn stop(&mut self) -> Step {
         self.end("no-call", "the question could not be asked")
+    }
+
+    /// How many records there is a verdict on already, which [`Exchange::stop`] would end with.
+    pub fn kept(&self) -> usize {
+        self.done.len()
     }
 
     fn after_nothing(&mut self, reply: &Reply) -> Step {

@@ -79,8 +79,8 @@ fn a_proven_change_supersedes_and_the_others_keep_both() {
     let proven = says("R1", "supersede", Some("M1"), Some("Postgres it is NOW"));
     let state = check(&records, &proven, &["supersede judged-replaced"], &[]);
     assert_eq!(of(&state, &records[0]).state, MemoryState::Superseded);
-    check(&records, &says("R1", "add", None, None), &["add new"], &[]);
-    check(&records, &says("R1", "conflict", Some("M1"), None), &["conflict reversal"], &[]);
+    check(&records, &says("R1", "add", None, None), &["add judged-unrelated"], &[]);
+    check(&records, &says("R1", "conflict", Some("M1"), None), &["conflict judged-conflict"], &[]);
     check(&records, &says("R1", "merge", Some("M1"), None), &["merge judged-same"], &[]);
 }
 
@@ -120,7 +120,7 @@ fn forged_ids_and_targets_fall_back_to_the_rules() {
     let mut twice = says("R1", "add", None, None);
     let again = says("R1", "merge", Some("M1"), None)["dispositions"][0].clone();
     twice["dispositions"].as_array_mut().unwrap().push(again);
-    check(&records, &twice, &["add new"], &["record-twice"]);
+    check(&records, &twice, &["add judged-unrelated"], &["record-twice"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whether a plan may be applied: every rule that holds for all plans, whoever made them. A plan that breaks one is
 //! not applied, so a wrong policy or a forged answer costs a plan and no memory.
 
-use super::{Disposition, MemoryMap, Merging, Operation, Plan};
+use super::{Disposition, MemoryMap, Merging, Operation, Plan, Settlement};
 use crate::domain::{FINDINGS_MAX, Finding, Memory, MemoryId, MemoryState, RecordId, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,9 +41,19 @@ impl Audit<'_> {
 
     fn cover(&mut self, plan: &Plan, records: &[RecordId]) {
         let wanted: BTreeSet<RecordId> = records.iter().copied().collect();
-        let mut met = BTreeSet::new();
+        let (mut met, mut pairs) = (BTreeSet::new(), BTreeSet::new());
         for operation in &plan.operations {
             let record = operation.record;
+            // A settlement is about a record that an earlier plan dealt with.
+            if operation.disposition.is_settlement() {
+                if !pairs.insert((record, operation.disposition.other())) {
+                    self.note(
+                        "settled-twice",
+                        format!("a pair of record {record} is settled twice"),
+                    );
+                }
+                continue;
+            }
             if !met.insert(record) {
                 self.note("record-twice", format!("record {record} has two dispositions"));
             }
@@ -77,9 +87,10 @@ impl Audit<'_> {
             Disposition::Add { memory }
             | Disposition::Conflict { memory, .. }
             | Disposition::Supersede { memory, .. } => Some(*memory),
-            Disposition::Merge { .. } | Disposition::Duplicate { .. } | Disposition::Discard => {
-                None
-            }
+            Disposition::Merge { .. }
+            | Disposition::Duplicate { .. }
+            | Disposition::Settle { .. }
+            | Disposition::Discard => None,
         };
         if let Some(id) = makes {
             let other = self.running.get(&id).or_else(|| self.state.get(&id));
@@ -97,6 +108,11 @@ impl Audit<'_> {
         }
         let supersede = match disposition {
             Disposition::Supersede { old, .. } => Some(*old),
+            Disposition::Settle { memory, with, how } => match how {
+                Settlement::Replaced => Some(*with),
+                Settlement::Joined | Settlement::Dropped => Some(*memory),
+                Settlement::Apart | Settlement::Beside | Settlement::Followed => None,
+            },
             Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Conflict { .. }

@@ -1,7 +1,7 @@
 //! What an operation makes of memories. The one place where memory changes: planning, applying, undoing, looking
 //! back and forgetting all fold the same operations.
 
-use super::{Disposition, Effect, MemoryMap, Merging, Operation};
+use super::{Disposition, Effect, MemoryMap, Merging, Operation, Settlement};
 use crate::domain::{Claim, Memory, MemoryId, MemoryState, Timestamp};
 
 /// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
@@ -23,9 +23,25 @@ impl Operation {
             Disposition::Duplicate { of } => {
                 self.rest(namespace, of, Merging::Provenance, map);
             }
+            Disposition::Settle { memory, with, how } => self.settle((memory, with), how, map),
             Disposition::Discard => return,
         }
         self.effects.iter().for_each(|effect| effect.fold(map));
+    }
+
+    /// Decides about `memory`, which stood beside `with`.
+    fn settle(&self, (memory, with): (MemoryId, MemoryId), how: Settlement, map: &mut MemoryMap) {
+        // What was taken back as it was said held at no time of its own.
+        let never = map.get(&memory).and_then(|it| it.valid_from).or(self.facts.at);
+        match how {
+            Settlement::Apart | Settlement::Beside | Settlement::Followed => {}
+            Settlement::Replaced => retire(map, with, memory, self.facts.at, &self.rule),
+            Settlement::Dropped => retire(map, memory, with, never, &self.rule),
+            Settlement::Joined => {
+                join(map, memory, with);
+                retire(map, memory, with, never, &self.rule);
+            }
+        }
     }
 
     /// Lets memory `id` rest on the record; makes it if it is not there.
@@ -86,6 +102,23 @@ impl Effect {
             retire(map, self.memory, self.by, self.at, &self.rule);
         }
     }
+}
+
+/// Lets `into` rest on the records of `from` too: who said it, and since when, is known from both.
+fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
+    let Some(more) = map.get(&from).filter(|_| from != into).cloned() else { return };
+    let Some(memory) = map.get_mut(&into) else { return };
+    for source in more.sources {
+        if !memory.sources.contains(&source) {
+            memory.sources.push(source);
+        }
+    }
+    memory.said_by = memory.said_by.min(more.said_by);
+    memory.confirmed |= more.confirmed;
+    memory.valid_from = match (memory.valid_from, more.valid_from) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    };
 }
 
 /// Puts `by` in the place of `old`, unless something is there already.

@@ -40,7 +40,26 @@ named! {
     }
 }
 
-/// What becomes of a record. Each record has exactly one.
+named! {
+    /// What a pair comes to that was left open before, once a model was asked about it.
+    Settlement {
+        /// They have nothing to do with one another.
+        Apart = "apart",
+        /// They contradict one another, and both stand.
+        Beside = "beside",
+        /// They say the same: the other one rests on its records too and stands for both.
+        Joined = "joined",
+        /// It takes the other one's place.
+        Replaced = "replaced",
+        /// It says nothing that is worth keeping beside the other one.
+        Dropped = "dropped",
+        /// Something follows for the other one, which is of another kind.
+        Followed = "followed",
+    }
+}
+
+/// What becomes of a record. Each record has exactly one, and may have settlements later, one for each pair that was
+/// left open.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Disposition {
@@ -77,6 +96,15 @@ pub enum Disposition {
         /// That memory.
         of: MemoryId,
     },
+    /// A pair that an earlier plan left open is decided now.
+    Settle {
+        /// The memory that rests on the record.
+        memory: MemoryId,
+        /// The one that it was left open beside.
+        with: MemoryId,
+        /// What they come to.
+        how: Settlement,
+    },
 }
 
 impl Disposition {
@@ -89,6 +117,7 @@ impl Disposition {
             Disposition::Conflict { .. } => "conflict",
             Disposition::Discard => "discard",
             Disposition::Duplicate { .. } => "duplicate",
+            Disposition::Settle { .. } => "settle",
         }
     }
 
@@ -97,18 +126,24 @@ impl Disposition {
         match self {
             Disposition::Add { memory }
             | Disposition::Supersede { memory, .. }
-            | Disposition::Conflict { memory, .. } => Some(*memory),
+            | Disposition::Conflict { memory, .. }
+            | Disposition::Settle { memory, .. } => Some(*memory),
             Disposition::Merge { into, .. } => Some(*into),
             Disposition::Duplicate { of } => Some(*of),
             Disposition::Discard => None,
         }
     }
 
+    /// Whether it decides about a record that was dealt with before.
+    pub fn is_settlement(&self) -> bool {
+        matches!(self, Disposition::Settle { .. })
+    }
+
     /// The memory beside the one that rests on the record: superseded, or in conflict with it.
     pub fn other(&self) -> Option<MemoryId> {
         match self {
             Disposition::Supersede { old, .. } => Some(*old),
-            Disposition::Conflict { with, .. } => Some(*with),
+            Disposition::Conflict { with, .. } | Disposition::Settle { with, .. } => Some(*with),
             Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Discard

@@ -7,6 +7,7 @@ use crate::config::{Queue, Thresholds};
 use crate::domain::Timestamp;
 use crate::edge::store::{Store, StoreError};
 use crate::worker::extracting::Extractor;
+use crate::worker::judging::Judge;
 use crate::worker::steady::Steady;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 /// What jobs are worked with.
 pub(super) struct Bench {
     pub(super) extractor: Extractor,
+    /// Is asked what no rule decides about memory, if the settings name a model for it.
+    pub(super) judge: Option<Arc<Judge>>,
     pub(super) queue: Queue,
     /// When records become memory.
     pub(super) thresholds: Thresholds,
@@ -91,9 +94,10 @@ impl Bench {
         self.closing.cancel();
     }
 
-    /// What only a person can mend.
+    /// What only a person can mend: what ended the work, or what keeps memory waiting beside it.
     pub(super) fn needs(&self) -> Option<String> {
-        self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        needs.or_else(|| self.judge.as_ref()?.needs())
     }
 }
 

@@ -12,11 +12,12 @@ use crate::edge::store::{
 use crate::edge::telemetry::JobSpan;
 use crate::privacy::Redacted;
 use crate::slice::{Cut, Cutting, halve, rebuild};
-use crate::worker::asking::{For, Paid};
+use crate::worker::asking::Paid;
 use crate::worker::budget::Reached;
 use crate::worker::cut::job_of;
-use crate::worker::extracting::{Outcome, Waiting, failure};
+use crate::worker::extracting::{About, Outcome, failure};
 use crate::worker::stage::{CUT_IN_TWO, Try};
+use crate::worker::talk::Waiting;
 use std::time::Duration;
 use tracing::Instrument;
 
@@ -98,10 +99,10 @@ impl Bench {
         let before = known.map_or(0, |known| known.generation);
         let generation = before.saturating_add(claimed.generation);
         let returns = claimed.attempt < self.queue.attempts_max;
-        let whose = For { session: &session, run, stop: &in_hand.stop, returns };
         let mut paid = Paid::default();
-        let asked = (&cutting.slice, told);
-        let outcome = self.extractor.extract(asked, whose, generation, &mut paid).await?;
+        let about = About { session: &session, run, slice: &cutting.slice, before: told };
+        let whose = about.asks(&in_hand.stop, returns);
+        let outcome = self.extractor.extract(about, whose, generation, &mut paid).await?;
         let of = Try { run, generation, paid, started_at };
         if paid.answered && self.outage.answered() {
             (self.tell)("the endpoint answers again");

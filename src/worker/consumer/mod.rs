@@ -11,6 +11,7 @@ mod turn;
 pub use counts::{Counts, End, Jobs, Report};
 
 use super::asking::{Model, Patience};
+use super::judging::Judge;
 use super::setup::Setup;
 use super::steady::{Bearing, Steady};
 use super::tally::Tally;
@@ -126,10 +127,17 @@ impl Consumer {
             grace: config.queue.grace,
             clock: self.clock,
         };
+        let extractor = setup.extractor().await?;
+        let judge = config
+            .consolidate
+            .model
+            .as_deref()
+            .map(|name| Arc::new(Judge::beside(Arc::clone(&extractor.asker), &config, name)));
         Ok(Bench {
-            extractor: setup.extractor().await?,
+            extractor,
+            judge,
             queue: config.queue.clone(),
-            thresholds: config.consolidate,
+            thresholds: config.consolidate.thresholds,
             leases: Leases::default(),
             outage: Outage::default(),
             counts,

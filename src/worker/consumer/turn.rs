@@ -8,8 +8,11 @@ use crate::edge::model::back_off;
 use crate::edge::store::{Changes, Claim, Claims, Store, StoreError};
 use crate::worker::cards;
 use crate::worker::consolidating::{Consolidator, Outcome};
+use crate::worker::judging::Halt;
+use crate::worker::keeping::{KeepError, Keeper};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 /// Jobs whose answers are being worked in and stored, beyond those that are asked about: storing must
@@ -122,6 +125,10 @@ impl Turn<'_> {
             return Ok(false);
         }
         self.memory_at = self.bench.now();
+        // Until a person has mended what the model needs, records wait; extraction goes on.
+        if self.bench.judge.as_ref().is_some_and(|judge| judge.needs().is_some()) {
+            return Ok(false);
+        }
         // Counting what waits goes over all records: not where none came since nothing waited.
         let last = |store: Store| async move { store.last_record().await };
         let last = self.bench.steady().keep(last).await?;
@@ -133,6 +140,8 @@ impl Turn<'_> {
             store: self.bench.store().clone(),
             holder: self.holder.to_owned(),
             clock: self.bench.extractor.asker.clock,
+            waits: false,
+            judge: self.bench.judge.clone(),
         };
         let look = |_| consolidator.due(&thresholds);
         let due = self.bench.steady().keep(look).await?;
@@ -143,16 +152,27 @@ impl Turn<'_> {
         if due.is_empty() {
             return Ok(false);
         }
-        let consolidator = consolidator.clone();
+        let (consolidator, tell) = (consolidator.clone(), self.bench.tell);
+        let gate = self.bench.extractor.gate.clone();
         self.jobs.spawn(async move {
             for namespace in due {
                 match consolidator.run(&namespace).await {
                     Ok(Outcome::Done(planned)) => {
-                        let plan = &planned.plan;
-                        tracing::info!(plan.id = %plan.id, records = plan.operations.len(), "consolidated");
+                        let (plan, asked) = (&planned.plan, &planned.asked);
+                        tracing::info!(
+                            plan.id = %plan.id, records = plan.operations.len(),
+                            calls = asked.calls, open = planned.left_open.len(), "consolidated"
+                        );
+                        let Consolidator { store, holder, clock, .. } = consolidator.clone();
+                        show(Keeper { store, holder, clock, gate: gate.clone() }, namespace).await;
                     }
                     // Somebody else is at it, or was meanwhile: the next look finds what is left.
                     Ok(Outcome::Busy | Outcome::Moved(_)) => {}
+                    Ok(Outcome::Halted(Halt::Stopped)) => break,
+                    Ok(Outcome::Halted(Halt::Needs(line))) => {
+                        tell(&format!("{line}; no memory is made until then, jobs go on"));
+                        break;
+                    }
                     // Memory can wait; jobs are not lost for it.
                     Err(error) => tracing::warn!(kind = ?error.kind, "consolidating failed"),
                 }
@@ -312,6 +332,31 @@ impl Turn<'_> {
         while let Some(ended) = self.jobs.try_join_next() {
             note(&mut self.failed, self.bench, ended);
         }
+    }
+}
+
+/// Brings the directories in step that show a namespace; on a thread of its own, since it reads and writes files.
+async fn show(keeper: Keeper, namespace: String) {
+    let runtime = Handle::current();
+    let shown = tokio::task::spawn_blocking(move || {
+        runtime.block_on(async {
+            for folder in keeper.folders(&namespace).await? {
+                // Who is at it brings it in step as well.
+                keeper.keep(&folder, &namespace).await?;
+            }
+            Ok::<(), KeepError>(())
+        })
+    });
+    match shown.await {
+        Ok(Ok(())) => {}
+        // The next `memory sync` finds what is left, and tells a person.
+        Ok(Err(KeepError::Store(error))) => {
+            tracing::warn!(kind = ?error.kind, "a directory was not kept")
+        }
+        Ok(Err(KeepError::Disk { cause, .. })) => {
+            tracing::warn!(kind = ?cause.kind(), "a directory was not kept");
+        }
+        Err(died) => crate::worker::sessions::go_down(died),
     }
 }
 

@@ -82,6 +82,9 @@ impl<'a> Taker<'a> {
         }
         let growth = self.handle.block_on(self.store.growth(session.id))?;
         let Some(growth) = growth else { return Ok(Before::default()) };
+        if growth.forgotten {
+            return Ok(Before { forgotten: true, ..Before::default() });
+        }
         let marks = self.marks(session.id, growth.entries)?;
         if !marks.is_empty() && is_other_file(&growth.path, &session.path) {
             return Ok(Before { elsewhere: Some(marks), ..Before::default() });

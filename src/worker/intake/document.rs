@@ -100,6 +100,10 @@ impl Enqueuer {
         for _ in 0..PASSES_MAX {
             let growth = self.store.growth(document.session.id).await?.unwrap_or_default();
             taken.gathers_until = growth.gathers_until;
+            taken.forgotten = growth.forgotten && !how.also_forgotten;
+            if taken.forgotten {
+                return Ok(taken);
+            }
             let new = self.new_in(document, &growth).await?;
             let Some(intake) = self.intake(document, growth, new, &rules).await? else {
                 return Ok(taken);

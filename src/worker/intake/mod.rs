@@ -67,6 +67,8 @@ pub struct HandOver {
     pub flush: bool,
     /// The format of files that are named; found out otherwise.
     pub format: Option<Format>,
+    /// Whether sessions are taken in again that were forgotten.
+    pub also_forgotten: bool,
 }
 
 impl Enqueuer {
@@ -196,6 +198,7 @@ impl Enqueuer {
             session: how.session.clone(),
             telling: Some(Arc::clone(&self.telling)),
             cards: false,
+            also_forgotten: how.also_forgotten,
             dry_run: false,
         }
     }

@@ -26,6 +26,9 @@ pub struct Taken {
     pub known: u32,
     /// When its last entries are asked about, if they wait for more.
     pub gathers_until: Option<Timestamp>,
+    /// Whether it was forgotten before, so that nothing of it was taken in.
+    #[serde(skip)]
+    pub(super) forgotten: bool,
 }
 
 impl Taken {
@@ -39,6 +42,7 @@ impl Taken {
             jobs: 0,
             known: 0,
             gathers_until: None,
+            forgotten: false,
         }
     }
 
@@ -61,6 +65,8 @@ pub struct TakenIn {
     pub files_passed_over: u64,
     /// Conversations of which another file has all.
     pub copies: u64,
+    /// Conversations that were forgotten before, and are left out.
+    pub forgotten: u64,
     /// Entries that are new.
     pub entries: u64,
     /// Jobs that are new.
@@ -101,6 +107,10 @@ impl TakenIn {
 
     /// What a document came to.
     pub(super) fn join(&mut self, taken: Taken) {
+        if taken.forgotten {
+            self.forgotten += 1;
+            return;
+        }
         let next = self.sessions.len();
         let at = *self.by_id.entry(taken.session).or_insert(next);
         self.entries += u64::from(taken.entries);
@@ -123,6 +133,7 @@ impl TakenIn {
             self.files = totals.files;
             self.files_passed_over = totals.files_passed_over;
             self.copies = totals.findings.get("session-copy").copied().unwrap_or_default();
+            self.forgotten += totals.findings.get("forgotten").copied().unwrap_or_default();
             self.problems.append(&mut totals.problems);
         });
         self

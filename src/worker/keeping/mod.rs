@@ -2,30 +2,25 @@
 //! the memories, lays that around what people wrote, and writes file by file. It can be killed between any two
 //! writes: what is about to be written is saved first, and the next run goes on from what really lies there.
 
-mod notes;
+pub(super) mod notes;
 mod people;
 mod started;
 #[cfg(test)]
 mod tests;
 
+use super::holding::{Asks, Held};
 use crate::domain::{Memory, MemoryMap, Timestamp};
 use crate::edge::memory_dir::{MemoryFolder, Read, Written};
-use crate::edge::store::{Store, StoreError, Tenure};
+use crate::edge::process;
+use crate::edge::store::{Directory, Store, StoreError, Tenure};
 use crate::memory_dir::{Conflict, Facts, FileChange, Files, Rendered, Update, render, update};
 use crate::privacy::Gate;
 use people::Amendment;
-pub use started::rendered_directories;
 use started::{Before, Started};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::time::Duration;
+use std::path::Path;
 
-/// How long a namespace is held while a directory is written; many times what 600 files take.
-const TENURE: Duration = Duration::from_secs(60);
-/// How often we ask for a namespace that somebody else holds.
-const ASKS_MAX: u32 = 50;
-/// How long we wait between two asks: with [`ASKS_MAX`] ten seconds in all.
-const ASK_EVERY: Duration = Duration::from_millis(200);
 /// How often a directory is planned anew because somebody wrote in it meanwhile.
 const PASSES_MAX: u32 = 3;
 
@@ -110,33 +105,36 @@ impl Keeper {
         Ok(kept.of(&draft))
     }
 
+    /// The directories on this machine that show `namespace` and are still there.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
+        let directories = self.store.directories(namespace).await?.into_iter();
+        let here = directories.filter(|it| it.host == process::host());
+        Ok(here.filter_map(|it| MemoryFolder::at(Path::new(&it.dir))).collect())
+    }
+
     /// Brings `folder` in step with the memories of `namespace`. Done twice it changes nothing.
     ///
     /// # Errors
     /// The store's, and those of the file system. What was done until then stays, and is taken up by the next run.
     pub async fn keep(&self, folder: &MemoryFolder, namespace: &str) -> Result<Keeping, KeepError> {
-        let Some(tenure) = self.tenure(namespace).await? else { return Ok(Keeping::Busy) };
+        let Some(held) = self.hold(namespace).await? else { return Ok(Keeping::Busy) };
         let write =
             |it: &FileChange| folder.write(&it.path, it.before.as_deref(), it.after.as_deref());
-        let done = self.under(&tenure, folder, &write).await;
-        let left = self.store.leave_tenure(&tenure, None).await;
+        let directory = directory_of(folder);
+        self.store.note_directory(&directory, namespace).await?;
+        let done = self.under(&held.tenure, folder, &write).await;
+        let left = held.leave(None).await;
         let kept = done?;
         left?;
         Ok(Keeping::Done(Box::new(kept)))
     }
 
-    async fn tenure(&self, namespace: &str) -> Result<Option<Tenure>, StoreError> {
-        for ask in 0..ASKS_MAX {
-            if ask > 0 {
-                tokio::time::sleep(ASK_EVERY).await;
-            }
-            let now = (self.clock)();
-            let until = (self.holder.as_str(), now.after(TENURE));
-            if let Some(tenure) = self.store.take_tenure(namespace, until, now).await? {
-                return Ok(Some(tenure));
-            }
-        }
-        Ok(None)
+    async fn hold(&self, namespace: &str) -> Result<Option<Held>, StoreError> {
+        let Keeper { store, holder, clock, gate: _ } = self;
+        Asks { store, holder, clock: *clock, waits: true }.take(namespace).await
     }
 
     async fn under(
@@ -145,6 +143,8 @@ impl Keeper {
         folder: &MemoryFolder,
         write: &dyn Fn(&FileChange) -> io::Result<Written>,
     ) -> Result<Kept, KeepError> {
+        let at = |cause| KeepError::Disk { path: dir_of(folder), cause };
+        folder.sweep().map_err(at)?;
         let started = self.started(folder);
         let mut kept = Kept::default();
         for _ in 0..PASSES_MAX {
@@ -298,8 +298,13 @@ fn dir_of(folder: &MemoryFolder) -> String {
     folder.path().display().to_string()
 }
 
+/// The same for those on other machines.
+fn directory_of(folder: &MemoryFolder) -> Directory {
+    Directory { host: process::host().to_owned(), dir: dir_of(folder) }
+}
+
 /// The namespace that the directory of the project at `root` belongs to where nothing else is said: that of what
 /// agents said who worked there.
-pub fn directory_namespace(root: &std::path::Path, gate: &Gate) -> String {
+pub fn directory_namespace(root: &Path, gate: &Gate) -> String {
     super::reader::namespace_of_folder(&root.display().to_string(), gate)
 }

@@ -1,7 +1,9 @@
 //! What the files of sessions say: of each session that memories come from, its memories and its card.
 
 use crate::card::Card;
-use crate::domain::{Memory, MemoryId, MemoryMap, RecordId, RecordState, SessionId, Timestamp};
+use crate::domain::{
+    Memory, MemoryId, MemoryMap, Record, RecordId, RecordState, Session, SessionId, Timestamp,
+};
 use crate::edge::store::{RecordFilter, Store, StoreError};
 use crate::memory_dir::SessionNote;
 use crate::privacy::Redacted;
@@ -9,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 /// Sessions and the records of theirs that memories rest on.
-pub(super) struct Sources {
+pub(in crate::worker) struct Sources {
     /// Which session a record is of.
     sessions: BTreeMap<RecordId, SessionId>,
     /// What is known of a session.
@@ -22,6 +24,26 @@ struct Known {
     began: Option<Timestamp>,
     title: Option<Redacted>,
     card: Option<Card>,
+}
+
+impl Sources {
+    /// Of records that no store holds, with the card of their session where it has one.
+    pub(in crate::worker) fn of(
+        records: &[Record],
+        sessions: Vec<(&Session, Option<Card>)>,
+    ) -> Sources {
+        let known = |(session, card): (&Session, Option<Card>)| {
+            let of = records.iter().filter(|record| record.provenance.session == session.id);
+            let earliest = of.filter_map(|record| record.provenance.at).min();
+            let began = session.started_at.or(earliest);
+            (session.id, Known { began, title: session.title.clone(), card })
+        };
+        let of_record = |record: &Record| (record.id, record.provenance.session);
+        Sources {
+            sessions: records.iter().map(of_record).collect(),
+            known: sessions.into_iter().map(known).collect(),
+        }
+    }
 }
 
 /// Reads what the notes of all sessions are made of.
@@ -65,7 +87,7 @@ pub(super) async fn sources(
 
 /// A note for each session that `memories` come from, by when they began. A session whose time nobody knows has none:
 /// its file could not be named.
-pub(super) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
+pub(in crate::worker) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
     let mut of_session: BTreeMap<SessionId, BTreeSet<MemoryId>> = BTreeMap::new();
     for memory in memories {
         let sessions = memory.sources.iter().filter_map(|id| sources.sessions.get(id));

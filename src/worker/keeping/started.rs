@@ -15,15 +15,6 @@ const NEXT: &str = "#next";
 /// The same: digests of what its files are to hold. A file that goes is not listed: it is as it was, or gone.
 const AFTER: &str = "#after";
 
-/// The directories that something was rendered into.
-///
-/// # Errors
-/// The store's.
-pub async fn rendered_directories(store: &Store) -> Result<Vec<String>, StoreError> {
-    let is_ours = |key: &String| [SEEN, NEXT, AFTER].iter().any(|ending| key.ends_with(ending));
-    Ok(store.rendered_dirs().await?.into_iter().filter(|key| !is_ours(key)).collect())
-}
-
 /// The account of one directory.
 pub(super) struct Started<'a> {
     pub(super) store: &'a Store,

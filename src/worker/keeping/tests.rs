@@ -96,9 +96,9 @@ impl Scene {
             let state = self.keeper.store.memories(Some(NAMESPACE)).await.unwrap();
             let before = state.into_values().collect();
             let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
-            let tenure = self.keeper.tenure(NAMESPACE).await.unwrap().unwrap();
-            self.keeper.store.apply_plan(&tenure, &plan, noon()).await.unwrap().unwrap();
-            self.keeper.store.leave_tenure(&tenure, None).await.unwrap();
+            let held = self.keeper.hold(NAMESPACE).await.unwrap().unwrap();
+            self.keeper.store.apply_plan(&held.tenure, &plan, noon()).await.unwrap().unwrap();
+            held.leave(None).await.unwrap();
         });
     }
 
@@ -120,11 +120,11 @@ impl Scene {
             self.folder.write(&it.path, it.before.as_deref(), it.after.as_deref())
         };
         self.runtime.block_on(async {
-            let tenure = self.keeper.tenure(NAMESPACE).await.unwrap().unwrap();
-            let done = self.keeper.under(&tenure, &self.folder, &write).await;
+            let held = self.keeper.hold(NAMESPACE).await.unwrap().unwrap();
+            let done = self.keeper.under(&held.tenure, &self.folder, &write).await;
             assert!(matches!(done, Err(KeepError::Disk { .. })));
             // A lease runs out by itself.
-            self.keeper.store.leave_tenure(&tenure, None).await.unwrap();
+            held.leave(None).await.unwrap();
         });
     }
 
@@ -295,9 +295,9 @@ fn somebody_who_writes_meanwhile_is_not_written_over() {
         scene.folder.write(&it.path, it.before.as_deref(), it.after.as_deref())
     };
     let kept = scene.runtime.block_on(async {
-        let tenure = scene.keeper.tenure(NAMESPACE).await.unwrap().unwrap();
-        let kept = scene.keeper.under(&tenure, &scene.folder, &write).await.unwrap();
-        scene.keeper.store.leave_tenure(&tenure, None).await.unwrap();
+        let held = scene.keeper.hold(NAMESPACE).await.unwrap().unwrap();
+        let kept = scene.keeper.under(&held.tenure, &scene.folder, &write).await.unwrap();
+        held.leave(None).await.unwrap();
         kept
     });
     assert_eq!(kept.left, []);

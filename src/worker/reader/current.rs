@@ -109,6 +109,9 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             session = renamed(&session, &behind);
             before = self.reader.desk.before(&session);
         }
+        if self.is_forgotten(&before) {
+            return ControlFlow::Continue(());
+        }
         let session = Arc::new(session);
         let elsewhere = self.reader.copies.of(session.id).or_else(|| before.elsewhere.take());
         let mut flow = ControlFlow::Continue(());
@@ -122,6 +125,16 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         self.open =
             Some(Open { elsewhere, taken, slicer, told, card, session, ordinal, findings, masked });
         flow
+    }
+
+    /// Whether a session is left out because somebody wanted it forgotten; says so.
+    fn is_forgotten(&mut self, before: &Before) -> bool {
+        let forgotten = before.forgotten && !self.reader.reading.also_forgotten;
+        if forgotten {
+            let what = "this session was forgotten; --also-forgotten reads it again";
+            self.finding(Finding::new(Severity::Info, "forgotten", 0, what));
+        }
+        forgotten
     }
 
     /// What cuts a session, of which so much is known from before.
@@ -151,6 +164,10 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
         let session = Arc::new(renamed(&open.session, &behind));
         let before = self.reader.desk.before(&session);
+        if self.is_forgotten(&before) {
+            self.open = None;
+            return ControlFlow::Continue(());
+        }
         let (slicer, taken) = self.cutter(&session, before);
         let (told, card) = self.beside();
         if let Some(open) = &mut self.open {

@@ -38,6 +38,8 @@ pub(super) struct Reading {
     pub(super) telling: Option<Arc<Telling>>,
     /// Whether memory cards are made.
     pub(super) cards: bool,
+    /// Whether sessions are read again that were forgotten.
+    pub(super) also_forgotten: bool,
     /// Counts what is skipped here, since no store does.
     pub(super) dry_run: bool,
 }
@@ -83,6 +85,8 @@ pub(super) struct Before {
     pub(super) next_index: u32,
     /// What is put behind its name, if it is another conversation than the one of that name.
     pub(super) apart: Option<String>,
+    /// Whether it was forgotten.
+    pub(super) forgotten: bool,
 }
 
 /// How a session is no longer what was taken of it.

@@ -1,0 +1,62 @@
+//! Runs prompt tests: cases with gold, each asked about as the worker would ask, and measured. Offline the
+//! answers are those of the case's cassette: no store, no network, no clock. Live they come from the endpoint,
+//! through the journal, so that nothing is paid for twice.
+
+mod ask;
+mod draft;
+mod expected;
+mod judge;
+mod live;
+mod offline;
+mod prepare;
+mod record;
+mod report;
+mod update;
+
+pub use draft::{Drafted, draft, gold_of};
+pub use live::LiveModel;
+pub use prepare::Recordings;
+pub use record::Recording;
+pub use update::Updated;
+
+use crate::config::Config;
+use crate::edge::cases::CasePlace;
+use crate::prompt::Prompts;
+use crate::score::{Report, Shown, Tolerances};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A model and a prompt that all cases are asked with.
+#[derive(Clone, Debug)]
+pub struct Variation {
+    /// How it is told from the others in a table.
+    pub name: String,
+    /// The model; none where each case names its own.
+    pub model: Option<String>,
+    /// The prompts.
+    pub prompts: Arc<Prompts>,
+}
+
+/// Prompt tests to run.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Settings, which cases lay theirs over.
+    pub config: Config,
+    /// With which models and prompts; at least one.
+    pub variations: Vec<Variation>,
+    /// The cases, in order of their names.
+    pub cases: Vec<CasePlace>,
+    /// Which recordings answer offline.
+    pub recordings: Recordings,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct Tried {
+    /// Everything that was measured.
+    pub report: Report,
+    /// The conversations, by variation and case, for a page that shows them.
+    pub shown: Vec<Vec<Shown>>,
+    /// How much worse than a baseline each case may be, by its name.
+    pub tolerances: BTreeMap<String, Tolerances>,
+}
