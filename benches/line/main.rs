@@ -4,6 +4,7 @@
 mod beside;
 mod context;
 mod directory;
+mod score;
 
 use annalist::domain::{
     Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
@@ -318,4 +319,4 @@ async fn stage_all(store: &Store, stagings: Vec<Staging>) {
 }
 
 criterion_group!(line, gate, read, slice, request, answer, proof, store);
-criterion_main!(line, beside::beside, context::context, directory::directory);
+criterion_main!(line, beside::beside, context::context, directory::directory, score::scores);

@@ -41,7 +41,7 @@ impl Asks {
     }
 }
 
-fn recorded(folder: &Path) -> Result<Cassette, Failure> {
+pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
     let (cassette, findings) = Cassette::load(folder).map_err(|error| {
         Failure::usage(format!("{}: no cassette can be read there: {error}", folder.display()))
     })?;

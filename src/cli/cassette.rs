@@ -3,17 +3,11 @@
 use super::output::{self, Failure, count};
 use super::settings;
 use crate::edge::disk;
-use crate::edge::model::Origin;
 use crate::edge::walk::walk;
-use crate::worker::{Answer, import};
+use crate::worker::{AnswerFile, MODEL_UNKNOWN, import};
 use clap::Subcommand;
-use serde::Deserialize;
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// The model's name in requests whose answers were recorded elsewhere, by a model unknown to us.
-const MODEL_UNKNOWN: &str = "recorded-elsewhere";
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
@@ -45,23 +39,6 @@ Example:
         #[arg(long, value_name = "NAME", default_value = MODEL_UNKNOWN)]
         model: String,
     },
-}
-
-/// An answer as its file has it; other fields are for people.
-#[derive(Debug, Deserialize)]
-struct AnswerFile {
-    transcript: PathBuf,
-    #[serde(default)]
-    conversation: Option<Value>,
-    #[serde(default = "imported")]
-    origin: Origin,
-    #[serde(default)]
-    about: Option<String>,
-    arguments: Value,
-}
-
-fn imported() -> Origin {
-    Origin::Imported
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -102,23 +79,15 @@ fn one(
     (to, model): (&Path, &str),
 ) -> Result<String, String> {
     let text = disk::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
-    let answer: AnswerFile = serde_json::from_str(&text)
-        .map_err(|error| format!("not an answer file: {error}: expected transcript, arguments"))?;
-    let transcript = base.join(&answer.transcript);
+    let answer = AnswerFile::read(&text)?;
+    let named = answer.transcript.clone().ok_or("names no transcript")?;
+    let transcript = base.join(&named);
     let (found, problems) = walk(std::slice::from_ref(&transcript));
     if let Some((path, error)) = problems.first() {
         return Err(format!("its transcript {} cannot be read: {error}", path.display()));
     }
     let found = found.first().ok_or("its transcript is no file")?;
-    let conversation = answer.conversation.and_then(|it| match it {
-        Value::String(id) => Some(id),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    });
-    let recorded =
-        || format!("recorded elsewhere for the whole of {}", answer.transcript.display());
-    let about = answer.about.clone().unwrap_or_else(recorded);
-    let whole = Answer { conversation, arguments: answer.arguments, origin: answer.origin, about };
+    let whole = answer.answer(&named.display().to_string());
     let imported = import(config, found, &whole, model)?;
     let case: String =
         path.file_stem()

@@ -50,6 +50,9 @@ pub(super) struct Args {
     /// Read what is named as this format instead of finding it out
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
+    /// Hand over sessions again that were forgotten
+    #[arg(long)]
+    also_forgotten: bool,
     /// The model that is going to be asked, instead of model.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
@@ -75,6 +78,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         priority: args.priority,
         flush: args.flush,
         format: args.format,
+        also_forgotten: args.also_forgotten,
     };
     let cancel = CancellationToken::new();
     let runtime = settings::runtime()?;
@@ -96,12 +100,23 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     if !more.is_empty() {
         output::note(&format!("and {} more with problems", more.len()));
     }
-    if taken.sessions.is_empty() && taken.problems.is_empty() {
+    if taken.forgotten > 0 {
+        forgotten(taken.forgotten);
+    }
+    if taken.sessions.is_empty() && taken.problems.is_empty() && taken.forgotten == 0 {
         output::note(
             "nothing to hand over: no transcript was found there; expected files such as *.jsonl",
         );
     }
     Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
+}
+
+/// Says how many sessions were left out since somebody wanted them forgotten.
+pub(super) fn forgotten(sessions: u64) {
+    output::note(&format!(
+        "{} left out that `annalist forget` erased; --also-forgotten reads them again",
+        counted(sessions, "session")
+    ));
 }
 
 /// Takes in for workers that ask `model`, or the one of the settings.

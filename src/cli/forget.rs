@@ -1,12 +1,13 @@
 //! `annalist forget`: erases a conversation, a record or a namespace with everything that was made of it.
 
+use super::consolidate::consolidator;
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
 use super::records::{one, prefix};
-use super::{memory, settings, worker};
+use super::{memory, settings};
 use crate::domain::Change;
-use crate::edge::clock;
-use crate::edge::store::{Erased, Open};
-use crate::worker::{Consolidator, Forgetting, Forgot, Proof, What, rendered_directories};
+use crate::edge::process;
+use crate::edge::store::{Directory, Erased, Open};
+use crate::worker::{Consolidator, Forgetting, Forgot, Proof, What};
 use serde_json::json;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,8 +21,9 @@ Examples:
   annalist forget --namespace roofs            everything of a namespace
 
 Memories that rested on it alone go, others are made anew from what is left, and what it had superseded stands
-again. Then the store is searched for its words. The transcript itself is yours: while it lies where it is
-read from, it is read again.")]
+again. Then the store is searched for its words. The transcript itself is yours and stays where it lies; its
+conversation is left out from now on, also what is said in it later. `replay --also-forgotten` and
+`enqueue --also-forgotten` take it in again.")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
     /// The conversation's id, or the beginning of it
@@ -44,7 +46,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let store = settings::open_store(&config, Open::Existing)?;
-    let consolidator = Consolidator { store, holder: worker::id(), clock: clock::now };
+    let consolidator = consolidator(store, None);
     settings::runtime()?.block_on(async {
         let (namespace, what) = what(&consolidator, args).await?;
         let found = consolidator.forgetting(&namespace, &what).await?;
@@ -57,9 +59,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         }
         match consolidator.forget(&namespace, &what).await? {
             Forgot::Done(erased, passages) => {
-                memory::after_plan(&consolidator.store, &config, &[&namespace]).await?;
-                let files = memory::files_here()?;
-                let texts = files.values().map(String::as_str);
+                let store = &consolidator.store;
+                let texts = memory::after_plan(store, &config, &[&namespace]).await?;
+                let texts = texts.iter().map(String::as_str);
                 let proof = consolidator.prove(passages, texts).await?;
                 tell(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await?;
@@ -77,14 +79,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     })
 }
 
-/// Says which other directories still show what was rendered into them.
+/// Says which directories of other machines still show what was rendered into them.
 async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
-    let here = memory::folder_here()?.map(|folder| folder.path().display().to_string());
-    for dir in rendered_directories(&consolidator.store).await? {
-        if Some(&dir) != here.as_ref() {
+    for Directory { host, dir } in consolidator.store.directories(namespace).await? {
+        if host != process::host() {
             output::note(&format!(
-                "{dir} is written elsewhere: where it shows `{namespace}`, `annalist memory render` there \
-                 brings it in step"
+                "{dir} on {host} shows `{namespace}` too: `annalist memory render` there brings it in step"
             ));
         }
     }

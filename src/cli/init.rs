@@ -3,14 +3,15 @@
 use super::output::{self, Failure};
 use super::{claude_code, settings};
 use crate::config::DEFAULT;
-use crate::edge::disk;
-use std::path::PathBuf;
+use crate::edge::{disk, prompts};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   annalist init && annalist doctor              a config.toml here, and whether everything is in place
+  annalist init --prompts prompts               the built-in prompts as files, to change them
   annalist init --claude-code                   put our hooks into .claude/settings.json of this project
   annalist init --claude-code --user            into ~/.claude/settings.json, for all projects
   annalist init --claude-code --remove          take them out again
@@ -24,6 +25,9 @@ pub(super) struct Args {
     /// Write it into the user's configuration folder instead of this one
     #[arg(long, conflicts_with = "print")]
     pub(super) user: bool,
+    /// Write the built-in prompts into this folder instead; files that are there stay as they are
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["print", "user", "claude_code"])]
+    prompts: Option<PathBuf>,
     /// Put our hooks into the settings of Claude Code
     #[arg(long)]
     pub(super) claude_code: bool,
@@ -41,6 +45,9 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.claude_code {
         return claude_code::run(args);
+    }
+    if let Some(folder) = &args.prompts {
+        return write_prompts(folder);
     }
     if args.print {
         output::line(DEFAULT.trim_end())?;
@@ -64,5 +71,21 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     }
     output::line(&format!("wrote {}", path.display()))?;
     output::note("next: set base_url and model, then `annalist doctor`");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write_prompts(folder: &Path) -> Result<ExitCode, Failure> {
+    let (written, there) = prompts::write_built_in(folder).map_err(|error| {
+        Failure::failed(format!("{}: cannot be written: {error}", folder.display()))
+    })?;
+    for path in &there {
+        output::note(&format!("{} is there already and is left as it is", path.display()));
+    }
+    for path in &written {
+        output::line(&format!("wrote {}", path.display()))?;
+    }
+    output::note(
+        "next: set `prompts` in config.toml, or measure a change with `annalist test --prompt`",
+    );
     Ok(ExitCode::SUCCESS)
 }

@@ -15,6 +15,7 @@ mod forget;
 mod hook;
 mod init;
 mod jobs;
+mod judges;
 mod memory;
 mod output;
 mod progress;
@@ -26,6 +27,7 @@ mod settings;
 mod signals;
 mod status;
 mod stored;
+mod test;
 mod transcript;
 mod watched;
 mod why;
@@ -95,6 +97,8 @@ enum Command {
     Dialog(dialog::Args),
     /// Make recorded answers out of answer files
     Cassette(cassette::Args),
+    /// Test prompts and models: extractions of recorded fixtures against gold, offline or live
+    Test(test::Args),
     /// Print the published JSON schemas, or check them
     Schema(schema::Args),
     /// Write a config.toml with every key, or put our hooks into the settings of Claude Code
@@ -164,6 +168,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Redact(args) => redact::run(&args, file),
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
+        Command::Test(args) => test::run(args, file),
         Command::Schema(args) => schema::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args, file),

@@ -51,6 +51,9 @@ pub(super) struct Args {
     /// Ask afresh about slices that failed
     #[arg(long)]
     retry_failed: bool,
+    /// Read sessions again that were forgotten
+    #[arg(long)]
+    also_forgotten: bool,
     /// Read, mask, cut and count; ask nothing, keep nothing
     #[arg(long)]
     dry_run: bool,
@@ -80,6 +83,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         since: args.since,
         sessions_max: args.limit,
         retry_failed: args.retry_failed,
+        also_forgotten: args.also_forgotten,
     };
     let tally = Arc::new(Tally::default());
     let started = Instant::now();
@@ -97,7 +101,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         list_problems(&totals);
     } else {
         list_problems(&totals);
-        if totals.sessions == 0 {
+        let forgotten = totals.findings.get("forgotten").copied().unwrap_or_default();
+        if forgotten > 0 {
+            super::enqueue::forgotten(forgotten);
+        }
+        if totals.sessions == 0 && forgotten == 0 {
             nothing_read(&totals);
         } else {
             print(&totals, args.dry_run, started.elapsed())?;

@@ -2,9 +2,11 @@
 
 use super::output::{self, Failure};
 use crate::consolidate;
-use crate::edge::disk;
+use crate::edge::{disk, model};
 use crate::extract::schema_files;
+use crate::score;
 use crate::source::schema_file;
+use crate::worker::answers_schema_file;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -26,7 +28,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let files = schema_files().into_iter().chain(consolidate::schema_files());
-    let files: Vec<_> = files.chain([schema_file()]).collect();
+    let tests = score::schema_files().into_iter();
+    let tests = tests.chain([model::schema_file(), answers_schema_file()]);
+    let files: Vec<_> = files.chain([schema_file()]).chain(tests).collect();
     let known: Vec<&str> = files.iter().map(|(name, _)| name.as_ref()).collect();
     let known = known.join(", ");
     let wanted = |name: &str| args.name.as_deref().is_none_or(|wanted| wanted == name);

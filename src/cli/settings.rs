@@ -2,9 +2,10 @@
 
 use super::output::Failure;
 use crate::config::{Config, ENV_PREFIX, Layer};
-use crate::edge::disk;
 use crate::edge::store::{Open, Store};
+use crate::edge::{disk, prompts};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The file's name wherever it is looked for.
 const FILE_NAME: &str = "config.toml";
@@ -18,11 +19,21 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
         Some(path) => Some(path.to_owned()),
         None => places().into_iter().find(|path| path.is_file()),
     };
-    let Some(path) = found else { return Ok(Config::load(None, &env)?) };
+    let Some(path) = found else { return with_prompts(Config::load(None, &env)?) };
     let name = path.display().to_string();
     let text = disk::read_to_string(&path)
         .map_err(|error| Failure::usage(format!("{name}: cannot be read: {error}")))?;
-    Ok(Config::load(Some(Layer { name: &name, text: &text }), &env)?)
+    with_prompts(Config::load(Some(Layer { name: &name, text: &text }), &env)?)
+}
+
+/// The settings with the prompts that they name.
+fn with_prompts(mut config: Config) -> Result<Config, Failure> {
+    if let Some(path) = &config.prompts_path {
+        let read = prompts::read(Path::new(path));
+        let read = read.map_err(|what| Failure::usage(format!("prompts: {what}")))?;
+        config.prompts = Some(Arc::new(read));
+    }
+    Ok(config)
 }
 
 /// The variables that are settings. Others may hold what is no text, and are none of ours.

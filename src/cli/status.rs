@@ -8,7 +8,7 @@ use super::output::{
 use super::settings;
 use crate::domain::{ClaimKind, Coverage};
 use crate::edge::clock;
-use crate::edge::store::{ABANDONED, Depth, Open, SessionStatus, Status};
+use crate::edge::store::{ABANDONED, BillLine, Depth, Open, Purpose, SessionStatus, Status};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::ExitCode;
@@ -81,7 +81,18 @@ fn to_json(status: &Status, depth: &Depth) -> Value {
             "cached": spent.usage.cached_tokens, "answered": spent.usage.completion_tokens,
             "cost": spent.cost_micros as f64 / 1e6,
         },
+        "bill": status.bill.iter().map(bill_json).collect::<Vec<_>>(),
         "queue": queue::to_json(depth),
+    })
+}
+
+fn bill_json(line: &BillLine) -> Value {
+    let spent = &line.spent;
+    json!({
+        "day": line.day.day(), "namespace": line.namespace, "for": line.purpose.name(),
+        "calls": spent.calls, "sent": spent.usage.prompt_tokens,
+        "cached": spent.usage.cached_tokens, "answered": spent.usage.completion_tokens,
+        "cost": spent.cost_micros as f64 / 1e6,
     })
 }
 
@@ -127,8 +138,38 @@ fn print(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
         count(status.spent.calls),
         status.spent.cost_micros as f64 / 1e6
     ))?;
+    print_bill(status, all)?;
     queue::print(depth)?;
     print_state(status, depth, all)
+}
+
+/// What memory cost of it; with `all` the whole bill, by day, namespace and what it was for.
+fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
+    if all && !status.bill.is_empty() {
+        let mut table = output::table(&["day", "namespace", "for", "calls", "tokens", "cost"]);
+        for BillLine { day, namespace, purpose, spent } in &status.bill {
+            table.add_row([
+                day.day(),
+                namespace.clone(),
+                purpose.name().to_owned(),
+                count(spent.calls),
+                count(spent.usage.prompt_tokens + spent.usage.completion_tokens),
+                format!("${:.4}", spent.cost_micros as f64 / 1e6),
+            ]);
+        }
+        return output::print_table(&table);
+    }
+    let memory = status.bill.iter().filter(|it| it.purpose == Purpose::Consolidate);
+    let (calls, micros) =
+        memory.fold((0, 0), |sum, it| (sum.0 + it.spent.calls, sum.1 + it.spent.cost_micros));
+    if calls > 0 {
+        output::line(&format!(
+            "of these to consolidate: {}, ${:.4}; --all has the bill by day and namespace",
+            counted(calls, "call"),
+            micros as f64 / 1e6
+        ))?;
+    }
+    Ok(())
 }
 
 /// A session in the table.

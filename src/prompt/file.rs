@@ -69,6 +69,17 @@ impl<'a> File<'a> {
     }
 }
 
+/// A file that is compiled in, with another version in its front matter.
+pub(super) fn with_version(text: &str, version: u32) -> String {
+    let Some((front, template)) = text.split_once("\n---\n") else { return text.to_owned() };
+    let line = |line: &str| match line.starts_with("version:") {
+        true => format!("version: {version}"),
+        false => line.to_owned(),
+    };
+    let front: Vec<String> = front.split('\n').map(line).collect();
+    format!("{}\n---\n{template}", front.join("\n"))
+}
+
 fn list(value: &str) -> Option<BTreeSet<&str>> {
     let inner = value.strip_prefix('[')?.strip_suffix(']')?;
     Some(inner.split(',').map(str::trim).filter(|name| !name.is_empty()).collect())

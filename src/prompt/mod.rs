@@ -34,6 +34,17 @@ pub const BUILT_IN: Texts<'static> = Texts {
     again: include_str!("../../prompts/again.md"),
 };
 
+/// Texts of one's own in the place of those that are compiled in.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct OwnTexts {
+    /// In the place of [`Texts::extract`].
+    pub extract: Option<String>,
+    /// In the place of [`Texts::slice`].
+    pub slice: Option<String>,
+    /// In the place of [`Texts::again`].
+    pub again: Option<String>,
+}
+
 /// How an answer is to be given.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Form {
@@ -103,6 +114,30 @@ impl Prompts {
     )]
     pub fn built_in() -> Prompts {
         Prompts::read(&BUILT_IN).expect("the prompts that are compiled in are in order")
+    }
+
+    /// Reads and checks a set of which some texts are one's own. Those that are compiled in go along with
+    /// their version: who changes one file raises its number there, and nowhere else.
+    ///
+    /// Fails as [`Prompts::read`] does.
+    pub fn with_own(own: &OwnTexts) -> Result<Prompts, PromptError> {
+        let given = [("extract", &own.extract), ("slice", &own.slice), ("again", &own.again)];
+        let mut version = None;
+        for (id, text) in given {
+            if let (Some(text), None) = (text, version) {
+                version = Some(File::read(id, text)?.version);
+            }
+        }
+        let or_built_in = |own: &Option<String>, built_in: &str| match (own, version) {
+            (Some(text), _) => text.clone(),
+            (None, Some(version)) => file::with_version(built_in, version),
+            (None, None) => built_in.to_owned(),
+        };
+        Prompts::read(&Texts {
+            extract: &or_built_in(&own.extract, BUILT_IN.extract),
+            slice: &or_built_in(&own.slice, BUILT_IN.slice),
+            again: &or_built_in(&own.again, BUILT_IN.again),
+        })
     }
 
     /// Reads and checks a set: the front matter, the inputs, and that every case can be rendered.
@@ -202,6 +237,13 @@ impl Prompts {
         let fill = [(Input::Kept, Woven::Label(&kept)), (Input::Problems, Woven::Label(&problems))];
         let case = (complaint.reason, complaint.form);
         found(&self.again, &case).map(|frame| frame.fill(&fill)).unwrap_or_default()
+    }
+}
+
+/// The same texts are the same set.
+impl PartialEq for Prompts {
+    fn eq(&self, other: &Prompts) -> bool {
+        self.digest == other.digest
     }
 }
 

@@ -79,6 +79,42 @@ fn a_worker_consolidates_where_enough_records_wait_and_not_where_too_few_do() {
 }
 
 #[test]
+fn a_worker_and_a_consolidation_elsewhere_bring_directories_in_step_that_show_the_namespace() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let (sessions, cassette) =
+        (format!("{root}/examples/sessions"), format!("{root}/examples/cassette"));
+    let mut place = Place::new();
+    for (name, value) in [("RECORDS", "1"), ("IDLE_SECS", "0"), ("COOL_DOWN_SECS", "0")] {
+        place.set(&format!("ANNALIST__CONSOLIDATE__{name}"), value);
+    }
+    // One store for all folders.
+    place.set("ANNALIST__STORE__URL", &format!("sqlite:{}", place.path("all.db").display()));
+    place.json(&["enqueue", &sessions, "--flush", "--json"]);
+    for project in ["ledger", "stocklist"] {
+        std::fs::create_dir_all(place.path(project)).unwrap();
+        let folder = place.path(project);
+        let mut init = place.command(&["memory", "init"]);
+        assert!(init.current_dir(&folder).output().unwrap().status.success());
+        // Without this nobody knows that the directory is there.
+        let mut sync = place.command(&["memory", "sync"]);
+        assert!(sync.current_dir(&folder).output().unwrap().status.success());
+    }
+    let shown = |project: &str| {
+        let path = place.path(project).join(".claude/memory/active-context.md");
+        String::from_utf8(super::place::read(&path)).unwrap()
+    };
+    let (ledger, stocklist) = (shown("ledger"), shown("stocklist"));
+    place.json(&["worker", "--drain", "--cassette", &cassette, "--json"]);
+    assert!(shown("ledger").contains("@tag: src-") && shown("ledger") != ledger);
+    assert!(shown("stocklist").contains("@tag: src-") && shown("stocklist") != stocklist);
+    let log = place.json(&["consolidate", "log", "--namespace", "ledger", "--json"]);
+    let plan = log[0]["plan"].as_str().or(log[0]["id"].as_str()).unwrap().to_owned();
+    assert_eq!(place.run(&["consolidate", "--undo", &plan]).code, 0);
+    assert!(!shown("ledger").contains("@tag: src-"), "{}", shown("ledger"));
+    assert!(shown("stocklist").contains("@tag: src-"));
+}
+
+#[test]
 fn real_sessions_are_consolidated_once_and_the_second_plan_is_empty() {
     let (Some(transcripts), Some(answers)) =
         (super::shared::beside("transcripts"), super::shared::beside("answers"))

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 
 /// What a fault comes to when nothing else is ever answered.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Lasting {
+pub(crate) enum Lasting {
     /// It is no fault to us: put right, or waited for.
     Fine,
     /// Every slice fails for this reason.
@@ -107,15 +107,15 @@ const NOT_THE_SAME_AGAIN: [&str; 14] = [
 ];
 
 /// The server that misbehaves on purpose; ends with the test.
-struct Mock {
+pub(crate) struct Mock {
     child: Child,
-    url: String,
+    pub(crate) url: String,
 }
 
 impl Mock {
     /// Starts it; none where there is no binary.
     #[expect(clippy::print_stderr, reason = "says why nothing was tested")]
-    fn start(arguments: &[&str]) -> Option<Mock> {
+    pub(crate) fn start(arguments: &[&str]) -> Option<Mock> {
         let Some(binary) = std::env::var_os("ANNALIST_MOCKLLM") else {
             eprintln!("not tested: ANNALIST_MOCKLLM names no server");
             return None;
@@ -176,7 +176,7 @@ fn wrong(expected: Lasting, output: &Output) -> Option<String> {
 }
 
 /// Runs `check` for each fault, a few at once.
-fn each_fault(check: impl Fn(&str, Lasting) -> Option<String> + Sync) {
+pub(crate) fn each_fault(check: impl Fn(&str, Lasting) -> Option<String> + Sync) {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let problems = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {

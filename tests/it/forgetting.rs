@@ -67,6 +67,50 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
 }
 
 #[test]
+fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
+    let place = place();
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let (from, cassette) = (examples.join("sessions"), examples.join("cassette"));
+    let (from, cassette) = (from.to_str().unwrap(), cassette.to_str().unwrap());
+    let id = session(&place, "stocklist");
+    let sessions =
+        || place.json(&["status", "--all", "--json"])["sessions"].as_array().unwrap().len();
+    let before = sessions();
+    assert_eq!(place.run(&["forget", "--session", &id]).code, 0);
+    assert_eq!(sessions(), before - 1);
+    let again = place.run(&["replay", from, "--cassette", cassette]);
+    assert_eq!((again.code, sessions()), (0, before - 1), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("1 session left out that `annalist forget` erased"),
+        "{}",
+        again.stderr
+    );
+    let handed = place.json(&["enqueue", from, "--flush", "--json"]);
+    assert_eq!((count(&handed, "/forgotten"), sessions()), (1, before - 1));
+    let wanted = ["replay", from, "--cassette", cassette, "--also-forgotten"];
+    assert_eq!(place.run(&wanted).code, 0);
+    assert_eq!(sessions(), before, "a person wanted it back");
+    assert_eq!(session(&place, "stocklist"), id);
+    let known = place.run(&["replay", from, "--cassette", cassette]);
+    assert!(!known.stderr.contains("left out"), "{}", known.stderr);
+    assert_eq!(sessions(), before);
+}
+
+#[test]
+fn a_document_of_a_forgotten_session_is_left_out() {
+    let place = Place::new();
+    let slice = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/slice.json");
+    let slice = slice.to_str().unwrap();
+    let first = place.json(&["enqueue", slice, "--flush", "--json"]);
+    let session = first["sessions"][0]["session"].as_str().unwrap().to_owned();
+    assert_eq!(place.run(&["forget", "--session", &session]).code, 0);
+    let again = place.json(&["enqueue", slice, "--flush", "--json"]);
+    assert_eq!((count(&again, "/forgotten"), count(&again, "/jobs")), (1, 0), "{again}");
+    let wanted = place.json(&["enqueue", slice, "--flush", "--also-forgotten", "--json"]);
+    assert_eq!((count(&wanted, "/forgotten"), count(&wanted, "/jobs")), (0, 1), "{wanted}");
+}
+
+#[test]
 fn a_record_is_gone_with_its_memory_and_its_session_stays() {
     let place = place();
     let records = place.json(&["records", "--namespace", "ledger", "--json"]);

@@ -20,9 +20,13 @@ mod handing;
 mod hook_cli;
 mod house;
 mod input;
+mod judging;
+mod judging_badly;
 mod memory_cli;
+mod memory_killed;
 mod place;
 mod printing;
+mod prompt_tests;
 mod queue;
 #[path = "../../src/edge/store/fixture/server.rs"]
 mod server;

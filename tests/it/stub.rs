@@ -33,8 +33,12 @@ pub(crate) struct Ask {
 /// What the server does.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// A completion of the tool call with these arguments.
+    /// A completion that calls the tool which was offered, with these arguments.
     Call(Value),
+    /// The same with arguments as they stand, JSON or not.
+    CallText(String),
+    /// A completion in words alone.
+    Words(String),
     /// A status, headers and a body.
     Status(u16, &'static str, String),
     /// These bytes, and the end of the connection.
@@ -69,6 +73,26 @@ impl Ask {
         let slice = said.rfind(|words| words.contains("<transcript-"));
         let words = slice.and_then(|words| words.split_once("<transcript-"));
         words.map_or("", |(_, words)| words)
+    }
+
+    /// The tool that is offered, or asked for in another way.
+    pub(crate) fn tool(&self) -> &str {
+        let offered = self.body["tools"][0]["function"]["name"].as_str();
+        let judges = || self.said("<batch-").is_some();
+        offered.unwrap_or(if judges() { "write_consolidated" } else { "write_extracted" })
+    }
+
+    /// The records and memories of a question about memory, as they are shown.
+    pub(crate) fn batch(&self) -> Vec<Value> {
+        let lines = self.said("<batch-").unwrap_or_default().lines();
+        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The last message that holds `mark`.
+    pub(crate) fn said(&self, mark: &str) -> Option<&str> {
+        let messages = self.body["messages"].as_array()?;
+        let mut said = messages.iter().filter_map(|message| message["content"].as_str());
+        said.rfind(|words| words.contains(mark))
     }
 
     /// What a good model would answer.
@@ -157,7 +181,9 @@ impl Shared {
                     let _ = writer.write_all(&bytes);
                     return;
                 }
-                Answer::Call(arguments) => completion(&arguments),
+                Answer::Call(arguments) => completion(ask.tool(), &arguments.to_string()),
+                Answer::CallText(arguments) => completion(ask.tool(), &arguments),
+                Answer::Words(words) => completed(&json!({"role": "assistant", "content": words})),
                 Answer::Status(status, headers, body) => response(status, headers, &body),
                 Answer::Hold => {
                     let mut released = self.released.lock().unwrap();
@@ -165,7 +191,7 @@ impl Shared {
                         released = self.release.wait(released).unwrap();
                     }
                     drop(released);
-                    completion(&extracted(ask.slice()))
+                    completion(ask.tool(), &extracted(ask.slice()).to_string())
                 }
             };
             if writer.write_all(&bytes).is_err() {
@@ -199,18 +225,21 @@ impl Shared {
     }
 }
 
-/// A completion that calls the tool, with 100 tokens sent and 10 answered.
-fn completion(arguments: &Value) -> Vec<u8> {
+/// A completion that calls the tool.
+fn completion(tool: &str, arguments: &str) -> Vec<u8> {
     let call = json!({
         "id": "call_1", "type": "function",
-        "function": {"name": "write_extracted", "arguments": arguments.to_string()},
+        "function": {"name": tool, "arguments": arguments},
     });
+    completed(&json!({"role": "assistant", "content": null, "tool_calls": [call]}))
+}
+
+/// A completion with this message, 100 tokens sent and 10 answered.
+fn completed(message: &Value) -> Vec<u8> {
+    let reason = if message["content"].is_null() { "tool_calls" } else { "stop" };
     let body = json!({
         "id": "1", "object": "chat.completion", "created": 1, "model": "stub-1",
-        "choices": [{
-            "index": 0, "finish_reason": "tool_calls",
-            "message": {"role": "assistant", "content": null, "tool_calls": [call]},
-        }],
+        "choices": [{"index": 0, "finish_reason": reason, "message": message}],
         "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
     });
     response(200, "", &body.to_string())

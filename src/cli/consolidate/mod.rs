@@ -2,18 +2,20 @@
 
 mod print;
 
-use super::output::{self, Failure, YELLOW, short};
+use super::judges::{self, Judges};
+use super::output::{self, DIM, Failure, RED, YELLOW, counted, short};
 use super::records::{one, prefix};
-use super::{memory, settings, worker};
+use super::{memory, settings};
 use crate::config::Config;
-use crate::edge::clock;
 use crate::edge::store::{Open, Store, StoredPlan};
-use crate::worker::{Consolidator, Outcome, Planned};
+use crate::edge::{clock, process};
+use crate::worker::{Consolidator, Halt, Judge, Outcome, Planned};
 use clap::Subcommand;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -22,11 +24,19 @@ use std::time::Duration;
 Examples:
   annalist consolidate --dry-run            what would become of the records that wait, and why
   annalist consolidate --namespace roofs    do it, for one namespace
+  annalist consolidate --model qwen3:8b     ask a model what no rule decides, now or before
   annalist consolidate log                  the plans that were applied
   annalist consolidate --undo 3fa9          take one back
 
-No model is asked: what no rule can decide is kept beside what it may contradict, and listed as left open.
-A record is dealt with once; run again, there is nothing to do."
+What no rule can decide is kept beside what it may contradict, and listed as left open. A model is
+asked about that only where --model, --cassette or consolidate.model name one. It gives verdicts on
+pairs; what may change is decided by the rules: a person's word gives way to a person's only, and
+nothing changes without words that tell of a change. Its answers are kept before they are used, so
+nothing is asked or paid twice, also after --dry-run; what has no usable answer stays open.
+A record is dealt with once; run again, there is nothing to do. `annalist status` has the bill.
+
+Exits 1 if a namespace could not be dealt with, or the model needs a person (a key, a name); then
+nothing is applied."
 )]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -38,8 +48,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", conflicts_with = "undo")]
     namespace: Option<String>,
     /// Take this plan back: its id, or the beginning of it
-    #[arg(long, value_name = "PLAN")]
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["model", "no_model", "cassette"])]
     undo: Option<String>,
+    #[command(flatten)]
+    judges: Judges,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -63,27 +75,31 @@ pub(super) struct Told {
     pub(super) namespace: String,
     pub(super) planned: Option<Planned>,
     pub(super) problem: Option<String>,
+    /// Whether the problem is that no model can be asked.
+    halted: bool,
 }
 
 impl Told {
     /// Whether there is anything to print of it.
     pub(super) fn says_something(&self) -> bool {
-        self.problem.is_some() || self.planned.as_ref().is_some_and(|it| !it.plan.is_empty())
+        let says = |it: &Planned| !it.plan.is_empty() || it.asked.is_something();
+        self.problem.is_some() || self.planned.as_ref().is_some_and(says)
     }
 }
 
-/// How often we ask for a namespace that somebody else consolidates.
-const ASKS_MAX: u32 = 50;
-/// How long we wait between two asks: with [`ASKS_MAX`] ten seconds in all.
-const ASK_EVERY: Duration = Duration::from_millis(200);
+/// Findings of one plan that are listed.
+const FINDINGS_SHOWN_MAX: usize = 20;
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let store = settings::open_store(&config, Open::Existing)?;
     let runtime = settings::runtime()?;
-    let consolidator =
-        Consolidator { store: store.clone(), holder: worker::id(), clock: clock::now };
     runtime.block_on(async {
+        let judge = match (&args.command, &args.undo) {
+            (None, None) => args.judges.judge(&config, &store).await?,
+            (Some(_), _) | (_, Some(_)) => None,
+        };
+        let consolidator = consolidator(store.clone(), judge);
         match (&args.command, &args.undo) {
             (Some(Command::Log { namespace, json }), _) => {
                 log(&store, namespace.as_deref(), *json).await?;
@@ -95,24 +111,38 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     })
 }
 
+/// Changes memory by hand: it waits for others.
+pub(super) fn consolidator(store: Store, judge: Option<Arc<Judge>>) -> Consolidator {
+    Consolidator {
+        store,
+        holder: process::name().to_owned(),
+        clock: clock::now,
+        waits: true,
+        judge,
+    }
+}
+
 async fn consolidate(
     consolidator: &Consolidator,
     config: &Config,
     args: &Args,
 ) -> Result<ExitCode, Failure> {
-    let namespaces = match &args.namespace {
-        Some(namespace) => vec![namespace.clone()],
-        None => consolidator.store.backlog().await?.into_iter().map(|it| it.namespace).collect(),
-    };
     let mut told = Vec::new();
-    for namespace in namespaces {
+    for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
         told.extend(one_namespace(consolidator, namespace, args.dry_run).await?);
+        if told.iter().any(|it| it.halted) {
+            break;
+        }
+    }
+    if args.namespace.is_none() {
+        told.retain(Told::says_something);
     }
     if args.json {
         output::json(&told.iter().map(to_json).collect::<Vec<_>>())?;
     } else {
         print(&told, args.dry_run)?;
     }
+    notes(&told);
     if !args.dry_run {
         let changed = told.iter().filter(|it| it.says_something());
         let namespaces: Vec<&str> = changed.map(|it| it.namespace.as_str()).collect();
@@ -122,8 +152,25 @@ async fn consolidate(
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
+/// The namespaces in which something may be done: those with records that wait, and where a model is asked, those in
+/// which something was left open.
+async fn namespaces(
+    consolidator: &Consolidator,
+    named: Option<&str>,
+) -> Result<BTreeSet<String>, Failure> {
+    if let Some(namespace) = named {
+        return Ok(BTreeSet::from([namespace.to_owned()]));
+    }
+    let backlog = consolidator.store.backlog().await?.into_iter().map(|it| it.namespace);
+    let mut all: BTreeSet<String> = backlog.collect();
+    if consolidator.judge.is_some() {
+        all.extend(consolidator.store.open_namespaces().await?);
+    }
+    Ok(all)
+}
+
 /// One namespace, plan after plan until nothing waits; on a dry run the first.
-async fn one_namespace(
+pub(super) async fn one_namespace(
     consolidator: &Consolidator,
     namespace: String,
     dry_run: bool,
@@ -131,41 +178,24 @@ async fn one_namespace(
     let mut all = Vec::new();
     // Each plan deals with records that none before it dealt with.
     loop {
-        let namespace = namespace.clone();
+        let (namespace, mut halted) = (namespace.clone(), false);
         let outcome = match dry_run {
-            true => Outcome::Done(Box::new(consolidator.plan(&namespace).await?)),
+            true => consolidator.plan(&namespace).await?,
             false => consolidator.run(&namespace).await?,
         };
         let (planned, problem) = match outcome {
             Outcome::Done(planned) => (Some(*planned), None),
-            other @ (Outcome::Busy | Outcome::Moved(_)) => {
+            other @ (Outcome::Busy | Outcome::Moved(_) | Outcome::Halted(_)) => {
+                halted = matches!(other, Outcome::Halted(_));
                 (None, Some(problem(&namespace, &other)))
             }
         };
         let goes_on = !dry_run && planned.as_ref().is_some_and(|it| it.goes_on);
-        all.push(Told { namespace, planned, problem });
+        all.push(Told { namespace, planned, problem, halted });
         if !goes_on {
             return Ok(all);
         }
     }
-}
-
-/// As a run for one namespace, but waits a while for who is at it.
-pub(super) async fn patiently(
-    consolidator: &Consolidator,
-    namespace: String,
-    dry_run: bool,
-) -> Result<Vec<Told>, Failure> {
-    let mut told = one_namespace(consolidator, namespace.clone(), dry_run).await?;
-    for _ in 1..ASKS_MAX {
-        if told.iter().all(|it| it.problem.is_none()) {
-            break;
-        }
-        tokio::time::sleep(ASK_EVERY).await;
-        told.retain(|it| it.problem.is_none());
-        told.extend(one_namespace(consolidator, namespace.clone(), dry_run).await?);
-    }
-    Ok(told)
 }
 
 /// Why nothing was changed.
@@ -183,6 +213,12 @@ fn problem(namespace: &str, outcome: &Outcome) -> String {
                 ids.join(", ")
             )
         }
+        Outcome::Halted(Halt::Needs(line)) => format!(
+            "namespace `{namespace}`: {line}; nothing was applied, records wait (--no-model goes by rule alone)"
+        ),
+        Outcome::Halted(Halt::Stopped) => format!(
+            "namespace `{namespace}`: stopped; nothing was applied, answers are kept and the same command goes on"
+        ),
     }
 }
 
@@ -190,16 +226,16 @@ pub(super) fn print(told: &[Told], dry_run: bool) -> Result<(), Failure> {
     let mut records = 0;
     for it in told {
         match (&it.planned, &it.problem) {
-            (_, Some(problem)) => output::note(&format!("{YELLOW}{problem}{YELLOW:#}")),
-            (Some(planned), None) if planned.plan.is_empty() => {}
-            (Some(planned), None) => {
+            (_, Some(_)) => {}
+            (Some(planned), None) if !planned.plan.is_empty() => {
                 records += planned.plan.operations.len();
                 print::plan(planned, dry_run)?;
             }
+            (Some(_), None) => {}
             (None, None) => {}
         }
     }
-    if records == 0 && told.iter().all(|it| it.problem.is_none()) {
+    if records == 0 && !told.iter().any(Told::says_something) {
         output::note("nothing waits to be consolidated: `annalist status` shows what is staged");
     } else if dry_run {
         output::note("nothing was changed; without --dry-run it is");
@@ -207,13 +243,50 @@ pub(super) fn print(told: &[Told], dry_run: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What a person should know whatever is printed on stdout: why nothing was done, what was odd, what is open, and what
+/// was asked.
+pub(super) fn notes(told: &[Told]) {
+    for it in told {
+        if let Some(problem) = &it.problem {
+            let (begin, colour) = if it.halted { ("error: ", RED) } else { ("", YELLOW) };
+            output::note(&format!("{colour}{begin}{problem}{colour:#}"));
+        }
+        let Some(planned) = &it.planned else { continue };
+        for finding in planned.findings.iter().take(FINDINGS_SHOWN_MAX) {
+            output::note(&format!("{}: {finding}", it.namespace));
+        }
+        if planned.findings.len() > FINDINGS_SHOWN_MAX {
+            let more = planned.findings.len() - FINDINGS_SHOWN_MAX;
+            output::note(&format!("{}: and {more} more findings: --json", it.namespace));
+        }
+        if !planned.left_open.is_empty() {
+            let pairs = counted(planned.left_open.len() as u64, "pair");
+            let how = match planned.asked.is_something() {
+                true => "no usable answer",
+                false => "`annalist consolidate --model NAME` asks a model",
+            };
+            output::note(&format!(
+                "{}: {YELLOW}{pairs} left open{YELLOW:#}, both sides are kept {DIM}({how}){DIM:#}",
+                it.namespace
+            ));
+        }
+        if planned.asked.is_something() {
+            output::note(&format!("{}: {}", it.namespace, judges::line(&planned.asked)));
+        }
+    }
+}
+
 pub(super) fn to_json(told: &Told) -> Value {
     let planned = told.planned.as_ref();
+    let (asked, usage) = planned.map(|it| judges::to_json(&it.asked)).unzip();
     json!({
         "namespace": told.namespace,
         "plan": planned.map(|it| &it.plan),
         "counts": planned.map(|it| it.plan.counts()),
         "findings": planned.map(|it| &it.findings),
+        "left_open": planned.map(|it| &it.left_open),
+        "asked": asked,
+        "usage": usage,
         "problem": told.problem,
     })
 }
@@ -249,11 +322,13 @@ async fn undo(
             memory::after_plan(&consolidator.store, config, &namespaces).await?;
             Ok(ExitCode::SUCCESS)
         }
-        other @ (Outcome::Busy | Outcome::Moved(_)) => Err(Failure::failed(format!(
-            "plan {}: {}; plans are undone from the last one on",
-            short(&stored.plan.id),
-            problem(&stored.plan.namespace, &other)
-        ))),
+        other @ (Outcome::Busy | Outcome::Moved(_) | Outcome::Halted(_)) => {
+            Err(Failure::failed(format!(
+                "plan {}: {}; plans are undone from the last one on",
+                short(&stored.plan.id),
+                problem(&stored.plan.namespace, &other)
+            )))
+        }
     }
 }
 

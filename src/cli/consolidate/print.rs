@@ -1,7 +1,8 @@
 //! A plan as a person reads it: what is added, what changes, what stays beside what, and by which rule.
 
 use super::super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, counted, short, shorten};
-use crate::domain::{Claim, Disposition, MemoryId, Merging, Operation, Plan};
+use crate::consolidate::is_judged;
+use crate::domain::{Claim, Disposition, MemoryId, Merging, Operation, Plan, Settlement};
 use crate::worker::Planned;
 
 /// Letters of a claim on a line.
@@ -27,16 +28,13 @@ pub(super) fn plan(planned: &Planned, dry_run: bool) -> Result<(), Failure> {
         let other = headline(planned, open.memory);
         let record = short(&open.record);
         output::line(&format!(
-            "  {YELLOW}?{YELLOW:#} record {record} and `{other}` {DIM}{}: both are kept{DIM:#}",
+            "  {YELLOW}?{YELLOW:#} record {record} and `{other}` {DIM}open ({}): both are kept{DIM:#}",
             open.rule
         ))?;
     }
     if plan.left_open.len() > OPEN_MAX {
         let more = counted((plan.left_open.len() - OPEN_MAX) as u64, "pair");
         output::line(&format!("  {YELLOW}?{YELLOW:#} {more} more left open"))?;
-    }
-    for finding in &planned.findings {
-        output::note(&finding.to_string());
     }
     Ok(())
 }
@@ -52,7 +50,7 @@ fn print(planned: &Planned, operation: &Operation) -> Result<(), Failure> {
     let claim = &operation.facts.claim;
     let text = shorten(claim.headline(), LINE_LETTERS);
     let kind = kind(claim);
-    let rule = format!("{DIM}{}{DIM:#}", operation.rule);
+    let rule = format!("{DIM}{}{DIM:#}", by(&operation.rule));
     let line = match &operation.disposition {
         Disposition::Add { .. } => format!("{GREEN}+ {kind} {text}{GREEN:#}  {rule}"),
         Disposition::Merge { into, how } => {
@@ -74,6 +72,18 @@ fn print(planned: &Planned, operation: &Operation) -> Result<(), Failure> {
         }
         Disposition::Discard => format!("{DIM}· {kind} {text}{DIM:#}  {rule}"),
         Disposition::Duplicate { .. } => format!("= {kind} {text}  {rule}"),
+        Disposition::Settle { with, how, .. } => {
+            let with = headline(planned, *with);
+            let becomes = match how {
+                Settlement::Apart => "has nothing to do with",
+                Settlement::Beside => "stays beside",
+                Settlement::Joined => "joined into",
+                Settlement::Replaced => "takes the place of",
+                Settlement::Dropped => "dropped beside",
+                Settlement::Followed => "changes",
+            };
+            format!("* {kind} {text}  {rule}\n      left open before; {becomes}: {with}")
+        }
     };
     output::line(&format!("  {line}"))?;
     for effect in &operation.effects {
@@ -83,9 +93,28 @@ fn print(planned: &Planned, operation: &Operation) -> Result<(), Failure> {
             None if effect.supersedes => "superseded",
             None => "linked",
         };
-        output::line(&format!("      {DIM}→ {becomes}: {other}  {}{DIM:#}", effect.rule))?;
+        output::line(&format!("      {DIM}→ {becomes}: {other}  {}{DIM:#}", by(&effect.rule)))?;
     }
     Ok(())
+}
+
+/// Who decided, and why.
+fn by(rule: &str) -> String {
+    if !is_judged(rule) {
+        return format!("by rule: {rule}");
+    }
+    let reason = match rule {
+        "judged-unrelated" => "it is about something else",
+        "judged-same" => "both say the same",
+        "judged-conflict" => "they contradict one another, and no words say which one holds",
+        "judged-replaced" => "the record's words tell of a change",
+        "judged-nothing" => "nobody needs it beside the other",
+        "judged-completed" => "the record's words tell that it was done",
+        "judged-attempted" => "the record's words tell that it was tried",
+        "judged-settled" => "the record's words tell that it was decided",
+        _ => "the record's words tell of it",
+    };
+    format!("by the model: {reason} ({rule})")
 }
 
 fn kind(claim: &Claim) -> &'static str {

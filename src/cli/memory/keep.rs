@@ -1,20 +1,20 @@
 //! `annalist memory sync` and `render`: brings the directory in step with the memories.
 
 use super::super::consolidate::{self, Told};
+use super::super::judges::Judges;
 use super::super::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
-use super::super::{settings, worker};
+use super::super::settings;
 use super::place::{Dir, around, namespace, read, unreadable};
 use crate::config::Config;
 use crate::domain::MemoryMap;
-use crate::edge::clock;
 use crate::edge::hooks::HookFolder;
 use crate::edge::memory_dir::MemoryFolder;
 use crate::edge::store::{Open, Store};
+use crate::edge::{clock, process};
 use crate::memory_dir::FileChange;
 use crate::privacy::Gate;
-use crate::worker::{Consolidator, KeepError, Keeper, Keeping, Kept};
+use crate::worker::{KeepError, Keeper, Keeping, Kept};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
@@ -38,11 +38,14 @@ Examples:
   annalist memory sync
   annalist memory sync --dry-run             what would become of records and files
   annalist memory sync --namespace roofs --dir ../roofs
+  annalist memory sync --model qwen3:8b      ask a model what no rule decides, as `annalist consolidate` does
 
 Run again, it changes nothing. It may be killed at any time: the next run goes on from there.")]
 pub(super) struct SyncArgs {
     #[command(flatten)]
     what: What,
+    #[command(flatten)]
+    judges: Judges,
     /// The session of the agent that this is done for: its hooks know of it then
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -65,6 +68,7 @@ struct What {
 
 /// What a command works with.
 struct Desk {
+    config: Config,
     keeper: Keeper,
     folder: MemoryFolder,
     namespace: String,
@@ -77,7 +81,7 @@ impl Desk {
         let store = settings::open_store(&config, Open::Existing)?;
         let keeper = keeper(store, &config);
         let namespace = namespace(what.namespace.as_deref(), (&config, &keeper.gate), &folder);
-        Ok(Desk { keeper, folder, namespace })
+        Ok(Desk { config, keeper, folder, namespace })
     }
 
     async fn keep(&self, dry_run: bool, memories: Option<MemoryMap>) -> Result<Kept, Failure> {
@@ -120,7 +124,12 @@ impl<'a> Hooks<'a> {
 }
 
 fn keeper(store: Store, config: &Config) -> Keeper {
-    Keeper { store, holder: worker::id(), clock: clock::now, gate: Gate::new(&config.pii) }
+    Keeper {
+        store,
+        holder: process::name().to_owned(),
+        clock: clock::now,
+        gate: Gate::new(&config.pii),
+    }
 }
 
 async fn keep(keeper: &Keeper, folder: &MemoryFolder, namespace: &str) -> Result<Kept, Failure> {
@@ -156,13 +165,10 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     let desk = Desk::open(what, file)?;
     let hooks = args.session.as_deref().map(Hooks::of).transpose()?;
     let (told, kept) = settings::runtime()?.block_on(async {
-        let consolidator = Consolidator {
-            store: desk.keeper.store.clone(),
-            holder: desk.keeper.holder.clone(),
-            clock: desk.keeper.clock,
-        };
+        let judge = args.judges.judge(&desk.config, &desk.keeper.store).await?;
+        let consolidator = consolidate::consolidator(desk.keeper.store.clone(), judge);
         let namespace = desk.namespace.clone();
-        let mut told = consolidate::patiently(&consolidator, namespace, what.dry_run).await?;
+        let mut told = consolidate::one_namespace(&consolidator, namespace, what.dry_run).await?;
         let last = told.last_mut().and_then(|it| it.planned.as_mut());
         let memories = last.filter(|_| what.dry_run).map(|it| it.memories.clone());
         let kept = desk.keep(what.dry_run, memories).await?;
@@ -185,37 +191,38 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
             print(&kept, what.dry_run && !is_told)?;
         }
     }
+    consolidate::notes(&told);
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Brings the directory of this folder in step after a plan of `namespaces` was applied or undone, if it has one of
-/// theirs; says which files changed.
+/// Brings every directory of this machine in step that shows one of `namespaces`, after a plan of theirs was applied
+/// or undone; says which files changed, and gives what the directories hold now.
 pub(in crate::cli) async fn after_plan(
     store: &Store,
     config: &Config,
     namespaces: &[&str],
-) -> Result<Option<Kept>, Failure> {
-    let Some(folder) = folder_here()? else { return Ok(None) };
+) -> Result<Vec<String>, Failure> {
     let keeper = keeper(store.clone(), config);
-    let namespace = namespace(None, (config, &keeper.gate), &folder);
-    if !namespaces.contains(&namespace.as_str()) {
-        return Ok(None);
+    let here = around(Path::new("."))?;
+    let mut texts = Vec::new();
+    for shown in namespaces {
+        let mut folders = keeper.folders(shown).await?;
+        let own = here.iter().find(|it| namespace(None, (config, &keeper.gate), it) == **shown);
+        if let Some(own) = own.filter(|own| !folders.contains(own)) {
+            folders.push((*own).clone());
+        }
+        for folder in folders {
+            let kept = keep(&keeper, &folder, shown).await?;
+            let is_here = here.as_ref() == Some(&folder);
+            let before =
+                if is_here { String::new() } else { format!("{}/", folder.path().display()) };
+            for change in &kept.changes {
+                output::note(&format!("{before}{}: {}", change.path, became(change)));
+            }
+            texts.extend(read(&folder)?.files.into_values());
+        }
     }
-    let kept = keep(&keeper, &folder, &namespace).await?;
-    for change in &kept.changes {
-        output::note(&format!("{}: {}", change.path, became(change)));
-    }
-    Ok(Some(kept))
-}
-
-/// The memory directory of this folder, if it has one.
-pub(in crate::cli) fn folder_here() -> Result<Option<MemoryFolder>, Failure> {
-    around(Path::new("."))
-}
-
-/// The files of the memory directory of this folder; none where there is no directory.
-pub(in crate::cli) fn files_here() -> Result<BTreeMap<String, String>, Failure> {
-    Ok(folder_here()?.map(|folder| read(&folder)).transpose()?.unwrap_or_default().files)
+    Ok(texts)
 }
 
 /// What becomes of a file.

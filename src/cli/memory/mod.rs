@@ -11,7 +11,7 @@ mod reflect;
 mod search;
 mod show;
 
-pub(super) use keep::{after_plan, files_here, folder_here};
+pub(super) use keep::after_plan;
 
 use super::output::Failure;
 use clap::Subcommand;

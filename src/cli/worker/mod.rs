@@ -9,11 +9,9 @@ use super::progress::{self, Look, OFTEN, SELDOM};
 use super::settings;
 use super::signals::Signals;
 use crate::config::Config;
-use crate::domain::Digest;
-use crate::edge::clock;
-use crate::edge::disk;
 use crate::edge::metrics::Meters;
 use crate::edge::store::Open;
+use crate::edge::{clock, process};
 use crate::worker::{Consumer, Counts, End, Report, Tally, Until};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -121,7 +119,7 @@ async fn work(
         model,
         model_name,
         store,
-        id: id(),
+        id: process::name().to_owned(),
         until,
         closing: closing.clone(),
         tally,
@@ -141,21 +139,4 @@ async fn work(
         report.end = End::Needs(line);
     }
     Ok(report)
-}
-
-/// Host, process, and a digest of when it began: two workers never have the same.
-pub(super) fn id() -> String {
-    let (pid, began) = (std::process::id(), clock::now());
-    let host = host();
-    let digest = Digest::of(&["worker", &host, &pid.to_string(), &began.to_string()]);
-    format!("{host}:{pid}:{}", output::short(&digest))
-}
-
-/// The name of this machine, where the system tells.
-fn host() -> String {
-    let named = std::env::var_os("HOSTNAME").and_then(|name| name.into_string().ok());
-    let told = || disk::read_to_string(Path::new("/proc/sys/kernel/hostname")).ok();
-    let name = named.or_else(told).unwrap_or_default();
-    let plain: String = name.trim().chars().filter(|c| !c.is_control()).take(64).collect();
-    if plain.is_empty() { "here".to_owned() } else { plain }
 }

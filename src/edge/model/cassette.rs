@@ -1,10 +1,11 @@
 //! A cassette: the answers of a model kept in a folder, given again for the same questions. Never asks
 //! anybody; what it does not hold is stale.
 
-use super::cassette_file::{CassetteFile, Origin};
-use super::stale::{Outline, why_stale};
+use super::cassette_file::{CassetteFile, Origin, Question};
+use super::stale::{self, Outline, why_stale};
 use crate::domain::{
-    ErrorKind, Finding, LanguageModel, ModelError, Reply, Request, RequestDigest, Rung, Severity,
+    EMBEDDING, ErrorKind, Finding, LanguageModel, ModelError, Reply, Request, RequestDigest, Rung,
+    Severity,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -37,6 +38,8 @@ pub struct Cassette {
 struct Held {
     case: String,
     outline: Outline,
+    question: Question,
+    origin: Origin,
     reply: Reply,
 }
 
@@ -82,6 +85,8 @@ impl Cassette {
             place.insert(Held {
                 case: case.to_owned(),
                 outline: Outline::of_question(&exchange.request),
+                question: exchange.request.clone(),
+                origin: file.origin,
                 reply: exchange.reply.reply(),
             });
             let count = match file.origin {
@@ -93,6 +98,17 @@ impl Cassette {
         }
     }
 
+    /// Reads one file of a folder.
+    ///
+    /// # Errors
+    /// One line: where, and what is wrong there.
+    pub fn read_file(path: &Path) -> Result<CassetteFile, String> {
+        read(path).map_err(|(line, what)| match line {
+            0 => format!("{}: {what}", path.display()),
+            line => format!("{}:{line}: {what}", path.display()),
+        })
+    }
+
     /// Where the answers come from.
     pub fn origins(&self) -> Origins {
         self.origins
@@ -101,16 +117,63 @@ impl Cassette {
     /// The model that most questions name, so that they are asked alike; none if none is named.
     pub fn model(&self) -> Option<&str> {
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
-        for held in self.held.values().filter(|held| !held.outline.model().is_empty()) {
+        let talks = self.held.values().filter(|held| held.question.tool != EMBEDDING);
+        for held in talks.filter(|held| !held.outline.model().is_empty()) {
             *times.entry(held.outline.model()).or_default() += 1;
         }
         times.into_iter().max_by_key(|(_, times)| *times).map(|(model, _)| model)
+    }
+
+    /// Whether a question names this model.
+    pub fn names(&self, model: &str) -> bool {
+        self.held.values().any(|held| held.outline.model() == model)
     }
 
     /// The highest rung that a question names, so that they are asked in the same way; none if none is
     /// named.
     pub fn rung(&self) -> Option<Rung> {
         self.held.values().filter_map(|held| held.outline.rung()).min()
+    }
+
+    /// The answer that is kept for a question, and where it comes from.
+    pub fn kept(&self, request: &Request) -> Option<(&Reply, Origin)> {
+        self.held.get(&request.digest()).map(|held| (&held.reply, held.origin))
+    }
+
+    /// In what `request` differs from the nearest question that is held: a sentence, then the lines of the
+    /// messages that differ, which are words of the conversation.
+    pub fn difference(&self, request: &Request) -> String {
+        let asked = Outline::of_request(request);
+        match stale::nearest(self.held.values().map(|held| (&held.outline, held)), &asked) {
+            None => stale::EMPTY.to_owned(),
+            Some(held) => {
+                let kept = (held.case.as_str(), &held.question, &held.outline);
+                stale::page(kept, (request, &asked)).trim_end().to_owned()
+            }
+        }
+    }
+
+    /// Whether every exchange of `file` is held, with the same answer.
+    pub fn holds(&self, file: &CassetteFile) -> bool {
+        file.exchanges.iter().all(|exchange| {
+            let held = self.held.get(&exchange.request.digest);
+            held.is_some_and(|held| held.reply == exchange.reply.reply())
+        })
+    }
+
+    /// The questions of `file` that are not held, each against the nearest one: for a person.
+    pub fn differences(&self, file: &CassetteFile) -> Vec<String> {
+        let new = file.exchanges.iter().map(|exchange| &exchange.request);
+        let new = new.filter(|question| !self.held.contains_key(&question.digest));
+        new.map(|question| {
+            let asked = Outline::of_question(question);
+            let held = self.held.values().map(|held| (&held.outline, held));
+            match stale::nearest(held, &asked) {
+                None => "new".to_owned(),
+                Some(held) => held.outline.differences(&asked).join(", "),
+            }
+        })
+        .collect()
     }
 
     /// How many answers it holds.

@@ -6,16 +6,26 @@ use crate::domain::{
 };
 use crate::edge::disk;
 use crate::privacy::Redacted;
+use crate::tool::published_of;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io;
 use std::path::Path;
 
+/// The file in `schemas/` that says what a cassette holds. A breaking change makes the next version.
+const SCHEMA_NAME: &str = "cassette.v1.json";
+
+/// The file that is published in `schemas/`, name and content.
+pub fn schema_file() -> (String, String) {
+    (SCHEMA_NAME.to_owned(), published_of::<CassetteFile>())
+}
+
 /// The longest name of a case, in bytes, so that `<case>.json` fits every file system.
 const CASE_BYTES_MAX: usize = 120;
 
 /// Where answers come from; printed with every score that rests on them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// A model was asked by annalist.
@@ -27,7 +37,7 @@ pub enum Origin {
 }
 
 /// A file of exchanges. Build it with [`CassetteFile::push`], write it with [`CassetteFile::save`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CassetteFile {
     /// Where the answers come from.
@@ -61,6 +71,20 @@ impl CassetteFile {
         self.exchanges.is_empty()
     }
 
+    /// The model that its first question names.
+    pub fn model(&self) -> Option<&str> {
+        let named = self.exchanges.iter().map(|exchange| exchange.request.model.as_str());
+        named.into_iter().find(|model| !model.is_empty())
+    }
+
+    /// The file as it is written.
+    pub fn text(&self) -> String {
+        // Text, lists and numbers always have a JSON.
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
     /// Writes `<folder>/<case>.json` whole, in place of an older one; makes the folder if need be.
     ///
     /// # Errors
@@ -72,15 +96,13 @@ impl CassetteFile {
             let detail = "a case is named with letters, digits, `.`, `_` and `-`";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, detail));
         }
-        let mut text = serde_json::to_string_pretty(self)?;
-        text.push('\n');
         std::fs::create_dir_all(folder)?;
-        disk::replace(&folder.join(format!("{case}.json")), &text)
+        disk::replace(&folder.join(format!("{case}.json")), &self.text())
     }
 }
 
 /// A question and what was answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exchange {
     pub(super) request: Question,
@@ -89,9 +111,10 @@ pub(super) struct Exchange {
 
 /// A request as a person reads it. Only the digest is looked up; the rest says what became of it when
 /// it is stale.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
+    #[schemars(with = "String")]
     pub(super) digest: RequestDigest,
     #[serde(default)]
     pub(super) model: String,
@@ -101,6 +124,7 @@ pub(super) struct Question {
     pub(super) tool: String,
     /// Digest of the tool's description and parameters, which every exchange would repeat.
     #[serde(default)]
+    #[schemars(with = "Option<String>")]
     pub(super) schema: Option<Digest>,
     #[serde(default)]
     pub(super) reply_tokens_max: u32,
@@ -138,7 +162,7 @@ pub(super) fn schema_digest(tool: &ToolSpec) -> Digest {
 }
 
 /// A message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Spoken {
     pub(super) role: Role,
@@ -146,7 +170,7 @@ pub(super) struct Spoken {
 }
 
 /// A reply as a person writes it; what is left out is empty.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -162,7 +186,7 @@ pub(super) struct Answer {
 }
 
 /// A call of a tool.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Called {
     name: String,
@@ -202,7 +226,7 @@ impl Answer {
 }
 
 /// Text: a string, a list of lines, or a JSON object that is written out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Prose {
     /// As it is.

@@ -4,6 +4,8 @@
 mod ask;
 mod cassette;
 mod cassette_file;
+mod difference;
+mod embed;
 mod error;
 mod escape;
 mod openai;
@@ -23,7 +25,8 @@ mod wire;
 mod faults_test;
 
 pub use cassette::{Cassette, Origins};
-pub use cassette_file::{CassetteFile, Origin};
+pub use cassette_file::{CassetteFile, Origin, schema_file};
+pub use difference::difference;
 pub use openai::{Endpoint, EndpointConfig};
 pub use pace::{Pace, Permit};
 pub use pause::back_off;

@@ -224,6 +224,9 @@ impl Endpoint {
 
 impl LanguageModel for Endpoint {
     async fn call(&self, request: &Request) -> Result<Reply, ModelError> {
+        if request.is_embedding() {
+            return self.embed(request).await;
+        }
         let chat = ChatSpan::begin(request, &self.server);
         match self.ask(request).instrument(chat.span()).await {
             Ok((reply, model)) => {

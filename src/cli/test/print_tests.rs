@@ -1,0 +1,56 @@
+//! How a run looks, with a report made by hand.
+
+use super::*;
+use crate::score::compare;
+use crate::score::testing::{earlier, sample};
+use unicode_width::UnicodeWidthStr;
+
+fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}
+
+fn no_tolerance(_: &str) -> crate::score::Tolerances {
+    crate::score::Tolerances::default()
+}
+
+#[test]
+fn a_run_is_a_line_a_case_with_what_is_wrong_below() {
+    insta::assert_snapshot!("one_variant", plain(&table(&sample(), None, 100, false)));
+}
+
+#[test]
+fn several_variants_stand_side_by_side() {
+    let mut both = sample();
+    let mut other = earlier().variants.remove(0);
+    other.name = "other-model".to_owned();
+    both.variants.push(other);
+    insta::assert_snapshot!("two_variants", plain(&table(&both, None, 100, false)));
+}
+
+#[test]
+fn against_a_baseline_the_very_records_are_told() {
+    let changes = compare(&earlier(), &sample(), &no_tolerance);
+    let text = table(&sample(), Some(&changes), 100, false);
+    let from = text.find("against the baseline").unwrap();
+    insta::assert_snapshot!("baseline", plain(&text[from..]));
+    let same = compare(&sample(), &sample(), &no_tolerance);
+    assert!(table(&sample(), Some(&same), 100, false).contains("nothing changed"));
+}
+
+#[test]
+fn what_cases_that_passed_missed_is_told_on_demand() {
+    let unproven = "unproven: decision MongoDB (ungrounded";
+    assert!(!plain(&table(&sample(), None, 100, false)).contains(unproven));
+    assert!(plain(&table(&sample(), None, 100, true)).contains(unproven));
+}
+
+#[test]
+fn nothing_that_a_terminal_obeys_and_no_text_of_theirs_is_wider_than_it_may_be() {
+    let changes = compare(&earlier(), &sample(), &no_tolerance);
+    let text = plain(&table(&sample(), Some(&changes), 66, true));
+    assert!(!text.contains(|it: char| it.is_control() && it != '\n'), "{text:?}");
+    let tables = text.find("\nKIND").unwrap_or(text.len());
+    for line in text[..tables].lines().filter(|line| !line.contains("tokens")) {
+        assert!(line.width() <= 66, "{line}");
+    }
+}

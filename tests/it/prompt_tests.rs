@@ -1,0 +1,480 @@
+//! Prompt tests as processes: cases, suites, recordings, baselines; offline without any world around them.
+
+use super::place::{Output, Place, read, walk};
+use super::shared::beside;
+use super::stub::{Answer, Stub, error};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// A key as the documentation of its vendor shows it; no key of anybody's.
+const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+
+fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name)
+}
+
+fn text(path: &Path) -> String {
+    String::from_utf8(read(path)).unwrap()
+}
+
+/// A place with copies of shipped cases in `cases`.
+fn with_cases(names: &[&str]) -> Place {
+    let place = Place::new();
+    for name in names {
+        let from = shipped(name);
+        walk(&from, &mut |path| {
+            let inside = path.strip_prefix(&from).unwrap();
+            place.write(&format!("cases/{name}/{}", inside.display()), read(path));
+        });
+    }
+    place
+}
+
+/// Writes a file of the place anew.
+#[track_caller]
+fn change(place: &Place, name: &str, from: &str, to: &str) {
+    let before = text(&place.path(name));
+    assert!(before.contains(from), "{name}: no {from}");
+    place.write(name, before.replacen(from, to, 1));
+}
+
+/// The first variant's case of this name.
+#[track_caller]
+fn case<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let cases = report["variants"][0]["cases"].as_array().unwrap();
+    cases.iter().find(|case| case["name"] == name).unwrap_or_else(|| panic!("no {name}: {report}"))
+}
+
+/// All that is said of a case.
+fn problems(case: &Value) -> String {
+    let problems = case["problems"].as_array().unwrap().iter();
+    let line = |it: &Value| {
+        format!("{}: {}\n", it["rule"].as_str().unwrap(), it["detail"].as_str().unwrap())
+    };
+    problems.map(line).collect()
+}
+
+#[track_caller]
+fn ok(output: &Output) {
+    assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
+}
+
+#[test]
+fn shipped_cases_pass_without_a_network_a_key_or_a_store_and_give_the_same_bytes_twice() {
+    let mut place = Place::new();
+    place.set("ANNALIST__MODEL__BASE_URL", "http://127.0.0.1:9/v1");
+    place.set("ANNALIST__MODEL__API_KEY_ENV", "ANNALIST_NO_SUCH_KEY");
+    place.set("ANNALIST__STORE__URL", "sqlite:/dev/null/nowhere.db");
+    let cases = shipped("");
+    let args = ["test", cases.to_str().unwrap(), "--json"];
+    let (once, twice) = (place.run(&args), place.run(&args));
+    ok(&once);
+    assert_eq!(once.stdout, twice.stdout);
+    assert_eq!(place.files(), [], "nothing is written");
+    let report = once.json();
+    let run = report["variants"][0]["cases"].as_array().unwrap();
+    assert!(run.len() >= 26, "{} cases", run.len());
+    assert!(run.iter().all(|case| case["outcome"] == "passed"));
+    assert_eq!(report["variants"][0]["summary"]["cases"]["passed"], run.len());
+    let table = place.run(&["test", cases.to_str().unwrap()]);
+    ok(&table);
+    assert!(table.stdout.contains(&format!("{} cases: {} passed", run.len(), run.len())));
+}
+
+#[test]
+fn a_changed_prompt_slice_model_or_schema_is_stale_and_shows_the_change() {
+    let place = with_cases(&["choice-taken-back"]);
+    let stale = |args: &[&str]| -> String {
+        let report = place.json_with(1, &[&["test", "cases"], args, &["--json"]].concat());
+        let case = case(&report, "choice-taken-back");
+        assert_eq!(case["outcome"], "stale");
+        problems(case)
+    };
+    ok(&place.run(&["init", "--prompts", "tried"]));
+    change(&place, "tried/extract.md", "months from now", "decades from now");
+    let said = stale(&["--prompt", "tried"]);
+    let [gone, come] = ["months from now", "decades from now"];
+    assert!(said.contains("differs in: prompt\nsystem message 1:\n"), "{said}");
+    let lines: Vec<&str> = said.lines().filter(|line| line.contains(" from now")).collect();
+    assert!(lines[0].starts_with("- ") && lines[0].contains(gone), "{said}");
+    assert!(lines[1].starts_with("+ ") && lines[1].contains(come), "{said}");
+    let said = stale(&["--model", "somebody-else"]);
+    assert!(said.contains("nothing is recorded for the model somebody-else"), "{said}");
+    assert!(said.contains("model:\n- hand-written\n+ somebody-else"), "{said}");
+    let cassette = "cases/choice-taken-back/cassette/choice-taken-back.json";
+    let kept = text(&place.path(cassette));
+    let mut recorded: Value = serde_json::from_str(&kept).unwrap();
+    let request = &mut recorded["exchanges"][0]["request"];
+    request["schema"] = request["digest"].clone();
+    request["digest"] = json!("0".repeat(request["digest"].as_str().unwrap().len()));
+    place.write(cassette, recorded.to_string());
+    assert!(stale(&[]).contains("differs in: schema"));
+    place.write(cassette, kept);
+    change(&place, "cases/choice-taken-back/transcript.jsonl", "badge printer", "ticket printer");
+    let said = stale(&[]);
+    assert!(said.contains("differs in: slice"), "{said}");
+    assert!(said.lines().any(|line| line.starts_with("+ ") && line.contains("ticket")), "{said}");
+    let table = place.run(&["test", "cases"]);
+    assert!(table.code == 1 && table.stdout.contains("differs in: slice"), "{}", table.stdout);
+}
+
+#[test]
+fn a_bar_that_is_not_reached_fails_with_the_very_measure() {
+    let place = with_cases(&["german-workshop", "lock-file-retry"]);
+    let toml = "cases/german-workshop/case.toml";
+    let bars = text(&place.path(toml));
+    let (before, _) = bars.split_once("[bars]").unwrap();
+    place.write(toml, format!("{before}[bars]\nprecision = 0.8\nrecall = 0.81\n"));
+    let report = place.json_with(1, &["test", "cases", "--json"]);
+    let failed = case(&report, "german-workshop");
+    assert_eq!(failed["outcome"], "failed");
+    let said = problems(failed);
+    assert_eq!(said, "below-bar: recall is 0.8000 (4 of 5); the bar is at least 0.81\n");
+    assert_eq!(case(&report, "lock-file-retry")["outcome"], "passed");
+    ok(&place.run(&["test", "cases/lock-file-retry"]));
+}
+
+#[test]
+fn what_cannot_be_read_is_broken_with_one_line_and_the_others_run() {
+    let place =
+        with_cases(&["tea-and-snow", "what-if", "code-only", "open-question", "quick-question"]);
+    place.write("cases/tea-and-snow/case.toml", "about = \"x\"\n[settings.slize]\ntokens = 1\n");
+    place.write("cases/what-if/gold.json", "{\n \"must\": 3\n}");
+    place.write("cases/code-only/transcript.txt", "user: a second one\n");
+    place.write("cases/open-question/case.toml", "about = \"x\"\n[settings.slice]\ntokens = 3\n");
+    let report = place.json_with(1, &["test", "cases", "--json"]);
+    for (name, words) in [
+        ("tea-and-snow", "case.toml: settings.slize: expected one of slice"),
+        ("what-if", "gold.json:2: expected gold"),
+        ("code-only", "expected one transcript.*, found"),
+        ("open-question", "case.toml: settings: slice.tokens: expected a number of at least"),
+    ] {
+        let broken = case(&report, name);
+        assert_eq!(broken["outcome"], "broken", "{name}");
+        let said = problems(broken);
+        assert!(said.contains(words) && said.lines().count() == 1, "{said}");
+    }
+    assert_eq!(case(&report, "quick-question")["outcome"], "passed");
+}
+
+#[test]
+fn wrong_usage_is_one_clear_line() {
+    let place = with_cases(&["quick-question"]);
+    place.run(&["test"]).refused(2, &["tests/fixtures/cases", "annalist test new"]);
+    place.run(&["test", "nowhere"]).refused(2, &["nowhere", "No such file"]);
+    place.write("empty/x.txt", "");
+    place.run(&["test", "empty"]).refused(2, &["empty", "case.toml"]);
+    place.run(&["test", "cases", "--prompt", "no.md"]).refused(2, &["no.md", "is not there"]);
+    place.write("bad.md", "no front matter");
+    place.run(&["test", "cases", "--prompt", "bad.md"]).refused(2, &["bad.md", "front matter"]);
+    place.write("bad.json", "{}");
+    place.run(&["test", "cases", "--baseline", "bad.json"]).refused(2, &["bad.json", "report"]);
+    place.run(&["test", "--json", "cases"]).refused(2, &["tests/fixtures/cases"]);
+    place.run(&["test", "cases", "--json", "empty"]).refused(2, &["--json empty", "folder"]);
+    place.run(&["test", "new", "../up", "--from", "x"]).refused(2, &["../up", "letters"]);
+    ok(&place.run(&["test", "review", "cases"]));
+}
+
+/// A model that finds nothing in a slice but one request, and puts a key into it.
+fn leaky() -> Stub {
+    Stub::new(|_| {
+        let request = json!({
+            "intent": format!("use {KEY}"), "target": null, "summary": format!("Use {KEY}."),
+        });
+        let (none, requests) = (Value::Array(Vec::new()), json!([request]));
+        Answer::Call(json!({
+            "decisions": none, "discussions": none, "attempts": none, "requests": requests,
+        }))
+    })
+}
+
+#[test]
+fn recordings_wait_beside_the_accepted_ones_scrubbed_until_they_are_accepted() {
+    let mut place = with_cases(&["quick-question", "lock-file-retry"]);
+    let stub = leaky();
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    place.set("ANNALIST__MODEL__MODEL", "vendor/stub-1");
+    let kept = place.path("cases/lock-file-retry/cassette/lock-file-retry.json");
+    let before = read(&kept);
+    let record = ["test", "cases", "--record", "--json"];
+    let recorded = place.run(&record);
+    assert!(recorded.stderr.contains("2 recordings to review"), "{}", recorded.stderr);
+    let asked = stub.count();
+    assert!(asked >= 2);
+    let new = place.path("cases/lock-file-retry/cassette.new/vendor-stub-1.json");
+    assert!(!text(&new).contains(KEY) && text(&new).contains("\"recorded\""));
+    assert_eq!(read(&kept), before, "what was accepted stays");
+    ok(&place.run(&["test", "cases"]));
+    // The journal answers: nothing is paid for twice.
+    assert_eq!(place.run(&record).code, recorded.code);
+    assert_eq!(stub.count(), asked);
+
+    let listed = place.run(&["test", "review", "cases", "--list"]);
+    assert_eq!(listed.stdout, "lock-file-retry\tvendor-stub-1\nquick-question\tvendor-stub-1\n");
+    place.run(&["test", "review", "cases"]).refused(2, &["--accept, --reject or --list"]);
+    let rejected = place.run(&["test", "review", "cases/quick-question", "--reject"]);
+    ok(&rejected);
+    assert!(!place.path("cases/quick-question/cassette.new").exists());
+    let accepted = place.run(&["test", "review", "cases", "--accept"]);
+    ok(&accepted);
+    assert!(accepted.stdout.contains("not asked before: 1 in model"), "{}", accepted.stdout);
+    assert!(accepted.stdout.contains("1 accepted, 0 rejected, 0 left"), "{}", accepted.stdout);
+    assert!(!new.exists() && read(&kept) == before);
+    let of_stub = ["test", "cases/lock-file-retry", "--model", "vendor/stub-1", "--json"];
+    let report = place.json_with(1, &of_stub);
+    let case = case(&report, "lock-file-retry");
+    assert_eq!((&case["outcome"], &case["answers"]["recorded"]), (&json!("failed"), &json!(1)));
+    ok(&place.run(&["test", "cases"]));
+    let again = place.run(&["test", "cases/lock-file-retry", "--record", "--json"]);
+    assert!(again.stderr.contains("1 recording came out as the accepted"), "{}", again.stderr);
+}
+
+#[test]
+fn statements_are_compared_by_embeddings_that_are_journaled_and_recorded_like_any_call() {
+    let mut place = with_cases(&["lock-file-retry"]);
+    place.write(
+        "cases/lock-file-retry/case.toml",
+        "about = \"by embeddings\"\nembeddings = \"embedder\"\n[bars]\nrecall = 1.0\n",
+    );
+    // No word of it is in any record.
+    place.write(
+        "cases/lock-file-retry/gold.json",
+        r#"{"must": [{"id": "a", "kind": "attempt", "importance": "core", "statement": "Quux"}]}"#,
+    );
+    let answers: Value =
+        serde_json::from_str(&text(&shipped("lock-file-retry").join("answers.json"))).unwrap();
+    let arguments = answers["arguments"].clone();
+    let stub = Stub::new(move |ask| {
+        if !ask.path.ends_with("/embeddings") {
+            return Answer::Call(arguments.clone());
+        }
+        assert_eq!(ask.body["model"], "embedder");
+        let second = if ask.body["input"] == "Quux" { 0.5 } else { 0.6 };
+        let body = json!({"data": [{"embedding": [1.0, second]}], "usage": {"prompt_tokens": 3}});
+        Answer::Status(200, "content-type: application/json\r\n", body.to_string())
+    });
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    place.set("ANNALIST__MODEL__MODEL", "stub-1");
+    let offline = ["test", "cases", "--model", "stub-1", "--json"];
+    assert_eq!(case(&place.json_with(1, &offline), "lock-file-retry")["outcome"], "stale");
+    let recorded = place.json(&["test", "cases", "--record", "--json"]);
+    assert!(case(&recorded, "lock-file-retry")["items"][0]["answered_by"].is_u64());
+    let asked = stub.count();
+    assert!(asked >= 3, "the slice, the statement and a record: {asked}");
+    place.json(&["test", "cases", "--record", "--json"]);
+    assert_eq!(stub.count(), asked, "the journal answers");
+    ok(&place.run(&["test", "review", "cases", "--accept"]));
+    let report = place.json(&offline);
+    let of = case(&report, "lock-file-retry");
+    assert_eq!(
+        (&of["outcome"], &of["sums"]),
+        (&json!("passed"), &case(&recorded, "lock-file-retry")["sums"])
+    );
+    assert_eq!(stub.count(), asked, "offline nobody is asked");
+    change(&place, "cases/lock-file-retry/gold.json", "Quux", "Quuux");
+    assert_eq!(case(&place.json_with(1, &offline), "lock-file-retry")["outcome"], "stale");
+}
+
+#[test]
+fn a_live_run_keeps_nothing_and_says_why_it_cannot_go_on() {
+    let mut place = with_cases(&["quick-question", "lock-file-retry"]);
+    let stub = Stub::new(|_| error(401, "invalid_api_key"));
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    let refused = place.run(&["test", "cases", "--live", "--json"]);
+    assert_eq!(refused.code, 1);
+    assert_eq!(refused.stderr.matches("stopped:").count(), 1, "{}", refused.stderr);
+    assert_eq!(case(&refused.json(), "quick-question")["outcome"], "broken");
+    let good = Stub::good();
+    place.set("ANNALIST__MODEL__BASE_URL", good.url());
+    let live = place.run(&["test", "cases", "--live", "--json"]).json();
+    assert_eq!(case(&live, "lock-file-retry")["answers"]["recorded"], 1);
+    assert!(!place.path("cases/lock-file-retry/cassette.new").exists());
+}
+
+#[test]
+fn one_interrupt_ends_a_live_run_well() {
+    let mut place = with_cases(&["quick-question", "lock-file-retry"]);
+    let stub = Stub::new(|_| Answer::Hold);
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    place.set("ANNALIST__MODEL__CONCURRENCY", "1");
+    let running = place.start(&["test", "cases", "--record"]);
+    stub.until(1);
+    running.signal("INT");
+    while !running.said().contains("stopping") {}
+    stub.release();
+    let ended = running.wait();
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("stopped:") && ended.stdout.contains("broken"),
+        "{}",
+        ended.stdout
+    );
+}
+
+#[test]
+fn prompts_stand_side_by_side_each_model_with_each() {
+    let place = with_cases(&["lock-file-retry"]);
+    for folder in ["same", "other"] {
+        ok(&place.run(&["init", "--prompts", folder]));
+    }
+    change(&place, "other/slice.md", "Record nothing of it.", "Keep out of it.");
+    change(&place, "other/extract.md", "Short, factual", "Brief, factual");
+    let args = ["test", "cases", "--prompt", "same", "--prompt", "other", "--json"];
+    let report = place.json_with(1, &args);
+    let variants = report["variants"].as_array().unwrap();
+    let seen: Vec<(&str, &Value)> = variants
+        .iter()
+        .map(|it| (it["name"].as_str().unwrap(), &it["cases"][0]["outcome"]))
+        .collect();
+    assert_eq!(seen, [("same", &json!("passed")), ("other", &json!("stale"))]);
+    assert_ne!(variants[0]["prompt"]["digest"], variants[1]["prompt"]["digest"]);
+    let args = [&args[..6], &["--model", "hand-written", "--model", "x", "--json"]].concat();
+    let report = place.json_with(1, &args);
+    assert_eq!(report["variants"].as_array().unwrap().len(), 4);
+    assert_eq!(report["variants"][0]["name"], "hand-written, same");
+}
+
+#[test]
+fn prompts_of_the_settings_count_for_everything_that_asks() {
+    let mut place = with_cases(&["lock-file-retry"]);
+    ok(&place.run(&["init", "--prompts", "own"]));
+    let root = env!("CARGO_MANIFEST_DIR");
+    let [sessions, cassette] =
+        ["sessions", "cassette"].map(|name| format!("{root}/examples/{name}"));
+    let replay = ["replay", sessions.as_str(), "--cassette", cassette.as_str(), "--json"];
+    place.set("ANNALIST__PROMPTS", "own");
+    place.json(&replay);
+    ok(&place.run(&["test", "cases"]));
+    change(&place, "own/extract.md", "Short, factual", "Brief, factual");
+    let again = place.json_with(1, &replay);
+    assert!(again["failures"]["stale"]["slices"].as_u64() > Some(0), "{again}");
+    assert_eq!(place.run(&["test", "cases"]).code, 1);
+    change(&place, "own/extract.md", "inputs: [language, tool, schema]", "inputs: [tongue]");
+    for args in [&["test", "cases"][..], &replay] {
+        place.run(args).refused(2, &["prompts: own", "`extract`"]);
+    }
+}
+
+#[test]
+fn a_baseline_tells_what_got_worse_and_only_then_fails() {
+    let place = with_cases(&["lock-file-retry", "tea-and-snow"]);
+    ok(&place.run(&[
+        "test",
+        "cases",
+        "--json",
+        "base.json",
+        "--junit",
+        "j.xml",
+        "--html",
+        "p.html",
+    ]));
+    assert!(text(&place.path("j.xml")).contains("lock-file-retry"));
+    assert!(text(&place.path("p.html")).starts_with("<!doctype html>"));
+    let same = place.json(&["test", "cases", "--baseline", "base.json", "--json"]);
+    assert!(same["comparison"]["variants"][0]["cases"].as_array().is_none_or(Vec::is_empty));
+    let path = "cases/lock-file-retry/answers.json";
+    let mut answers: Value = serde_json::from_str(&text(&place.path(path))).unwrap();
+    answers["arguments"]["attempts"].as_array_mut().unwrap().pop().unwrap();
+    place.write(path, answers.to_string());
+    let toml = text(&place.path("cases/lock-file-retry/case.toml"));
+    let (before, _) = toml.split_once("[bars]").unwrap();
+    place.write("cases/lock-file-retry/case.toml", before);
+    ok(&place.run(&["test", "cases", "--update"]));
+    ok(&place.run(&["test", "cases"]));
+    let worse = place.json_with(1, &["test", "cases", "--baseline", "base.json", "--json"]);
+    let told = worse["comparison"].to_string();
+    assert!(told.contains("\"lock-file-retry\"") && told.contains("\"attempt\""), "{told}");
+    place.write(
+        "cases/lock-file-retry/case.toml",
+        format!("{before}[tolerances]\nrecall = 1.0\nf1 = 1.0\ncore_recall = 1.0\nsucceeded = 1.0\ngrounded = 1.0\n"),
+    );
+    ok(&place.run(&["test", "cases", "--baseline", "base.json"]));
+}
+
+#[test]
+fn what_is_derived_is_made_anew_once() {
+    let place = with_cases(&["lock-file-retry"]);
+    let update = |expected: &[&str]| {
+        let output = place.run(&["test", "cases", "--update"]);
+        ok(&output);
+        let lines: Vec<&str> = output.stdout.lines().collect();
+        assert_eq!(lines, expected, "{}", output.stderr);
+    };
+    let cassette = "cases/lock-file-retry/cassette/lock-file-retry.json";
+    let before = read(&place.path(cassette));
+    update(&[]);
+    std::fs::remove_file(place.path(cassette)).unwrap();
+    let report = place.json_with(1, &["test", "cases", "--json"]);
+    assert!(problems(case(&report, "lock-file-retry")).contains("the cassette is empty"));
+    update(&[&format!("wrote {cassette}")]);
+    assert_eq!(read(&place.path(cassette)), before);
+
+    place.write("cases/lock-file-retry/expected/gone.md", "# Gone\n");
+    let report = place.json_with(1, &["test", "cases", "--json"]);
+    assert!(problems(case(&report, "lock-file-retry")).contains("expected/gone.md is not made"));
+    let updated = place.run(&["test", "cases", "--update"]).stdout;
+    assert!(updated.contains("took away") && updated.contains("expected/"), "{updated}");
+    update(&[]);
+    ok(&place.run(&["test", "cases"]));
+    let written = updated.lines().find_map(|line| line.strip_prefix("wrote ")).unwrap();
+    let page = text(&place.path(written));
+    place.write(written, format!("{page}\nA line of somebody else.\n"));
+    let report = place.json_with(1, &["test", "cases", "--json"]);
+    let said = problems(case(&report, "lock-file-retry"));
+    assert!(said.contains("differs:") && said.contains("- A line of somebody else."), "{said}");
+}
+
+#[test]
+fn a_new_case_has_what_it_needs_and_no_folder_is_written_over() {
+    let place = Place::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let [session, cassette] = ["sessions/claude-code-queue.jsonl", "cassette"]
+        .map(|name| format!("{root}/examples/{name}"));
+    let new = ["test", "new", "queue", "--from", session.as_str()];
+    let made = place.run(&new);
+    ok(&made);
+    assert!(made.stderr.contains("the gate masks in this transcript"), "{}", made.stderr);
+    let folder = place.path("tests/fixtures/cases/queue");
+    assert_eq!(read(&folder.join("transcript.jsonl")), read(Path::new(&session)));
+    place.write("tests/fixtures/cases/queue/gold.json", "{\"must\": []}\n");
+    place.run(&new).refused(2, &["queue", "is there already"]);
+    assert_eq!(text(&folder.join("gold.json")), "{\"must\": []}\n");
+    let report = place.json_with(1, &["test", "--json"]);
+    assert_eq!(case(&report, "queue")["outcome"], "stale", "it has no answers yet");
+
+    let drafted = [&["test", "new", "drafted"], &new[3..], &["--cassette", &cassette]].concat();
+    ok(&place.run(&drafted));
+    let report = place.json(&["test", "drafted", "--json"]);
+    let drafted = case(&report, "drafted");
+    let all = drafted["items"].as_array().unwrap();
+    assert!(all.len() > 3 && all.iter().all(|item| item["answered_by"].is_u64()), "{drafted}");
+    assert_eq!(drafted["answers"]["recorded"], 0);
+    let gold: Value =
+        serde_json::from_str(&text(&place.path("tests/fixtures/cases/drafted/gold.json"))).unwrap();
+    assert!(gold["must"][0]["quote"].as_str().is_some_and(|it| !it.is_empty()), "{gold}");
+    let several = shipped("japanese-two-chats");
+    let mut paths = Vec::new();
+    walk(&several, &mut |path| paths.push(path.to_owned()));
+    let transcript = paths.iter().find(|path| path.file_stem().unwrap() == "transcript").unwrap();
+    let args = ["test", "new", "two", "--from", transcript.to_str().unwrap()];
+    place.run(&args).refused(2, &["holds 2 conversations", "--conversation"]);
+}
+
+#[test]
+fn a_suite_of_answers_to_whole_transcripts_is_measured_as_it_lies() {
+    let (Some(gold), Some(_)) = (beside("gold"), beside("answers")) else { return };
+    let place = Place::new();
+    let suite = gold.parent().unwrap().to_str().unwrap();
+    let report = place.json(&["test", suite, "--json"]);
+    let summary = &report["variants"][0]["summary"];
+    let files = std::fs::read_dir(&gold).unwrap().flatten();
+    let files = files.filter(|it| it.path().extension().is_some_and(|it| it == "json")).count();
+    assert_eq!(summary["cases"]["passed"], files);
+    assert!(case(&report, "zen-mcp-server-small.md")["answers"]["imported"].as_u64() > Some(0));
+    // What was recorded elsewhere says nothing of another prompt.
+    ok(&place.run(&["init", "--prompts", "own"]));
+    change(&place, "own/extract.md", "Short, factual", "Brief, factual");
+    let report = place.json_with(1, &["test", suite, "--prompt", "own", "--json"]);
+    assert_eq!(report["variants"][0]["summary"]["cases"]["passed"], 0);
+    place.run(&["test", suite, "--record"]).refused(2, &["a suite", "--live"]);
+}
