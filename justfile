@@ -10,6 +10,7 @@ ci:
 bless:
     cargo run --quiet -- schema --write
     INSTA_UPDATE=always cargo test --quiet
+    cargo run --quiet -- test --update
     cargo run --quiet -- cassette import examples/answers --transcripts examples/sessions --to examples/cassette --model hand-written
 
 # licences, advisories, sources
