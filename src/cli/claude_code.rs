@@ -73,12 +73,10 @@ fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), Failure> 
         let is_new = disk::create(path, after).map_err(failed)?;
         return is_new.then_some(()).ok_or_else(changed);
     };
-    // A link stays one: what it leads to is replaced.
-    let real = path.canonicalize().map_err(failed)?;
-    if disk::read_if_there(&real).map_err(failed)?.as_deref() != Some(before) {
+    if disk::read_if_there(path).map_err(failed)?.as_deref() != Some(before) {
         return Err(changed());
     }
-    disk::replace(&real, after).map_err(failed)
+    disk::replace(path, after).map_err(failed)
 }
 
 /// The client's settings for all projects.

@@ -252,7 +252,8 @@ fn directory(root: &Path) -> Result<BTreeMap<String, String>, String> {
 /// # Errors
 /// Those of the file system.
 pub fn bring(path: &Path, text: &str) -> io::Result<bool> {
-    if disk::read_if_there(path)?.as_deref() == Some(text) {
+    // A pipe or a device has no text to compare with.
+    if path.is_file() && disk::read_if_there(path)?.as_deref() == Some(text) {
         return Ok(false);
     }
     fs::create_dir_all(disk::folder_of(path)?)?;

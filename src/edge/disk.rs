@@ -1,26 +1,34 @@
 //! Files that are whole: a reader sees the old text or the new one, never a half.
 
 use super::process;
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Replaces `path` with `text`, which is on the disk when this returns. Who may read a new file is what the user's
-/// mask says; the old file's permissions are kept.
+/// mask says; the old file's permissions are kept. A link stays one: what it leads to is replaced. What is no
+/// file, such as `/dev/null` or a pipe, is written to and stays what it is.
 ///
 /// # Errors
 /// Those of the file system; the old file is then untouched.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let folder = folder_of(path)?;
+    let (path, permissions) = match std::fs::metadata(path) {
+        Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(old) if !old.is_file() => {
+            return OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes());
+        }
+        Ok(old) => (path.canonicalize()?, Some(old.permissions())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+        Err(error) => return Err(error),
+    };
+    let folder = folder_of(&path)?;
     let mut temp = temporary(folder, PUBLIC)?;
     temp.write_all(text.as_bytes())?;
-    match std::fs::metadata(path) {
-        Ok(old) => temp.as_file().set_permissions(old.permissions())?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
+    if let Some(permissions) = permissions {
+        temp.as_file().set_permissions(permissions)?;
     }
     temp.as_file().sync_all()?;
-    temp.persist(path)?;
+    temp.persist(&path)?;
     sync_folder(folder)
 }
 
@@ -190,6 +198,32 @@ mod tests {
         replace(&path, "two\n").unwrap();
         assert_eq!(read_if_there(&path).unwrap().as_deref(), Some("two\n"));
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Whoever is root would else have replaced `/dev/null` for the whole machine.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_a_pipe_a_pipe() {
+        use std::io::Read;
+        use std::os::unix::fs::{FileTypeExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        replace(&at("file"), "one").unwrap();
+        symlink("file", at("link")).unwrap();
+        replace(&at("link"), "two").unwrap();
+        assert_eq!(std::fs::read_link(at("link")).unwrap(), Path::new("file"));
+        assert_eq!(read_to_string(&at("file")).unwrap(), "two");
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        // Held open for reading, so that a writer need not wait.
+        let mut reader = OpenOptions::new().read(true).write(true).open(at("pipe")).unwrap();
+        replace(&at("pipe"), "three").unwrap();
+        let mut told = [0; 5];
+        reader.read_exact(&mut told).unwrap();
+        assert_eq!(&told, b"three");
+        assert!(std::fs::symlink_metadata(at("pipe")).unwrap().file_type().is_fifo());
+        assert_eq!(replace(folder.path(), "").unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[cfg(unix)]
