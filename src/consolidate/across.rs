@@ -206,6 +206,7 @@ impl Link<'_> {
             by: answer.id,
             stage,
             supersedes: matches!(answer.claim, Claim::Decision(_)),
+            restores: false,
             at: answer.at,
             rule: Cow::Borrowed(rule),
         };

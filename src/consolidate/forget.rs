@@ -1,7 +1,7 @@
 //! What has to change so that some records were never there: what rested on them alone goes, what rested on others
 //! too is made anew from those, and what they had superseded stands again.
 
-use super::replay::{Replay, reactivate};
+use super::replay::Replay;
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, MemoryState, Plan, RecordId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[Plan]) -
     for memory in after.values_mut().flatten() {
         let lost = memory.superseded_by.is_some_and(|by| gone.contains(&by));
         if lost && memory.state == MemoryState::Superseded {
-            reactivate(memory);
+            memory.reinstate();
         }
     }
     let changes = after.into_iter().filter_map(|(id, after)| {

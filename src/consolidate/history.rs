@@ -1,6 +1,6 @@
 //! Looks back: what became of a memory and why, and what was believed on a day.
 
-use super::replay::{Replay, reactivate};
+use super::replay::Replay;
 use crate::domain::{
     MemoryId, MemoryMap, MemoryState, Operation, Plan, PlanId, RecordId, Stage, Timestamp,
 };
@@ -75,7 +75,7 @@ pub fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
     let begun = then.filter(|memory| memory.valid_from.is_none_or(|from| from <= date));
     let held = begun.map(|mut memory| {
         if memory.valid_until.is_some_and(|until| date < until) {
-            reactivate(&mut memory);
+            memory.reinstate();
         }
         (memory.id, memory)
     });

@@ -37,7 +37,7 @@ fn claim() -> impl Strategy<Value = Claim> {
     })
 }
 
-fn records() -> impl Strategy<Value = Vec<Record>> {
+pub(super) fn records() -> impl Strategy<Value = Vec<Record>> {
     let one = (claim(), 0..4_usize, 0..4_usize, 0..12_i64, prop::bool::weighted(0.1));
     let one = one.prop_map(|(claim, first, second, on, timeless)| {
         let words: Vec<&str> = claim.strings().into_iter().map(|(_, text)| text).collect();
@@ -51,11 +51,11 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
 }
 
 /// Plans and applies each batch; the plans.
-fn run(batches: &[&[Record]], state: &mut MemoryMap) -> Vec<Plan> {
+pub(super) fn run(batches: &[&[Record]], state: &mut MemoryMap) -> Vec<Plan> {
     batches.iter().map(|records| plan(records, state)).collect()
 }
 
-fn consolidated(records: &[Record], state: &MemoryMap, verdicts: &Verdicts) -> Plan {
+pub(super) fn consolidated(records: &[Record], state: &MemoryMap, verdicts: &Verdicts) -> Plan {
     consolidate(records, &Memories::of(NAMESPACE, state), verdicts).0
 }
 

@@ -3,7 +3,7 @@
 
 use super::index::{Index, look_up};
 use super::subject::Subject;
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, Plan, RecordId};
+use crate::domain::{ClaimKind, Disposition, Memory, MemoryId, MemoryMap, Plan, RecordId};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
@@ -77,7 +77,13 @@ impl Memories {
         for memory in plan.after().into_values() {
             self.insert(memory);
         }
-        self.taken.extend(plan.operations.iter().map(|operation| operation.record));
+        for operation in &plan.operations {
+            if matches!(operation.disposition, Disposition::Withdraw { .. }) {
+                self.taken.remove(&operation.record);
+            } else {
+                self.taken.insert(operation.record);
+            }
+        }
     }
 
     /// Whose they are.
@@ -168,7 +174,9 @@ impl<'a> Desk<'a> {
         let mut ranked: Vec<(Reverse<u32>, MemoryId)> = named.collect();
         ranked.sort_unstable();
         let mut seen = HashSet::new();
-        ranked.retain(|(_, id)| seen.insert(*id));
+        // Of what was withdrawn nothing is left to be told again.
+        ranked
+            .retain(|(_, id)| seen.insert(*id) && self.get(*id).is_some_and(|it| !it.is_hollow()));
         ranked.truncate(CANDIDATES_MAX);
         ranked.iter().filter_map(|(_, id)| self.get(*id)).collect()
     }

@@ -18,6 +18,7 @@ mod rules;
 mod settle;
 mod subject;
 mod verdict;
+mod withdraw;
 
 pub use ask::{
     BATCH_RECORDS_MAX, BATCH_TOKENS_MAX, Batch, Exchange, Judged, Judgement, Judging,
@@ -33,6 +34,7 @@ pub use reflect::{Category, Note, Retrospective, reflect};
 pub use rules::rules;
 pub use settle::OpenPair;
 pub use verdict::{Verdict, Verdicts};
+pub use withdraw::{Withdrawn, rests_on_nothing_else, withdraw};
 
 #[cfg(test)]
 mod fixture;
@@ -46,3 +48,5 @@ mod past_test;
 mod settle_test;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod withdraw_test;

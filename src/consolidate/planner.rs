@@ -125,8 +125,11 @@ impl Planner<'_> {
     fn take(&mut self, record: &Record) {
         let own = Memory::id_of(self.namespace, record.id);
         let new = Incoming::new(record, own);
+        // It began a memory that others bear since it was withdrawn.
+        let came_back = self.desk.get(own).is_some_and(|memory| !memory.is_hollow());
         let choice = match self.refuse(&new) {
             Some(rule) => Choice::new(Disposition::Discard, rule),
+            None if came_back => Choice::new(Disposition::Duplicate { of: own }, "came-back"),
             None => self.choose(&new),
         };
         self.settle(&new, choice);
@@ -357,5 +360,6 @@ fn join(twin: &Judged) -> Choice {
 }
 
 fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
-    Effect { memory, by, stage: None, supersedes: true, at, rule: Cow::Borrowed(rule) }
+    let rule = Cow::Borrowed(rule);
+    Effect { memory, by, stage: None, supersedes: true, restores: false, at, rule }
 }

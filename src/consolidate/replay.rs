@@ -2,8 +2,7 @@
 //! people changed between two plans is carried over, field by field.
 
 use crate::domain::{
-    Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan, RecordId,
-    Settlement,
+    Disposition, Effect, Memory, MemoryId, MemoryMap, Operation, Plan, RecordId, Settlement,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -97,6 +96,8 @@ impl Replay {
             | Disposition::Conflict { .. }
             | Disposition::Supersede { .. }
             | Disposition::Settle { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
             | Disposition::Discard) => other,
         };
         let home = disposition.home();
@@ -140,12 +141,4 @@ fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         reason,
         sources,
     }
-}
-
-/// Brings back into use what nothing stands in the place of any more.
-pub(super) fn reactivate(memory: &mut Memory) {
-    memory.state = MemoryState::Active;
-    memory.valid_until = None;
-    memory.superseded_by = None;
-    memory.reason = None;
 }

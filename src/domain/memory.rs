@@ -78,4 +78,18 @@ impl Memory {
     pub fn id_of(namespace: &str, record: RecordId) -> MemoryId {
         MemoryId(Digest::of(&["memory", namespace, &record.to_string()]))
     }
+
+    /// Brings it back into use: nothing stands in its place any more.
+    pub fn reinstate(&mut self) {
+        self.state = MemoryState::Active;
+        self.valid_until = None;
+        self.superseded_by = None;
+        self.reason = None;
+    }
+
+    /// Whether everything that it rested on was withdrawn: it is kept to be looked up, and a record that comes back
+    /// begins it anew.
+    pub fn is_hollow(&self) -> bool {
+        self.state == MemoryState::Retracted && self.sources.is_empty() && !self.confirmed
+    }
 }

@@ -6,9 +6,13 @@ use super::holding::{Asks, Held};
 use super::judging::{Asked, Halt, Heard, Judge};
 use super::sessions::go_down;
 use crate::config::Thresholds;
-use crate::consolidate::{Batch, Memories, OpenPair, Verdicts, consolidate_with, offer};
+use crate::consolidate::{
+    Batch, Memories, OpenPair, Verdicts, Withdrawn, consolidate_with, offer, rests_on_nothing_else,
+    withdraw,
+};
 use crate::domain::{
-    Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity, Timestamp,
+    Disposition, Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
+    Timestamp,
 };
 use crate::edge::store::{AskedPair, Backlog, LeftPair, Store, StoreError, StoredPlan, Tenure};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +85,9 @@ struct Material {
     goes_on: bool,
     /// Whether more is open than one plan asks about.
     more_open: bool,
+    /// What counts no more, since its conversation was read anew, and the plans that stand, where there is any.
+    outdated: Vec<Withdrawn>,
+    plans: Vec<Plan>,
 }
 
 impl Consolidator {
@@ -145,7 +152,16 @@ impl Consolidator {
         let store = &self.store;
         let known = store.memories(Some(namespace)).await?;
         let records = store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
-        let goes_on = records.len() == PLAN_RECORDS_MAX as usize;
+        let outdated = store.outdated_records(namespace, PLAN_RECORDS_MAX).await?;
+        let goes_on = records.len().max(outdated.len()) == PLAN_RECORDS_MAX as usize;
+        let outdated = outdated.into_iter().map(|(record, memory)| Withdrawn { record, memory });
+        let outdated: Vec<Withdrawn> = outdated.collect();
+        let plans = match outdated.is_empty() {
+            true => Vec::new(),
+            false => store.plans(Some(namespace)).await?,
+        };
+        let plans = plans.into_iter().filter(|plan| plan.undone_at.is_none());
+        let plans = plans.map(|plan| plan.plan).collect();
         let mut pairs = match &self.judge {
             Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
             None => Vec::new(),
@@ -167,6 +183,8 @@ impl Consolidator {
             open,
             goes_on,
             more_open,
+            outdated,
+            plans,
         };
         // Seconds for a hundred thousand: others get their turn meanwhile.
         Ok(done(tokio::task::spawn_blocking(material)).await)
@@ -286,23 +304,37 @@ async fn done<T>(work: tokio::task::JoinHandle<T>) -> T {
 
 /// What the plan leaves open that nobody was asked about.
 fn open_batches(material: Material, heard: Heard) -> (Material, Vec<Batch>) {
-    let Material { memories, records, open, .. } = &material;
+    let Material { memories, records, open, outdated, .. } = &material;
     let (plan, _) = consolidate_with(records, open, memories, &heard.verdicts);
-    let out: BTreeSet<(RecordId, MemoryId)> =
+    let mut out: BTreeSet<(RecordId, MemoryId)> =
         settled(&plan).union(&heard.judged).copied().collect();
+    // What goes out of use with this plan need not be asked about.
+    let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
+    let goes = |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
+    out.extend(plan.left_open.iter().filter(|it| goes(it.memory)).map(|it| (it.record, it.memory)));
     let batches = offer((&plan, records), open, memories, &out);
     (material, batches)
 }
 
 /// The pairs of earlier plans that `plan` decides.
 fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
-    let settles = plan.operations.iter().filter(|it| it.disposition.is_settlement());
-    settles.filter_map(|it| Some((it.record, it.disposition.other()?))).collect()
+    let settles = plan.operations.iter().filter_map(|it| match it.disposition {
+        Disposition::Settle { with, .. } => Some((it.record, with)),
+        Disposition::Add { .. }
+        | Disposition::Merge { .. }
+        | Disposition::Supersede { .. }
+        | Disposition::Conflict { .. }
+        | Disposition::Discard
+        | Disposition::Duplicate { .. }
+        | Disposition::Withdraw { .. }
+        | Disposition::Restate { .. } => None,
+    });
+    settles.collect()
 }
 
 /// The plan with every verdict.
 fn finished(material: Material, heard: Heard) -> Planned {
-    let Material { memories, records, open, known, goes_on, more_open } = material;
+    let Material { memories, records, open, known, goes_on, more_open, outdated, plans } = material;
     let (mut plan, refused) = consolidate_with(&records, &open, &memories, &heard.verdicts);
     let mut findings = heard.findings;
     findings.extend(refused);
@@ -317,6 +349,7 @@ fn finished(material: Material, heard: Heard) -> Planned {
             plan = consolidate_with(&records, &[], &memories, &Verdicts::none()).0;
         }
     }
+    let plan = withdraw(plan, &outdated, &known, plans);
     let settled = settled(&plan);
     let still = open.iter().filter(|it| !settled.contains(&(it.record.id, it.memory)));
     let earlier = still.map(|it| LeftOpen {

@@ -1,7 +1,9 @@
 //! From staged records to memory and back, as a process.
 
+use super::judging::{BY_RULE, opposed, states};
 use super::place::Place;
-use serde_json::Value;
+use super::stub::{Answer, Stub};
+use serde_json::{Value, json};
 
 fn memories(place: &Place) -> Vec<String> {
     let database = place.sql();
@@ -135,4 +137,61 @@ fn real_sessions_are_consolidated_once_and_the_second_plan_is_empty() {
     let kept = memories(&place);
     assert_eq!(place.json(&["consolidate", "--json"]), Value::Array(vec![]));
     assert_eq!(memories(&place), kept);
+}
+
+/// The words of the directory and the states of the memories.
+fn kept(place: &Place) -> (String, Vec<String>) {
+    let folder = place.path(".claude/memory/decisions");
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
+    files.sort();
+    let texts = files.iter().map(|path| String::from_utf8(super::place::read(path)).unwrap());
+    (texts.collect(), states(place))
+}
+
+#[test]
+fn what_a_newer_reading_does_not_say_is_believed_no_more_and_what_it_says_keeps_its_place() {
+    let stub = Stub::new(|ask| match ask.body["model"].as_str() {
+        Some("careful") if ask.slice().contains("Postgres over Redis") => Answer::Call(
+            json!({"decisions": [], "discussions": [], "attempts": [], "requests": []}),
+        ),
+        Some(_) | None => ask.good(),
+    });
+    let place = opposed(&stub);
+    let sync = || drop(place.json(&["memory", "sync", "--namespace", "roofs", "--json"]));
+    assert_eq!(place.run(&["memory", "init"]).code, 0);
+    place.json(&BY_RULE);
+    sync();
+    let (before, believed) = kept(&place);
+    assert_eq!(believed, ["Postgres active", "Redis active"]);
+
+    place.json(&["replay", "t", "--model", "careful", "--json"]);
+    let shown = place.run(&["consolidate", "--dry-run"]);
+    assert!(shown.stdout.contains("read anew; out of use"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("read anew; others say it too"), "{}", shown.stdout);
+    let done = place.json(&BY_RULE);
+    sync();
+    let (after, believed) = kept(&place);
+    assert_eq!(believed, ["Postgres retracted", "Redis active"]);
+    assert_eq!(
+        before.replace("Accepted", ""),
+        after.replace("Accepted", "").replace("Deprecated", "")
+    );
+    assert_ne!(before, after);
+    assert_eq!(place.json(&BY_RULE), Value::Array(vec![]), "twice is once");
+
+    let plan = done[0]["plan"]["id"].as_str().unwrap();
+    place.json(&["consolidate", "--undo", plan, "--json"]);
+    assert_eq!(kept(&place).0, before);
+    place.json(&BY_RULE);
+    assert_eq!(states(&place), believed);
+
+    // The older reading is in the store: it costs nothing to go back to it.
+    let asked = stub.count();
+    place.json(&["replay", "t", "--json"]);
+    assert_eq!(stub.count(), asked);
+    place.json(&BY_RULE);
+    sync();
+    let both = ["Postgres active", "Redis active"].map(str::to_owned).to_vec();
+    assert_eq!(kept(&place), (before, both));
 }

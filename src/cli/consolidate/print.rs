@@ -84,6 +84,17 @@ fn print(planned: &Planned, operation: &Operation) -> Result<(), Failure> {
             };
             format!("* {kind} {text}  {rule}\n      left open before; {becomes}: {with}")
         }
+        Disposition::Withdraw { memory } => {
+            let becomes = match planned.memories.get(memory) {
+                Some(memory) if memory.is_hollow() => "out of use",
+                Some(_) | None => "others say it too",
+            };
+            format!("{RED}- {kind} {text}{RED:#}  {rule}\n      read anew; {becomes}")
+        }
+        Disposition::Restate { memory, .. } => {
+            let memory = headline(planned, *memory);
+            format!("~ {kind} {text}  {rule}\n      in the words that are left: {memory}")
+        }
     };
     output::line(&format!("  {line}"))?;
     for effect in &operation.effects {
@@ -91,6 +102,7 @@ fn print(planned: &Planned, operation: &Operation) -> Result<(), Failure> {
         let becomes = match effect.stage {
             Some(stage) => stage.name(),
             None if effect.supersedes => "superseded",
+            None if effect.restores => "stands again",
             None => "linked",
         };
         output::line(&format!("      {DIM}→ {becomes}: {other}  {}{DIM:#}", by(&effect.rule)))?;

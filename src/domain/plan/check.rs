@@ -41,16 +41,14 @@ impl Audit<'_> {
 
     fn cover(&mut self, plan: &Plan, records: &[RecordId]) {
         let wanted: BTreeSet<RecordId> = records.iter().copied().collect();
-        let (mut met, mut pairs) = (BTreeSet::new(), BTreeSet::new());
+        let (mut met, mut revised) = (BTreeSet::new(), BTreeSet::new());
         for operation in &plan.operations {
-            let record = operation.record;
-            // A settlement is about a record that an earlier plan dealt with.
-            if operation.disposition.is_settlement() {
-                if !pairs.insert((record, operation.disposition.other())) {
-                    self.note(
-                        "settled-twice",
-                        format!("a pair of record {record} is settled twice"),
-                    );
+            let (record, disposition) = (operation.record, &operation.disposition);
+            if disposition.is_revision() {
+                let about = disposition.other().or(disposition.home());
+                if !revised.insert((record, disposition.name(), about)) {
+                    let name = disposition.name();
+                    self.note("revised-twice", format!("two operations {name} record {record}"));
                 }
                 continue;
             }
@@ -90,10 +88,13 @@ impl Audit<'_> {
             Disposition::Merge { .. }
             | Disposition::Duplicate { .. }
             | Disposition::Settle { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
             | Disposition::Discard => None,
         };
         if let Some(id) = makes {
             let other = self.running.get(&id).or_else(|| self.state.get(&id));
+            let other = other.filter(|memory| !memory.is_hollow());
             let stands = other.is_some_and(|memory| memory.state == MemoryState::Active);
             let twin = matches!(disposition, Disposition::Supersede { .. }) && stands;
             if other.is_some() && !twin {
@@ -116,9 +117,14 @@ impl Audit<'_> {
             Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Conflict { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
             | Disposition::Discard
             | Disposition::Duplicate { .. } => None,
         };
+        if let Disposition::Restate { memory, .. } = disposition {
+            self.may_be_restated(*memory, *record);
+        }
         let effects = operation.effects.iter().filter(|effect| effect.supersedes);
         for id in supersede.into_iter().chain(effects.map(|effect| effect.memory)) {
             if !made(&id) {
@@ -132,8 +138,10 @@ impl Audit<'_> {
     }
 
     fn stages(&mut self, operation: &Operation) {
-        for effect in &operation.effects {
-            let from = self.running.get(&effect.memory).map(|memory| memory.stage);
+        for effect in operation.effects.iter().filter(|effect| !effect.restores) {
+            // What is hollow is begun anew.
+            let memory = self.running.get(&effect.memory).filter(|memory| !memory.is_hollow());
+            let from = memory.map(|memory| memory.stage);
             if let (Some(from), Some(to)) = (from, effect.stage)
                 && !from.may_become(to)
             {
@@ -152,6 +160,15 @@ impl Audit<'_> {
         };
         if memory.namespace != plan.namespace {
             self.note("target-foreign", format!("memory {id} is in another namespace"));
+        }
+    }
+
+    /// What a person wrote is theirs, and words of a record on which a memory does not rest are not its own.
+    fn may_be_restated(&mut self, id: MemoryId, record: RecordId) {
+        let Some(memory) = self.running.get(&id) else { return };
+        if memory.confirmed || !memory.sources.contains(&record) {
+            let detail = format!("memory {id} is not to say what record {record} says");
+            self.note("restated", detail);
         }
     }
 

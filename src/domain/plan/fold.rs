@@ -2,7 +2,7 @@
 //! back and forgetting all fold the same operations.
 
 use super::{Disposition, Effect, MemoryMap, Merging, Operation, Settlement};
-use crate::domain::{Claim, Memory, MemoryId, MemoryState, Timestamp};
+use crate::domain::{Claim, Memory, MemoryId, MemoryState, Stage, Timestamp};
 
 /// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
 const ITEMS_MAX: usize = 64;
@@ -24,6 +24,8 @@ impl Operation {
                 self.rest(namespace, of, Merging::Provenance, map);
             }
             Disposition::Settle { memory, with, how } => self.settle((memory, with), how, map),
+            Disposition::Withdraw { memory } => self.withdraw(memory, map),
+            Disposition::Restate { memory, how } => self.restate(memory, how, map),
             Disposition::Discard => return,
         }
         self.effects.iter().for_each(|effect| effect.fold(map));
@@ -47,7 +49,8 @@ impl Operation {
     /// Lets memory `id` rest on the record; makes it if it is not there.
     fn rest(&self, namespace: &str, id: MemoryId, how: Merging, map: &mut MemoryMap) {
         let facts = &self.facts;
-        let Some(memory) = map.get_mut(&id) else {
+        let there = map.get_mut(&id).filter(|memory| !memory.is_hollow());
+        let Some(memory) = there else {
             let memory = Memory {
                 id,
                 namespace: namespace.to_owned(),
@@ -66,13 +69,15 @@ impl Operation {
             return;
         };
         // Operations come in the order of time, so this is true for the first of the late ones only.
-        if facts.at.is_some() && facts.at < memory.valid_from {
-            memory.sources.insert(0, self.record);
-            memory.valid_from = facts.at;
-        } else {
-            memory.sources.push(self.record);
-            memory.valid_from = memory.valid_from.or(facts.at);
-        }
+        let is_first = facts.at.is_some() && facts.at < memory.valid_from;
+        memory.sources.insert(if is_first { 0 } else { memory.sources.len() }, self.record);
+        self.learn(how, memory);
+    }
+
+    /// Lets `memory`, which rests on the record, learn what it says.
+    fn learn(&self, how: Merging, memory: &mut Memory) {
+        let facts = &self.facts;
+        memory.valid_from = earlier(memory.valid_from, facts.at);
         memory.said_by = memory.said_by.min(facts.said_by);
         match how {
             Merging::Provenance => {}
@@ -85,6 +90,38 @@ impl Operation {
             }
         }
     }
+
+    /// Takes the record from under memory `id`. What people wrote or confirmed stands without it.
+    fn withdraw(&self, id: MemoryId, map: &mut MemoryMap) {
+        let Some(memory) = map.get_mut(&id) else { return };
+        // What a person took back is not brought back by a record that comes and goes.
+        if memory.state == MemoryState::Retracted {
+            return;
+        }
+        let had = memory.sources.len();
+        memory.sources.retain(|source| *source != self.record);
+        let emptied = memory.sources.is_empty() && had > 0;
+        if emptied && !memory.confirmed {
+            memory.state = MemoryState::Retracted;
+            // It was never said, so it held at no time.
+            memory.valid_until = memory.valid_from;
+            memory.superseded_by = None;
+            memory.reason = Some(self.rule.to_string());
+        }
+    }
+
+    /// Lets memory `id`, which rests on the record, say what that says.
+    fn restate(&self, id: MemoryId, how: Option<Merging>, map: &mut MemoryMap) {
+        let Some(memory) = map.get_mut(&id) else { return };
+        match how {
+            Some(how) => self.learn(how, memory),
+            None => {
+                let facts = &self.facts;
+                memory.claim = facts.claim.clone();
+                (memory.said_by, memory.valid_from) = (facts.said_by, facts.at);
+            }
+        }
+    }
 }
 
 impl Effect {
@@ -93,10 +130,12 @@ impl Effect {
         if !map.contains_key(&self.by) {
             return;
         }
-        if let Some(memory) = map.get_mut(&self.memory)
-            && let Some(stage) = self.stage.filter(|stage| memory.stage.may_become(*stage))
-        {
-            memory.stage = stage;
+        if let Some(memory) = map.get_mut(&self.memory) {
+            let may = |stage: &Stage| self.restores || memory.stage.may_become(*stage);
+            memory.stage = self.stage.filter(may).unwrap_or(memory.stage);
+            if self.restores && memory.superseded_by == Some(self.by) {
+                memory.reinstate();
+            }
         }
         if self.supersedes {
             retire(map, self.memory, self.by, self.at, &self.rule);
@@ -115,10 +154,15 @@ fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
     }
     memory.said_by = memory.said_by.min(more.said_by);
     memory.confirmed |= more.confirmed;
-    memory.valid_from = match (memory.valid_from, more.valid_from) {
+    memory.valid_from = earlier(memory.valid_from, more.valid_from);
+}
+
+/// The first of two times, as far as they are known.
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
-    };
+    }
 }
 
 /// Puts `by` in the place of `old`, unless something is there already.

@@ -58,8 +58,8 @@ named! {
     }
 }
 
-/// What becomes of a record. Each record has exactly one, and may have settlements later, one for each pair that was
-/// left open.
+/// What becomes of a record. Each record has exactly one, and may have revisions later: a settlement for each pair that
+/// was left open, and where its conversation is read anew, a withdrawal or a restatement.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Disposition {
@@ -105,6 +105,19 @@ pub enum Disposition {
         /// What they come to.
         how: Settlement,
     },
+    /// A newer reading of its conversation took its place: a memory rests on it no more, and goes out of use where it
+    /// rests on nothing else.
+    Withdraw {
+        /// That memory.
+        memory: MemoryId,
+    },
+    /// A memory says what this record says, since another one that it rested on was withdrawn.
+    Restate {
+        /// That memory.
+        memory: MemoryId,
+        /// What it learns; without it, it begins with this record.
+        how: Option<Merging>,
+    },
 }
 
 impl Disposition {
@@ -118,34 +131,49 @@ impl Disposition {
             Disposition::Discard => "discard",
             Disposition::Duplicate { .. } => "duplicate",
             Disposition::Settle { .. } => "settle",
+            Disposition::Withdraw { .. } => "withdraw",
+            Disposition::Restate { .. } => "restate",
         }
     }
 
-    /// The memory that rests on the record afterwards; none if it was discarded.
+    /// The memory that rests on the record afterwards; none if it was discarded or withdrawn.
     pub fn home(&self) -> Option<MemoryId> {
         match self {
             Disposition::Add { memory }
             | Disposition::Supersede { memory, .. }
             | Disposition::Conflict { memory, .. }
-            | Disposition::Settle { memory, .. } => Some(*memory),
+            | Disposition::Settle { memory, .. }
+            | Disposition::Restate { memory, .. } => Some(*memory),
             Disposition::Merge { into, .. } => Some(*into),
             Disposition::Duplicate { of } => Some(*of),
-            Disposition::Discard => None,
+            Disposition::Discard | Disposition::Withdraw { .. } => None,
         }
     }
 
-    /// Whether it decides about a record that was dealt with before.
-    pub fn is_settlement(&self) -> bool {
-        matches!(self, Disposition::Settle { .. })
+    /// Whether it is about a record that an earlier plan dealt with.
+    pub fn is_revision(&self) -> bool {
+        match self {
+            Disposition::Settle { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. } => true,
+            Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Supersede { .. }
+            | Disposition::Conflict { .. }
+            | Disposition::Discard
+            | Disposition::Duplicate { .. } => false,
+        }
     }
 
-    /// The memory beside the one that rests on the record: superseded, or in conflict with it.
+    /// The memory beside the one that rests on the record: superseded, in conflict with it, or without it now.
     pub fn other(&self) -> Option<MemoryId> {
         match self {
             Disposition::Supersede { old, .. } => Some(*old),
             Disposition::Conflict { with, .. } | Disposition::Settle { with, .. } => Some(*with),
+            Disposition::Withdraw { memory } => Some(*memory),
             Disposition::Add { .. }
             | Disposition::Merge { .. }
+            | Disposition::Restate { .. }
             | Disposition::Discard
             | Disposition::Duplicate { .. } => None,
         }
@@ -163,6 +191,9 @@ pub struct Effect {
     pub stage: Option<Stage>,
     /// Whether `by` takes its place.
     pub supersedes: bool,
+    /// Whether it takes back what followed before: the stage may be an earlier one, and `by` is in its place no more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
     /// Since when.
     pub at: Option<Timestamp>,
     /// The rule by which it follows.

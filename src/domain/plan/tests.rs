@@ -100,6 +100,7 @@ fn nothing_takes_its_own_place() {
         by: own(by),
         stage: None,
         supersedes: true,
+        restores: false,
         at: None,
         rule: Cow::Borrowed("rule"),
     };
@@ -126,6 +127,7 @@ fn forged_ids_and_stages_are_found() {
         by: own("b"),
         stage: Some(stage),
         supersedes: false,
+        restores: false,
         at: None,
         rule: Cow::Borrowed("rule"),
     };

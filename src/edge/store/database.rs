@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Marks a SQLite file as annalist's: `anna` in ASCII.
 pub(super) const APPLICATION_ID: i32 = 0x616e_6e61;
 /// What brings a database from version N to N + 1. Never edit one that was released.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0001_begin.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0002_queue.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0003_told.sql")),
@@ -19,6 +19,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0005_forgotten.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0006_directories.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0007_judged.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite/0008_withdrawn.sql")),
 ];
 /// The writer's page cache, in KiB: holds the pages of one group commit.
 const WRITER_CACHE_KIB: u32 = 8 * 1024;

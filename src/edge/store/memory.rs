@@ -1,13 +1,11 @@
-//! Memory in the store: kept facts, the plans that made them, what became of each record, and who may
-//! plan. A plan, what it changes and what is said of it are one transaction.
+//! Memory in the store: kept facts, what waits to become some, who may plan, what people made of them, and the
+//! ledger.
 
 use super::db::{Columns, Db, json, values};
 use super::error::{Fault, StoreErrorKind};
-use super::open_pair::{self, AskedPair};
 use super::prefix::{self, Found, IdPrefix};
 use super::{Store, StoreError, record};
-use crate::domain::{Memory, MemoryId, MemoryMap, Plan, PlanId, Record, RecordId, Timestamp};
-use std::collections::BTreeMap;
+use crate::domain::{Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 
 /// The right to change the memory of a namespace.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,15 +16,23 @@ pub struct Tenure {
     pub token: u64,
 }
 
-/// A plan that was applied.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StoredPlan {
-    /// It.
-    pub plan: Plan,
-    /// When it was applied.
-    pub at: Timestamp,
-    /// When it was undone, if it was.
-    pub undone_at: Option<Timestamp>,
+/// Staged records without a disposition, by namespace.
+const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
+            max(r.finished_at) AS staged_at
+        FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+        WHERE r.current = 1 AND c.state = 'staged' AND d.record IS NULL GROUP BY s.namespace";
+
+/// The same of records that count no more and that memories rest on.
+fn withdrawn() -> String {
+    format!(
+        "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
+        FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
+            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+            JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+            JOIN memories m ON m.id = d.memory AND m.state <> 'retracted' GROUP BY s.namespace",
+        OUTDATED = record::OUTDATED,
+    )
 }
 
 /// What waits to be consolidated in a namespace.
@@ -34,7 +40,7 @@ pub struct StoredPlan {
 pub struct Backlog {
     /// Whose memory.
     pub namespace: String,
-    /// Staged records without a disposition.
+    /// Staged records without a disposition, and those with one that count no more.
     pub records: u64,
     /// What their claims take, in bytes.
     pub bytes: u64,
@@ -130,13 +136,14 @@ impl Store {
     /// What waits to be consolidated, by namespace.
     pub async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
         self.read("counting what waits to be consolidated", |from: &mut Db| {
-            let sql = "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at),
-                    (SELECT done_at FROM consolidating k WHERE k.namespace = s.namespace)
-                FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
-                    LEFT JOIN dispositions d ON d.record = c.id
-                WHERE r.current = 1 AND c.state = 'staged' AND d.record IS NULL
-                GROUP BY s.namespace ORDER BY s.namespace";
-            from.all(sql, &[], |row| {
+            let sql = format!(
+                "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
+                    max(w.staged_at),
+                    (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
+                FROM ({WAITING} UNION ALL {WITHDRAWN}) w GROUP BY w.namespace ORDER BY w.namespace",
+                WITHDRAWN = withdrawn(),
+            );
+            from.all(&sql, &[], |row| {
                 let (namespace, records) = (row.next()?, row.next()?);
                 let (bytes, staged_at) = (row.next()?, row.next()?);
                 Ok(Backlog { namespace, records, bytes, staged_at, done_at: row.next()? })
@@ -154,6 +161,18 @@ impl Store {
         let namespace = namespace.to_owned();
         let read = move |from: &mut Db| record::waiting(from, &namespace, limit);
         self.read("reading what waits to be consolidated", read).await
+    }
+
+    /// Records of a namespace that a plan dealt with and that count no more, since their conversation was read anew; each
+    /// with the memory that came of it, in the order of staging; `limit` at most.
+    pub async fn outdated_records(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> Result<Vec<(Record, MemoryId)>, StoreError> {
+        let namespace = namespace.to_owned();
+        let read = move |from: &mut Db| record::outdated(from, &namespace, limit);
+        self.read("reading what was read anew", read).await
     }
 
     /// The memories of a namespace, or of all, by id.
@@ -183,80 +202,6 @@ impl Store {
             )
         };
         self.read("looking up a memory", read).await
-    }
-
-    /// Applies a plan: what it changes, what became of its records, the ledger. The same plan again,
-    /// while it stands, changes nothing. Says no, with the memories that are no longer as the plan found
-    /// them, and nothing is written then.
-    ///
-    /// # Errors
-    /// [`TenureLost`](StoreErrorKind::TenureLost) if somebody else may change the namespace by now.
-    pub async fn apply_plan(
-        &self,
-        tenure: &Tenure,
-        plan: &Plan,
-        at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
-        self.apply_judged(tenure, (plan, &[]), at).await
-    }
-
-    /// As [`Store::apply_plan`], and notes which questions about pairs that stay open came to nothing.
-    ///
-    /// # Errors
-    /// As [`Store::apply_plan`].
-    pub async fn apply_judged(
-        &self,
-        tenure: &Tenure,
-        (plan, asked): (&Plan, &[AskedPair]),
-        at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
-        let (tenure, plan, asked) = (tenure.clone(), plan.clone(), asked.to_vec());
-        self.write("applying a plan", move |to| apply(to, &tenure, (&plan, &asked), at)).await
-    }
-
-    /// Takes a plan back. Says no, with the memories that were changed since, and nothing is written then.
-    ///
-    /// # Errors
-    /// As [`Store::apply_plan`].
-    pub async fn undo_plan(
-        &self,
-        tenure: &Tenure,
-        plan: &Plan,
-        at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
-        let (tenure, plan) = (tenure.clone(), plan.clone());
-        self.write("undoing a plan", move |to| undo(to, &tenure, &plan, at)).await
-    }
-
-    /// Plans of a namespace, or of all, the earliest first; undone ones too.
-    pub async fn plans(&self, namespace: Option<&str>) -> Result<Vec<StoredPlan>, StoreError> {
-        let namespace = namespace.map(str::to_owned);
-        let read = move |from: &mut Db| {
-            let sql = match namespace {
-                Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
-                None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
-            };
-            from.all(sql, values![namespace.as_deref().unwrap_or_default()], stored_plan)
-        };
-        self.read("reading plans", read).await
-    }
-
-    /// The plan whose id begins so; of one that was applied again after it was undone, the last.
-    pub async fn plan(&self, prefix: IdPrefix) -> Result<Found<StoredPlan, PlanId>, StoreError> {
-        let read = move |from: &mut Db| {
-            let (low, high) = prefix.bounds();
-            let sql =
-                "SELECT body, at, undone_at FROM plans WHERE id BETWEEN ?1 AND ?2 ORDER BY no";
-            let all = from.all(sql, values![low, high], stored_plan)?;
-            let mut by_id: BTreeMap<PlanId, StoredPlan> = BTreeMap::new();
-            by_id.extend(all.into_iter().map(|stored| (stored.plan.id, stored)));
-            Ok(match by_id.len() {
-                0 => Found::None,
-                1 => by_id.into_values().next().map_or(Found::None, |it| Found::One(Box::new(it))),
-                _ => Found::Many(by_id.into_keys().collect()),
-            })
-        };
-        self.read("looking up a plan", read).await
     }
 
     /// What was done to one memory, or to all of them, the earliest first.
@@ -314,10 +259,6 @@ fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
     row.json()
 }
 
-fn stored_plan(row: &mut Columns<'_>) -> Result<StoredPlan, Fault> {
-    Ok(StoredPlan { plan: row.json()?, at: row.next()?, undone_at: row.next()? })
-}
-
 fn deed(row: &mut Columns<'_>) -> Result<Deed, Fault> {
     Ok(Deed {
         at: row.next()?,
@@ -348,90 +289,4 @@ pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
         ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
     let body = json(memory)?;
     db.send(sql, values![&memory.id.0, &memory.namespace, memory.state.name(), &body])
-}
-
-fn apply(
-    db: &mut Db,
-    tenure: &Tenure,
-    (plan, asked): (&Plan, &[AskedPair]),
-    at: Timestamp,
-) -> Result<Result<(), Vec<MemoryId>>, Fault> {
-    hold(db, tenure)?;
-    if standing(db, plan)?.is_some() {
-        return Ok(Ok(()));
-    }
-    if let Err(moved) = change(db, plan, |state| plan.apply(state).map_err(|moved| moved.0))? {
-        return Ok(Err(moved));
-    }
-    let sql = "INSERT INTO plans (id, namespace, at, body) VALUES (?1, ?2, ?3, ?4) RETURNING no";
-    let body = json(plan)?;
-    let row = values![&plan.id.0, &plan.namespace, at, &body];
-    let no: i64 = db.first(sql, row, |row| row.next())?.ok_or(StoreErrorKind::Other)?;
-    for operation in &plan.operations {
-        let home = operation.disposition.home();
-        let home = home.as_ref().map(|id| &id.0);
-        let (record, name) = (&operation.record.0, operation.disposition.name());
-        // What is settled was dealt with by an earlier plan; that stands.
-        if !operation.disposition.is_settlement() {
-            let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
-                VALUES (?1, ?2, ?3, ?4, ?5)";
-            db.send(sql, values![record, no, name, &*operation.rule, home])?;
-        }
-        let sql = "INSERT INTO ledger (at, namespace, deed, plan, record, memory, rule)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        let row = values![at, &plan.namespace, name, &plan.id.0, record, home, &*operation.rule];
-        db.send(sql, row)?;
-    }
-    open_pair::apply(db, (plan, no), asked)?;
-    Ok(Ok(()))
-}
-
-fn undo(
-    db: &mut Db,
-    tenure: &Tenure,
-    plan: &Plan,
-    at: Timestamp,
-) -> Result<Result<(), Vec<MemoryId>>, Fault> {
-    hold(db, tenure)?;
-    let Some(no) = standing(db, plan)? else { return Ok(Ok(())) };
-    if let Err(moved) = change(db, plan, |state| plan.undo(state).map_err(|moved| moved.0))? {
-        return Ok(Err(moved));
-    }
-    db.send("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
-    db.send("DELETE FROM dispositions WHERE plan_no = ?1", values![no])?;
-    open_pair::undo(db, no)?;
-    let sql = "INSERT INTO ledger (at, namespace, deed, plan) VALUES (?1, ?2, 'undo', ?3)";
-    db.send(sql, values![at, &plan.namespace, &plan.id.0])?;
-    Ok(Ok(()))
-}
-
-/// The row of the plan if it was applied and not undone.
-fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>, Fault> {
-    let sql = "SELECT no FROM plans WHERE id = ?1 AND undone_at IS NULL";
-    db.first(sql, values![&plan.id.0], |row| row.next())
-}
-
-/// Changes the memories that a plan touches, and no others.
-fn change(
-    db: &mut Db,
-    plan: &Plan,
-    work: impl FnOnce(&mut MemoryMap) -> Result<(), Vec<MemoryId>>,
-) -> Result<Result<(), Vec<MemoryId>>, Fault> {
-    let mut state = MemoryMap::new();
-    for touched in plan.changes() {
-        if let Some(memory) = find(db, touched.memory)? {
-            state.insert(memory.id, memory);
-        }
-    }
-    let before = state.clone();
-    if let Err(moved) = work(&mut state) {
-        return Ok(Err(moved));
-    }
-    for (id, _) in before.iter().filter(|(id, _)| !state.contains_key(id)) {
-        db.send("DELETE FROM memories WHERE id = ?1", values![&id.0])?;
-    }
-    for memory in state.values().filter(|memory| before.get(&memory.id) != Some(memory)) {
-        put(db, memory)?;
-    }
-    Ok(Ok(()))
 }

@@ -2,7 +2,7 @@
 
 use super::fixture::*;
 use super::*;
-use crate::consolidate::{Memories, Verdicts, consolidate};
+use crate::consolidate::{Memories, Verdicts, Withdrawn, consolidate, withdraw};
 use crate::domain::{Memory, MemoryMap, Plan};
 
 /// A store with the records of these claims, staged.
@@ -204,6 +204,53 @@ async fn what_is_erased_is_in_no_text_of_the_store_and_the_rest_is_as_it_was() {
         assert_eq!(again.unwrap_err().len(), 2, "those memories are gone");
         assert_eq!(store.scrub().await.unwrap(), matches!(kind, Kind::Sqlite));
         assert_eq!(store.sessions_of("project").await.unwrap(), [other.id]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_reading() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let (old, new) = (staging(&session, "old", 0, &CLAIMS), staging(&session, "new", 0, &[]));
+        store.stage(old.clone()).await.unwrap();
+        let plan = planned(&store).await;
+        let tenure = tenure(&store, 0).await;
+        store.apply_plan(&tenure, &plan, Timestamp(10)).await.unwrap().unwrap();
+        let believed = store.memories(None).await.unwrap();
+        assert!(store.outdated_records("project", 9).await.unwrap().is_empty());
+
+        store.stage(new.clone()).await.unwrap();
+        store.end_session(session.id, ended(10, &[&new])).await.unwrap();
+        assert_eq!(store.backlog().await.unwrap()[0].records, 2);
+        let outdated = store.outdated_records("project", 9).await.unwrap();
+        let ids: Vec<RecordId> = outdated.iter().map(|(record, _)| record.id).collect();
+        assert_eq!(ids, old.records.iter().map(|it| it.id).collect::<Vec<_>>());
+        assert!(outdated.iter().all(|(_, memory)| believed.contains_key(memory)));
+        let all = outdated.into_iter().map(|(record, memory)| Withdrawn { record, memory });
+        let all: Vec<Withdrawn> = all.collect();
+        let next = planned(&store).await;
+        assert!(next.is_empty());
+        let plan = withdraw(next, &all, &believed, vec![plan]);
+        store.apply_plan(&tenure, &plan, Timestamp(20)).await.unwrap().unwrap();
+        assert!(store.memories(None).await.unwrap().values().all(Memory::is_hollow));
+        assert!(store.outdated_records("project", 9).await.unwrap().is_empty());
+        assert!(store.backlog().await.unwrap().is_empty());
+
+        store.undo_plan(&tenure, &plan, Timestamp(30)).await.unwrap().unwrap();
+        assert_eq!(store.memories(None).await.unwrap(), believed);
+        assert_eq!(store.outdated_records("project", 9).await.unwrap().len(), 2);
+        store.apply_plan(&tenure, &plan, Timestamp(40)).await.unwrap().unwrap();
+        store.end_session(session.id, ended(10, &[&old])).await.unwrap();
+        let back = planned(&store).await;
+        assert_eq!(back.operations.len(), 2, "they wait again");
+        store.apply_plan(&tenure, &back, Timestamp(50)).await.unwrap().unwrap();
+        assert_eq!(store.memories(None).await.unwrap(), believed);
+        for plan in [&back, &plan] {
+            store.undo_plan(&tenure, plan, Timestamp(60)).await.unwrap().unwrap();
+        }
+        assert_eq!(store.memories(None).await.unwrap(), believed);
+        assert!(planned(&store).await.is_empty());
     })
     .await;
 }

@@ -13,6 +13,7 @@ mod forget;
 mod journal;
 mod memory;
 mod open_pair;
+mod plan;
 mod postgres;
 mod prefix;
 mod queue;
@@ -42,8 +43,9 @@ pub use entry::Covered;
 pub use error::{Refusal, StoreError, StoreErrorKind};
 pub use forget::{Erased, Erasure, Looked};
 pub use journal::{JournalEntry, Journaled};
-pub use memory::{Backlog, Deed, StoredPlan, Tenure};
+pub use memory::{Backlog, Deed, Tenure};
 pub use open_pair::{AskedPair, LeftPair};
+pub use plan::StoredPlan;
 pub use prefix::{BadPrefix, Found, IdPrefix};
 pub use queue::{
     ABANDONED, CANCELLED, Cap, CapJobs, Charge, Claim, Claims, DeadJobs, Depth, Ending, Enqueued,

@@ -44,6 +44,7 @@ impl Store {
         self.read("reading what was left open", move |from| {
             let sql = "SELECT o.record, d.memory, o.memory, o.rule, o.asked FROM open_pairs o
                     JOIN dispositions d ON d.record = o.record AND d.memory <> o.memory
+                        AND d.withdrawn_no IS NULL
                     JOIN memories h ON h.id = d.memory AND h.state = 'active'
                     JOIN memories m ON m.id = o.memory AND m.state = 'active'
                     JOIN records c ON c.id = o.record AND c.state = 'staged'

@@ -5,8 +5,8 @@ use super::error::Fault;
 use super::{IdPrefix, StoredRun};
 use super::{entry, run, session};
 use crate::domain::{
-    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, Provenance, Record, RecordId,
-    RecordState, RunId, Session, SessionId, SliceId, Speaker, Timestamp,
+    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, MemoryId, Provenance, Record,
+    RecordId, RecordState, RunId, Session, SessionId, SliceId, Speaker, Timestamp,
 };
 use crate::privacy::Redacted;
 use serde::{Deserialize, Serialize};
@@ -235,13 +235,39 @@ pub(super) fn each(
 /// Staged records of a namespace that no plan has dealt with, in the order of staging; `limit` at most.
 pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Record>, Fault> {
     let sql = format!(
-        "SELECT {STATE}, {COLUMNS} FROM {TABLES} LEFT JOIN dispositions d ON d.record = c.id
+        "SELECT {STATE}, {COLUMNS} FROM {TABLES}
+            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
         WHERE s.namespace = ?1 AND r.current = 1 AND c.state = 'staged' AND d.record IS NULL
         ORDER BY c.no LIMIT ?2"
     );
     let all = db.all(&sql, values![namespace, limit], read)?;
     Ok(all.into_iter().map(|stored| stored.record).collect())
 }
+
+/// Records of a namespace that other readings of their conversation took the place of after a plan had dealt with
+/// them, each with the memory that came of it, in the order of staging; `limit` at most.
+pub(super) fn outdated(
+    db: &mut Db,
+    namespace: &str,
+    limit: u32,
+) -> Result<Vec<(Record, MemoryId)>, Fault> {
+    let sql = format!(
+        "SELECT d.memory, {STATE}, {COLUMNS} FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
+            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+            JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+            JOIN memories m ON m.id = d.memory AND m.state <> 'retracted'
+        WHERE s.namespace = ?1 ORDER BY c.no LIMIT ?2"
+    );
+    db.all(&sql, values![namespace, limit], |row| {
+        let memory = MemoryId(row.next()?);
+        Ok((read(row)?.record, memory))
+    })
+}
+
+/// The numbers of records that count no more; few among all, and found without looking at the others.
+pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r JOIN records c ON c.run_no = r.no
+        WHERE r.current = 0
+    UNION SELECT no FROM records WHERE state = 'replaced'";
 
 /// One record as it is.
 pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {

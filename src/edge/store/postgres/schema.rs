@@ -8,7 +8,7 @@ use super::connection::Connection;
 use std::ops::ControlFlow;
 
 /// What brings a database from version N to N + 1. Never edit one that was released.
-const MIGRATIONS: [&str; 7] = [
+const MIGRATIONS: [&str; 8] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0001_begin.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0002_queue.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0003_told.sql")),
@@ -16,6 +16,7 @@ const MIGRATIONS: [&str; 7] = [
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0005_forgotten.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0006_directories.sql")),
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0007_judged.sql")),
+    include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres/0008_withdrawn.sql")),
 ];
 /// The newest version that we know.
 pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;

@@ -1,0 +1,210 @@
+//! Takes records back whose conversation was read anew: what a newer reading does not say is not believed any more.
+//!
+//! Only what rested on them alone goes out of use. It comes after what the newer reading says, so that a memory which
+//! both say keeps its id, and its place in the directory.
+
+use super::forget::forget;
+use super::incoming::Incoming;
+use crate::domain::{
+    Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Merging, Operation, Plan,
+    Record, RecordId,
+};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The rule in the ledger.
+const RULE: &str = "read-anew";
+
+/// A record that counts no more, and the memory that came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Withdrawn {
+    /// The record.
+    pub record: Record,
+    /// The memory that its disposition names.
+    pub memory: MemoryId,
+}
+
+/// Whether nothing but `withdrawn` bears `memory`.
+pub fn rests_on_nothing_else(memory: &Memory, withdrawn: &BTreeSet<RecordId>) -> bool {
+    let all = memory.sources.iter().all(|source| withdrawn.contains(source));
+    all && !memory.sources.is_empty() && !memory.confirmed
+}
+
+/// Adds to `plan`, which was made of the memories `known`, what withdrawing comes to; `applied` are the plans that stand
+/// in the namespace, the earliest first.
+///
+/// Memories become what they were had the records never been there, but that those which rest on nothing else stay to be
+/// looked up, out of use. What people wrote or confirmed stands.
+pub fn withdraw(
+    plan: Plan,
+    withdrawn: &[Withdrawn],
+    known: &MemoryMap,
+    mut applied: Vec<Plan>,
+) -> Plan {
+    let mut now = known.clone();
+    if withdrawn.is_empty() || plan.apply(&mut now).is_err() {
+        return plan;
+    }
+    let gone: BTreeSet<RecordId> = withdrawn.iter().map(|it| it.record.id).collect();
+    applied.push(plan);
+    let targets = forget(&gone, &now, &applied).changes;
+    let targets = targets.into_iter().filter_map(|change| Some((change.memory, change.after?)));
+    let targets: BTreeMap<MemoryId, Memory> = targets.collect();
+    let mut operations = restated(&targets, &now, &applied);
+    operations.extend(taken_back(withdrawn, &now, &applied));
+    let mut after = now.clone();
+    let namespace = applied.last().map(|plan| plan.namespace.clone()).unwrap_or_default();
+    operations.iter().for_each(|operation| operation.fold(&namespace, &mut after));
+    for (id, target) in &targets {
+        let Some(memory) = after.get(id) else { continue };
+        let at = responsible(*id, &operations, &applied);
+        if let Some(operation) = at.and_then(|at| operations.get_mut(at)) {
+            operation.effects.extend(brought_to(memory, target));
+        }
+    }
+    let Some(plan) = applied.pop() else { return Plan::new(namespace, operations, vec![], vec![]) };
+    whole(plan, operations, known)
+}
+
+/// The plan with more operations, and with all that they touch.
+fn whole(plan: Plan, more: Vec<Operation>, known: &MemoryMap) -> Plan {
+    let Plan { namespace, mut operations, before, mut left_open, .. } = plan;
+    let mut before: MemoryMap = before.into_iter().map(|it| (it.id, it)).collect();
+    for id in more.iter().flat_map(Operation::touches) {
+        if let Some(memory) = known.get(&id) {
+            before.entry(id).or_insert_with(|| memory.clone());
+        }
+    }
+    operations.extend(more);
+    let made = Plan::new(namespace, operations, before.into_values().collect(), Vec::new());
+    let after = made.after();
+    // There is nothing to decide about what nobody believes.
+    let in_use = |id: &MemoryId| {
+        let memory = after.get(id).or_else(|| known.get(id));
+        memory.is_some_and(|memory| memory.state == MemoryState::Active)
+    };
+    left_open.retain(|open| in_use(&open.memory));
+    Plan::new(made.namespace, made.operations, made.before, left_open)
+}
+
+/// An operation for each record and each memory that rests on it. Of a record that none rests on any more the one that
+/// came of it is told, so that it is known to have been looked at.
+fn taken_back(withdrawn: &[Withdrawn], now: &MemoryMap, plans: &[Plan]) -> Vec<Operation> {
+    let mut gone: BTreeSet<RecordId> = withdrawn.iter().map(|it| it.record.id).collect();
+    let mut bears: BTreeMap<RecordId, Vec<MemoryId>> = BTreeMap::new();
+    for memory in now.values().filter(|memory| memory.state != MemoryState::Retracted) {
+        for source in memory.sources.iter().filter(|source| gone.contains(source)) {
+            bears.entry(*source).or_default().push(memory.id);
+        }
+    }
+    let facts = facts_of(&gone, plans);
+    let mut operations = Vec::new();
+    for it in withdrawn {
+        let record = it.record.id;
+        if !gone.remove(&record) {
+            continue;
+        }
+        let own = now.contains_key(&it.memory).then(|| vec![it.memory]);
+        for memory in bears.remove(&record).or(own).unwrap_or_default() {
+            let facts = facts.get(&record).map(|(facts, _)| (*facts).clone());
+            let facts = facts.unwrap_or_else(|| Incoming::new(&it.record, memory).facts);
+            let disposition = Disposition::Withdraw { memory };
+            operations.push(operation(record, disposition, facts));
+        }
+    }
+    operations
+}
+
+/// For memories that are to say something else, what each record that is left makes of them.
+fn restated(
+    targets: &BTreeMap<MemoryId, Memory>,
+    now: &MemoryMap,
+    plans: &[Plan],
+) -> Vec<Operation> {
+    let says = |it: &Memory| (it.claim.clone(), it.said_by, it.valid_from);
+    let other = |target: &&Memory| {
+        now.get(&target.id).is_some_and(|it| !it.confirmed && says(it) != says(target))
+    };
+    let others: Vec<&Memory> = targets.values().filter(other).collect();
+    let wanted: BTreeSet<RecordId> =
+        others.iter().flat_map(|target| target.sources.iter().copied()).collect();
+    let facts = facts_of(&wanted, plans);
+    let mut operations = Vec::new();
+    for target in others {
+        let mut sources: Vec<(RecordId, &Facts, Disposition, usize)> = Vec::new();
+        for source in &target.sources {
+            let found = facts.get(source);
+            sources.extend(found.map(|(facts, (made, at))| (*source, *facts, *made, *at)));
+        }
+        // Words of what is not known cannot be left out.
+        if sources.len() < target.sources.len() {
+            continue;
+        }
+        // Those that became this memory in their order, then those of one that joined it.
+        sources.sort_by_key(|(_, _, made, at)| (made.home() != Some(target.id), *at));
+        for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
+            let mut how = Merging::Provenance;
+            if let Disposition::Merge { into, how: learned } = made
+                && into == target.id
+            {
+                how = learned;
+            }
+            let how = (first > 0).then_some(how);
+            let disposition = Disposition::Restate { memory: target.id, how };
+            operations.push(operation(record, disposition, facts.clone()));
+        }
+    }
+    operations
+}
+
+fn operation(record: RecordId, disposition: Disposition, facts: Facts) -> Operation {
+    Operation { record, disposition, rule: Cow::Borrowed(RULE), facts, effects: Vec::new() }
+}
+
+/// What each of these records says, what became of it, and its place among all.
+fn facts_of<'p>(
+    records: &BTreeSet<RecordId>,
+    plans: &'p [Plan],
+) -> BTreeMap<RecordId, (&'p Facts, (Disposition, usize))> {
+    let operations = plans.iter().flat_map(|plan| &plan.operations).enumerate();
+    let own = operations.filter(|(_, it)| !it.disposition.is_revision());
+    let wanted = own.filter(|(_, it)| records.contains(&it.record));
+    wanted.map(|(at, it)| (it.record, (&it.facts, (it.disposition, at)))).collect()
+}
+
+/// The withdrawal by which memory `id` comes to something else: one of a record that once touched it.
+fn responsible(id: MemoryId, operations: &[Operation], plans: &[Plan]) -> Option<usize> {
+    let touches = |operation: &&Operation| operation.touches().any(|other| other == id);
+    let all = plans.iter().flat_map(|plan| &plan.operations);
+    let records: BTreeSet<RecordId> = all.filter(touches).map(|it| it.record).collect();
+    let is_withdrawal = |it: &Operation| matches!(it.disposition, Disposition::Withdraw { .. });
+    let all = || operations.iter().enumerate().rev().filter(|(_, it)| is_withdrawal(it));
+    let own = all().find(|(_, it)| records.contains(&it.record));
+    own.or_else(|| all().next()).map(|(at, _)| at)
+}
+
+/// What has to follow for `memory` to come to the stage and use of `target`.
+fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
+    let effect = |by| Effect {
+        memory: memory.id,
+        by,
+        stage: None,
+        supersedes: false,
+        restores: false,
+        at: None,
+        rule: Cow::Borrowed(RULE),
+    };
+    let mut effects = Vec::new();
+    let stage = (memory.stage != target.stage).then_some(target.stage);
+    let by = memory.superseded_by.filter(|by| target.superseded_by != Some(*by));
+    if stage.is_some() || by.is_some() {
+        let by = by.unwrap_or(memory.id);
+        effects.push(Effect { stage, restores: true, ..effect(by) });
+    }
+    if let Some(by) = target.superseded_by.filter(|by| memory.superseded_by != Some(*by)) {
+        let rule = Cow::Owned(target.reason.clone().unwrap_or_default());
+        let at = target.valid_until;
+        effects.push(Effect { supersedes: true, at, rule, ..effect(by) });
+    }
+    effects
+}

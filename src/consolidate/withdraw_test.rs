@@ -1,0 +1,184 @@
+use super::fixture::*;
+use super::laws::{consolidated, records, run};
+use super::{Memories, Verdicts, Withdrawn, as_of, forget, history, withdraw};
+use crate::domain::{
+    Disposition, Memory, MemoryMap, MemoryState, Merging, Plan, Record, RecordId, Speaker, Stage,
+};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+fn chosen(name: &str, by: &str, on: i64) -> Record {
+    let claim = decision(&["Redis", "Postgres"], name, "the queue must survive a restart");
+    record_of(claim, &[(Speaker::Person, by)], on)
+}
+
+/// `record`, as a newer reading of the same conversation has it.
+fn anew(record: &Record) -> Record {
+    let words = record.evidence[0].words.as_str().to_owned() + ".";
+    let mut anew = record_of(record.claim.clone(), &[(record.evidence[0].speaker, &words)], 0);
+    anew.provenance.session = record.provenance.session;
+    anew.provenance.at = record.provenance.at;
+    anew
+}
+
+fn gone(records: &[&Record], plans: &[Plan]) -> Vec<Withdrawn> {
+    let home = |record: &Record| {
+        let all = plans.iter().flat_map(|plan| &plan.operations);
+        let mut own = all.filter(|it| it.record == record.id && !it.disposition.is_revision());
+        own.next().and_then(|it| it.disposition.home())
+    };
+    let all = records
+        .iter()
+        .filter_map(|record| Some(Withdrawn { record: (*record).clone(), memory: home(record)? }));
+    all.collect()
+}
+
+/// Plans what `new` says and what withdrawing `old` comes to, and applies it, as a worker does.
+#[track_caller]
+fn reread(new: &[Record], old: &[&Record], plans: &mut Vec<Plan>, state: &mut MemoryMap) {
+    let plan = consolidated(new, state, &Verdicts::none());
+    let plan = withdraw(plan, &gone(old, plans), state, plans.clone());
+    finish(new, &plan, Memories::of(NAMESPACE, state), state);
+    plans.push(plan);
+}
+
+#[test]
+fn what_a_newer_reading_says_too_keeps_its_place_and_takes_its_words() {
+    let ask = |text: &str| record(request(text), Speaker::Person, 1);
+    let old = [ask("Please add a retry with backoff to the uploader"), ask("Rename the crate")];
+    let new = [ask("add a retry with backoff to the uploader")];
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(&old, &mut state)];
+    let kept = of(&state, &old[0]).id;
+    reread(&new, &[&old[0], &old[1]], &mut plans, &mut state);
+    assert_eq!(
+        told(&plans[1]),
+        ["merge near-duplicate", "restate read-anew", "withdraw read-anew", "withdraw read-anew"]
+    );
+    let memory = &state[&kept];
+    assert_eq!((&memory.claim, memory.sources.as_slice()), (&new[0].claim, [new[0].id].as_slice()));
+    assert_eq!(memory.state, MemoryState::Active);
+    let lost = &state[&Memory::id_of(NAMESPACE, old[1].id)];
+    assert!(lost.is_hollow());
+    assert_eq!(lost.reason.as_deref(), Some("read-anew"));
+    let events = history(lost.id, &plans);
+    assert_eq!(events.iter().map(|it| it.disposition).collect::<Vec<_>>(), ["add", "withdraw"]);
+    assert_eq!(as_of(day(9), &state, &plans), state, "what was never said was never believed");
+}
+
+#[test]
+fn what_a_withdrawn_record_had_done_to_others_is_taken_back() {
+    let asked =
+        record(request("Make waiting jobs survive a restart of the worker"), Speaker::Person, 1);
+    let done = attempt("Stored waiting jobs so that they survive a worker restart", "exit 0", true);
+    let done = record(done, Speaker::Assistant, 6);
+    let first = chosen("Redis", "Redis it is", 1);
+    let second = chosen("Postgres", "Postgres after all", 4);
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(&[asked.clone(), first.clone()], &mut state)];
+    let before = state.clone();
+    plans.push(plan(&[done.clone(), second.clone()], &mut state));
+    assert_eq!(of(&state, &asked).stage, Stage::Decided);
+    assert_eq!(of(&state, &first).state, MemoryState::Superseded);
+    reread(&[], &[&done, &second], &mut plans, &mut state);
+    assert!(before.iter().all(|(id, memory)| state[id] == *memory));
+    assert_eq!(state.values().filter(|memory| memory.is_hollow()).count(), 2);
+    // The older reading counts again.
+    reread(&[done.clone(), second.clone()], &[], &mut plans, &mut state);
+    assert_eq!(of(&state, &second).state, MemoryState::Active);
+    assert_eq!(of(&state, &asked).stage, Stage::Decided);
+    assert_eq!(of(&state, &first).superseded_by, Some(of(&state, &second).id));
+}
+
+#[test]
+fn what_a_person_wrote_or_took_back_stays_so() {
+    let (kept, taken) = (
+        chosen("Redis", "Redis it is", 1),
+        record(request("Rename the crate"), Speaker::Person, 1),
+    );
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(&[kept.clone(), taken.clone()], &mut state)];
+    let (ours, theirs) = (of(&state, &taken).id, of(&state, &kept).id);
+    state.get_mut(&ours).unwrap().state = MemoryState::Retracted;
+    let edited = state.get_mut(&theirs).unwrap();
+    edited.claim = decision(&[], "Redis, but only in staging", "the team agreed");
+    edited.confirmed = true;
+    let before = state.clone();
+    reread(&[], &[&kept, &taken], &mut plans, &mut state);
+    assert_eq!(state[&ours], before[&ours]);
+    assert_eq!(state[&theirs], Memory { sources: vec![], ..before[&theirs].clone() });
+    reread(&[taken], &[], &mut plans, &mut state);
+    assert_eq!(state[&ours], before[&ours], "a person took it back");
+}
+
+#[test]
+fn a_later_outcome_that_was_misread_gives_way_to_the_one_before() {
+    let outcome = |result: &str, succeeded, on| {
+        let claim =
+            attempt("Moved the queue of the uploader to Postgres in staging", result, succeeded);
+        record(claim, Speaker::Assistant, on)
+    };
+    let (failed, worked) = (outcome("lock timeout", false, 1), outcome("exit 0", true, 2));
+    let mut state = MemoryMap::new();
+    let mut plans = vec![plan(std::slice::from_ref(&failed), &mut state)];
+    let before = state.clone();
+    plans.push(plan(std::slice::from_ref(&worked), &mut state));
+    let how = Merging::Outcome;
+    let into = of(&state, &failed).id;
+    assert_eq!(plans[1].operations[0].disposition, Disposition::Merge { into, how });
+    reread(&[], &[&worked], &mut plans, &mut state);
+    assert_eq!(state, before);
+}
+
+fn sorted(memory: &Memory) -> Memory {
+    let mut memory = memory.clone();
+    memory.sources.sort();
+    memory
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn it_is_as_if_what_was_misread_had_never_been_read(
+        first in records(), second in records(), new in records(), pick in any::<u64>(), again in any::<bool>(),
+    ) {
+        let mut state = MemoryMap::new();
+        let mut plans = run(&[&first, &second], &mut state);
+        let is_old = |record: &&Record| record.id.0.short() & pick & 1 == 0;
+        let old: Vec<&Record> = first.iter().chain(&second).filter(is_old).collect();
+        // No record counts and counts no more.
+        let mut new = new;
+        new.retain(|record| old.iter().all(|it| it.id != record.id));
+        if again {
+            new.extend(old.iter().map(|record| anew(record)));
+        }
+        let plan = consolidated(&new, &state, &Verdicts::none());
+        let mut read = state.clone();
+        plan.apply(&mut read).unwrap();
+        let ids: BTreeSet<RecordId> = old.iter().map(|record| record.id).collect();
+        let mut all = plans.clone();
+        all.push(plan);
+        let mut never = read.clone();
+        forget(&ids, &read, &all).apply(&mut never);
+        reread(&new, &old, &mut plans, &mut state);
+        for (id, memory) in &state {
+            match never.get(id) {
+                Some(other) => prop_assert_eq!(sorted(memory), sorted(other)),
+                None => prop_assert!(memory.is_hollow()),
+            }
+            prop_assert!(memory.sources.iter().all(|source| !ids.contains(source)));
+        }
+        // What is forgotten later leaves no word in the plans.
+        let some: BTreeSet<RecordId> =
+            new.iter().chain(&first).map(|it| it.id).filter(|id| id.0.short() & 2 == 0).collect();
+        let forgotten = forget(&some, &state, &plans);
+        for plan in &forgotten.plans {
+            let text = serde_json::to_string(plan).unwrap();
+            prop_assert!(some.iter().all(|id| !text.contains(&id.to_string())));
+        }
+        // The older reading counts again.
+        let back: Vec<Record> = old.into_iter().cloned().collect();
+        reread(&back, &[], &mut plans, &mut state);
+    }
+}
