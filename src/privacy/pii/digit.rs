@@ -71,13 +71,17 @@ pub(super) fn survey(text: &str) -> Survey {
 fn finished(bytes: &[u8], (cluster, digits): (Found, usize)) -> Option<Found> {
     let opener =
         cluster.start.checked_sub(1).filter(|at| matches!(bytes.get(*at), Some(b'+' | b'(')));
+    let cluster = opener.unwrap_or(cluster.start)..cluster.end;
     let enough = DIGITS_MIN <= digits && is_grouped(bytes.get(cluster.clone()).unwrap_or_default());
-    enough.then_some(opener.unwrap_or(cluster.start)..cluster.end)
+    enough.then_some(cluster)
 }
 
 /// Whether the groups of digits may be those of a number: each kind has a group of three, or of five
-/// and more, or two of four one after the other. Dates and times have not.
+/// and more, or two of four one after the other. Dates and times have not. Behind a `+` they may be of any length.
 fn is_grouped(cluster: &[u8]) -> bool {
+    if cluster.contains(&b'+') {
+        return true;
+    }
     let groups = cluster.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len);
     let mut before = 0;
     groups.filter(|length| 0 < *length).any(|length| {

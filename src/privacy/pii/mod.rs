@@ -27,7 +27,7 @@ pub enum Pii {
     TrPhone,
     /// `<TC_KIMLIK>`
     TcKimlik,
-    /// `<PHONE>`: also a bare number of ten digits, such as an epoch; the safe side.
+    /// `<PHONE>`: behind a `+` of any country; also a bare number of ten digits, such as an epoch; the safe side.
     Phone,
     /// `<EMAIL>`
     Email,

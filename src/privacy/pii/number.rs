@@ -71,7 +71,7 @@ fn patterns(kind: Pii) -> &'static [Pattern] {
         Pii::Ssn => &[ssn],
         Pii::TrPhone => &[tr_phone],
         Pii::TcKimlik => &[tc_kimlik],
-        Pii::Phone => &[phone],
+        Pii::Phone => &[phone_abroad, phone],
         Pii::Iban | Pii::Email | Pii::Address => &[],
     }
 }
@@ -209,4 +209,27 @@ fn phone(start: Cursor<'_>) -> Option<Match> {
     let abroad_area = || last(at(area(country()?.maybe(is_separator))?));
     let plain_area = || last(at(area(start)?));
     abroad().or_else(plain).or_else(abroad_area).or_else(plain_area)
+}
+
+/// Digits of a number with its country code: fewer are none that a person has, more are none that can be dialled
+/// (ITU-T E.164).
+const ABROAD_DIGITS: std::ops::RangeInclusive<usize> = 9..=15;
+
+/// `+`, a country code and a number, in groups of any length. Some write a zero in parentheses that is dialled at home.
+fn phone_abroad(start: Cursor<'_>) -> Option<Match> {
+    let apart = start.word_starts() && start.before() != Some('+');
+    let mut at = start.char('+').filter(|_| apart)?.one(|digit| ('1'..='9').contains(&digit))?;
+    let (mut digits, mut found) = (1, None);
+    // Bounded by the digits that a number has.
+    while digits <= *ABROAD_DIGITS.end() {
+        if ABROAD_DIGITS.contains(&digits) {
+            found = at.end().or(found);
+        }
+        let gap = at.maybe(is_separator);
+        let home = |c: Cursor<'_>| Some(c.char('(')?.char('0')?.char(')')?.maybe(is_separator).at);
+        let gap = if digits <= 3 { home(gap).map_or(gap, |end| gap.to(end)) } else { gap };
+        let Some(next) = gap.one(is_digit) else { break };
+        (at, digits) = (next, digits + 1);
+    }
+    found.map(valid)
 }

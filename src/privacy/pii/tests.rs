@@ -40,6 +40,28 @@ fn phones_are_masked_with_their_country_code() {
 }
 
 #[test]
+fn phones_of_any_country_are_masked_behind_a_plus() {
+    for phone in [
+        "+49 30 123456",
+        "+49 (0)30 12345678",
+        "+4930123456",
+        "+44 (0) 20 7946 0958",
+        "+33 6 12 34 56 78",
+        "+81-3-1234-5678",
+        "+86 138 0013 8000",
+        "+34 612 345 678",
+        "+55.11.91234.5678",
+        "+90 212 555 01 23",
+    ] {
+        check(&format!("Tel. {phone}, home"), "Tel. <PHONE>, home");
+    }
+    check("+1234567890123456789012", "+1234567890123456789012");
+    check("1e+123456789 a+123456789 ++123456789", "1e+123456789 a+123456789 ++123456789");
+    check("+12.5% +1.25 +3 -2 12+34 +01234567", "+12.5% +1.25 +3 -2 12+34 +01234567");
+    check("UTC+02:00, 10:00:00.000+0200", "UTC+02:00, 10:00:00.000+0200");
+}
+
+#[test]
 fn an_iban_is_whole_before_cards_are_looked_for() {
     check("to TR33 0006 1005 1978 6457 8413 26.", "to <IBAN>.");
     check("constant AB12_CDEF, XY12ABCD", "constant AB12_CDEF, XY12ABCD");
