@@ -45,6 +45,15 @@ fn record(place: &Place, more: &[&str]) {
     assert!(recorded.stderr.contains("to review"), "{}", recorded.stderr);
 }
 
+/// Makes a prompt in `own` that differs from the built-in one.
+fn own_prompt(place: &Place) {
+    place.run(&["init", "--prompts", "own"]);
+    let prompt = String::from_utf8(read(&place.path("own/extract.md"))).unwrap();
+    let changed = prompt.replace("Short, factual", "Brief, factual");
+    assert_ne!(changed, prompt);
+    place.write("own/extract.md", changed);
+}
+
 /// The requests that the cassette of a case answers, and in which file.
 fn kept(place: &Place, case: &str) -> BTreeMap<String, String> {
     let mut kept = BTreeMap::new();
@@ -67,6 +76,7 @@ fn waiting(place: &Place) -> Vec<&'static str> {
 }
 
 /// A review on a terminal where somebody types `lines` and then leaves; none where there is no `script`.
+#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
 fn typed(place: &Place, more: &str, lines: &str) -> Option<Output> {
     let review = format!("'{ANNALIST}' test review cases {more}");
     let mut script = place.program("script", &["-qec", &review, "/dev/null"]);
@@ -129,9 +139,7 @@ fn accepting_takes_no_answer_to_another_prompt_away() {
     record(&place, &["--model", "stub-1"]);
     place.run(&["test", "review", "cases", "--accept"]);
     let first = kept(&place, "what-if");
-    place.run(&["init", "--prompts", "own"]);
-    let slice = String::from_utf8(read(&place.path("own/slice.md"))).unwrap();
-    place.write("own/slice.md", slice.replace("Record nothing of it.", "Keep out of it."));
+    own_prompt(&place);
     record(&place, &["--prompt", "own"]);
     let accepted = place.run(&["test", "review", "cases", "--prompt", "own", "--accept"]);
     assert_eq!(accepted.code, 0, "{}{}", accepted.stdout, accepted.stderr);
@@ -161,9 +169,7 @@ fn an_answer_that_is_replaced_is_shown_and_what_waits_already_goes_on_waiting() 
     record(&place, &[]);
     let file = place.path("cases/what-if/cassette/stub-1.json");
     assert!(!String::from_utf8(read(&file)).unwrap().contains("Throw"));
-    place.run(&["init", "--prompts", "own"]);
-    let slice = String::from_utf8(read(&place.path("own/slice.md"))).unwrap();
-    place.write("own/slice.md", slice.replace("Record nothing of it.", "Keep out of it."));
+    own_prompt(&place);
     record(&place, &["--prompt", "own"]);
     let accepted = place.run(&["test", "review", "cases/what-if", "--accept"]).stdout;
     assert!(accepted.contains("adds 1 answer, replaces 1; 0 as before, 1 of other"), "{accepted}");

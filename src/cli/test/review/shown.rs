@@ -58,8 +58,9 @@ impl New<'_> {
         match self.read(config, variations) {
             Ok((file, kept, accepting)) => {
                 print_lines(&requests(&file, &kept.cassette()))?;
-                print_lines(&exchanged(&accepting))?;
                 self.compare(config, variations, (&file, &kept, &accepting))?;
+                // Last, next to the question: the comparison may be longer than a screen.
+                print_lines(&exchanged(&accepting))?;
                 Ok(Some(accepting))
             }
             Err(what) => {
