@@ -1,4 +1,5 @@
-//! Ten thousand records against ten thousand items with terms and by statements; a thousand by fields.
+//! Ten thousand records against ten thousand items: with terms, by statements and by fields; a thousand that are all
+//! alike, as what is made from one template is.
 
 use annalist::domain::{
     Claim, ClaimKind, Decision, Digest, Provenance, Record, RecordState, RunId, SessionId, SliceId,
@@ -11,7 +12,7 @@ criterion_group!(scores, assignment);
 
 /// Items, and records.
 const MANY: usize = 10_000;
-/// The same by fields: every record that shares a word is compared field by field.
+/// The same where each answers each: the answers alone are the product of both.
 const FEWER: usize = 1_000;
 
 /// What the `n`th decision chose and why: words that some dozens of others have too, and some that all have.
@@ -21,9 +22,21 @@ fn said(n: usize) -> [String; 2] {
     [format!("the {} of team {}", words(0), n % 911), format!("because the {}", words(6))]
 }
 
+/// The `n`th of statements that all are alike.
+fn template(n: usize) -> String {
+    format!(
+        "The nightly report of team {n} is kept in a file on the shared disk for {} days",
+        n % 97
+    )
+}
+
 fn record(n: usize) -> Record {
-    let digest = Digest::of(&["bench"]);
     let [chosen, rationale] = said(n);
+    record_of(chosen, rationale)
+}
+
+fn record_of(chosen: String, rationale: String) -> Record {
+    let digest = Digest::of(&["bench"]);
     let claim = Claim::Decision(Decision { options: vec!["a file".to_owned()], chosen, rationale });
     Record {
         id: Record::id_of(RunId(digest), &claim),
@@ -71,16 +84,27 @@ fn assignment(c: &mut Criterion) {
             group(format!("word{}", (n * 7_919) % 3_001)),
         ];
     });
-    let fields = gold(FEWER, |n, item| {
+    let fields = |n: usize, item: &mut Item| {
         let [chosen, rationale] = said(n).map(Wanted::Text);
         item.fields.extend([("chosen".to_owned(), chosen), ("rationale".to_owned(), rationale)]);
-    });
+    };
+    let options = |n: usize, item: &mut Item| {
+        fields(n, item);
+        item.fields.insert("options".to_owned(), Wanted::Texts(vec!["a file".to_owned()]));
+    };
     let mut group = c.benchmark_group("score");
     group.sample_size(10);
-    let statements = gold(MANY, |_, _| {});
-    for (name, gold) in [("terms", terms), ("statements", statements), ("fields", fields)] {
-        // They are in the reverse order: the last ones are those of the first items.
-        let records = &records[MANY - gold.items.len()..];
+    let kinds = [
+        ("terms", terms),
+        ("statements", gold(MANY, |_, _| {})),
+        ("fields", gold(MANY, fields)),
+        ("fields of which all have one", gold(MANY, options)),
+        ("statements from one template", gold(FEWER, |n, item| item.statement = template(n))),
+    ];
+    let alike: Vec<Record> =
+        (0..FEWER).rev().map(|n| record_of(template(n), String::new())).collect();
+    for (name, gold) in kinds {
+        let records = if gold.items.len() < MANY { &alike } else { &records };
         group.throughput(Throughput::Elements(gold.items.len() as u64));
         group.bench_function(name, |b| b.iter(|| score(black_box(&gold), records)));
     }

@@ -320,18 +320,6 @@ pub fn recordings(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Moves what waits in `from` to its place, over what was there; the folder goes with its last file.
-///
-/// # Errors
-/// Those of the file system.
-pub fn settle(from: &Path, to: &Path, name: &str) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    let file = format!("{name}.json");
-    fs::rename(from.join(&file), to.join(&file))?;
-    leave(from);
-    Ok(())
-}
-
 /// Takes away what waits in `from`; the folder goes with its last file.
 ///
 /// # Errors
@@ -409,17 +397,16 @@ mod tests {
     }
 
     #[test]
-    fn recordings_wait_until_they_take_their_place_or_go() {
+    fn recordings_wait_until_they_go_and_their_folder_with_the_last() {
         let place = tempfile::tempdir().unwrap();
-        let (new, kept) = (place.path().join(CASSETTE_NEW), place.path().join(CASSETTE));
+        let new = place.path().join(CASSETTE_NEW);
         for name in ["a.json", "b.json"] {
             assert!(bring(&new.join(name), "{}").unwrap());
         }
         assert!(!bring(&new.join("a.json"), "{}").unwrap(), "twice writes nothing");
-        settle(&new, &kept, "a").unwrap();
+        drop_new(&new, "a").unwrap();
         assert_eq!(recordings(&new).unwrap(), ["b"]);
         drop_new(&new, "b").unwrap();
         assert!(!new.exists() && recordings(&new).unwrap().is_empty());
-        assert_eq!(recordings(&kept).unwrap(), ["a"]);
     }
 }

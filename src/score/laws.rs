@@ -1,7 +1,9 @@
 //! Laws of scores, over gold and records that nobody would write.
 
 use super::assign::assign;
-use super::similar::{Index, words};
+use super::fields::{Fields, Texts};
+use super::index::Index;
+use super::similar::words;
 use super::terms::Terms;
 use super::tests::{attempt, record, request};
 use super::*;
@@ -63,6 +65,39 @@ fn answers() -> impl Strategy<Value = Vec<Vec<(usize, u32)>>> {
     let alike = prop_oneof![Just(500), Just(1_000), 0..=1_000u32];
     let one = prop::collection::btree_map(0..6usize, alike, 0..5);
     prop::collection::vec(one.prop_map(|it| it.into_iter().collect()), 0..6)
+}
+
+/// Some words of few letters; or none, or one without blanks.
+const TEXT: &str = "([a-h] ){0,9}|日本{0,2}";
+/// The fields of a decision, and what they weigh.
+const DECISION: [&str; 3] = ["chosen", "rationale", "options"];
+const WEIGHTS: [u32; 3] = [4, 2, 1];
+
+fn texts() -> impl Strategy<Value = Vec<String>> {
+    prop::collection::vec(TEXT, 0..4)
+}
+
+/// A claim by its fields, each a list; one that is not there is as an empty one.
+fn claim() -> impl Strategy<Value = BTreeMap<&'static str, Vec<String>>> {
+    prop::collection::btree_map(prop::sample::select(&DECISION[..]), texts(), 0..4)
+}
+
+/// How alike a claim is to what is wanted, as the documentation says it and without an index.
+fn plain(wanted: &BTreeMap<&str, Vec<String>>, claim: &BTreeMap<&str, Vec<String>>) -> u32 {
+    let none = Vec::new();
+    let (mut sum, mut all) = (0, 0);
+    for (name, weight) in DECISION.iter().zip(WEIGHTS) {
+        let Some(wanted) = wanted.get(name) else { continue };
+        let said = claim.get(name).unwrap_or(&none);
+        let to_each = |it: &String| -> Vec<(usize, u32)> {
+            said.iter().map(|said| similarity(it, said)).enumerate().collect()
+        };
+        let pairs: Vec<Vec<(usize, u32)>> = wanted.iter().map(to_each).collect();
+        let texts = (wanted.len() + said.len()) as u32;
+        sum += weight * (2 * most(&pairs, 0).1).checked_div(texts).unwrap_or(1_000);
+        all += weight;
+    }
+    sum.checked_div(all).unwrap_or(0)
 }
 
 proptest! {
@@ -148,15 +183,29 @@ proptest! {
 
     #[test]
     fn near_texts_are_those_that_a_comparison_with_each_finds(
-        texts in prop::collection::vec("[ab日]{0,2}( [ab日]{1,2}){0,3}", 0..6),
-        text in "[ab日]{0,2}( [ab日]{1,2}){0,3}",
-        least in 1..=1_000u32,
+        texts in prop::collection::vec(TEXT, 0..12),
+        text in TEXT,
+        least in 1..=1_001u32,
     ) {
-        let all: Vec<Vec<String>> = texts.iter().map(|it| words(it)).collect();
-        let index = Index::of(all.iter().map(Vec::as_slice));
+        let all: Vec<[Vec<String>; 1]> = texts.iter().map(|it| [words(it)]).collect();
+        let index = Index::of(all.iter().map(<[_; 1]>::as_slice));
         let alike = texts.iter().map(|it| similarity(it, &text)).enumerate();
         let expected: Vec<(usize, u32)> = alike.filter(|(_, it)| least <= *it).collect();
-        prop_assert_eq!(index.near(&words(&text), least), expected);
+        prop_assert_eq!(index.near(&index.ranked(&[words(&text)]), least), expected);
+    }
+
+    #[test]
+    fn near_claims_are_those_that_a_comparison_with_each_finds(
+        claims in prop::collection::vec(claim(), 0..12),
+        wanted in prop::collection::btree_map(prop::sample::select(&DECISION[..]), texts(), 0..4),
+        least in 1..=1_001u32,
+    ) {
+        let written = |it: &BTreeMap<&str, Vec<String>>| Texts::of(&serde_json::json!(it));
+        let all: Vec<Texts> = claims.iter().map(written).collect();
+        let fields = Fields::of(ClaimKind::Decision, &all);
+        let alike = claims.iter().map(|it| plain(&wanted, it)).enumerate();
+        let expected: Vec<(usize, u32)> = alike.filter(|(_, it)| least <= *it).collect();
+        prop_assert_eq!(fields.near(&fields.wanted(&written(&wanted)), least), expected);
     }
 
     #[test]

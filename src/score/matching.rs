@@ -1,9 +1,11 @@
 //! Which record says which item: by terms, by fields, or by the statement.
 
 use super::assign::{Answer, assign};
+use super::fields::{Fields, Texts};
 use super::gold::{Gold, Importance, Item};
+use super::index::Index;
 use super::measure::{Rate, Tally};
-use super::similar::{EMBEDDING_SIMILARITY_MIN, Fields, Index, SIMILARITY_MIN, dice, words};
+use super::similar::{EMBEDDING_SIMILARITY_MIN, SIMILARITY_MIN, words};
 use super::terms::Terms;
 use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState, Vector};
 use serde::Serialize;
@@ -29,7 +31,8 @@ struct Said<'r> {
     claim: &'r Claim,
     /// Every string, joined by a blank, in lower case.
     text: String,
-    words: Vec<String>,
+    /// Its words, as a list of one text.
+    words: [Vec<String>; 1],
 }
 
 /// Where texts stand among others, by the texts: those of [`texts_to_embed`].
@@ -81,7 +84,7 @@ pub fn score_by(gold: &Gold, records: &[Record], vectors: &Vectors) -> Score {
 fn said(record: &Record) -> Said<'_> {
     let strings: Vec<&str> = record.claim.strings().into_iter().map(|(_, text)| text).collect();
     let text = strings.join(" ").to_lowercase();
-    Said { id: record.id, claim: &record.claim, words: words(&text), text }
+    Said { id: record.id, claim: &record.claim, words: [words(&text)], text }
 }
 
 /// Counts the strings of a record, and those that evidence is named for.
@@ -102,7 +105,10 @@ fn compare(
     let said: Vec<&Said<'_>> = said.iter().filter(|it| it.claim.kind() == kind).collect();
     let mut items: Vec<&Item> = gold.items.iter().filter(|item| item.kind == kind).collect();
     items.sort_by_key(|item| item.importance);
-    let speakers = Speakers::of((gold, vectors), &items, &said);
+    let with_fields = items.iter().any(|item| !item.fields.is_empty());
+    let fields = said.iter().filter(|_| with_fields).map(|it| Texts::of(&it.claim.to_json()));
+    let fields: Vec<Texts> = fields.collect();
+    let speakers = Speakers::of((gold, vectors), &items, (kind, &said, &fields));
     let speak: Vec<Vec<Answer>> = items.iter().map(|item| speakers.of_item(item)).collect();
     let agrees = |item: &Item, at: usize| {
         let outcome = said.get(at).and_then(|it| outcome(it.claim));
@@ -158,12 +164,11 @@ fn outcome(claim: &Claim) -> Option<bool> {
 
 /// Finds the records of one kind that say an item.
 struct Speakers<'s> {
-    kind: Option<ClaimKind>,
     said: &'s [&'s Said<'s>],
     index: Index<'s>,
     terms: Terms<'s>,
     /// The records field by field, where an item names fields.
-    fields: Vec<Fields>,
+    fields: Fields<'s>,
     vectors: &'s Vectors,
     /// How alike a record is at least, in thousandths.
     least: u32,
@@ -173,52 +178,51 @@ impl<'s> Speakers<'s> {
     fn of(
         (gold, vectors): (&Gold, &'s Vectors),
         items: &[&'s Item],
-        said: &'s [&'s Said<'s>],
+        (kind, said, fields): (ClaimKind, &'s [&'s Said<'s>], &'s [Texts]),
     ) -> Speakers<'s> {
-        let with_fields = items.iter().any(|item| !item.fields.is_empty());
-        let fields = |it: &&Said<'_>| Fields::of(&it.claim.to_json());
         let terms = items.iter().map(|item| item.terms.as_slice());
         // Thousandths of what is from 0 to 1.
         let least = gold.similarity.map(|it| (it * 1_000.0).round() as u32);
+        let least = least.unwrap_or(match vectors.is_empty() {
+            true => SIMILARITY_MIN,
+            false => EMBEDDING_SIMILARITY_MIN,
+        });
         Speakers {
-            kind: items.first().map(|item| item.kind),
             said,
             index: Index::of(said.iter().map(|it| it.words.as_slice())),
             terms: Terms::of(terms, said.iter().map(|it| it.text.as_str())),
-            fields: if with_fields { said.iter().map(fields).collect() } else { Vec::new() },
+            fields: Fields::of(kind, fields),
             vectors,
-            least: least.unwrap_or(match vectors.is_empty() {
-                true => SIMILARITY_MIN,
-                false => EMBEDDING_SIMILARITY_MIN,
-            }),
+            // What is not alike at all says nothing.
+            least: least.max(1),
         }
     }
 
     /// The records that say an item, those most like it first. Terms decide where it has some, then fields,
     /// then its statement.
     fn of_item(&self, item: &Item) -> Vec<Answer> {
-        let statement = words(&item.statement);
-        let wanted = Fields::of(&serde_json::to_value(&item.fields).unwrap_or_default());
-        let like = |at: usize| match item.fields.is_empty() {
-            true => self.said.get(at).map_or(0, |it| dice(&statement, &it.words)),
-            false => self.alike(&wanted, at),
-        };
+        let statement = || self.index.ranked(&[words(&item.statement)]);
+        let fields = Texts::of(&serde_json::to_value(&item.fields).unwrap_or_default());
+        let fields = self.fields.wanted(&fields);
         let mut answers: Vec<Answer> = match (item.terms.is_empty(), item.fields.is_empty()) {
-            (false, _) => {
-                self.terms.meeting(&item.terms).into_iter().map(|at| (at, like(at))).collect()
+            (false, true) => {
+                let statement = statement();
+                self.meeting(item, |at| self.index.alike(&statement, at))
             }
+            (false, false) => self.meeting(item, |at| self.fields.alike(&fields, at)),
             (true, true) => match self.vectors.get(&item.statement) {
                 Some(vector) => self.close_to(vector),
-                None => self.index.near(&statement, self.least),
+                None => self.index.near(&statement(), self.least),
             },
-            (true, false) => {
-                let near = self.index.touched(&wanted.words());
-                let near = near.into_iter().map(|at| (at, like(at)));
-                near.filter(|(_, alike)| self.least <= *alike).collect()
-            }
+            (true, false) => self.fields.near(&fields, self.least),
         };
         answers.sort_by_key(|(_, alike)| Reverse(*alike));
         answers
+    }
+
+    /// The records that meet the terms of an item.
+    fn meeting(&self, item: &Item, alike: impl Fn(usize) -> u32) -> Vec<Answer> {
+        self.terms.meeting(&item.terms).into_iter().map(|at| (at, alike(at))).collect()
     }
 
     /// The records whose vectors point where this one points.
@@ -226,12 +230,5 @@ impl<'s> Speakers<'s> {
         let alike = |it: &&Said<'_>| self.vectors.get(&it.text).map_or(0, |it| it.alike(vector));
         let all = self.said.iter().map(alike).enumerate();
         all.filter(|(_, alike)| self.least <= *alike).collect()
-    }
-
-    fn alike(&self, wanted: &Fields, at: usize) -> u32 {
-        match (self.kind, self.fields.get(at)) {
-            (Some(kind), Some(fields)) => wanted.alike(kind, fields),
-            (None, _) | (_, None) => 0,
-        }
     }
 }

@@ -9,7 +9,8 @@
 //! width of letters do not count, and where a script has no blanks, two letters side by side are a word. Of two
 //! claims it is the mean of the fields: of a decision `chosen` weighs 4, `rationale` 2, `options` 1; of a discussion
 //! `topic` 2, `points` 1; of an attempt `action` 2, `result` 1; of a request `summary` and `intent` 2, `target` 1.
-//! The texts of a list are paired so that the similarity is the most. Where a case names a model of embeddings, texts
+//! The texts of a list are paired so that the similarity is the most, and two empty lists are the same. What is not
+//! alike at all answers nothing, whatever `similarity` a gold file names. Where a case names a model of embeddings, texts
 //! are as similar to statements as the cosine of the angle between their vectors says.
 //!
 //! | measure | hits | of |
@@ -27,12 +28,17 @@
 //! staged: two answer core items, one says what is not to be said, two say something else; one more is in
 //! quarantine. Precision is 2/5, recall 2/3, F1 4/8, core recall 2/2, restraint 0/1, quarantined 1/6.
 //!
+//! Which records can be similar enough is looked up by their rarest words (`index`), so that hardly more are compared
+//! than are; where all of them are, as sentences from one template, that is every record with every item.
+//!
 //! Counts of many conversations are added up before a rate is taken, so that a long one weighs more.
 
 mod assign;
 mod case;
 mod compare;
+mod fields;
 mod gold;
+mod index;
 mod interval;
 mod junit;
 #[cfg(test)]

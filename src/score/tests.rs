@@ -158,10 +158,30 @@ fn fields_count_by_what_they_weigh_and_lists_in_any_order() {
     let found = |it| decided(fields, "", it);
     assert_eq!(found(claim("postgresql", "so", ["x", "y"])), 1, "4 of 7 is chosen");
     assert_eq!(found(claim("sqlite", "two services write", ["PostgreSQL", "a file"])), 0, "3 of 7");
+    let options = r#"{"options": ["nobody says this", "PostgreSQL"]}"#;
+    let one = Decision { options: vec!["PostgreSQL".to_owned()], ..claim("x", "y", ["", ""]) };
+    assert_eq!(decided(options, "", one), 1, "two thirds, whichever stands first");
     let chosen = r#"{"chosen": "a file on a disk"}"#;
     let near = claim("a file there", "so", ["x", "y"]);
     assert_eq!(decided(chosen, "", near.clone()), 1, "what is not named does not count");
     assert_eq!(decided(chosen, r#""similarity": 0.6,"#, near), 0);
+}
+
+#[test]
+fn what_is_not_alike_at_all_answers_nothing_even_where_nothing_is_asked_of_it() {
+    let gold = |with: &str| {
+        gold(&format!(
+            r#"{{"similarity": 0, "must": [{{"id": "a", "kind": "request", "importance": "core", "statement": "flag"{with}}}]}}"#
+        ))
+    };
+    let said = |summary| staged(vec![request(summary)]);
+    for with in ["", r#", "fields": {"summary": "flag"}"#] {
+        let found = |summary| score(&gold(with), &said(summary)).tally.requests.answered;
+        assert_eq!((found("one two three flag"), found("one two three")), (1, 0), "{with}");
+    }
+    // Neither has a target, and that is something that both have; `options` of a decision likewise.
+    let none = r#", "fields": {"target": []}"#;
+    assert_eq!(score(&gold(none), &said("x")).tally.requests.answered, 1);
 }
 
 #[test]

@@ -44,5 +44,6 @@ pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
 pub use told::dialog_of;
 pub use trial::{
-    Drafted, LiveModel, Recording, Recordings, Trial, Tried, Updated, Variation, draft, gold_of,
+    Drafted, LiveModel, Recording, Recordings, Trial, Tried, Unused, Updated, Variation, draft,
+    gold_of,
 };

@@ -28,6 +28,7 @@ mod place;
 mod printing;
 mod prompt_tests;
 mod queue;
+mod reviewing;
 #[path = "../../src/edge/store/fixture/server.rs"]
 mod server;
 mod shared;

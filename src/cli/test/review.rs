@@ -1,42 +1,49 @@
 //! `annalist test review`: new recordings, one after another, as a person looks at them: what was asked
-//! differently, which records come and go, what it does to the score; then accepts or rejects them.
+//! differently, which answers and records come and go, what it does to the score; then accepts or rejects them.
+//! After them, of each case, what no request asks for any more.
 
-use super::super::output::{self, BOLD, Failure, RED, counted};
+mod shown;
+mod word;
+
+use self::shown::{New, Old};
+use self::word::{Word, ask_about_new, ask_about_old};
+use super::super::output::{self, BOLD, Failure, counted};
 use super::super::settings;
 use super::run::variations;
-use super::{find, print, print_lines, width};
+use super::{find, print_lines};
 use crate::config::Config;
-use crate::edge::cases::{CASSETTE, CASSETTE_NEW, CasePlace, Place, drop_new, recordings, settle};
-use crate::edge::model::Cassette;
-use crate::score::{Tolerances, compare};
+use crate::edge::cases::{CASSETTE, CASSETTE_NEW, CasePlace, Place, recordings};
 use crate::worker::{Recordings, Trial, Variation};
-use std::collections::BTreeMap;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What is asked of a person.
-const QUESTION: &str = "accept, reject, skip or quit? [a/r/s/q]";
-/// Answers that are not understood before we give up.
-const ANSWERS_MAX: u32 = 10;
-
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Accepting adds answers to the accepted ones, request by request: it replaces answers to the same requests, and
+takes away none but those that are shown.
+
 Examples:
-  annalist test review                    walk through what is new and say a(ccept), r(eject), s(kip) or q(uit)
+  annalist test review                    walk through what is new and say a(ccept), r(eject), s(kip) or q(uit),
+                                          then what no request asks for: t(ake away), k(eep) or q(uit)
   annalist test review two-choices --accept
+  annalist test review --prune            take away what no request asks for, and leave what is new
   annalist test review --list             name what waits; nothing is changed")]
 pub(super) struct Args {
     /// Cases, or folders of them; tests/fixtures/cases by default
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// Accept all of them
+    /// Accept all that is new
     #[arg(long, conflicts_with_all = ["reject", "list"])]
     accept: bool,
-    /// Reject all of them
+    /// Reject all that is new
     #[arg(long, conflicts_with = "list")]
     reject: bool,
-    /// Name what waits
+    /// Take away all that no request asks for, with the prompt of the settings and that of --prompt; not of cases
+    /// that are stale
+    #[arg(long, conflicts_with = "list")]
+    prune: bool,
+    /// Name what waits, and what no request asks for
     #[arg(long)]
     list: bool,
     /// The prompt that they were recorded with, if not that of the settings
@@ -44,194 +51,183 @@ pub(super) struct Args {
     prompt: Option<PathBuf>,
 }
 
-/// A recording that waits.
-struct Waiting {
-    place: CasePlace,
-    folder: PathBuf,
-    name: String,
+/// What became of what was walked through.
+#[derive(Debug, Default)]
+struct Counts {
+    accepted: u64,
+    rejected: u64,
+    left: u64,
+    taken: u64,
 }
 
-/// What a person says to it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Word {
-    Accept,
-    Reject,
-    Skip,
-    Quit,
+/// A walk through cases.
+struct Walk<'a> {
+    args: &'a Args,
+    config: &'a Config,
+    /// With which prompts new recordings are looked at.
+    variations: Vec<Variation>,
+    /// All prompts that ask for recordings.
+    asking: Vec<Variation>,
+    /// How many recordings are new.
+    new: usize,
+    nth: usize,
+    counts: Counts,
+    has_quit: bool,
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let prompts: Vec<PathBuf> = args.prompt.iter().cloned().collect();
-    let variation = variations(&config, &[], &prompts)?;
-    let mut waiting = Vec::new();
+    let variations = |prompts: &[PathBuf]| variations(&config, &[], prompts);
+    let mut walk = Walk {
+        args,
+        config: &config,
+        asking: [variations(&[])?, variations(&prompts)?].concat(),
+        variations: variations(&prompts)?,
+        new: 0,
+        nth: 0,
+        counts: Counts::default(),
+        has_quit: false,
+    };
+    let mut places = Vec::new();
     for place in find(&args.cases)? {
-        if let Place::Folder(folder) = &place.is {
-            let new = folder.join(CASSETTE_NEW);
-            let names = recordings(&new).map_err(|error| failed(&new, &error))?;
-            waiting.extend(names.into_iter().map(|name| {
-                let (place, folder) = (place.clone(), folder.clone());
-                Waiting { place, folder, name }
-            }));
-        }
+        let Place::Folder(folder) = &place.is else { continue };
+        let new = folder.join(CASSETTE_NEW);
+        let names = recordings(&new);
+        let names =
+            names.map_err(|error| Failure::failed(format!("{}: {error}", new.display())))?;
+        walk.new += names.len();
+        let folder = folder.clone();
+        places.push((place, folder, names));
     }
-    if waiting.is_empty() {
+    let old: u64 =
+        places.iter().map(|(place, ..)| walk.old(place).unused.recordings.len() as u64).sum();
+    if walk.new == 0 && old == 0 {
         output::note("nothing waits for review; `annalist test --record` records");
         return Ok(ExitCode::SUCCESS);
     }
     if args.list {
-        for it in &waiting {
-            output::line(&format!("{}\t{}", it.place.name, it.name))?;
-        }
-        return Ok(ExitCode::SUCCESS);
+        return walk.list(&places);
     }
-    if !args.accept && !args.reject && !io::stdin().is_terminal() {
+    if !(args.accept || args.reject || args.prune || io::stdin().is_terminal()) {
         return Err(Failure::usage(format!(
-            "{} to review, and stdin is no terminal: say --accept, --reject or --list",
-            counted(waiting.len() as u64, "recording")
+            "{} to review, and stdin is no terminal: say --accept, --reject or --list; --prune takes away what no \
+             request asks for",
+            counted(walk.new as u64 + old, "recording")
         )));
     }
-    let (mut accepted, mut rejected, mut left) = (0, 0, 0);
-    for (nth, it) in (1..).zip(&waiting) {
+    for (place, folder, names) in &places {
+        for name in names {
+            walk.new_one(&New { place, folder, name })?;
+        }
+        walk.old_ones(place, folder)?;
+    }
+    walk.end()
+}
+
+type Found = (CasePlace, PathBuf, Vec<String>);
+
+impl Walk<'_> {
+    fn list(&self, places: &[Found]) -> Result<ExitCode, Failure> {
+        for (place, _, names) in places {
+            for name in names {
+                output::line(&format!("{}\t{name}", place.name))?;
+            }
+            let unused = self.old(place).unused.recordings;
+            for (file, digest) in unused {
+                output::line(&format!("{}\t{CASSETTE}/{file}\tunused\t{digest}", place.name))?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Asks about one new recording, and does what is said.
+    fn new_one(&mut self, it: &New<'_>) -> Result<(), Failure> {
+        self.nth += 1;
+        if self.has_quit {
+            self.counts.left += 1;
+            return Ok(());
+        }
         print_lines(&format!(
-            "{BOLD}{} · {}{BOLD:#} ({nth} of {})",
-            it.place.name,
-            it.name,
-            waiting.len()
+            "{BOLD}{} · {}{BOLD:#} ({} of {})",
+            it.place.name, it.name, self.nth, self.new
         ))?;
-        let readable = it.show(&config, &variation)?;
-        let word = match (args.accept, args.reject) {
-            // What cannot be read cannot be accepted unseen.
-            (true, _) if !readable => Word::Skip,
+        let shown = it.show(self.config, &self.variations)?;
+        let word = match (self.args.accept, self.args.reject, self.args.prune) {
+            // What cannot be read, or has no place, cannot be accepted.
+            (true, ..) if shown.is_none() => Word::Skip,
+            (true, ..) => Word::Accept,
+            (_, true, _) => Word::Reject,
+            (.., true) => Word::Skip,
+            (false, false, false) => ask_about_new(shown.is_some())?,
+        };
+        match (word, shown) {
+            (Word::Accept, Some(accepting)) => {
+                it.accept(&accepting)?;
+                self.counts.accepted += 1;
+            }
+            (Word::Reject, _) => {
+                it.reject()?;
+                self.counts.rejected += 1;
+            }
+            (Word::Accept, None) | (Word::Skip, _) => self.counts.left += 1,
+            (Word::Quit, _) => {
+                self.counts.left += 1;
+                self.has_quit = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks about what no request asks for in a case, and does what is said.
+    fn old_ones(&mut self, place: &CasePlace, folder: &Path) -> Result<(), Failure> {
+        if self.has_quit {
+            return Ok(());
+        }
+        let old = self.old(place);
+        if old.unused.recordings.is_empty() {
+            return Ok(());
+        }
+        old.show(place)?;
+        let word = match (self.args.prune, self.args.accept || self.args.reject) {
+            (true, _) if old.unused.is_stale => {
+                output::note("kept: the case is stale; `annalist test --record` and accept first");
+                Word::Skip
+            }
             (true, _) => Word::Accept,
-            (_, true) => Word::Reject,
-            (false, false) => ask()?,
+            (false, true) => {
+                output::note("kept: --prune takes them away");
+                Word::Skip
+            }
+            (false, false) => ask_about_old()?,
         };
         match word {
-            Word::Accept => {
-                it.accept()?;
-                accepted += 1;
-            }
-            Word::Reject => {
-                it.reject()?;
-                rejected += 1;
-            }
-            Word::Skip => left += 1,
-            Word::Quit => {
-                left += waiting.len() - nth + 1;
-                break;
-            }
+            Word::Accept => self.counts.taken += old.take_away(folder)?,
+            Word::Reject | Word::Skip => {}
+            Word::Quit => self.has_quit = true,
         }
-    }
-    output::line(&format!("{accepted} accepted, {rejected} rejected, {left} left"))?;
-    let unread = args.accept && left > 0;
-    Ok(ExitCode::from(if unread { output::FAILED } else { 0 }))
-}
-
-impl Waiting {
-    fn waiting(&self) -> PathBuf {
-        self.folder.join(CASSETTE_NEW)
+        Ok(())
     }
 
-    fn kept(&self) -> PathBuf {
-        self.folder.join(CASSETTE)
-    }
-
-    fn accept(&self) -> Result<(), Failure> {
-        settle(&self.waiting(), &self.kept(), &self.name)
-            .map_err(|error| failed(&self.waiting(), &error))
-    }
-
-    fn reject(&self) -> Result<(), Failure> {
-        drop_new(&self.waiting(), &self.name).map_err(|error| failed(&self.waiting(), &error))
-    }
-
-    /// Shows what it would change; says whether it can be read.
-    fn show(&self, config: &Config, variation: &[Variation]) -> Result<bool, Failure> {
-        let file = match Cassette::read_file(&self.waiting().join(format!("{}.json", self.name))) {
-            Ok(file) => file,
-            Err(what) => {
-                output::note(&format!("{RED}error:{RED:#} {what}"));
-                return Ok(false);
-            }
+    /// What no request asks for in a case; nothing of one that cannot be asked about, which a run tells.
+    fn old(&self, place: &CasePlace) -> Old {
+        let trial = Trial {
+            config: self.config.clone(),
+            variations: self.asking.clone(),
+            cases: vec![place.clone()],
+            recordings: Recordings::Accepted,
         };
-        let (mut new, mut findings) = (Cassette::default(), Vec::new());
-        new.add(&self.name, &file, &mut findings);
-        // A case that was never recorded has none.
-        let accepted = Cassette::load(&self.kept()).map(|(kept, _)| kept).unwrap_or_default();
-        let requests = counted(file.len() as u64, "request");
-        let differences = accepted.differences(&file);
-        let mut by_sort: BTreeMap<&str, usize> = BTreeMap::new();
-        differences.iter().for_each(|it| *by_sort.entry(it).or_default() += 1);
-        match differences.is_empty() {
-            true => print_lines(&format!("{requests}, all asked as before"))?,
-            false => {
-                let sorts = by_sort.iter().map(|(sort, times)| format!("{times} in {sort}"));
-                let sorts: Vec<String> = sorts.collect();
-                print_lines(&format!("{requests}; not asked before: {}", sorts.join("; ")))?;
-            }
-        }
-        let model = new.model().map(str::to_owned);
-        let held = model.as_deref().is_some_and(|model| accepted.names(model));
-        let of = |recordings: Recordings, model: Option<String>| {
-            let of_model = |it: &Variation| Variation { model: model.clone(), ..it.clone() };
-            let trial = Trial {
-                config: config.clone(),
-                variations: variation.iter().map(of_model).collect(),
-                cases: vec![self.place.clone()],
-                recordings,
-            };
-            trial.offline()
-        };
-        let before = of(Recordings::Accepted, model.clone().filter(|_| held));
-        let after = of(Recordings::New(self.name.clone()), model);
-        let tolerances = |_: &str| Tolerances::default();
-        let compared = compare(&before.report, &after.report, &tolerances);
-        print_lines(&print::table(&after.report, Some(&compared), width(), false))?;
-        Ok(true)
+        Old { unused: trial.unused(place).unwrap_or_default() }
     }
-}
 
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format!("{}: {error}", path.display()))
-}
-
-/// Asks until an answer is understood; the end of the input is a quit.
-fn ask() -> Result<Word, Failure> {
-    for _ in 0..ANSWERS_MAX {
-        output::note(QUESTION);
-        let mut line = String::new();
-        let read = io::stdin().lock().read_line(&mut line);
-        let read = read.map_err(|error| Failure::failed(format!("cannot read: {error}")))?;
-        if read == 0 {
-            return Ok(Word::Quit);
+    fn end(&self) -> Result<ExitCode, Failure> {
+        let Counts { accepted, rejected, left, taken } = self.counts;
+        let mut line = format!("{accepted} accepted, {rejected} rejected, {left} left");
+        if taken > 0 {
+            line.push_str(&format!("; {} taken away", counted(taken, "unused recording")));
         }
-        if let Some(word) = word(line.trim()) {
-            return Ok(word);
-        }
-    }
-    Ok(Word::Quit)
-}
-
-fn word(text: &str) -> Option<Word> {
-    match text.to_lowercase().as_str() {
-        "a" | "accept" => Some(Word::Accept),
-        "r" | "reject" => Some(Word::Reject),
-        "s" | "skip" => Some(Word::Skip),
-        "q" | "quit" => Some(Word::Quit),
-        _ => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_understood_by_its_first_letter_or_whole_and_nothing_else_is() {
-        let words = ["a", "Reject", " s".trim(), "quit"].map(word);
-        let all = [Word::Accept, Word::Reject, Word::Skip, Word::Quit];
-        assert_eq!(words, all.map(Some));
-        assert_eq!(["", "y", "ac", "accept all"].map(word), [None; 4]);
+        output::line(&line)?;
+        let unread = self.args.accept && left > 0;
+        Ok(ExitCode::from(if unread { output::FAILED } else { 0 }))
     }
 }

@@ -7,6 +7,7 @@ use super::super::signals::Signals;
 use super::{find, print, print_lines, update, width};
 use crate::config::Config;
 use crate::edge::cases::{CASSETTE_NEW, Place, bring};
+use crate::edge::model::Kept;
 use crate::edge::store::Open;
 use crate::edge::{clock, disk, prompts};
 use crate::prompt::Prompts;
@@ -101,6 +102,10 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
         if whole { compared } else { compared.of_part() }
     });
     write(args, &tried, compared.as_ref())?;
+    // Who names prompts asks with others than usual on purpose.
+    if args.prompts.is_empty() {
+        tell_unused(&tried);
+    }
     if args.record {
         keep(&recordings)?;
     }
@@ -277,12 +282,24 @@ fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts recordings beside the accepted ones.
+/// Names the cases with recordings that no request asks for.
+fn tell_unused(tried: &Tried) {
+    for (case, unused) in &tried.unused {
+        let unused = counted(*unused as u64, "recording");
+        output::note(&format!(
+            "{case}: {unused} that no request asks for any more; `annalist test review` takes away"
+        ));
+    }
+}
+
+/// Puts recordings beside the accepted ones, and to those that wait already.
 fn keep(recordings: &[Recording]) -> Result<(), Failure> {
     let mut new = 0;
     for it in recordings.iter().filter(|it| !it.known) {
         let folder = it.folder.join(CASSETTE_NEW);
-        it.file.save(&folder, &it.name).map_err(|error| {
+        let waiting = Kept::load(&folder).map_err(Failure::failed)?;
+        let all = waiting.accepting(&it.name, &it.file, &[]).map_err(Failure::failed)?;
+        all.kept.write(&folder, &waiting).map_err(|error| {
             Failure::failed(format!("{}: cannot be written: {error}", folder.display()))
         })?;
         new += 1;

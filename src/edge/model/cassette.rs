@@ -7,8 +7,8 @@ use crate::domain::{
     EMBEDDING, ErrorKind, Finding, LanguageModel, ModelError, Reply, Request, RequestDigest, Rung,
     Severity,
 };
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -137,7 +137,17 @@ impl Cassette {
 
     /// The answer that is kept for a question, and where it comes from.
     pub fn kept(&self, request: &Request) -> Option<(&Reply, Origin)> {
-        self.held.get(&request.digest()).map(|held| (&held.reply, held.origin))
+        self.kept_by(&request.digest())
+    }
+
+    /// The same by the digest of the question.
+    pub fn kept_by(&self, digest: &RequestDigest) -> Option<(&Reply, Origin)> {
+        self.held.get(digest).map(|held| (&held.reply, held.origin))
+    }
+
+    /// Whether each of its questions is among those that were asked.
+    pub fn is_all_of(&self, asked: &BTreeSet<RequestDigest>) -> bool {
+        self.held.keys().all(|digest| asked.contains(digest))
     }
 
     /// In what `request` differs from the nearest question that is held: a sentence, then the lines of the
@@ -206,7 +216,7 @@ impl LanguageModel for Cassette {
     }
 }
 
-fn case_of(path: &Path) -> String {
+pub(super) fn case_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -2,7 +2,8 @@
 //! is a list of lines, JSON stands as JSON.
 
 use crate::domain::{
-    Call, Digest, Finish, Message, Reply, Request, RequestDigest, Role, Rung, ToolSpec, Usage,
+    Call, Digest, EMBEDDING, Finish, Message, Reply, Request, RequestDigest, Role, Rung, ToolSpec,
+    Usage,
 };
 use crate::edge::disk;
 use crate::privacy::Redacted;
@@ -137,6 +138,12 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// The model that it names, if it is one who talks; a model of embeddings does not.
+    pub(super) fn talker(&self) -> Option<&str> {
+        let talks = self.tool != EMBEDDING && !self.model.is_empty();
+        talks.then_some(self.model.as_str())
+    }
+
     fn of(request: &Request) -> Question {
         let spoken = |message: &Message| Spoken {
             role: message.role,

@@ -1,7 +1,8 @@
 //! Which record of one run is which of another. Ids are no help: another prompt gives the same claim another id.
 
+use super::super::index::Index;
 use super::super::report::RecordReport;
-use super::super::similar::{Index, SIMILARITY_MIN, words};
+use super::super::similar::{SIMILARITY_MIN, words};
 use super::{RecordChange, RecordSide};
 use crate::domain::ClaimKind;
 use serde_json::Value;
@@ -64,14 +65,14 @@ fn equal<'r>(
 /// Takes out pairs of records that say much the same, the most similar ones first. Which pair is taken depends
 /// only on those that share a record with it, so that the other way round the same ones are.
 fn similar<'r>(old: &mut Side<'r>, new: &mut Side<'r>) -> Vec<(Placed<'r>, Placed<'r>)> {
-    let said = |side: &Side<'r>| -> Vec<Vec<String>> {
-        side.0.iter().map(|(_, it)| words(&text(&it.claim))).collect()
+    let said = |side: &Side<'r>| -> Vec<[Vec<String>; 1]> {
+        side.0.iter().map(|(_, it)| [words(&text(&it.claim))]).collect()
     };
     let (then, now) = (said(old), said(new));
-    let index = Index::of(now.iter().map(Vec::as_slice));
+    let index = Index::of(now.iter().map(<[_; 1]>::as_slice));
     let mut near: Vec<(u32, usize, usize)> = Vec::new();
     for (left, words) in then.iter().enumerate() {
-        let alike = index.near(words, SIMILARITY_MIN);
+        let alike = index.near(&index.ranked(words), SIMILARITY_MIN);
         near.extend(alike.into_iter().map(|(right, alike)| (alike, left, right)));
     }
     near.sort_by_key(|(alike, left, right)| (Reverse(*alike), *left, *right));

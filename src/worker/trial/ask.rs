@@ -3,8 +3,8 @@
 use super::prepare::Prepared;
 use crate::config::Price;
 use crate::domain::{
-    ErrorKind, Finding, ModelError, Record, Reply, Request, Retry, RunId, Rung, Session, Severity,
-    SliceId, Vector,
+    ErrorKind, Finding, ModelError, Record, Reply, Request, RequestDigest, Retry, RunId, Rung,
+    Session, Severity, SliceId, Vector,
 };
 use crate::edge::model::{Cassette, Origin};
 use crate::edge::store::{Failure, StoreError};
@@ -15,6 +15,7 @@ use crate::slice::Cutting;
 use crate::worker::asking::{Account, Asker, For, NoAnswer, Paid, Payer, cost, counted};
 use crate::worker::extracting::{failure, prove, run_id, stuck};
 use crate::worker::talk::{Answers, Ended, Refused, Waiting, talk};
+use std::collections::BTreeSet;
 use tokio_util::sync::CancellationToken;
 
 /// What a slice of a case came to.
@@ -34,10 +35,26 @@ pub(super) struct Heard {
     pub(super) stale: Option<Request>,
     pub(super) asks: Asks,
     pub(super) answers: Origins,
+    /// The requests that a recording answered.
+    pub(super) asked: BTreeSet<RequestDigest>,
     /// What was asked and answered, where that is to be kept.
     pub(super) exchanges: Vec<(Request, Reply)>,
     /// Where texts stand among others, if the case compares them so: with the last slice, for all.
     pub(super) vectors: Vectors,
+}
+
+impl Heard {
+    /// The recorded answer to a request, with a note that it was asked for.
+    fn kept<'c>(
+        &mut self,
+        cassette: &'c Cassette,
+        request: &Request,
+    ) -> Option<(&'c Reply, Origin)> {
+        let digest = request.digest();
+        let kept = cassette.kept_by(&digest)?;
+        self.asked.insert(digest);
+        Some(kept)
+    }
 }
 
 /// A slice with what it is told, and whose it is.
@@ -61,7 +78,7 @@ impl Answers for Answering<'_> {
     async fn answer(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
         self.heard.asks.requests += 1;
         let (reply, origin) = match &mut self.by {
-            By::Cassette(cassette) => match cassette.kept(request) {
+            By::Cassette(cassette) => match self.heard.kept(cassette, request) {
                 Some((reply, origin)) => {
                     let reply = reply.clone();
                     if self.keeps {
@@ -213,6 +230,7 @@ pub(super) async fn vectors(
         last.asks += heard.asks;
         last.answers += heard.answers;
         last.exchanges.extend(heard.exchanges);
+        last.asked.extend(heard.asked);
         match answer {
             Ok(reply) => {
                 last.vectors.extend(Vector::read(reply.content.as_str()).map(|it| (text, it)));

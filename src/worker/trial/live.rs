@@ -87,7 +87,10 @@ impl Trial {
         let mut cases: BTreeMap<Pair, Result<Arc<Prepared>, Broken>> = BTreeMap::new();
         for (nth, variation) in self.variations.iter().enumerate() {
             for (at, place) in self.cases.iter().enumerate() {
-                cases.insert((nth, at), prepare(&self, place, variation).map(Arc::new));
+                cases.insert(
+                    (nth, at),
+                    prepare((&self.config, &self.recordings), place, variation).map(Arc::new),
+                );
             }
         }
         let stop = Arc::new(Stopping { cancel, ..Stopping::default() });
@@ -116,7 +119,7 @@ impl Trial {
                         let heard = heard.remove(&(nth, at)).unwrap_or_default();
                         recordings.add(&case, &heard);
                         let (report, shown) = judge(&case, heard);
-                        Done { report, shown, tolerances: case.case.tolerances }
+                        Done { report, shown, tolerances: case.case.tolerances, unused: 0 }
                     }
                     Some(Err(why)) => left(&place.name, why),
                     None => left(&place.name, "was not asked about".to_owned().into()),
@@ -130,7 +133,7 @@ impl Trial {
 
 pub(super) fn left(name: &str, why: Broken) -> Done {
     let (shown, tolerances) = (Shown::default(), Tolerances::default());
-    Done { report: broken(name, why), shown, tolerances }
+    Done { report: broken(name, why), shown, tolerances, unused: 0 }
 }
 
 /// What was heard of each case, slice by slice, with what its records are compared by.

@@ -11,12 +11,14 @@ mod offline;
 mod prepare;
 mod record;
 mod report;
+mod unused;
 mod update;
 
 pub use draft::{Drafted, draft, gold_of};
 pub use live::LiveModel;
 pub use prepare::Recordings;
 pub use record::Recording;
+pub use unused::Unused;
 pub use update::Updated;
 
 use crate::config::Config;
@@ -59,4 +61,6 @@ pub struct Tried {
     pub shown: Vec<Vec<Shown>>,
     /// How much worse than a baseline each case may be, by its name.
     pub tolerances: BTreeMap<String, Tolerances>,
+    /// How many recordings of a case no request asks for, by its name; told offline only, of cases that have some.
+    pub unused: BTreeMap<String, usize>,
 }

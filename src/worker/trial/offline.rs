@@ -4,7 +4,8 @@ use super::ask::{self, Heard};
 use super::judge::{broken, judge};
 use super::prepare::{Prepared, prepare};
 use super::report::{Done, report};
-use super::{Trial, Tried};
+use super::{Recordings, Trial, Tried};
+use crate::edge::cases::CasePlace;
 use crate::score::{Shown, Tolerances};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -50,18 +51,34 @@ impl Trial {
     }
 
     fn one(&self, variation: usize, case: usize) -> Option<Done> {
+        // Once for a case, whatever it is asked with.
+        let first = variation == 0;
         let (variation, place) = (self.variations.get(variation)?, self.cases.get(case)?);
-        Some(match prepare(self, place, variation) {
+        Some(match prepare((&self.config, &self.recordings), place, variation) {
             Err(why) => Done {
                 report: broken(&place.name, why),
                 shown: Shown::default(),
                 tolerances: Tolerances::default(),
+                unused: 0,
             },
             Ok(case) => {
-                let (report, shown) = judge(&case, heard(&case));
-                Done { report, shown, tolerances: case.case.tolerances }
+                let heard = heard(&case);
+                let unused = if first { self.unused_by(place, &case, &heard) } else { 0 };
+                let (report, shown) = judge(&case, heard);
+                Done { report, shown, tolerances: case.case.tolerances, unused }
             }
         })
+    }
+
+    /// How many recordings of a case no request asks for. Most often `heard` asked for all of them, and nothing more
+    /// need be looked at.
+    fn unused_by(&self, place: &CasePlace, case: &Prepared, heard: &[Heard]) -> usize {
+        let asked = heard.iter().flat_map(|it| &it.asked).copied().collect();
+        if self.recordings != Recordings::Accepted || case.cassette.is_all_of(&asked) {
+            return 0;
+        }
+        // What cannot be read is a problem of the case, and told there.
+        self.unused(place).map_or(0, |it| it.recordings.len())
     }
 }
 

@@ -1,11 +1,11 @@
 //! A case made ready to be asked about: its files read, its transcript cut, its answers at hand.
 
+use super::Variation;
 use super::ask::Of;
-use super::{Trial, Variation};
 use crate::config::Config;
 use crate::domain::{Digest, Finding, Format};
-use crate::edge::cases::{self, CASSETTE, CASSETTE_NEW, CasePlace, Place};
-use crate::edge::model::Cassette;
+use crate::edge::cases::{self, CASSETTE, CasePlace, Place};
+use crate::edge::model::{Cassette, Kept};
 use crate::extract::Asking;
 use crate::memory_dir::Files;
 use crate::privacy::Gate;
@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Which recordings answer offline.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Recordings {
     /// Those that were accepted.
     #[default]
     Accepted,
-    /// The one of this name that waits to be accepted.
-    New(String),
+    /// These, as what would be accepted.
+    These(Kept),
     /// Those of this folder, for a case that has none yet.
     From(PathBuf),
     /// None; a model is asked.
@@ -105,16 +105,15 @@ pub(super) fn told(config: &Config, place: &CasePlace) -> Result<Told, Broken> {
 
 /// Makes a case ready for `variation`.
 pub(super) fn prepare(
-    trial: &Trial,
+    (config, recordings): (&Config, &Recordings),
     place: &CasePlace,
     variation: &Variation,
 ) -> Result<Prepared, Broken> {
-    let Told { case, gold, mut config, conversations, answers, expected } =
-        told(&trial.config, place)?;
+    let Told { case, gold, mut config, conversations, answers, expected } = told(config, place)?;
     let broken = |what: String| Broken { about: case.about.clone(), what };
     let (mut cassette, mut findings) = (Cassette::default(), Vec::new());
     let mut folder = None;
-    match (&place.is, &trial.recordings) {
+    match (&place.is, recordings) {
         (Place::Folder(path), Recordings::Accepted) => {
             folder = Some(path.clone());
             (cassette, findings) = recorded(&path.join(CASSETTE)).map_err(broken)?;
@@ -123,15 +122,15 @@ pub(super) fn prepare(
             folder = Some(path.clone());
             (cassette, findings) = recorded(from).map_err(broken)?;
         }
-        (Place::Folder(path), Recordings::New(name)) => {
-            folder = Some(path.clone());
-            let file = path.join(CASSETTE_NEW).join(format!("{name}.json"));
-            let file = Cassette::read_file(&file).map_err(broken)?;
-            cassette.add(name, &file, &mut findings);
+        (Place::Folder(path), Recordings::These(kept)) => {
+            (folder, cassette) = (Some(path.clone()), kept.cassette());
         }
         (Place::Folder(path), Recordings::Live) => folder = Some(path.clone()),
         (Place::Suite { .. }, Recordings::Live) => {}
-        (Place::Suite { .. }, Recordings::Accepted | Recordings::New(_) | Recordings::From(_)) => {
+        (
+            Place::Suite { .. },
+            Recordings::Accepted | Recordings::These(_) | Recordings::From(_),
+        ) => {
             // What was recorded elsewhere was recorded for the prompt of the settings, and for no other.
             let asking = asking_of(&config, MODEL_UNKNOWN);
             let answers = answers.ok_or_else(|| broken("it has no answers".to_owned()))?;
@@ -140,7 +139,7 @@ pub(super) fn prepare(
             cassette.add(&place.name, &imported.file, &mut findings);
         }
     }
-    let live = trial.recordings == Recordings::Live;
+    let live = *recordings == Recordings::Live;
     // What a case names are the words of its recordings; live the endpoint's model is meant.
     let own = if live { None } else { case.model.as_deref().or(cassette.model()) };
     let model = variation.model.as_deref().or(own).unwrap_or(&config.model.model).to_owned();
@@ -153,7 +152,7 @@ pub(super) fn prepare(
         folder,
         asking_digest: asking_digest(&asking, &config),
         gate: Gate::new(&config.pii),
-        keeps: matches!(trial.recordings, Recordings::From(_)),
+        keeps: matches!(recordings, Recordings::From(_)),
         case,
         gold,
         config,

@@ -38,13 +38,13 @@ impl Trial {
         for variation in &self.variations {
             let mut of = Vec::new();
             for place in &self.cases {
-                of.push(match prepare(self, place, variation) {
+                of.push(match prepare((&self.config, &self.recordings), place, variation) {
                     Err(why) => super::live::left(&place.name, why),
                     Ok(case) => {
                         let heard = super::offline::heard(&case);
                         recordings.add(&case, &heard);
                         let (report, shown) = judge(&case, heard);
-                        Done { report, shown, tolerances: case.case.tolerances }
+                        Done { report, shown, tolerances: case.case.tolerances, unused: 0 }
                     }
                 });
             }

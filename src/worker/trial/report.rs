@@ -16,15 +16,21 @@ pub(super) struct Done {
     pub(super) report: CaseReport,
     pub(super) shown: Shown,
     pub(super) tolerances: Tolerances,
+    /// Recordings that no request asks for.
+    pub(super) unused: usize,
 }
 
 /// The report of cases that are given by variation, in their order.
 pub(super) fn report(trial: &Trial, done: Vec<Vec<Done>>) -> Tried {
-    let (mut variants, mut shown, mut tolerances) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut variants, mut shown) = (Vec::new(), Vec::new());
+    let (mut tolerances, mut unused) = (BTreeMap::new(), BTreeMap::new());
     for (variation, done) in trial.variations.iter().zip(done) {
         let (mut cases, mut seen) = (Vec::new(), Vec::new());
         for it in done {
             tolerances.insert(it.report.name.clone(), it.tolerances);
+            if it.unused > 0 {
+                unused.insert(it.report.name.clone(), it.unused);
+            }
             cases.push(it.report);
             seen.push(it.shown);
         }
@@ -32,7 +38,8 @@ pub(super) fn report(trial: &Trial, done: Vec<Vec<Done>>) -> Tried {
         shown.push(seen);
     }
     let annalist = env!("CARGO_PKG_VERSION").to_owned();
-    Tried { report: Report { report: SCHEMA_VERSION, annalist, variants }, shown, tolerances }
+    let report = Report { report: SCHEMA_VERSION, annalist, variants };
+    Tried { report, shown, tolerances, unused }
 }
 
 fn variant(variation: &Variation, cases: Vec<CaseReport>) -> Variant {

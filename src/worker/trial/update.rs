@@ -67,7 +67,8 @@ impl Trial {
         place: &CasePlace,
         variation: &Variation,
     ) -> Result<crate::memory_dir::Files, String> {
-        let case = prepare(self, place, variation).map_err(|why| why.what)?;
+        let case =
+            prepare((&self.config, &self.recordings), place, variation).map_err(|why| why.what)?;
         let heard = super::offline::heard(&case);
         if heard.iter().any(|it| it.stale.is_some()) {
             return Err("its cassette is stale: expected/ is left as it is".to_owned());
