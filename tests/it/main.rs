@@ -30,6 +30,8 @@ mod prompt_tests;
 mod queue;
 #[path = "../../src/edge/store/fixture/server.rs"]
 mod server;
+mod reflecting;
+mod reflecting_badly;
 mod shared;
 mod stores;
 mod stream;
