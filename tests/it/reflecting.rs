@@ -118,6 +118,7 @@ fn a_lesson_names_its_records_stands_on_the_bill_and_is_asked_for_once() {
 fn the_same_lessons_are_written_once_and_what_a_person_changed_stays() {
     let place = chosen(&teacher(good));
     place.run(&["memory", "init"]);
+    place.json(&["memory", "sync", "--namespace", "roofs", "--json"]);
     let args = ["memory", "reflect", "--write", "--namespace", "roofs", "--model", "stub-1"];
     let retros = || {
         let files = place.files().into_iter();
@@ -140,6 +141,12 @@ fn the_same_lessons_are_written_once_and_what_a_person_changed_stays() {
     let now = retros();
     assert_eq!(now.len(), 2);
     assert!(now.iter().any(|(path, text)| *path == first[0].0 && text.ends_with("\nMine.\n")));
+    // They stay when a record goes that they tell of in words of their own, and that is said.
+    let told = place.json(&BY_RULE);
+    let record = told[0]["notes"][0]["records"][0].as_str().unwrap();
+    let forget = ["forget", "--record", record, "--json"];
+    assert_eq!(count(&place.json(&forget), "/proof/left/files"), 2);
+    assert_eq!(retros(), now);
 }
 
 #[test]
