@@ -28,6 +28,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let files = schema_files().into_iter().chain(consolidate::schema_files());
+    let files = files.chain(consolidate::reflect_schema_files());
     let tests = score::schema_files().into_iter();
     let tests = tests.chain([model::schema_file(), answers_schema_file()]);
     let files: Vec<_> = files.chain([schema_file()]).chain(tests).collect();

@@ -166,6 +166,47 @@ const TURNS: &[&str] = &[
 const TURNS_INSIDE: &[&str] =
     &["ない", "ません", "禁止", "だけ", "不", "别", "勿", "没", "只", "前に", "後に"];
 
+/// Those that say no, and do not only set bounds.
+const NOES: &[&str] = &[
+    "not",
+    "no",
+    "never",
+    "don't",
+    "doesn't",
+    "didn't",
+    "won't",
+    "can't",
+    "cannot",
+    "shouldn't",
+    "isn't",
+    "aren't",
+    "wasn't",
+    "weren't",
+    "without",
+    "nicht",
+    "kein",
+    "keine",
+    "keinen",
+    "nie",
+    "niemals",
+    "ohne",
+    "değil",
+    "yok",
+    "asla",
+    "olmadan",
+    "nunca",
+    "jamás",
+    "sin",
+    "pas",
+    "jamais",
+    "sans",
+    "aucun",
+    "non",
+];
+
+/// The same in scripts without blanks.
+const NOES_INSIDE: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
+
 static CHANGED: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(CHANGES).ok());
 
 /// Whether `folded` says that something changes.
@@ -203,6 +244,17 @@ pub(super) fn hard_words(folded: &str) -> Vec<u64> {
     }
     hard.sort_unstable();
     hard
+}
+
+/// The words of `folded` that name a thing exactly. Hashes, in their order.
+pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
+    folded.split(' ').map(bare).filter(|word| is_exact(word)).map(hash)
+}
+
+/// Whether `folded` says no to something.
+pub(super) fn says_no(folded: &str) -> bool {
+    let inside = || NOES_INSIDE.iter().any(|word| folded.contains(*word));
+    folded.split(' ').map(bare).any(|word| NOES.contains(&word)) || (!folded.is_ascii() && inside())
 }
 
 /// `folded` without the words that name a thing exactly.

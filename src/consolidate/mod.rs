@@ -3,11 +3,14 @@
 
 mod across;
 mod ask;
+mod course;
 mod dates;
 mod forget;
+mod handed;
 mod history;
 mod incoming;
 mod index;
+mod lessons;
 mod likeness;
 mod marker;
 mod memories;
@@ -22,15 +25,20 @@ mod withdraw;
 
 pub use ask::{
     BATCH_RECORDS_MAX, BATCH_TOKENS_MAX, Batch, Exchange, Judged, Judgement, Judging,
-    REMINDERS_MAX, REPAIRS_MAX, REPLY_TOKENS_DEFAULT, SCHEMA_VERSION, Step, TOOL_NAME,
-    WriteConsolidated, batches, offer, schema_files,
+    SCHEMA_VERSION, TOOL_NAME, WriteConsolidated, batches, offer, schema_files,
 };
+pub use course::{REMINDERS_MAX, REPAIRS_MAX, REPLY_TOKENS_DEFAULT, Step, Way};
 pub use dates::{Resolved, annotate, relative_dates};
 pub use forget::{Forgotten, forget};
 pub use history::{Event, as_of, history};
+pub use lessons::{
+    LESSON_LETTERS_MAX, LESSON_RECORDS_MAX, LESSONS_MAX, Learned, Lesson, LookBack,
+    MATERIAL_RECORDS_MAX, MATERIAL_TOKENS_MAX, MATERIALS_MAX, Material, REFLECT_SCHEMA_VERSION,
+    REFLECT_TOOL_NAME, Reflecting, WriteReflection, materials, reflect_schema_files,
+};
 pub use memories::Memories;
 pub use planner::{consolidate, consolidate_with, is_judged};
-pub use reflect::{Category, Note, Retrospective, reflect};
+pub use reflect::{Category, Made, Note, Retrospective, reflect, reflect_with, standing};
 pub use rules::rules;
 pub use settle::OpenPair;
 pub use verdict::{Verdict, Verdicts};

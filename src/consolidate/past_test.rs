@@ -121,6 +121,18 @@ fn a_retrospective_has_five_categories_and_the_records_behind_each() {
 }
 
 #[test]
+fn another_choice_among_the_same_is_another_note() {
+    let told = reflect(&[
+        chosen("Redis", "Redis it is", 1),
+        chosen("Postgres", "Postgres it is", 2),
+        chosen("Redis", "Redis, as before", 3),
+    ]);
+    let notes: Vec<(&str, usize)> =
+        told.notes.iter().map(|it| (it.headline.as_str(), it.records.len())).collect();
+    assert_eq!(notes, [("Redis", 2), ("Postgres", 1)]);
+}
+
+#[test]
 fn a_question_that_was_raised_again_is_not_closed_by_an_older_answer() {
     let raise = |by, on| {
         let claim =

@@ -1,8 +1,11 @@
-//! A retrospective by rule: what the records of some sessions show about how the work went, in the five categories
-//! of a retrospective. Headlines of records and their ids; it concludes nothing that no record says.
+//! A retrospective: what the records of some sessions show about how the work went, in the five categories of a
+//! retrospective. By rule it is headlines of records and their ids; it concludes nothing that no record says. By a
+//! model it is lessons that were checked (`lessons`).
 
 use super::subject::Subject;
-use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState, Timestamp};
+use crate::domain::{
+    Claim, ClaimKind, MemoryMap, MemoryState, Record, RecordId, RecordState, Timestamp,
+};
 use crate::privacy::Redacted;
 use crate::words::{folded, hash, words};
 use serde::Serialize;
@@ -57,17 +60,36 @@ impl Category {
 pub struct Note {
     /// What it is about.
     pub category: Category,
-    /// The headline of its latest record.
+    /// The headline of its latest record, or a lesson that a model drew from them.
     pub headline: Redacted,
     /// The records, the earliest first.
     pub records: Vec<RecordId>,
     /// How many of them are attempts that failed.
     pub failed: usize,
+    /// When the last of them was said.
+    #[serde(skip)]
+    pub at: Option<Timestamp>,
+}
+
+/// How a retrospective was made.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub enum Made {
+    /// By rule.
+    #[default]
+    Rule,
+    /// By a model, and checked.
+    Model {
+        /// Its name at the endpoint.
+        model: String,
+    },
 }
 
 /// What some sessions show.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Retrospective {
+    /// How it was made.
+    pub made: Made,
     /// Records by kind.
     pub kinds: BTreeMap<&'static str, usize>,
     /// Attempts that failed or succeeded in part.
@@ -130,8 +152,8 @@ const QUALITY: &[&str] = &[
     "errors",
 ];
 
-/// What records have in common that show the same: kind, words and exact words.
-type Key = (ClaimKind, Vec<u64>, Vec<u64>);
+/// What records have in common that show the same: kind, words, exact words, and of decisions what was chosen.
+type Key = (ClaimKind, Vec<u64>, Vec<u64>, Option<u64>);
 
 /// Tells what `records` show; quarantined and replaced ones count for nothing. The order does not matter.
 pub fn reflect(records: &[Record]) -> Retrospective {
@@ -148,22 +170,51 @@ pub fn reflect(records: &[Record]) -> Retrospective {
         told.failed += usize::from(has_failed(record));
         sessions.insert(record.provenance.session);
         let subject = Subject::of(&record.claim);
-        groups.entry((kind, subject.words, subject.hard)).or_default().push(record);
+        let key = (kind, subject.words, subject.hard, subject.chosen);
+        groups.entry(key).or_default().push(record);
     }
     told.sessions = sessions.len();
-    let mut notes: Vec<(Option<Timestamp>, Note)> = groups.into_values().filter_map(note).collect();
-    notes.sort_by_cached_key(|(at, note)| {
-        (note.category, Reverse(note.records.len()), Reverse(*at), note.records.clone())
+    told.notes = in_order(groups.into_values().filter_map(note).collect());
+    told
+}
+
+/// The same with the lessons that a model drew from `records`, instead of the rules' notes.
+pub fn reflect_with(records: &[Record], model: &str, lessons: Vec<Note>) -> Retrospective {
+    let mut said = BTreeSet::new();
+    let mut fresh = |it: &Note| said.insert((it.category, folded(it.headline.as_str())));
+    let lessons = lessons.into_iter().filter(|it| fresh(it)).collect();
+    let made = Made::Model { model: model.to_owned() };
+    Retrospective { made, notes: in_order(lessons), ..reflect(records) }
+}
+
+/// `records` without those that only memories rest on which a person or a rule took back: nobody is to learn from
+/// what is withdrawn.
+pub fn standing(records: Vec<Record>, memories: &MemoryMap) -> Vec<Record> {
+    let (mut stands, mut withdrawn) = (BTreeSet::new(), BTreeSet::new());
+    for memory in memories.values() {
+        let list = match memory.state {
+            MemoryState::Retracted => &mut withdrawn,
+            MemoryState::Active | MemoryState::Superseded => &mut stands,
+        };
+        list.extend(memory.sources.iter().copied());
+    }
+    let keep = |record: &Record| stands.contains(&record.id) || !withdrawn.contains(&record.id);
+    records.into_iter().filter(keep).collect()
+}
+
+/// By category; in each what rests on most records first, then what was last, and no more than can be read.
+fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
+    notes.sort_by_cached_key(|note| {
+        let (many, last) = (Reverse(note.records.len()), Reverse(note.at));
+        (note.category, many, last, note.records.clone(), folded(note.headline.as_str()))
     });
     let mut kept = BTreeMap::new();
-    for (_, note) in notes {
+    notes.retain(|note| {
         let count: &mut usize = kept.entry(note.category).or_default();
         *count += 1;
-        if *count <= NOTES_MAX {
-            told.notes.push(note);
-        }
-    }
-    told
+        *count <= NOTES_MAX
+    });
+    notes
 }
 
 fn has_failed(record: &Record) -> bool {
@@ -171,14 +222,14 @@ fn has_failed(record: &Record) -> bool {
 }
 
 /// What records with one subject show; none if that is nothing to look back at.
-fn note(mut records: Vec<&Record>) -> Option<(Option<Timestamp>, Note)> {
+fn note(mut records: Vec<&Record>) -> Option<Note> {
     records.sort_by_key(|record| (record.provenance.at, record.id));
     let last = records.last()?;
     let failed = records.iter().filter(|record| has_failed(record)).count();
     let category = category(last, records.len(), failed)?;
     let headline = Redacted::reopened(last.claim.headline().to_owned());
     let ids = records.iter().map(|record| record.id).collect();
-    Some((last.provenance.at, Note { category, headline, records: ids, failed }))
+    Some(Note { category, headline, records: ids, failed, at: last.provenance.at })
 }
 
 fn category(record: &Record, times: usize, failed: usize) -> Option<Category> {

@@ -127,7 +127,8 @@ pub(super) fn mix(one: u64, other: u64) -> u64 {
     (one.rotate_left(23) ^ other).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-fn sort(keys: &mut Vec<u64>) {
+/// Sorted, each once.
+pub(super) fn sort(keys: &mut Vec<u64>) {
     keys.sort_unstable();
     keys.dedup();
 }

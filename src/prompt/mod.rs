@@ -1,7 +1,7 @@
 //! The prompts: files in `prompts/`, compiled in, checked and compiled once. A rendered prompt is
 //! woven from our own words and text that has passed the gate; no text is ever read as a template.
 
-mod consolidate;
+mod batch;
 mod fence;
 mod file;
 mod frame;
@@ -12,7 +12,7 @@ use crate::privacy::{Redacted, Woven};
 use file::File;
 use frame::{Frame, Input, Setting};
 
-pub use consolidate::ConsolidatePrompt;
+pub use batch::BatchPrompt;
 pub use file::PromptError;
 pub use summary::SummaryPrompt;
 

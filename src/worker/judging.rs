@@ -7,12 +7,12 @@ use super::steady::{Bearing, Steady};
 use super::talk::{Ended, Next, Talk, Waiting};
 use super::tally::Tally;
 use crate::config::Config;
-use crate::consolidate::{Batch, Exchange, Judged, Judging, Step, Verdicts};
+use crate::consolidate::{Batch, Exchange, Judged, Judging, Step, Verdicts, Way};
 use crate::domain::{
     Digest, Finding, Memory, MemoryId, RecordId, Reply, RunId, Severity, Timestamp,
 };
 use crate::edge::store::{Store, StoreError};
-use crate::prompt::ConsolidatePrompt;
+use crate::prompt::BatchPrompt;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -96,33 +96,15 @@ impl Judge {
         store: Store,
         (cancel, clock): (CancellationToken, fn() -> Timestamp),
     ) -> Result<Judge, StoreError> {
-        let bearing = Bearing {
-            patience: Duration::ZERO,
-            grace: Duration::ZERO,
-            closing: cancel.clone(),
-            tell: |_| {},
-            meters: None,
-        };
-        let setup = Setup {
-            config,
-            model,
-            model_name,
-            steady: Steady::new(store, bearing),
-            patience: patience(config),
-            tally: Arc::new(Tally::default()),
-            cancel,
-            grace: GRACE,
-            clock,
-        };
-        Ok(Judge::beside(Arc::new(setup.asker().await?), config, model_name))
+        let asker = asker(config, (model, model_name), store, (cancel, clock)).await?;
+        Ok(Judge::beside(Arc::new(asker), config, model_name))
     }
 
     /// Asks through `asker`, which others ask through too.
     pub(super) fn beside(asker: Arc<Asker>, config: &Config, model_name: &str) -> Judge {
-        let prompt = ConsolidatePrompt::built_in();
+        let prompt = BatchPrompt::to_consolidate();
         let mut judging = Judging::new(model_name, &config.language, prompt);
-        judging.reply_tokens_max = judging.reply_tokens_max.min(config.model.reply_tokens_max);
-        judging.temperature = config.model.temperature;
+        settle(&mut judging.way, config);
         Judge {
             asker,
             judging: Arc::new(judging),
@@ -235,14 +217,48 @@ impl Judge {
         if let Ended::Done(judged) = &ended
             && !judged.verdicts.is_empty()
         {
-            self.asker.learn(&self.judging.model, (judged.rung, paid.refused)).await?;
+            self.asker.learn(&self.judging.way.model, (judged.rung, paid.refused)).await?;
         }
         Ok(Told { number, pairs, ended, paid })
     }
 }
 
+/// What asks `model` by its name, for somebody who waits for it; stops when `cancel` is cancelled.
+pub(super) async fn asker(
+    config: &Config,
+    (model, model_name): (Model, &str),
+    store: Store,
+    (cancel, clock): (CancellationToken, fn() -> Timestamp),
+) -> Result<Asker, StoreError> {
+    let bearing = Bearing {
+        patience: Duration::ZERO,
+        grace: Duration::ZERO,
+        closing: cancel.clone(),
+        tell: |_| {},
+        meters: None,
+    };
+    let setup = Setup {
+        config,
+        model,
+        model_name,
+        steady: Steady::new(store, bearing),
+        patience: patience(config),
+        tally: Arc::new(Tally::default()),
+        cancel,
+        grace: GRACE,
+        clock,
+    };
+    setup.asker().await
+}
+
+/// Lays the settings over a way of asking.
+pub(super) fn settle(way: &mut Way, config: &Config) {
+    way.reply_tokens_max = way.reply_tokens_max.min(config.model.reply_tokens_max);
+    way.temperature = config.model.temperature;
+}
+
 /// Somebody waits, or nothing is lost by waiting.
-fn patience(config: &Config) -> Patience {
+pub(super) fn patience(config: &Config) -> Patience {
     Patience::Waits { tries_max: config.limits.tries_max, wait_max: config.limits.wait_max }
 }
 
@@ -284,7 +300,7 @@ impl Asked {
         self.pairs > 0
     }
 
-    fn add(&mut self, pairs: usize, paid: Paid) {
+    pub(super) fn add(&mut self, pairs: usize, paid: Paid) {
         self.pairs += pairs as u64;
         self.questions += u64::from(paid.asks);
         self.calls += u64::from(paid.calls);
@@ -316,9 +332,9 @@ impl Talk for Exchange {
     }
 }
 
-fn next(step: Step) -> Next<Judged> {
+pub(super) fn next<T>(step: Step<T>) -> Next<T> {
     match step {
         Step::Ask(request) => Next::Ask(request),
-        Step::Done(judged) => Next::End(judged),
+        Step::Done(end) => Next::End(end),
     }
 }

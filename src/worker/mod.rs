@@ -18,6 +18,7 @@ mod judging;
 mod keeping;
 mod rates;
 mod reader;
+mod reflecting;
 mod replay;
 mod runner;
 mod sessions;
@@ -40,6 +41,7 @@ pub use import::{
 pub use intake::{Document, Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
 pub use judging::{Asked, Halt, Judge};
 pub use keeping::{KeepError, Keeper, Keeping, Kept, directory_namespace};
+pub use reflecting::{LookedBack, Reflection, Reflector};
 pub use replay::{Options, Plan, Replay, Stop};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
 pub use told::dialog_of;

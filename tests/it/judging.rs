@@ -8,7 +8,7 @@ use annalist::domain::{Call, Finish, Reply, Rung, Usage};
 use annalist::edge::model::{CassetteFile, Origin};
 use annalist::edge::store::{Open, Store};
 use annalist::privacy::Redacted;
-use annalist::prompt::ConsolidatePrompt;
+use annalist::prompt::BatchPrompt;
 use serde_json::{Value, json};
 
 pub(crate) const BY_MODEL: [&str; 4] = ["consolidate", "--model", "stub-1", "--json"];
@@ -406,8 +406,8 @@ fn record(place: &Place, arguments: &Value) {
     let memories = Memories::new("roofs");
     let (plan, _) = consolidate(&records, &memories, &Verdicts::none());
     let batch = batches(&plan, &records, &memories).remove(0);
-    let mut judging = Judging::new("recorded", "English", ConsolidatePrompt::built_in());
-    judging.temperature = Some(0.0);
+    let mut judging = Judging::new("recorded", "English", BatchPrompt::to_consolidate());
+    judging.way.temperature = Some(0.0);
     let (_, request) = Exchange::start(&judging.into(), batch, Rung::ForcedTool);
     let arguments = Redacted::reopened(arguments.to_string());
     let reply = Reply {

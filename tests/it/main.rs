@@ -31,6 +31,8 @@ mod queue;
 mod reviewing;
 #[path = "../../src/edge/store/fixture/server.rs"]
 mod server;
+mod reflecting;
+mod reflecting_badly;
 mod shared;
 mod stores;
 mod stream;

@@ -78,8 +78,9 @@ impl Ask {
     /// The tool that is offered, or asked for in another way.
     pub(crate) fn tool(&self) -> &str {
         let offered = self.body["tools"][0]["function"]["name"].as_str();
-        let judges = || self.said("<batch-").is_some();
-        offered.unwrap_or(if judges() { "write_consolidated" } else { "write_extracted" })
+        let known = ["write_consolidated", "write_reflection"];
+        let named = || known.into_iter().find(|tool| self.said(&format!("{tool}(")).is_some());
+        offered.or_else(named).unwrap_or("write_extracted")
     }
 
     /// The records and memories of a question about memory, as they are shown.

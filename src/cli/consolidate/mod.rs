@@ -271,7 +271,8 @@ pub(super) fn notes(told: &[Told]) {
             ));
         }
         if planned.asked.is_something() {
-            output::note(&format!("{}: {}", it.namespace, judges::line(&planned.asked)));
+            let pairs = counted(planned.asked.pairs, "pair");
+            output::note(&format!("{}: {}", it.namespace, judges::line(&pairs, &planned.asked)));
         }
     }
 }

@@ -1,68 +1,27 @@
 //! One answer, checked by the host: every id was handed out in this batch, every target was offered with its record,
 //! every record is there once, and a change is shown by words of the record.
 
+use super::super::handed::{self, Handed, place};
 use super::super::verdict::{Verdict, Verdicts};
 use super::batch::{Batch, Offered};
 use super::schema::{Judgement, TOOL_NAME};
-use crate::domain::{Finding, Reply, Rung, Severity};
-use crate::privacy::Redacted;
-use crate::tool::decode;
+use crate::domain::{Reply, Rung};
 use crate::words::folded;
-use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 /// The list by which the object is known.
 const LIST: &str = "dispositions";
-/// Calls of one reply that are read.
-const CALLS_MAX: usize = 16;
-/// Entries of one answer that are read: more than a batch has records.
-const ENTRIES_MAX: usize = 200;
 /// The fields of an entry.
 const FIELDS: [&str; 4] = ["record", "disposition", "target", "evidence"];
 /// The shortest evidence that shows anything, in bytes of its folded form.
 const EVIDENCE_BYTES_MIN: usize = 6;
 
-/// What an answer comes to.
-#[derive(Debug, Default)]
-pub(super) struct Answer {
-    /// Whether the object that was asked for was there.
-    pub(super) shaped: bool,
-    entries: Vec<Value>,
-    pub(super) findings: Vec<Finding>,
+/// Reads `reply`.
+pub(super) fn read(reply: &Reply, rung: Rung) -> Handed {
+    handed::read(reply, rung, (TOOL_NAME, LIST))
 }
 
-/// Reads `reply`: the calls of the tool, or JSON in its words.
-pub(super) fn read(reply: &Reply, rung: Rung) -> Answer {
-    let calls = reply.calls.iter().take(CALLS_MAX).filter(|call| call.name == TOOL_NAME);
-    let called: Vec<&Redacted> = calls.map(|call| &call.arguments).collect();
-    let mut answer = Answer::default();
-    for text in called {
-        answer.add(text);
-    }
-    if !answer.shaped {
-        answer.add(&reply.content);
-        if answer.shaped && rung.is_tool() {
-            answer.note("found-in-text", "the answer stood in the words, not in a call");
-        }
-    }
-    answer
-}
-
-impl Answer {
-    fn add(&mut self, text: &Redacted) {
-        let (value, repairs) = decode(text.as_str(), &[LIST]);
-        let Value::Object(mut object) = value else { return };
-        let Some(Value::Array(entries)) = object.remove(LIST) else { return };
-        self.shaped = true;
-        self.findings.extend(repairs.into_iter().map(|repair| repair.finding()));
-        let room = ENTRIES_MAX.saturating_sub(self.entries.len());
-        self.entries.extend(entries.into_iter().take(room));
-    }
-
-    fn note(&mut self, rule: &'static str, detail: impl Into<String>) {
-        self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
-    }
-
+impl Handed {
     /// Checks the entries for the records of `batch` that are not `done` yet: good ones become verdicts, and what is
     /// wrong with the others is said, in ids of the batch and no words.
     pub(super) fn check(
@@ -74,7 +33,7 @@ impl Answer {
         let mut problems = Vec::new();
         let mut met = BTreeSet::new();
         for (n, entry) in std::mem::take(&mut self.entries).into_iter().enumerate() {
-            let Some(judgement) = self.entry(entry) else {
+            let Some(judgement) = self.entry::<Judgement>(entry, &FIELDS) else {
                 problems.push(format!(
                     "dispositions[{n}]: not an entry with `record` and `disposition`"
                 ));
@@ -109,23 +68,6 @@ impl Answer {
         problems.extend(missing.map(|at| format!("R{}: missing", at + 1)));
         problems
     }
-
-    /// An entry without what a model has no business to send.
-    fn entry(&mut self, entry: Value) -> Option<Judgement> {
-        let Value::Object(object) = entry else { return None };
-        let (known, other): (Map<String, Value>, Map<String, Value>) =
-            object.into_iter().partition(|(key, _)| FIELDS.contains(&key.as_str()));
-        if !other.is_empty() {
-            self.note("unknown-field", "fields that were not asked for, dropped");
-        }
-        serde_json::from_value(Value::Object(known)).ok()
-    }
-}
-
-/// The place of the record with this short id.
-fn place(id: &str) -> Option<usize> {
-    let number: usize = id.trim().strip_prefix(['R', 'r'])?.parse().ok()?;
-    number.checked_sub(1)
 }
 
 /// Which of the offered memories is meant, all if none, and how the record stands to it.

@@ -1,7 +1,8 @@
 use super::super::fixture::*;
 use super::super::{Memories, consolidate};
 use super::*;
-use crate::domain::{Call, MemoryMap, MemoryState, Record, Speaker, Usage};
+use crate::domain::{ASKS_MAX, Call, Finish, MemoryMap, MemoryState, Record, Speaker, Usage};
+use crate::privacy::Redacted;
 use serde_json::{Value, json};
 
 const STORES: [&str; 2] = ["Redis", "Postgres"];
@@ -14,7 +15,7 @@ fn open_pair(by: Speaker) -> [Record; 2] {
 }
 
 fn judging() -> Arc<Judging> {
-    Arc::new(Judging::new("m", "English", ConsolidatePrompt::built_in()))
+    Arc::new(Judging::new("m", "English", BatchPrompt::to_consolidate()))
 }
 
 fn reply(arguments: &Value) -> Reply {

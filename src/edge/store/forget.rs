@@ -71,6 +71,15 @@ const TEXTS: [(&str, &str); 14] = [
 ];
 
 impl Store {
+    /// Every namespace that has a session, in order.
+    pub async fn namespaces(&self) -> Result<Vec<String>, StoreError> {
+        self.read("reading which namespaces there are", |from| {
+            let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
+            from.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
     /// The sessions of a namespace.
     pub async fn sessions_of(&self, namespace: &str) -> Result<Vec<SessionId>, StoreError> {
         let namespace = namespace.to_owned();
