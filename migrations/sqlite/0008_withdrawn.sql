@@ -20,3 +20,6 @@ CREATE INDEX dispositions_withdrawn ON dispositions (withdrawn_no) WHERE withdra
 
 -- Records of a run that was asked afresh.
 CREATE INDEX records_replaced ON records (no) WHERE state = 'replaced';
+
+-- Whether a record was forgotten that a retrospective names.
+CREATE INDEX ledger_forgotten ON ledger (record) WHERE deed = 'forget' AND record IS NOT NULL;

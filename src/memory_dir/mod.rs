@@ -10,6 +10,7 @@
 //! | [`lint()`], [`fix`] | what is wrong, with its place, and what can be repaired |
 //! | [`search()`], [`literal`] | entries by words; lines by letters; nothing private |
 //! | [`readable`] | entries as they may be shown |
+//! | [`strike`] | takes out what rests on a record that was forgotten |
 //! | [`tags`], [`tokens`] | counts, budgets |
 //! | [`MemoryConfig`], [`initial_files`] | settings; files as they begin |
 //!
@@ -35,6 +36,7 @@ mod public;
 mod readable;
 mod record_meta;
 mod search;
+mod strike;
 mod tag;
 mod tally;
 mod template;
@@ -58,6 +60,7 @@ pub use project::{
 pub use readable::{Readable, readable};
 pub use record_meta::{RecordMeta, Status, meta};
 pub use search::{Found, HITS_MAX, Hit, LINES_AROUND, Literal, Query, literal, search};
+pub use strike::{records_named, strike};
 pub use tag::*;
 pub use tally::{TagCounts, TokenRow, TokenTable, tags, tokens};
 pub use template::{Initial, initial_files};

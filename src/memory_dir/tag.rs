@@ -1,7 +1,7 @@
 //! Tags: a line of its own, `<!-- @category: V -->` or `<!-- @tag: V -->`, that belongs to the heading or
 //! item directly above. Where a fact came from is such a tag too: `src-` and the first digits of its id.
 
-use crate::domain::{MemoryId, named};
+use crate::domain::{MemoryId, RecordId, named};
 use std::collections::BTreeMap;
 
 /// The longest line of a tag, in letters (schema, validation of tags).
@@ -129,6 +129,24 @@ fn is_ours(value: &str) -> bool {
 pub fn is_value(value: &str) -> bool {
     let tail = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     value.starts_with(|c: char| c.is_ascii_lowercase()) && value.bytes().all(tail)
+}
+
+/// What a tag begins with that names a record which an entry was made from.
+const RECORD: &str = "record-";
+/// Digits of the id in such a tag.
+const RECORD_DIGITS: usize = 10;
+
+/// The tag by which an entry names a record that it was made from.
+pub fn record_tag(record: RecordId) -> String {
+    let digits: String = record.to_string().chars().take(RECORD_DIGITS).collect();
+    format!("{RECORD}{digits}")
+}
+
+/// How the id of the record begins that the tag names.
+pub(super) fn record_prefix<'t>(tag: &Tag<'t>) -> Option<&'t str> {
+    let digits = tag.value.strip_prefix(RECORD).filter(|_| tag.name == "tag")?;
+    let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+    (digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)).then_some(digits)
 }
 
 /// The line of a category.

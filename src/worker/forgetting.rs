@@ -5,6 +5,7 @@ use super::consolidating::Consolidator;
 use crate::consolidate::forget;
 use crate::domain::{Change, MemoryId, Plan, Record, RecordId, RecordState, SessionId};
 use crate::edge::store::{Erased, Erasure, Found, Looked, RecordFilter, StoreError, Tenure};
+use crate::memory_dir::record_tag;
 use aho_corasick::AhoCorasick;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,9 +16,6 @@ const PASSAGE_LETTERS_MIN: usize = 16;
 const PASSAGE_LETTERS_MAX: usize = 120;
 /// Passages that are looked for.
 const PASSAGES_MAX: usize = 50_000;
-/// Digits of a record's id that are looked for in tags; a retrospective that a person keeps names its records so, and
-/// says in other words what they said.
-const TAG_DIGITS: usize = 8;
 /// Stored entries that are read at once.
 const PAGE_ENTRIES: u32 = 1_000;
 
@@ -105,7 +103,8 @@ impl Consolidator {
             }
             records.insert(*record);
         }
-        passages.extend(records.iter().map(|record: &RecordId| tag(*record)));
+        // A retrospective says in other words what they said.
+        passages.extend(records.iter().map(|record: &RecordId| record_tag(*record)));
         let state = store.memories(Some(namespace)).await?;
         let plans = store.plans(Some(namespace)).await?.into_iter();
         let standing: Vec<Plan> =
@@ -224,12 +223,6 @@ fn claimed(record: &Record, passages: &mut BTreeSet<String>) {
     for evidence in &record.evidence {
         note(evidence.words.as_str(), passages);
     }
-}
-
-/// How a retrospective in a directory names a record.
-fn tag(record: RecordId) -> String {
-    let digits: String = record.to_string().chars().take(TAG_DIGITS).collect();
-    format!("@tag: record-{digits}")
 }
 
 /// Notes the longest stretch of `text` that is the same in JSON, if it is long enough to be of one's own.

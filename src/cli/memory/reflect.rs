@@ -10,7 +10,7 @@ use crate::domain::{RecordId, Timestamp};
 use crate::edge::clock;
 use crate::edge::memory_dir::{MemoryFolder, Written};
 use crate::edge::store::{Open, Store};
-use crate::memory_dir::{SESSIONS, words_line};
+use crate::memory_dir::{SESSIONS, record_tag, words_line};
 use crate::privacy::Gate;
 use crate::worker::{Consolidator, Halt, LookedBack, Reflection, Reflector};
 use serde_json::{Value, json};
@@ -258,7 +258,7 @@ fn page(told: &Retrospective, day: &str, gate: &Gate) -> String {
             page.push_str(&format!("- {words}{}\n", times(told, note)));
             page.push_str(&format!("<!-- @category: {} -->\n", category.name()));
             for record in shown(told, note) {
-                page.push_str(&format!("<!-- @tag: record-{} -->\n", short(record)));
+                page.push_str(&format!("<!-- @tag: {} -->\n", record_tag(*record)));
             }
         }
     }

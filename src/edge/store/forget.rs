@@ -5,8 +5,9 @@ use super::db::{Db, Value, json, values};
 use super::error::Fault;
 use super::memory::Tenure;
 use super::memory::{find, hold, put};
-use super::{Store, StoreError, bill, database, open_pair};
+use super::{IdPrefix, Store, StoreError, bill, database, open_pair};
 use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// What is erased, and what of memory changes with it.
@@ -76,6 +77,28 @@ impl Store {
         self.read("reading which namespaces there are", |from| {
             let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
             from.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// Of these beginnings of ids those of records that were forgotten and did not come back.
+    pub async fn forgotten_records(
+        &self,
+        prefixes: BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        self.read("looking for what was forgotten", move |from| {
+            let sql =
+                "SELECT 1 FROM ledger l WHERE l.deed = 'forget' AND l.record BETWEEN ?1 AND ?2
+                AND NOT EXISTS (SELECT 1 FROM records c WHERE c.id = l.record) LIMIT 1";
+            let mut gone = BTreeSet::new();
+            for text in &prefixes {
+                let Ok(prefix) = text.parse::<IdPrefix>() else { continue };
+                let (low, high) = prefix.bounds();
+                if from.first(sql, values![low, high], |row| row.next::<i64>())?.is_some() {
+                    gone.insert(text.clone());
+                }
+            }
+            Ok(gone)
         })
         .await
     }

@@ -13,7 +13,9 @@ use crate::domain::{Memory, MemoryMap, Timestamp};
 use crate::edge::memory_dir::{MemoryFolder, Read, Written};
 use crate::edge::process;
 use crate::edge::store::{Directory, Store, StoreError, Tenure};
-use crate::memory_dir::{Conflict, Facts, FileChange, Files, Rendered, Update, render, update};
+use crate::memory_dir::{
+    Conflict, Facts, FileChange, Files, Rendered, Update, records_named, render, strike, update,
+};
 use crate::privacy::Gate;
 use people::Amendment;
 use started::{Before, Started};
@@ -147,6 +149,7 @@ impl Keeper {
         folder.sweep().map_err(at)?;
         let started = self.started(folder);
         let mut kept = Kept::default();
+        self.strike(folder, write, &mut kept).await?;
         for _ in 0..PASSES_MAX {
             // What is planned anew is told anew.
             kept.left.clear();
@@ -182,6 +185,31 @@ impl Keeper {
             }
         }
         Ok(kept)
+    }
+
+    /// Takes out what retrospectives say of records that were forgotten. Where somebody writes in a file meanwhile it
+    /// is done by the next run.
+    async fn strike(
+        &self,
+        folder: &MemoryFolder,
+        write: &dyn Fn(&FileChange) -> io::Result<Written>,
+        kept: &mut Kept,
+    ) -> Result<(), KeepError> {
+        let disk =
+            folder.read().map_err(|cause| KeepError::Disk { path: dir_of(folder), cause })?;
+        let named = records_named(&disk.files);
+        if named.is_empty() {
+            return Ok(());
+        }
+        let gone = self.store.forgotten_records(named).await?;
+        for change in strike(&disk.files, &gone) {
+            let written = write(&change)
+                .map_err(|cause| KeepError::Disk { path: change.path.clone(), cause })?;
+            if written == Written::Done {
+                kept.changes.push(change);
+            }
+        }
+        Ok(())
     }
 
     fn started(&self, folder: &MemoryFolder) -> Started<'_> {
