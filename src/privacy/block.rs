@@ -17,7 +17,8 @@ static WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
 
 /// How often a text is looked at. The first look finds nearly everything, the second that there is no more.
 pub(super) const PASSES_MAX: usize = 8;
-const UNCLOSED: &str = "unclosed private block";
+/// What is odd about a block that ends with the text.
+pub const UNCLOSED_PRIVATE: &str = "unclosed private block";
 const STRAY: &str = "closing tag without opening";
 const MENTION: &str = "mention or unclosed inline tag";
 
@@ -97,7 +98,7 @@ impl Found {
         }
         if let Some(head) = before_first_tag(&found.left) {
             let rest = head.len()..found.left.len();
-            let remark = PrivateRemark { at: rest.start, what: UNCLOSED };
+            let remark = PrivateRemark { at: rest.start, what: UNCLOSED_PRIVATE };
             let cuts = vec![rest.clone()];
             found.add(text, vec![rest], &cuts, vec![remark]);
         }
@@ -123,7 +124,7 @@ impl Found {
         cuts: &[Range<usize>],
         remarks: Vec<PrivateRemark>,
     ) {
-        let places = Places::of(&self.cuts);
+        let places = Places::of(&self.cuts, self.left.len());
         let known = std::mem::take(&mut self.spans);
         self.spans = outermost(known.into_iter().chain(spans.iter().map(|it| places.range(it))));
         let known = std::mem::take(&mut self.cuts);
@@ -148,17 +149,19 @@ impl Found {
 struct Places {
     /// For each cut the byte of what is left that stands behind it, and how much was cut so far.
     cuts: Vec<(usize, usize)>,
+    /// The bytes that are left.
+    left: usize,
 }
 
 impl Places {
-    fn of(cuts: &[Range<usize>]) -> Places {
+    fn of(cuts: &[Range<usize>], left: usize) -> Places {
         let mut gone = 0;
         let known = cuts.iter().map(|cut| {
             let at = cut.start - gone;
             gone += cut.len();
             (at, gone)
         });
-        Places { cuts: known.collect() }
+        Places { cuts: known.collect(), left }
     }
 
     fn place(&self, at: usize) -> usize {
@@ -168,6 +171,10 @@ impl Places {
     }
 
     fn range(&self, range: &Range<usize>) -> Range<usize> {
+        // What ends with what is left takes in what was cut behind it.
+        if range.end == self.left {
+            return self.place(range.start)..self.place(range.end);
+        }
         let last = range.end.saturating_sub(1).max(range.start);
         self.place(range.start)..self.place(last) + (range.end - last)
     }
@@ -257,7 +264,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
                     rest = after.get(close + 1..).unwrap_or_default();
                 }
                 None => {
-                    remarks.push(remark(tag, UNCLOSED));
+                    remarks.push(remark(tag, UNCLOSED_PRIVATE));
                     spans.push(start..text.len());
                     rest = &[];
                 }
@@ -375,7 +382,9 @@ mod tests {
         let text = "a\n<pri<private>y</private>vate>\nb\n";
         let (spans, remarks) = private_spans(text);
         assert_eq!(spans, [2..text.len()]);
-        assert!(remarks.contains(&PrivateRemark { at: 2, what: UNCLOSED }), "{remarks:?}");
+        assert!(remarks.contains(&PrivateRemark { at: 2, what: UNCLOSED_PRIVATE }), "{remarks:?}");
+        let (spans, _) = private_spans("<pri<private>y</private>vate>\nb\n  <private>\nc");
+        assert_eq!(spans.len(), 1);
         let nested = (0..20).fold("x".to_owned(), |text, _| {
             format!("a <pri<private>y</private>vate>{text}</private>")
         });

@@ -4,12 +4,16 @@
 /// case, indented, commented; a block that never ends counts, and of several the private one
 /// counts.
 pub fn is_private_file(text: &str) -> bool {
-    let lines = text.split(['\n', '\r']).map(|line| line.trim_start_matches('\u{feff}'));
-    let mut lines = lines.skip_while(|line| line.trim().is_empty());
-    if !lines.next().is_some_and(|line| is_fence(line, "---")) {
+    // A mark of byte order hides no front matter, and ends none.
+    let mut lines = text.split(['\n', '\r']).skip_while(|line| unmarked(line).trim().is_empty());
+    if !lines.next().is_some_and(|line| is_fence(unmarked(line), "---")) {
         return false;
     }
     lines.take_while(|line| !is_fence(line, "---") && !is_fence(line, "...")).any(says_private)
+}
+
+fn unmarked(line: &str) -> &str {
+    line.trim_start_matches('\u{feff}')
 }
 
 fn is_fence(line: &str, fence: &str) -> bool {
@@ -51,7 +55,7 @@ mod tests {
             "\n---\ntitle: x\n  private : on\n",
             "---\nprivate:true\n",
             "---\nprivate: true\nprivate: false\n---\n",
-            "\n\u{feff}---\nprivate: true\n\u{feff}---\n",
+            "\n\u{feff}---\n\u{feff}---\nprivate: true\n---\n",
         ] {
             assert!(is_private_file(yes), "{yes:?}");
         }

@@ -8,7 +8,7 @@ mod mask;
 mod pii;
 mod secret;
 
-pub use block::{PrivateRemark, private_spans, strip_private};
+pub use block::{PrivateRemark, UNCLOSED_PRIVATE, private_spans, strip_private};
 pub use file::is_private_file;
 pub use mask::{Gate, Only, Redacted, Report, Woven};
 pub use pii::{Pii, UnknownPii};
