@@ -6,6 +6,7 @@ mod file;
 mod letter;
 mod mask;
 mod pii;
+mod places;
 mod secret;
 
 pub use block::{PrivateRemark, UNCLOSED_PRIVATE, private_spans, strip_private};
