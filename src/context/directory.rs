@@ -7,7 +7,7 @@ use crate::memory_dir::{
     self, Files, Kind, Part, Query, Readable, SESSIONS, Status, adr_label, adr_number, meta,
     readable, search, session_day,
 };
-use crate::privacy::{Gate, Redacted, Woven, is_private_file};
+use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -175,11 +175,13 @@ fn status(document: &memory_dir::Document<'_>) -> Option<Status> {
     meta(document).status.map(|(status, _)| status).or_else(first)
 }
 
-/// The beginning of a text, in whole lines where it has any.
+/// The beginning of a text, in whole lines where it has any. All of it where a private tag there has its other half
+/// behind the beginning, or none.
 fn head(text: &str) -> &str {
     if text.len() <= HEAD_BYTES {
         return text;
     }
     let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or_default();
-    head.rfind('\n').and_then(|end| head.get(..=end)).unwrap_or(head)
+    let head = head.rfind('\n').and_then(|end| head.get(..=end)).unwrap_or(head);
+    if private_spans(head).1.is_empty() { head } else { text }
 }

@@ -46,7 +46,11 @@ fn a_directory_that_says_nothing_gives_no_block() {
 #[test]
 fn private_files_and_blocks_are_not_shown() {
     let (path, text) = decision(1, "Accepted");
+    let long = "word ".repeat(2_000);
+    let far =
+        format!("# ADR-004: <private>hidden-five\n\n**Status:** Accepted\n\n{long}\n</private>\n");
     let files = files(&[
+        ("decisions/ADR-004-x.md", &far),
         ("progress.md", "---\nprivate: true\n---\n## In Progress\n- [ ] hidden-one\n"),
         ("patterns.md", "## Code\n- open\n<private>\n- hidden-two\n</private>\n"),
         ("decisions/ADR-002-x.md", &format!("---\nprivate: true\n---\n{text}hidden-three")),

@@ -6,7 +6,7 @@ use super::line;
 use super::parse;
 use super::tag::Tag;
 use crate::domain::Finding;
-use crate::privacy::{is_private_file, private_spans};
+use crate::privacy::{UNCLOSED_PRIVATE, is_private_file, private_spans};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -93,8 +93,8 @@ impl<'t> Document<'t> {
         let (blocks, findings) = parse::blocks(kind, text, &private);
         let code = findings.iter().any(|it| it.rule == parse::UNCLOSED_FENCE);
         let code = code.then(|| text.len().saturating_sub(1));
-        let block = remarks.iter().find(|remark| remark.what == "unclosed private block");
-        let open = block.map(|remark| remark.at).into_iter().chain(code).min();
+        let block = remarks.iter().filter(|remark| remark.what == UNCLOSED_PRIVATE);
+        let open = block.map(|remark| remark.at).chain(code).min();
         let open = open.map(|at| blocks.partition_point(|block| block.span.end <= at));
         (Document { kind, text, blocks, private, open }, findings)
     }
@@ -150,7 +150,12 @@ impl<'t> Document<'t> {
 
     /// Whether part of the block is private.
     pub fn holds_private(&self, block: &Block) -> bool {
-        overlapping(&self.private, &block.span).next().is_some()
+        self.private_in(block).next().is_some()
+    }
+
+    /// Where private text stands in the block; all of it does, since no block ends within it.
+    pub(super) fn private_in(&self, block: &Block) -> impl Iterator<Item = &Range<usize>> {
+        overlapping(&self.private, &block.span)
     }
 
     /// Where private text stands, in bytes.
@@ -164,9 +169,11 @@ impl<'t> Document<'t> {
         tags.lines().filter_map(Tag::parse)
     }
 
-    /// The words of a heading.
+    /// The words of a heading, up to what is private in it.
     pub fn heading_words(&self, block: &Block) -> &'t str {
-        line::heading_words(self.body(block))
+        let private = self.private_in(block).next();
+        let end = private.map_or(block.tags_at, |range| range.start.min(block.tags_at));
+        line::heading_words(self.text.get(block.span.start..end).unwrap_or_default())
     }
 
     /// The words of the heading that begins the block's section; empty before the first.
@@ -244,7 +251,8 @@ pub(super) fn private_lines(
             let end = line.start + line::bare(text.get(span.clone()).unwrap_or_default()).len();
             range.start < line.start || end < range.end
         };
-        ranges.any(crosses) || without(text, span.clone(), private).trim().is_empty()
+        let is_blank = |text: &str| text.chars().all(|it| it.is_whitespace() || it == '\u{feff}');
+        ranges.any(crosses) || is_blank(&without(text, span.clone(), private))
     };
     lines.iter().map(hidden).collect()
 }

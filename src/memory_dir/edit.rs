@@ -1,12 +1,10 @@
 //! Changes to a document that touch nothing else: entries are put in, replaced and taken out, and all other
-//! bytes stay. All changes of a file are gathered and written at once.
+//! bytes stay. All changes of a file are gathered and written at once. No change shows what was private, hides
+//! what was not, or puts something where it cannot be seen.
 
-use super::document::{Block, Document, Part, Shape};
-use super::line;
+use super::document::{Document, Part, Shape};
+use super::writer::Writer;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-
-/// What ends a list in Markdown where an empty line does not, and is not shown.
-const LIST_END: &str = "<!-- -->";
 
 /// An entry as it is to stand in a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -29,6 +27,20 @@ pub enum Place {
     /// Behind it.
     After(usize),
 }
+
+/// A file after its changes.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Edited {
+    /// What it is to hold.
+    pub text: String,
+    /// Why nothing was changed: the rule of the linter that says where; none where all could be done.
+    pub held: Option<&'static str>,
+}
+
+/// A private block that does not end begins in front matter, so that there is no place outside of it.
+const HELD_UNCLOSED: &str = "private-unclosed";
+/// A private tag without its other half would find one: what is public would be hidden, or the other way round.
+const HELD_TAG: &str = "private-tag";
 
 /// Changes that are gathered.
 #[derive(Debug)]
@@ -90,7 +102,7 @@ impl<'d, 't> Edits<'d, 't> {
             Place::First => self.section(section).map(|heading| self.first_in(heading)),
             Place::Last => self.known.get(section).map(|(_, behind)| *behind),
         };
-        match at.map(|at| self.before_open(at)) {
+        match at.map(|at| self.outside(at)) {
             Some(at) => self.inserted.entry(at).or_default().push(entry),
             None => self.section_entries(section).push(entry),
         }
@@ -103,9 +115,10 @@ impl<'d, 't> Edits<'d, 't> {
         }
     }
 
-    /// Nothing goes behind a block that does not end.
-    fn before_open(&self, at: usize) -> usize {
-        at.min(self.document.open().unwrap_or(at))
+    /// Nothing goes behind a block that does not end, and nothing before front matter.
+    fn outside(&self, at: usize) -> usize {
+        let first = usize::from(self.part(0) == Some(Part::FrontMatter));
+        at.min(self.document.open().unwrap_or(at)).max(first)
     }
 
     fn section_entries(&mut self, section: &str) -> &mut Vec<NewEntry> {
@@ -165,11 +178,12 @@ impl<'d, 't> Edits<'d, 't> {
             | Part::Rule
             | Part::Blank => false,
         });
-        self.before_open(later.unwrap_or(blocks.len()))
+        self.outside(later.unwrap_or(blocks.len()))
     }
 
-    /// The text with all changes.
-    pub fn finish(mut self) -> String {
+    /// The text with all changes. It stays as it is where one of them cannot be made outside of what is private, or
+    /// would change what is.
+    pub fn finish(mut self) -> Edited {
         let order = self.document.kind().sections();
         let rank = |name: &str| order.iter().position(|known| *known == name);
         let mut made = std::mem::take(&mut self.sections);
@@ -178,32 +192,42 @@ impl<'d, 't> Edits<'d, 't> {
         for section in made {
             new.entry(self.place_of_new(&section.0)).or_default().push(section);
         }
+        let held = |rule| Edited { text: self.document.text().to_owned(), held: Some(rule) };
+        let last = self.inserted.last_key_value().map(|(at, _)| *at);
+        let last = last.max(new.last_key_value().map(|(at, _)| *at));
+        if self.document.open().is_some_and(|open| Some(open) < last) {
+            return held(HELD_UNCLOSED);
+        }
+        let out = self.write(&new);
+        out.finish().map_or_else(|| held(HELD_TAG), |text| Edited { text, held: None })
+    }
+
+    fn write(&self, new: &BTreeMap<usize, Vec<(String, Vec<NewEntry>)>>) -> Writer<'d, 't> {
         let blocks = self.document.blocks();
         let mut out = Writer::new(self.document);
         for at in 0..=blocks.len() {
-            let next = blocks.get(at);
             for entry in self.inserted.get(&at).into_iter().flatten() {
                 out.entry(entry);
             }
             for (name, entries) in new.get(&at).into_iter().flatten() {
                 out.section(name, entries);
             }
-            let Some(block) = next else { break };
+            let Some(block) = blocks.get(at) else { break };
             if self.removed.contains(&at) {
-                out.gone = true;
+                out.leave_out();
                 continue;
             }
             match (self.raws.get(&at), self.bodies.get(&at)) {
-                (Some(raw), _) => out.block(block, raw),
+                (Some(raw), _) => out.replaced(block, raw),
                 (None, Some(body)) => {
                     let tags = self.document.raw(block).get(block.tags_at - block.span.start..);
                     let body = out.with_ends(body);
-                    out.block(block, &format!("{body}{}", tags.unwrap_or_default()));
+                    out.replaced(block, &format!("{body}{}", tags.unwrap_or_default()));
                 }
-                (None, None) => out.block(block, self.document.raw(block)),
+                (None, None) => out.kept(block),
             }
         }
-        out.text
+        out
     }
 }
 
@@ -243,131 +267,4 @@ fn sections<'t>(document: &Document<'t>) -> HashMap<&'t str, (usize, usize)> {
     }
     end(open);
     sections
-}
-
-/// Writes blocks and entries one after the other, with an empty line where two would run together.
-struct Writer {
-    text: String,
-    line_end: &'static str,
-    /// What was written last; none at the beginning.
-    last: Option<Part>,
-    /// Whether what was written last is new.
-    is_new: bool,
-    /// Whether a block was left out since.
-    gone: bool,
-    /// What was written last but for empty lines.
-    above: Option<Part>,
-    /// Whether something was put in or left out since.
-    changed: bool,
-}
-
-impl Writer {
-    fn new(document: &Document<'_>) -> Writer {
-        let line_end = document.line_end();
-        let text = String::with_capacity(document.text().len() + 256);
-        Writer {
-            text,
-            line_end,
-            last: None,
-            is_new: false,
-            gone: false,
-            above: None,
-            changed: false,
-        }
-    }
-
-    fn with_ends(&self, lines: &str) -> String {
-        if self.line_end == "\n" { lines.to_owned() } else { lines.replace('\n', self.line_end) }
-    }
-
-    fn end_line(&mut self) {
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            self.text.push_str(self.line_end);
-        }
-    }
-
-    /// Ends the line, and puts an empty one behind it.
-    fn gap(&mut self) {
-        self.end_line();
-        if self.last.is_some_and(|last| last != Part::Blank) {
-            self.text.push_str(self.line_end);
-        }
-    }
-
-    fn entry(&mut self, entry: &NewEntry) {
-        if runs_together(self.last, Part::Entry(entry.shape)) {
-            self.gap()
-        } else {
-            self.end_line()
-        }
-        let lines = self.with_ends(&entry.lines);
-        self.text.push_str(&lines);
-        (self.last, self.is_new) = (Some(Part::Entry(entry.shape)), true);
-        self.above = self.last;
-    }
-
-    fn section(&mut self, name: &str, entries: &[NewEntry]) {
-        self.gap();
-        self.text.push_str(&format!("## {name}{}", self.line_end));
-        (self.last, self.is_new) = (Some(Part::Section), true);
-        self.above = self.last;
-        entries.iter().for_each(|entry| self.entry(entry));
-        self.text.push_str(self.line_end);
-        self.last = Some(Part::Blank);
-    }
-
-    /// A block that was there.
-    fn block(&mut self, block: &Block, raw: &str) {
-        let touches = self.is_new || self.gone;
-        if touches && runs_together(self.last, block.part) {
-            self.gap();
-        } else if self.is_new {
-            self.end_line();
-        }
-        if block.part != Part::Blank {
-            let changed = std::mem::take(&mut self.changed) || touches;
-            if changed && goes_on(self.above, raw) {
-                self.text.push_str(LIST_END);
-                self.text.push_str(self.line_end);
-            }
-            self.above = Some(block.part);
-        }
-        self.changed |= touches && block.part == Part::Blank;
-        self.text.push_str(raw);
-        (self.last, self.is_new, self.gone) = (Some(block.part), false, false);
-    }
-}
-
-/// Whether a block would become part of the item above it also behind an empty line: it is indented.
-fn goes_on(above: Option<Part>, raw: &str) -> bool {
-    let is_item = matches!(above, Some(Part::Entry(Shape::Bullet | Shape::Task { .. })));
-    is_item && raw.lines().next().map(line::shape) == Some(line::Shape::Indented)
-}
-
-/// Whether a block would become part of what stands above it without an empty line between them.
-fn runs_together(above: Option<Part>, below: Part) -> bool {
-    let Some(above) = above else { return false };
-    let is_entry = matches!(above, Part::Entry(_));
-    match below {
-        Part::StrayTag => is_entry || matches!(above, Part::Title | Part::Section | Part::Heading),
-        Part::Entry(Shape::Paragraph) => is_entry,
-        Part::Entry(Shape::Row) => {
-            matches!(above, Part::Entry(Shape::Paragraph | Shape::Bullet | Shape::Task { .. }))
-        }
-        Part::TableHead => is_entry,
-        Part::Entry(Shape::Bullet | Shape::Task { .. }) => {
-            matches!(above, Part::Entry(Shape::Paragraph | Shape::Row | Shape::Code))
-        }
-        Part::Entry(Shape::Code) => false,
-        Part::Rule | Part::Footer => matches!(above, Part::Entry(_)),
-        Part::FrontMatter
-        | Part::Title
-        | Part::Section
-        | Part::Heading
-        | Part::Meta
-        | Part::Comment
-        | Part::Private
-        | Part::Marker
-        | Part::Blank => false,
-    }
 }

@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::domain::Finding;
+use crate::privacy::{Gate, Only};
 use proptest::prelude::*;
 
 /// Lines that mean something, and some that nearly do.
-const LINES: [&str; 44] = [
+const LINES: [&str; 64] = [
     "# Active Context",
     "# ADR-001: Use it",
     "## Recent Decisions",
@@ -50,6 +51,26 @@ const LINES: [&str; 44] = [
     "\u{feff}---",
     "**Date:** 2026-01-02",
     "> quoted",
+    "  <private>",
+    "\u{feff}<private>",
+    "<private key=\"x\">",
+    "</PRIVATE>",
+    "<pri<private>y</private>vate>",
+    "- write `<private>` here",
+    "- <private>",
+    "more </private> words",
+    "- a <private>b</private> c <private>",
+    "<!-- <private> -->",
+    "<!-- </private>",
+    "> <private>",
+    "    indented code",
+    "    <private>",
+    "````md",
+    "`<private>`",
+    "~~~",
+    "---",
+    "## Recent Decisions <private>x</private>",
+    "```<private>",
 ];
 
 pub(super) fn file() -> impl Strategy<Value = String> {
@@ -59,10 +80,19 @@ pub(super) fn file() -> impl Strategy<Value = String> {
     ];
     let end = prop_oneof![8 => Just("\n"), 2 => Just("\r\n"), 1 => Just("\r")];
     let lines = prop::collection::vec((line, end), 0..40);
-    (lines, any::<bool>()).prop_map(|(lines, ends)| {
+    let mark = prop_oneof![8 => Just(""), 1 => Just("\u{feff}")];
+    (mark, lines, any::<bool>()).prop_map(|(mark, lines, ends)| {
         let text: String = lines.iter().map(|(line, end)| format!("{line}{end}")).collect();
-        if ends { text } else { text.trim_end().to_owned() }
+        let text = if ends { &text } else { text.trim_end() };
+        format!("{mark}{text}")
     })
+}
+
+/// The lines that the gate lets through, what is empty left out.
+pub(super) fn let_through(text: &str) -> Vec<String> {
+    let gate = Gate::new(&[]).only(Only::Private);
+    let lines = gate.redact(text).as_str().replace('\u{feff}', "");
+    lines.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
 pub(super) fn kind() -> impl Strategy<Value = Kind> {
@@ -100,11 +130,27 @@ proptest! {
 
     #[test]
     fn nothing_private_is_public(text in file(), kind in kind()) {
-        let public: String = crate::privacy::strip_private(&text).0;
+        let public = let_through(&text).join("\n");
         let (document, _) = Document::parse(kind, &text);
-        for block in document.entries() {
-            for line in document.public(block).lines().map(str::trim) {
+        for block in document.blocks() {
+            for line in document.public(block).replace('\u{feff}', "").lines().map(str::trim) {
                 prop_assert!(public.contains(line), "{line:?} of {public:?}");
+            }
+            let is_heading = matches!(block.part, Part::Title | Part::Section | Part::Heading);
+            let words = document.heading_words(block).replace('\u{feff}', "");
+            prop_assert!(!is_heading || public.contains(&words), "{words:?} of {public:?}");
+        }
+        for (_, line) in public::public_lines(&document) {
+            prop_assert!(public.contains(line.replace('\u{feff}', "").trim()), "{line:?} of {public:?}");
+        }
+    }
+
+    #[test]
+    fn no_block_begins_or_ends_within_what_is_private(text in file(), kind in kind()) {
+        let (document, _) = Document::parse(kind, &text);
+        for block in document.blocks() {
+            for private in document.private_in(block) {
+                prop_assert!(block.span.start <= private.start && private.end <= block.span.end, "{block:?} {private:?}");
             }
         }
     }
@@ -115,6 +161,12 @@ pub(super) fn golden() -> Option<serde_json::Value> {
     let path = crate::testing::shared("golden/conkeeper.json")?;
     let bytes = std::fs::read(path).unwrap();
     Some(serde_json::from_slice(&bytes).unwrap())
+}
+
+#[test]
+fn a_mark_of_byte_order_hides_no_private_line() {
+    let (document, _) = Document::parse(Kind::Other, "\u{feff}<private>a</private>\n- b\n");
+    assert_eq!(document.blocks().first().map(|it| it.part), Some(Part::Private));
 }
 
 #[test]

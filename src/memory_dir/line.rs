@@ -63,6 +63,8 @@ const INDENT: usize = 2;
 
 /// What `line` looks like, its end taken off.
 pub(super) fn shape(line: &str) -> Shape {
+    // A mark of byte order stands before the first line, whichever that is.
+    let line = line.trim_start_matches('\u{feff}');
     let text = line.trim_start_matches([' ', '\t', '\u{feff}']);
     // A mark of byte order moves nothing to the right.
     let before = line.get(..line.len() - text.len()).unwrap_or_default();

@@ -40,13 +40,14 @@ mod strike;
 mod tag;
 mod tally;
 mod template;
+mod writer;
 #[cfg(test)]
 mod laws;
 
 pub use budget::{LETTERS_PER_TOKEN, Preset, tokens_of};
 pub use config::{AUTO_SYNC_PERCENT, HARD_BLOCK_PERCENT, MemoryConfig, OutputStyle, WINDOW_TOKENS};
 pub use document::{Block, Document, Part, Shape};
-pub use edit::{Edits, NewEntry, Place};
+pub use edit::{Edited, Edits, NewEntry, Place};
 pub use escape::words_line;
 pub use kind::*;
 pub use lint::{

@@ -37,6 +37,12 @@ pub(super) fn blocks(
     (parser.blocks, parser.findings)
 }
 
+/// Whether a text begins with a line that may begin front matter.
+pub(super) fn begins_front_matter(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.trim_start_matches('\u{feff}').trim_end());
+    lines.find(|line| line::shape(line) != Shape::Blank) == Some("---")
+}
+
 struct Parser<'t> {
     kind: Kind,
     text: &'t str,
@@ -52,15 +58,26 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
+    /// The line without its end, and the first one without a mark of byte order.
     fn line(&self, at: usize) -> Option<&'t str> {
         let line = self.lines.get(at)?;
-        self.text.get(line.start..line.end).map(line::bare)
+        let bare = self.text.get(line.start..line.end).map(line::bare)?;
+        Some(bare.strip_prefix('\u{feff}').filter(|_| at == 0).unwrap_or(bare))
+    }
+
+    fn is_hidden(&self, at: usize) -> bool {
+        self.hidden.get(at).copied().unwrap_or_default()
+    }
+
+    /// The line; none at the end and where it is private. What is private begins and ends nothing but front matter, so
+    /// that no block ends within it.
+    fn shown(&self, at: usize) -> Option<&'t str> {
+        if self.is_hidden(at) { None } else { self.line(at) }
     }
 
     /// What the line looks like; none at the end and where it is private.
     fn shape(&self, at: usize) -> Option<Shape> {
-        let hidden = self.hidden.get(at).copied().unwrap_or_default();
-        if hidden { None } else { self.line(at).map(line::shape) }
+        self.shown(at).map(line::shape)
     }
 
     fn start_of(&self, at: usize) -> usize {
@@ -97,6 +114,8 @@ impl<'t> Parser<'t> {
         self.findings.push(Finding::new(Severity::Warning, rule, line, detail));
     }
 
+    /// Front matter ends where others end it, within a private block too: whether the file is private is read from
+    /// there. What of that block stands behind the end belongs to it.
     fn front_matter(&mut self) {
         let is_blank = |at: &usize| self.shape(*at) == Some(Shape::Blank);
         let first = (0..self.lines.len()).find(|at| !is_blank(at)).unwrap_or_default();
@@ -109,7 +128,11 @@ impl<'t> Parser<'t> {
         }
         let mut after = first + 1..self.lines.len();
         match after.find(|at| is_fence(*at, "---") || is_fence(*at, "...")) {
-            Some(end) => self.push_plain(Part::FrontMatter, end + 1),
+            Some(last) => {
+                let is_in = |at: &usize| self.is_hidden(last) && self.is_hidden(*at);
+                let end = (last + 1..self.lines.len()).find(|at| !is_in(at));
+                self.push_plain(Part::FrontMatter, end.unwrap_or(self.lines.len()));
+            }
             None => self.finding("unclosed-front-matter", "expected a line --- that ends it"),
         }
     }
@@ -118,7 +141,7 @@ impl<'t> Parser<'t> {
         let at = self.next;
         let Some(shape) = self.shape(at) else {
             let mut rest = at..self.lines.len();
-            let shown = rest.find(|at| !self.hidden.get(*at).copied().unwrap_or_default());
+            let shown = rest.find(|at| !self.is_hidden(*at));
             return self.push_plain(Part::Private, shown.unwrap_or(self.lines.len()).max(at + 1));
         };
         match shape {
@@ -211,7 +234,7 @@ impl<'t> Parser<'t> {
     /// somebody forgot to close would be lost in it.
     fn comment(&mut self) {
         let at = self.next;
-        let ends = |at: usize| self.line(at).is_some_and(|line| line.contains("-->"));
+        let ends = |at: usize| self.shown(at).is_some_and(|line| line.contains("-->"));
         let begins = |at: usize| matches!(self.shape(at), Some(Shape::Comment | Shape::Tag));
         let last = match ends(at) {
             true => Some(at),
@@ -230,7 +253,7 @@ impl<'t> Parser<'t> {
         let at = self.next;
         let opened = self.line(at).and_then(|line| line::fence(line.trim()));
         let closes = |at: &usize| {
-            let line = self.line(*at).unwrap_or_default();
+            let line = self.shown(*at).unwrap_or_default();
             opened.is_some_and(|opened| line::closes(line, opened))
         };
         let end = match (at + 1..self.lines.len()).find(closes) {

@@ -1,7 +1,8 @@
-//! `<private>` blocks and private files: what an author marks as private goes, and in doubt more
-//! of it goes rather than less.
+//! `<private>` blocks: what an author marks as private goes, and in doubt more of it goes rather
+//! than less.
 
 use super::letter::is_space;
+use super::places::{Places, outermost};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,6 +15,13 @@ static WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     let words = spellings.into_iter().chain(dotless);
     AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok()
 });
+
+/// How often a text is looked at. The first look finds nearly everything, the second that there is no more.
+pub(super) const PASSES_MAX: usize = 8;
+/// What is odd about a block that ends with the text.
+pub const UNCLOSED_PRIVATE: &str = "unclosed private block";
+const STRAY: &str = "closing tag without opening";
+const MENTION: &str = "mention or unclosed inline tag";
 
 /// A tag in the text.
 struct Tag {
@@ -40,30 +48,102 @@ pub struct PrivateRemark {
 ///   opening; otherwise somebody speaks about the tag, and it stays.
 /// - Lines that held nothing else vanish; text beside the tags stays. Fences are not respected: a
 ///   stray fence before a block would let it out.
+/// - What stands around a block may make a tag, or a pair of tags, once the block is gone. So the text
+///   is looked at again until nothing more is found; where that takes too long the rest is private.
 pub fn strip_private(text: &str) -> (String, Vec<&'static str>) {
-    let tags = tags(text);
-    if tags.is_empty() {
-        return (text.to_owned(), Vec::new());
-    }
-    let (spans, remarks) = spans(text, &tags);
-    let mut remarks: Vec<&'static str> = remarks.into_iter().map(|remark| remark.what).collect();
+    let found = Found::of(text);
+    let mut remarks: Vec<&'static str> = found.remarks.iter().map(|remark| remark.what).collect();
     remarks.sort_unstable();
     remarks.dedup();
-    (without(text, &spans), remarks)
+    (found.left, remarks)
 }
 
 /// Where private text stands, by the rules of [`strip_private`], tags included: bytes from, bytes to. In
-/// order, none touches another. And what was odd about the tags, each with its place.
+/// order, none overlaps another. And what was odd about the tags, each with its place.
 pub fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
-    spans(text, &tags(text))
+    let found = Found::of(text);
+    (found.spans, found.remarks)
 }
 
 /// The text without its private spans and how many there were; none if there were none.
 pub(super) fn strip_counted(text: &str) -> Option<(String, u64)> {
-    let tags = tags(text);
-    let (spans, _) = spans(text, &tags);
-    let count = spans.len() as u64;
-    (0 < count).then(|| (without(text, &spans), count))
+    let found = Found::of(text);
+    let count = found.spans.len() as u64;
+    (0 < count).then_some((found.left, count))
+}
+
+/// What was found in a text.
+struct Found {
+    spans: Vec<Range<usize>>,
+    /// The spans with the lines that held nothing else.
+    cuts: Vec<Range<usize>>,
+    remarks: Vec<PrivateRemark>,
+    /// The text without `cuts`.
+    left: String,
+}
+
+impl Found {
+    fn of(text: &str) -> Found {
+        let tags = tags(text);
+        let (spans, remarks) = spans(text, &tags);
+        let cuts = cuts(text, &spans);
+        let left = without(text, &cuts);
+        let mut found = Found { spans, cuts, remarks, left };
+        if found.spans.is_empty() {
+            return found;
+        }
+        for _ in 1..PASSES_MAX {
+            if !found.look_again(text) {
+                return found;
+            }
+        }
+        if let Some(head) = before_first_tag(&found.left) {
+            let rest = head.len()..found.left.len();
+            let remark = PrivateRemark { at: rest.start, what: UNCLOSED_PRIVATE };
+            let cuts = vec![rest.clone()];
+            found.add(text, vec![rest], &cuts, vec![remark]);
+        }
+        found
+    }
+
+    /// Looks for what is private in what is left, and says whether there was something.
+    fn look_again(&mut self, text: &str) -> bool {
+        let (spans, remarks) = spans(&self.left, &tags(&self.left));
+        if spans.is_empty() {
+            return false;
+        }
+        let cuts = cuts(&self.left, &spans);
+        self.add(text, spans, &cuts, remarks);
+        true
+    }
+
+    /// Adds what was found in what is left of `text`.
+    fn add(
+        &mut self,
+        text: &str,
+        spans: Vec<Range<usize>>,
+        cuts: &[Range<usize>],
+        remarks: Vec<PrivateRemark>,
+    ) {
+        let places = Places::of(&self.cuts, self.left.len());
+        let known = std::mem::take(&mut self.spans);
+        self.spans = outermost(known.into_iter().chain(spans.iter().map(|it| places.range(it))));
+        let known = std::mem::take(&mut self.cuts);
+        self.cuts = outermost(known.into_iter().chain(cuts.iter().map(|it| places.range(it))));
+        let moved = |it: PrivateRemark| PrivateRemark { at: places.place(it.at), ..it };
+        self.remarks.extend(remarks.into_iter().map(moved));
+        // What looked alone before has found its other half.
+        let spans = &self.spans;
+        let is_over = |it: &PrivateRemark| {
+            let before = spans.partition_point(|span| span.end <= it.at);
+            let inside = spans.get(before).is_some_and(|span| span.start <= it.at);
+            inside && matches!(it.what, STRAY | MENTION)
+        };
+        self.remarks.retain(|remark| !is_over(remark));
+        self.remarks.sort_unstable_by_key(|remark| (remark.at, remark.what));
+        self.remarks.dedup();
+        self.left = without(text, &self.cuts);
+    }
 }
 
 /// The text up to its first tag; none if it has no opening tag.
@@ -123,7 +203,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     while let [tag, after @ ..] = rest {
         rest = after;
         if tag.closes {
-            remarks.push(remark(tag, "closing tag without opening"));
+            remarks.push(remark(tag, STRAY));
             continue;
         }
         if text.get(tag.at.clone()) != Some("<private>") {
@@ -137,7 +217,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
                     rest = after.get(close + 1..).unwrap_or_default();
                 }
                 None => {
-                    remarks.push(remark(tag, "unclosed private block"));
+                    remarks.push(remark(tag, UNCLOSED_PRIVATE));
                     spans.push(start..text.len());
                     rest = &[];
                 }
@@ -152,7 +232,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
             }
             // The next tag decides for itself.
             [next, ..] if !next.starts_line => {}
-            _ => remarks.push(remark(tag, "mention or unclosed inline tag")),
+            _ => remarks.push(remark(tag, MENTION)),
         }
     }
     (spans, remarks)
@@ -175,9 +255,9 @@ fn outer_close(tags: &[Tag], remarks: &mut Vec<PrivateRemark>) -> Option<usize> 
     None
 }
 
-/// The text without the spans, and without the lines that held nothing else.
-fn without(text: &str, spans: &[Range<usize>]) -> String {
-    let mut public = String::with_capacity(text.len());
+/// The spans with the lines that hold nothing else, as ranges that share nothing.
+fn cuts(text: &str, spans: &[Range<usize>]) -> Vec<Range<usize>> {
+    let mut cuts = Vec::with_capacity(spans.len());
     let mut kept_to = 0;
     for span in spans {
         let head = text.get(..span.start).unwrap_or_default();
@@ -192,50 +272,21 @@ fn without(text: &str, spans: &[Range<usize>]) -> String {
             (true, false, true) => text.len(),
             (true, false, false) | (false, _, _) => span.end,
         };
-        public.push_str(text.get(kept_to..from).unwrap_or_default());
+        cuts.push(from.max(kept_to)..to);
         kept_to = kept_to.max(to);
+    }
+    cuts
+}
+
+fn without(text: &str, cuts: &[Range<usize>]) -> String {
+    let mut public = String::with_capacity(text.len());
+    let mut kept_to = 0;
+    for cut in cuts {
+        public.push_str(text.get(kept_to..cut.start).unwrap_or_default());
+        kept_to = cut.end;
     }
     public.push_str(text.get(kept_to..).unwrap_or_default());
     public
-}
-
-/// Whether the file's front matter says `private: true` (or yes, or on): quoted or not, in any
-/// case, indented, commented; a block that never ends counts, and of several the private one
-/// counts.
-pub fn is_private_file(text: &str) -> bool {
-    let text = text.trim_start_matches('\u{feff}');
-    let mut lines = text.split(['\n', '\r']).skip_while(|line| line.trim().is_empty());
-    if !lines.next().is_some_and(|line| is_fence(line, "---")) {
-        return false;
-    }
-    lines.take_while(|line| !is_fence(line, "---") && !is_fence(line, "...")).any(says_private)
-}
-
-fn is_fence(line: &str, fence: &str) -> bool {
-    line.trim_end() == fence
-}
-
-fn says_private(line: &str) -> bool {
-    let Some((key, value)) = line.split_once(':') else { return false };
-    let key = key.trim().trim_matches(['"', '\'']).trim();
-    let value = value.trim();
-    let word = match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => {
-            let inner = value.get(1..).unwrap_or_default();
-            let (word, after) = inner.split_once(quote).unwrap_or((inner, ""));
-            let after = after.trim_start();
-            if !after.is_empty() && !after.starts_with('#') {
-                return false;
-            }
-            word.trim()
-        }
-        Some(_) | None => {
-            let comment = value.find(" #").or_else(|| value.find("\t#"));
-            value.get(..comment.unwrap_or(value.len())).unwrap_or_default().trim()
-        }
-    };
-    let yes = ["true", "yes", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes));
-    yes && key.eq_ignore_ascii_case("private")
 }
 
 #[cfg(test)]
@@ -274,6 +325,26 @@ mod tests {
     }
 
     #[test]
+    fn what_blocks_leave_is_looked_at_again() {
+        // Once the span is gone, what was a mention has an end.
+        check(
+            "- a <private> b\n- x <private>y</private>\n- c </private> d\n- e\n",
+            "- a  d\n- e\n",
+        );
+        check("a\n<pri<private>y</private>vate>\nb\n", "a\n");
+        let text = "a\n<pri<private>y</private>vate>\nb\n";
+        let (spans, remarks) = private_spans(text);
+        assert_eq!((spans.len(), spans.first()), (1, Some(&(2..text.len()))));
+        assert!(remarks.contains(&PrivateRemark { at: 2, what: UNCLOSED_PRIVATE }), "{remarks:?}");
+        let (spans, _) = private_spans("<pri<private>y</private>vate>\nb\n  <private>\nc");
+        assert_eq!(spans.len(), 1);
+        let nested = (0..20).fold("x".to_owned(), |text, _| {
+            format!("a <pri<private>y</private>vate>{text}</private>")
+        });
+        assert!(!strip_private(&nested).0.contains('x'));
+    }
+
+    #[test]
     fn turkish_capitals_open_a_block() {
         check("a\n<PR\u{130}VATE>\nx\n</PR\u{130}VATE>\nb\n", "a\nb\n");
     }
@@ -283,24 +354,6 @@ mod tests {
         for text in ["<private>", "<private ", "x <private>", "</private>", "<private>\n"] {
             let many = text.repeat(200_000);
             assert!(strip_private(&many).0.len() <= many.len());
-        }
-    }
-
-    #[test]
-    fn front_matter_may_say_private_in_many_ways() {
-        for yes in [
-            "---\nprivate: true # note\n---\n",
-            "\u{feff}---\r\nprivate: \"Yes\"\r\n---\r\n",
-            "\n---\ntitle: x\n  private : on\n",
-            "---\nprivate:true\n",
-            "---\nprivate: true\nprivate: false\n---\n",
-        ] {
-            assert!(is_private_file(yes), "{yes:?}");
-        }
-        for no in
-            ["", "---\nprivate: trueish\n---\n", "private: true", "---\na: 1\n---\nprivate: on\n"]
-        {
-            assert!(!is_private_file(no), "{no:?}");
         }
     }
 
@@ -315,12 +368,46 @@ mod tests {
 
     proptest! {
         #[test]
-        fn stripping_only_removes(parts in prop::collection::vec(
-            prop::sample::select(vec!["<private>", "</private>", "a", "\n", " ", "<PRIVATE x>", "ş"]), 0..30))
-        {
+        fn what_is_stripped_holds_nothing_more(parts in parts()) {
             let text = parts.concat();
             let (public, _) = strip_private(&text);
             prop_assert!(public.len() <= text.len());
+            prop_assert_eq!(&strip_private(&public).0, &public);
+            prop_assert!(private_spans(&public).0.is_empty());
         }
+
+        #[test]
+        fn spans_are_what_is_stripped(parts in parts()) {
+            let text = parts.concat();
+            let (spans, remarks) = private_spans(&text);
+            let mut public = String::new();
+            let mut end = 0;
+            for span in &spans {
+                prop_assert!(end <= span.start && span.start < span.end, "{:?}", spans);
+                public.push_str(&text[end..span.start]);
+                end = span.end;
+            }
+            public.push_str(&text[end..]);
+            let words = |text: &str| text.split_whitespace().collect::<String>();
+            prop_assert_eq!(words(&public), words(&strip_private(&text).0));
+            prop_assert!(remarks.iter().all(|it| text[it.at..].starts_with('<')), "{:?}", remarks);
+        }
+    }
+
+    fn parts() -> impl Strategy<Value = Vec<&'static str>> {
+        let parts = [
+            "<private>",
+            "</private>",
+            "a",
+            "\n",
+            " ",
+            "<PRIVATE x>",
+            "\u{15f}",
+            "<pri",
+            "vate>",
+            "\r\n",
+            "\u{feff}",
+        ];
+        prop::collection::vec(prop::sample::select(parts.to_vec()), 0..30)
     }
 }

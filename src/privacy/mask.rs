@@ -134,8 +134,6 @@ pub enum Only {
 
 /// The rule of private blocks in a [`Report`].
 const PRIVATE: &str = "private";
-/// Passes over one text. The first finds nearly everything, the second that there is no more.
-const PASSES_MAX: usize = 8;
 
 /// The gate. It always stands; which PII patterns it masks is configurable.
 #[derive(Clone, Debug)]
@@ -164,7 +162,7 @@ impl Gate {
     /// that, so that places in the text are the same from here on.
     pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
         let mut text = without_nul(raw).map_or(Cow::Borrowed(raw), Cow::Owned);
-        for _ in 0..PASSES_MAX {
+        for _ in 0..block::PASSES_MAX {
             match self.pass(&text, report) {
                 Some(masked) => text = Cow::Owned(masked),
                 None => return Redacted::kept(text),

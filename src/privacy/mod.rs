@@ -2,12 +2,15 @@
 //! that skips the gate does not compile.
 
 mod block;
+mod file;
 mod letter;
 mod mask;
 mod pii;
+mod places;
 mod secret;
 
-pub use block::{PrivateRemark, is_private_file, private_spans, strip_private};
+pub use block::{PrivateRemark, UNCLOSED_PRIVATE, private_spans, strip_private};
+pub use file::is_private_file;
 pub use mask::{Gate, Only, Redacted, Report, Woven};
 pub use pii::{Pii, UnknownPii};
 

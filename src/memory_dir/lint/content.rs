@@ -9,7 +9,7 @@ use crate::memory_dir::line;
 use crate::memory_dir::links::{Link, links};
 use crate::memory_dir::name::{adr_label, adr_number};
 use crate::memory_dir::tally::tokens;
-use crate::privacy::{Pii, Report as Masked, private_spans, strip_private};
+use crate::privacy::{Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private};
 use std::collections::HashSet;
 
 pub(super) fn check(document: &Document<'_>, linting: &Linting<'_>, report: &mut Report<'_>) {
@@ -47,7 +47,7 @@ fn private(document: &Document<'_>, report: &mut Report<'_>) {
     let lines = line::lines(document.text());
     for remark in remarks {
         let (rule, message) = match remark.what {
-            "unclosed private block" => {
+            UNCLOSED_PRIVATE => {
                 (PRIVATE_UNCLOSED, "everything below is private: expected </private> where it ends")
             }
             "nested private block" => {

@@ -7,7 +7,7 @@ use crate::memory_dir::edit::Edits;
 use crate::memory_dir::kind::Kind;
 use crate::memory_dir::tag::{Tag, is_value};
 use crate::memory_dir::template::footer;
-use crate::privacy::private_spans;
+use crate::privacy::{UNCLOSED_PRIVATE, private_spans};
 use std::collections::HashSet;
 
 /// How often the sides of a file are joined anew because a marker was no marker before.
@@ -44,7 +44,7 @@ pub fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> St
         "missing-heading" => {
             let mut edits = Edits::new(&document);
             kind.sections().iter().for_each(|section| edits.make_section(section));
-            edits.finish()
+            edits.finish().text
         }
         "missing-footer" => with_footer(&document, &linting.today.day()),
         "bad-tag" => with_exact_tags(&document),
@@ -108,7 +108,7 @@ fn with_exact_tags(document: &Document<'_>) -> String {
             edits.replace_raw(at, &format!("{body}{tags_now}"));
         }
     }
-    edits.finish()
+    edits.finish().text
 }
 
 fn exact(line: &str) -> String {
@@ -123,25 +123,28 @@ fn exact(line: &str) -> String {
     format!("{}<!-- @{name}: {value} -->{}", indent.unwrap_or_default(), end.unwrap_or_default())
 }
 
+/// The text with as many ends behind it as its last block needs.
 fn closed(document: &Document<'_>) -> String {
     let text = document.text();
     let (spans, remarks) = private_spans(text);
-    let open = remarks.iter().filter(|remark| remark.what == "unclosed private block").count();
-    let last = spans.last().map(|span| text.get(span.clone()).unwrap_or_default());
-    let (Some(last), true) = (last, open > 0) else { return text.to_owned() };
-    // Blocks within the block count too: each takes an end away from the outer one.
+    if !remarks.iter().any(|remark| remark.what == UNCLOSED_PRIVATE) {
+        return text.to_owned();
+    }
     let end = document.line_end();
-    let mut now = text.to_owned();
-    if !last.ends_with('\n') {
-        now.push_str(end);
+    let gap = if text.ends_with('\n') { "" } else { end };
+    let with = |ends: usize| format!("{text}{gap}{}", format!("</private>{end}").repeat(ends));
+    let is_closed = |ends: usize| {
+        let (now, remarks) = private_spans(&with(ends));
+        let is_same = now.iter().map(|span| span.start).eq(spans.iter().map(|span| span.start));
+        is_same && remarks.iter().all(|remark| remark.what != UNCLOSED_PRIVATE)
+    };
+    // Blocks within the block count too: each takes an end away from the outer one.
+    let (mut fewest, mut most) = (1, remarks.len());
+    while fewest < most {
+        let half = fewest.midpoint(most);
+        if is_closed(half) { most = half } else { fewest = half + 1 }
     }
-    let tags = last.to_lowercase();
-    let missing =
-        tags.matches("<private").count().saturating_sub(tags.matches("</private").count());
-    for _ in 0..missing.max(1) {
-        now.push_str(&format!("</private>{end}"));
-    }
-    now
+    if is_closed(fewest) { with(fewest) } else { text.to_owned() }
 }
 
 fn without_doubles(document: &Document<'_>) -> String {
@@ -157,7 +160,7 @@ fn without_doubles(document: &Document<'_>) -> String {
             edits.remove(at);
         }
     }
-    edits.finish()
+    edits.finish().text
 }
 
 /// Both sides of what git could not merge, one behind the other; what stands in both stands once. The
@@ -168,7 +171,7 @@ fn joined(document: &Document<'_>) -> String {
     let mut first: HashSet<&str> = HashSet::new();
     for (at, block) in document.blocks().iter().enumerate() {
         let raw = document.raw(block);
-        match (block.part, raw.chars().next().unwrap_or(' ')) {
+        match (block.part, raw.trim_start_matches('\u{feff}').chars().next().unwrap_or(' ')) {
             (Part::Marker, mark) => {
                 edits.remove(at);
                 // An end of its own belongs to nothing.
@@ -187,7 +190,7 @@ fn joined(document: &Document<'_>) -> String {
             _ => {}
         }
     }
-    edits.finish()
+    edits.finish().text
 }
 
 fn renamed(text: &str) -> String {

@@ -272,6 +272,23 @@ fn what_is_repaired_is_clean() {
 }
 
 #[test]
+fn a_private_block_gets_as_many_ends_as_it_needs() {
+    let files = fresh();
+    let fix = |text: &str| {
+        linted(&files, |linting| fix_rule("private-unclosed", "active-context.md", text, linting))
+    };
+    for (text, ends) in [
+        ("<private>\n<private>\n</private>\n- a", 1),
+        ("<private>\n<privateer>\n<private\n- a\n", 1),
+        ("<private>\n<PR\u{130}VATE>\n- a\n", 2),
+        ("<pri<private>y</private>vate>\n- a\n  <private>", 2),
+    ] {
+        let gap = if text.ends_with('\n') { "" } else { "\n" };
+        assert_eq!(fix(text), format!("{text}{gap}{}", "</private>\n".repeat(ends)), "{text}");
+    }
+}
+
+#[test]
 fn markers_that_others_hid_are_repaired_with_them() {
     let text = "<<<<<<< HEAD\n\u{feff}---\n```\n---\n<<<<<<< HEAD";
     let files = fresh();

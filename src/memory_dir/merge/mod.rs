@@ -11,7 +11,7 @@ pub use person::PersonEdit;
 pub use tree::{FileChange, Update, update};
 
 use super::document::{Document, Part, Shape};
-use super::edit::{Edits, NewEntry, Place};
+use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::Kind;
 use super::template::table_head;
 use crate::privacy::{Gate, Redacted};
@@ -67,16 +67,19 @@ pub fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gate) -> M
     let (now, _) = Document::parse(kind, ours);
     let sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
     let edits = person::edits(&before, &disk, &sides, gate);
-    if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
-        return Merged { text: ours.to_owned(), edits, ..Merged::default() };
-    }
     if base == ours {
         return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
     }
+    if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
+        return Merged { text: ours.to_owned(), edits, ..Merged::default() };
+    }
     let [base, ours, theirs] = &sides;
     let join = Join { base, ours, theirs, disk: &disk, gate };
-    let (text, conflicts) = join.run();
-    Merged { text, conflicts, edits, held: None }
+    let (Edited { text, held }, conflicts) = join.run();
+    match held {
+        Some(rule) => unchanged(Some(rule)),
+        None => Merged { text, conflicts, edits, held },
+    }
 }
 
 struct Join<'j, 't> {
@@ -98,7 +101,7 @@ enum Verdict {
 }
 
 impl Join<'_, '_> {
-    fn run(&self) -> (String, Vec<Conflict>) {
+    fn run(&self) -> (Edited, Vec<Conflict>) {
         let mut edits = Edits::new(self.disk);
         let mut conflicts = Vec::new();
         let mut spots = Spots { first: self.first_anchors(), last: HashMap::new() };

@@ -113,6 +113,19 @@ fn an_entry_with_a_private_part_is_left_alone() {
 }
 
 #[test]
+fn empty_lines_of_a_person_stay() {
+    let merged = merge(Kind::ActiveContext, "", "", "\n", &gate());
+    assert_eq!(merged.text, "\n");
+}
+
+#[test]
+fn a_file_without_a_place_outside_of_what_is_private_is_left_alone() {
+    let theirs = "---\ntitle: a\n<private>\n---\n## Open Questions\n- a\n";
+    let merged = merge(Kind::ActiveContext, "", &list("a=1"), theirs, &gate());
+    assert_eq!((merged.text.as_str(), merged.held), (theirs, Some("private-unclosed")));
+}
+
+#[test]
 fn files_that_are_private_or_half_merged_are_left_alone() {
     for (theirs, rule) in [
         ("---\nprivate: true\n---\n- a\n".to_owned(), "private-file"),
