@@ -33,9 +33,14 @@ pub fn strike(files: &Files, gone: &BTreeSet<String>) -> Vec<FileChange> {
                 edits.remove(at);
             }
         }
-        if !edits.is_empty() {
+        if edits.is_empty() {
+            continue;
+        }
+        // What is held stays, and the search for what was erased finds it there.
+        let edited = edits.finish();
+        if edited.held.is_none() {
             let (path, before) = (path.clone(), Some(text.clone()));
-            changes.push(FileChange { path, before, after: Some(edits.finish()) });
+            changes.push(FileChange { path, before, after: Some(edited.text) });
         }
     }
     changes

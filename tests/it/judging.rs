@@ -193,7 +193,8 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
     let stub = judge(replaces);
     let place = opposed(&stub);
     place.json(&BY_RULE);
-    let back = "DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills; PRAGMA user_version = 6";
+    let back = "DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills;
+        DROP INDEX records_replaced; DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
 }
