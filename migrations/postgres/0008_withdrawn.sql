@@ -11,3 +11,6 @@ CREATE INDEX records_replaced ON records (no) WHERE state = 'replaced';
 
 -- Whether a record was forgotten that a retrospective names.
 CREATE INDEX ledger_forgotten ON ledger (record) WHERE deed = 'forget' AND record IS NOT NULL;
+
+-- What a call was for that is no run's.
+ALTER TABLE bills ADD COLUMN purpose TEXT COLLATE "C" NOT NULL DEFAULT 'consolidate'; -- consolidate, reflect, test

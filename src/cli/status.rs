@@ -6,10 +6,11 @@ use super::output::{
     self, BOLD, Failure, GREEN, RED, YELLOW, count, counted, short, shorten, tail,
 };
 use super::settings;
-use crate::domain::{ClaimKind, Coverage};
+use crate::domain::{ClaimKind, Coverage, Purpose};
 use crate::edge::clock;
-use crate::edge::store::{ABANDONED, BillLine, Depth, Open, Purpose, SessionStatus, Status};
+use crate::edge::store::{ABANDONED, BillLine, Depth, Open, SessionStatus, Status};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -143,7 +144,7 @@ fn print(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
     print_state(status, depth, all)
 }
 
-/// What memory cost of it; with `all` the whole bill, by day, namespace and what it was for.
+/// What of it was not to extract; with `all` the whole bill, by day, namespace and what it was for.
 fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
     if all && !status.bill.is_empty() {
         let mut table = output::table(&["day", "namespace", "for", "calls", "tokens", "cost"]);
@@ -159,13 +160,20 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         }
         return output::print_table(&table);
     }
-    let memory = status.bill.iter().filter(|it| it.purpose == Purpose::Consolidate);
-    let (calls, micros) =
-        memory.fold((0, 0), |sum, it| (sum.0 + it.spent.calls, sum.1 + it.spent.cost_micros));
-    if calls > 0 {
+    let others = status.bill.iter().filter(|it| it.purpose != Purpose::Extract);
+    let (mut calls, mut micros) = (BTreeMap::<Purpose, u64>::new(), 0);
+    for line in others {
+        *calls.entry(line.purpose).or_default() += line.spent.calls;
+        micros += line.spent.cost_micros;
+    }
+    let calls: Vec<String> = calls
+        .into_iter()
+        .map(|(purpose, calls)| format!("{} to {}", counted(calls, "call"), purpose.name()))
+        .collect();
+    if !calls.is_empty() {
         output::line(&format!(
-            "of these to consolidate: {}, ${:.4}; --all has the bill by day and namespace",
-            counted(calls, "call"),
+            "of these {}, ${:.4}; --all has the bill by day and namespace",
+            calls.join(", "),
             micros as f64 / 1e6
         ))?;
     }

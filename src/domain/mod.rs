@@ -30,8 +30,8 @@ pub use job::{Claimed, Job, JobState, Lease, Wait};
 pub use limits::*;
 pub use memory::{Memory, MemoryState, Stage};
 pub use model::{
-    Call, ErrorKind, Finish, LanguageModel, Message, ModelError, Reply, Request, Retry, Role, Rung,
-    ToolSpec, Usage,
+    Call, ErrorKind, Finish, LanguageModel, Message, ModelError, Purpose, Reply, Request, Retry,
+    Role, Rung, ToolSpec, Usage,
 };
 pub use plan::{
     Change, Disposition, Effect, Facts, LeftOpen, MemoryMap, Merging, Moved, Operation, Plan,

@@ -11,6 +11,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 named! {
+    /// What a model is asked for.
+    Purpose {
+        /// What was said in a conversation.
+        Extract = "extract",
+        /// What becomes of it in memory.
+        Consolidate = "consolidate",
+        /// Lessons of the records.
+        Reflect = "reflect",
+        /// To try a prompt or a model.
+        Test = "test",
+    }
+}
+
+named! {
     /// Who speaks in a request.
     #[derive(JsonSchema)]
     Role {

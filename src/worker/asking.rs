@@ -8,7 +8,7 @@ use super::talk::Ladder;
 use super::tally::Tally;
 use crate::config::Price;
 use crate::domain::{
-    Digest, ErrorKind, LanguageModel, ModelError, Reply, Request, Retry, RunId, SessionId,
+    Digest, ErrorKind, LanguageModel, ModelError, Purpose, Reply, Request, Retry, RunId, SessionId,
     Timestamp, Usage, estimate_tokens,
 };
 use crate::edge::model::{Cassette, Endpoint, Pace, Permit, back_off};
@@ -80,6 +80,7 @@ pub(super) enum Account<'a> {
     Own {
         /// What is worked on.
         task: RunId,
+        purpose: Purpose,
         /// The records and memories that are shown: the answer is erased with any of them.
         about: &'a [Digest],
     },
@@ -209,9 +210,9 @@ impl Asker {
         let (digest, at, run) = (request.digest(), (self.clock)(), whose.account.run());
         let bill = match whose.account {
             Account::Run(_) => None,
-            Account::Own { about, .. } => {
+            Account::Own { purpose, about, .. } => {
                 let namespace = whose.payer.namespace.to_owned();
-                Some(Bill { namespace, usage, cost_micros, about: about.to_vec() })
+                Some(Bill { namespace, purpose, usage, cost_micros, about: about.to_vec() })
             }
         };
         let keep = |store: Store| {

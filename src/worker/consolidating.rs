@@ -114,7 +114,19 @@ impl Consolidator {
     /// # Errors
     /// The store's.
     pub async fn plan(&self, namespace: &str) -> Result<Outcome, StoreError> {
-        Ok(match self.planned(namespace).await? {
+        // Of two who ask the same one pays, and the other finds the answer.
+        let held = match &self.judge {
+            None => None,
+            Some(_) => match self.hold(namespace).await? {
+                None => return Ok(Outcome::Busy),
+                held => held,
+            },
+        };
+        let planned = self.planned(namespace).await;
+        if let Some(held) = held {
+            held.leave(None).await?;
+        }
+        Ok(match planned? {
             Ok(planned) => Outcome::Done(Box::new(planned)),
             Err(halt) => Outcome::Halted(halt),
         })

@@ -9,7 +9,7 @@ use super::tally::Tally;
 use crate::config::Config;
 use crate::consolidate::{Batch, Exchange, Judged, Judging, Step, Verdicts, Way};
 use crate::domain::{
-    Digest, Finding, Memory, MemoryId, RecordId, Reply, RunId, Severity, Timestamp,
+    Digest, Finding, Memory, MemoryId, Purpose, RecordId, Reply, RunId, Severity, Timestamp,
 };
 use crate::edge::store::{Store, StoreError};
 use crate::prompt::BatchPrompt;
@@ -206,6 +206,7 @@ impl Judge {
             payer: Payer { namespace, session: None },
             account: Account::Own {
                 task: RunId(Digest::of(&["judging", namespace])),
+                purpose: Purpose::Consolidate,
                 about: &about,
             },
             stop: &self.asker.cancel,

@@ -12,7 +12,7 @@ use crate::consolidate::{
     standing,
 };
 use crate::domain::{
-    Digest, Finding, ModelError, Record, RecordState, Reply, RunId, Severity, Timestamp,
+    Digest, Finding, ModelError, Purpose, Record, RecordState, Reply, RunId, Severity, Timestamp,
 };
 use crate::edge::store::{RecordFilter, Store, StoreError};
 use crate::privacy::Gate;
@@ -123,6 +123,7 @@ impl Reflector {
             payer: Payer { namespace: &namespace, session: None },
             account: Account::Own {
                 task: RunId(Digest::of(&["reflecting", &namespace])),
+                purpose: Purpose::Reflect,
                 about: &about,
             },
             stop: &self.asker.cancel,

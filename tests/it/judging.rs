@@ -164,7 +164,7 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
         [&json!("roofs"), &json!(1), &json!(10)]
     );
     let shown = place.run(&["status"]);
-    assert!(shown.stdout.contains("of these to consolidate: 1 call"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("of these 1 call to consolidate"), "{}", shown.stdout);
 }
 
 #[test]

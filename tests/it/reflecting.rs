@@ -105,7 +105,7 @@ fn a_lesson_names_its_records_stands_on_the_bill_and_is_asked_for_once() {
     let status = place.json(&["status", "--json"]);
     assert_eq!(count(&status, "/spent/calls"), 3);
     let bill = status["bill"].as_array().unwrap();
-    let line = bill.iter().find(|it| it["for"] == "consolidate").unwrap();
+    let line = bill.iter().find(|it| it["for"] == "reflect").unwrap();
     assert_eq!((&line["namespace"], &line["calls"]), (&json!("roofs"), &json!(1)));
     // What is new is another question.
     let more = "We chose tar over slate because the roof is flat.";

@@ -41,7 +41,7 @@ claim, under ids that mean nothing outside of the question; a lesson stands only
 numbers are in the records that it names. Without a usable answer the retrospective is made by rule, and
 a line says why. Neither concludes what no record says; `annalist why` shows the words of a record.
 What was taken back out of memory is not looked back at. Answers are kept: the same records are asked
-about and paid for once. `annalist status` has the bill, with that of consolidation.
+about and paid for once. `annalist status --all` has the bill.
 
 Exits 1 if the model needs a person (a key, a name), or somebody else changes the memory.")]
 pub(super) struct Args {

@@ -4,7 +4,7 @@ use super::db::{Db, values};
 use super::error::Fault;
 use super::journal::JournalEntry;
 use super::{Spent, run};
-use crate::domain::{Digest, Timestamp, Usage};
+use crate::domain::{Digest, Purpose, Timestamp, Usage};
 
 /// Lines of the bill that are told, the latest first.
 const LINES_MAX: u32 = 1_000;
@@ -14,31 +14,14 @@ const LINES_MAX: u32 = 1_000;
 pub struct Bill {
     /// Whose.
     pub namespace: String,
+    /// For what.
+    pub purpose: Purpose,
     /// What the call took.
     pub usage: Usage,
     /// Money, in millionths of a dollar.
     pub cost_micros: u64,
     /// The records and memories that the answer is about; it is erased with any of them.
     pub about: Vec<Digest>,
-}
-
-/// What a call was for.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Purpose {
-    /// To extract.
-    Extract,
-    /// To consolidate.
-    Consolidate,
-}
-
-impl Purpose {
-    /// The name in print.
-    pub fn name(self) -> &'static str {
-        match self {
-            Purpose::Extract => "extract",
-            Purpose::Consolidate => "consolidate",
-        }
-    }
 }
 
 /// What one namespace spent for one purpose on one day.
@@ -58,8 +41,8 @@ pub struct BillLine {
 pub(super) fn write(db: &mut Db, entry: &JournalEntry) -> Result<(), Fault> {
     let Some(bill) = &entry.bill else { return Ok(()) };
     let sql = "INSERT INTO bills (digest, at, namespace, model, prompt_tokens, cached_tokens,
-            completion_tokens, cost_micros)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (digest, at) DO NOTHING";
+            completion_tokens, cost_micros, purpose)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (digest, at) DO NOTHING";
     let Usage { prompt_tokens, cached_tokens, completion_tokens } = bill.usage;
     let row = values![
         &entry.digest.0,
@@ -70,6 +53,7 @@ pub(super) fn write(db: &mut Db, entry: &JournalEntry) -> Result<(), Fault> {
         cached_tokens,
         completion_tokens,
         bill.cost_micros,
+        bill.purpose.name(),
     ];
     db.send(sql, row)?;
     for about in &bill.about {
@@ -113,19 +97,18 @@ pub(super) fn lines(db: &mut Db) -> Result<Vec<BillLine>, Fault> {
             CAST(sum(prompt_tokens) AS BIGINT), CAST(sum(cached_tokens) AS BIGINT),
             CAST(sum(completion_tokens) AS BIGINT), CAST(sum(cost_micros) AS BIGINT)
         FROM (
-            SELECT r.finished_at - r.finished_at % 86400000 AS day, s.namespace, 0 AS purpose,
+            SELECT r.finished_at - r.finished_at % 86400000 AS day, s.namespace, 'extract' AS purpose,
                 r.calls, r.prompt_tokens, r.cached_tokens, r.completion_tokens, r.cost_micros
             FROM runs r JOIN sessions s ON s.no = r.session_no
             UNION ALL
-            SELECT at - at % 86400000, namespace, 1, 1, prompt_tokens, cached_tokens,
+            SELECT at - at % 86400000, namespace, purpose, 1, prompt_tokens, cached_tokens,
                 completion_tokens, cost_micros
             FROM bills) AS line
         GROUP BY day, namespace, purpose HAVING sum(calls) > 0
         ORDER BY day DESC, namespace, purpose LIMIT ?1";
     db.all(sql, values![LINES_MAX], |row| {
         let (day, namespace) = (row.next()?, row.next()?);
-        let consolidates = row.next::<i64>()? == 1;
-        let purpose = if consolidates { Purpose::Consolidate } else { Purpose::Extract };
+        let purpose = row.named(Purpose::of_name)?;
         Ok(BillLine { day, namespace, purpose, spent: run::read_spent(row)? })
     })
 }

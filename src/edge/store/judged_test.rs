@@ -3,8 +3,8 @@
 use super::fixture::*;
 use super::*;
 use crate::domain::{
-    Disposition, Effect, Facts, Finish, LeftOpen, Memory, MemoryId, Operation, Plan, Record,
-    Settlement, Speaker, Stage, Usage,
+    Disposition, Effect, Facts, Finish, LeftOpen, Memory, MemoryId, Operation, Plan, Purpose,
+    Record, Settlement, Speaker, Stage, Usage,
 };
 
 const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
@@ -63,6 +63,7 @@ fn answer(name: &str, about: &[Digest]) -> JournalEntry {
         reply,
         request: None,
         bill: Some(Bill {
+            purpose: Purpose::Consolidate,
             namespace: "project".to_owned(),
             usage: Usage { prompt_tokens: 100, cached_tokens: 40, completion_tokens: 10 },
             cost_micros: 5,

@@ -36,7 +36,7 @@ mod shared_test;
 mod tests;
 
 pub use beside::{Remembered, StoredCard};
-pub use bill::{Bill, BillLine, Purpose};
+pub use bill::{Bill, BillLine};
 pub use changes::Changes;
 pub use directories::Directory;
 pub use entry::Covered;

@@ -3,8 +3,8 @@
 use super::prepare::Prepared;
 use crate::config::Price;
 use crate::domain::{
-    ErrorKind, Finding, ModelError, Record, Reply, Request, RequestDigest, Retry, RunId, Rung,
-    Session, Severity, SliceId, Vector,
+    ErrorKind, Finding, ModelError, Purpose, Record, Reply, Request, RequestDigest, Retry, RunId,
+    Rung, Session, Severity, SliceId, Vector,
 };
 use crate::edge::model::{Cassette, Origin};
 use crate::edge::store::{Failure, StoreError};
@@ -145,7 +145,7 @@ fn whose<'a>(session: &'a Session, task: RunId, stop: &'a CancellationToken) -> 
     For {
         payer: Payer { namespace: &session.namespace, session: Some(session.id) },
         // No run is staged that could have the bill. The answer is nobody's, so that forgetting takes it along.
-        account: Account::Own { task, about: &[] },
+        account: Account::Own { task, purpose: Purpose::Test, about: &[] },
         stop,
         patience: None,
         returns: false,
