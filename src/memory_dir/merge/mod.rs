@@ -24,7 +24,7 @@ pub struct Conflict {
     /// The tag that it is known by; none for other lines of ours, such as the status of a record.
     pub tag: Option<String>,
     /// The heading above it.
-    pub section: String,
+    pub section: Redacted,
     /// What we would have written; none where we would have taken it out.
     pub ours: Option<Redacted>,
     /// What stands there.
@@ -213,7 +213,7 @@ impl Join<'_, '_> {
         let shown = block.map(|block| self.disk.public(block)).unwrap_or_default();
         Conflict {
             tag: tag_of(key).map(str::to_owned),
-            section: theirs.section.to_owned(),
+            section: self.gate.redact(theirs.section),
             ours: ours.map(|ours| self.gate.redact(ours.body.trim_end())),
             theirs: self.gate.redact(shown.trim_end()),
         }

@@ -11,7 +11,7 @@ pub enum PersonEdit {
     /// They wrote an entry of their own.
     Added {
         /// The heading above it.
-        section: String,
+        section: Redacted,
         /// Its words, without what is private.
         text: Redacted,
     },
@@ -27,7 +27,7 @@ pub enum PersonEdit {
         /// The tag of the memory.
         tag: String,
         /// The heading that it stands under now.
-        section: String,
+        section: Redacted,
     },
     /// They took an entry of ours out.
     Deleted {
@@ -71,7 +71,7 @@ pub(super) fn edits(
         let is_moved = found.section != unit.section;
         if is_moved {
             touched.extend([unit.section, found.section]);
-            let section = found.section.to_owned();
+            let section = gate.redact(found.section);
             edits.push(PersonEdit::Moved { tag: tag.to_owned(), section });
         }
         if !same(unit.body, found.body) {
@@ -89,7 +89,7 @@ pub(super) fn edits(
             touched.insert(unit.section);
             let text = text(unit.at);
             if !text.is_empty() {
-                edits.push(PersonEdit::Added { section: unit.section.to_owned(), text });
+                edits.push(PersonEdit::Added { section: gate.redact(unit.section), text });
             }
         }
     }

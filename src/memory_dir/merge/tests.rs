@@ -68,6 +68,13 @@ fn where_both_changed_an_entry_the_persons_stays_and_ours_is_told() {
 }
 
 #[test]
+fn what_is_told_of_a_persons_heading_passed_the_gate() {
+    let merged =
+        join("#=For=ada@example.org a=1", "#=For=ada@example.org a=2", "#=For=ada@example.org a=3");
+    assert_eq!(merged.conflicts[0].section.as_str(), "For=<EMAIL>");
+}
+
+#[test]
 fn what_moves_keeps_what_the_person_added_to_it() {
     check(
         "a=1 #=Blockers b=1",
@@ -153,7 +160,7 @@ fn what_a_person_did_is_told() {
         [
             PersonEdit::Edited { tag: tag("b"), text: text("- 2") },
             PersonEdit::Deleted { tag: tag("c") },
-            PersonEdit::Added { section: "Open Questions".to_owned(), text: text("- mine") },
+            PersonEdit::Added { section: text("Open Questions"), text: text("- mine") },
             PersonEdit::Confirmed { tag: tag("a") },
         ]
     );
