@@ -13,7 +13,7 @@ use crate::domain::{
 };
 use crate::edge::store::{Store, StoreError};
 use crate::prompt::BatchPrompt;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -79,9 +79,12 @@ pub(super) struct Heard {
 
 /// What became of a batch.
 struct Told {
-    number: usize,
+    /// Its place among the batches; of a half, its place in the whole behind that.
+    place: Vec<usize>,
     pairs: Vec<(RecordId, MemoryId)>,
     ended: Ended<Judged>,
+    /// Where it was longer than the model reads.
+    halves: Option<[Batch; 2]>,
     paid: Paid,
 }
 
@@ -125,7 +128,8 @@ impl Judge {
     }
 
     /// Asks about `batches` of `namespace` and adds what is said to `heard`. A batch without an answer leaves its
-    /// pairs open; only what a person must mend, and a stop, end the asking.
+    /// pairs open, but that one which is longer than the model reads is asked about in halves; only what a person must
+    /// mend, and a stop, end the asking.
     ///
     /// # Errors
     /// The store's.
@@ -139,18 +143,19 @@ impl Judge {
             return Ok(Err(Halt::Needs(line)));
         }
         let (many, mut unanswered) = (batches.len(), 0);
-        let mut left = batches.into_iter().enumerate();
+        let mut left: VecDeque<(Vec<usize>, Batch)> =
+            batches.into_iter().enumerate().map(|(number, batch)| (vec![number], batch)).collect();
         let mut under_way: JoinSet<Result<Told, StoreError>> = JoinSet::new();
         let (mut told, mut halt, mut over) = (Vec::new(), None, false);
-        // Ends with the batches: each is begun once.
+        // Ends with the batches: each is begun once, and halved until it is a single record.
         loop {
             while !over && under_way.len() < self.in_flight {
-                let Some((number, batch)) = left.next() else { break };
+                let Some((place, batch)) = left.pop_front() else { break };
                 let (judge, namespace) = (Arc::clone(self), namespace.to_owned());
-                under_way.spawn(async move { judge.batch(&namespace, number, batch).await });
+                under_way.spawn(async move { judge.batch(&namespace, place, batch).await });
             }
             let Some(ended) = under_way.join_next().await else { break };
-            let one = match ended {
+            let mut one = match ended {
                 Ok(one) => one?,
                 Err(died) => {
                     super::sessions::go_down(died);
@@ -177,17 +182,24 @@ impl Judge {
                     halt = halt.or(Some(Halt::Stopped));
                 }
             }
+            for (half, batch) in one.halves.take().into_iter().flatten().enumerate() {
+                let mut place = one.place.clone();
+                place.push(half);
+                left.push_back((place, batch));
+                one.pairs.clear();
+            }
             told.push(one);
         }
         // In the order in which they were asked, so that the same answers tell the same.
-        told.sort_by_key(|it| it.number);
-        let begun = told.len();
+        told.sort_by(|one, other| one.place.cmp(&other.place));
         for one in told {
             heard.take(one, many);
         }
-        if begun < many && halt.is_none() {
+        let unasked: BTreeSet<usize> =
+            left.iter().filter_map(|(place, _)| place.first().copied()).collect();
+        if !unasked.is_empty() && halt.is_none() {
             heard.waits = true;
-            let detail = format!("{} of {many} batches were not asked about", many - begun);
+            let detail = format!("{} of {many} batches were not asked about", unasked.len());
             heard.note("not-asked", detail);
         }
         Ok(halt.map_or(Ok(()), Err))
@@ -196,10 +208,11 @@ impl Judge {
     async fn batch(
         &self,
         namespace: &str,
-        number: usize,
+        place: Vec<usize>,
         batch: Batch,
     ) -> Result<Told, StoreError> {
         let (pairs, about) = (batch.pairs().collect(), batch.about());
+        let whole = batch.clone();
         let rung = self.asker.ladder.rung();
         let (mut exchange, request) = Exchange::start(&self.judging, batch, rung);
         let whose = For {
@@ -220,7 +233,11 @@ impl Judge {
         {
             self.asker.learn(&self.judging.way.model, (judged.rung, paid.refused)).await?;
         }
-        Ok(Told { number, pairs, ended, paid })
+        let halves = match &ended {
+            Ended::TooLong(_) => whole.halves(),
+            Ended::Done(_) | Ended::Failed(_) | Ended::Waits(_) => None,
+        };
+        Ok(Told { place, pairs, ended, halves, paid })
     }
 }
 
@@ -265,9 +282,9 @@ pub(super) fn patience(config: &Config) -> Patience {
 
 impl Heard {
     fn take(&mut self, told: Told, many: usize) {
-        let Told { number, pairs, ended, paid } = told;
+        let Told { place, pairs, ended, halves: _, paid } = told;
         self.asked.add(pairs.len(), paid);
-        let here = format!("batch {} of {many}", number + 1);
+        let here = format!("batch {} of {many}", place.first().map_or(1, |at| at + 1));
         let mut left_open = |rule: &'static str, why: String| {
             self.note(rule, format!("{here}: {why}; its pairs stay open"));
             self.waits = true;
@@ -281,6 +298,8 @@ impl Heard {
                 self.verdicts.extend(judged.verdicts);
                 self.judged.extend(pairs);
             }
+            // Its halves were asked about.
+            Ended::TooLong(_) if pairs.is_empty() => {}
             Ended::TooLong(error) => left_open("too-long", error.to_string()),
             Ended::Failed(error) => left_open("no-answer", error.to_string()),
             Ended::Waits(Waiting::Cap(reached)) => left_open("cap-reached", reached.to_string()),

@@ -269,3 +269,30 @@ fn no_fault_of_an_endpoint_costs_a_memory_or_makes_one_give_way() {
             .then(|| format!("{expected:?}: {} {}{}", output.code, output.stdout, output.stderr))
     });
 }
+
+#[test]
+fn a_batch_that_is_longer_than_the_model_reads_is_asked_about_in_halves() {
+    let more = [
+        "We chose tar over slate because the flat roof leaks.",
+        "We chose slate over tar because the flat roof is seen from the street.",
+    ];
+    let stub = judge(|ask| match ask.batch().iter().filter(|it| it["id"] == "R2").count() {
+        0 => all(&[says("R1", "merge", Some("M1"), None)]),
+        _ => Answer::Status(400, "", TOO_LONG.to_owned()),
+    });
+    let said: Vec<(&str, &str)> =
+        CHOICES.into_iter().chain(more).map(|words| ("user", words)).collect();
+    let place = place(&stub, &said);
+    let told = place.json(&BY_MODEL);
+    assert_eq!(found(&told), Vec::<String>::new(), "{told}");
+    assert_eq!(told[0]["plan"]["left_open"], json!([]), "{told}");
+    let merged = told[0]["plan"]["operations"].as_array().unwrap().iter();
+    assert_eq!(merged.filter(|it| it["rule"] == "judged-same").count(), 2, "{told}");
+
+    let stub = judge(|_| Answer::Status(400, "", TOO_LONG.to_owned()));
+    let place = self::place(&stub, &said);
+    let told = place.json(&BY_MODEL);
+    assert_eq!(found(&told), ["too-long", "too-long"], "a single record cannot be cut: {told}");
+}
+
+const TOO_LONG: &str = r#"{"error": {"message": "too long", "code": "context_length_exceeded"}}"#;

@@ -41,9 +41,24 @@ pub struct Batch {
     pub(super) records: Vec<Offered>,
     about: BTreeSet<Digest>,
     pub(super) text: Redacted,
+    /// What it was made of.
+    pieces: Vec<(Record, Vec<Memory>)>,
 }
 
 impl Batch {
+    /// The same records in two batches, for a model that reads no more; none of a single record.
+    pub fn halves(&self) -> Option<[Batch; 2]> {
+        let (first, second) = self.pieces.split_at(self.pieces.len() / 2);
+        let half = |pieces: &[(Record, Vec<Memory>)]| {
+            let mut draft = Draft::default();
+            for (record, targets) in pieces {
+                draft.add(record, &targets.iter().collect::<Vec<_>>());
+            }
+            draft.finish()
+        };
+        Some([half(first)?, half(second)?])
+    }
+
     /// How many records it holds.
     pub fn len(&self) -> usize {
         self.records.len()
@@ -144,6 +159,7 @@ struct Draft {
     about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
+    pieces: Vec<(Record, Vec<Memory>)>,
 }
 
 impl Draft {
@@ -196,6 +212,8 @@ impl Draft {
             self.about.extend(rests_on);
         }
         self.records.push(Offered { record: record.id, targets, words });
+        let memories = memories.iter().map(|memory| (*memory).clone());
+        self.pieces.push((record.clone(), memories.collect()));
     }
 
     fn finish(self) -> Option<Batch> {
@@ -205,6 +223,7 @@ impl Draft {
             records: self.records,
             about: self.about,
             text,
+            pieces: self.pieces,
         })
     }
 }
