@@ -164,9 +164,10 @@ fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Resul
     let mut runs = weighed(db, session_no, covering)?;
     let (new, old): (Vec<&Weighed>, Vec<&Weighed>) = runs.iter().partition(|run| run.covers);
     let failed: Vec<&Weighed> = new.iter().copied().filter(|run| !run.done).collect();
+    let done: Vec<(u32, u32)> = new.iter().filter(|run| run.done).map(|run| run.range).collect();
     let stands = |run: &Weighed| {
-        let replaced = new.iter().any(|other| other.done && other.overlaps(run));
-        run.done && run.current && !replaced && failed.iter().any(|other| other.overlaps(run))
+        let failed = failed.iter().any(|other| other.overlaps(run));
+        run.done && run.current && failed && !covered(run.range, &done)
     };
     let standing: HashSet<i64> =
         old.iter().filter(|run| !failed.is_empty() && stands(run)).map(|run| run.no).collect();
@@ -189,6 +190,20 @@ fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Resul
         }
     }
     Ok(ended)
+}
+
+/// Whether every entry from the first to the last is in one of `ranges`. Slices overlap by some entries, so that one
+/// which is read anew reaches into its neighbour without taking its place.
+fn covered((first, last): (u32, u32), ranges: &[(u32, u32)]) -> bool {
+    let mut ranges = ranges.to_vec();
+    ranges.sort_unstable();
+    let mut next = first;
+    for (from, to) in ranges {
+        if from <= next && next <= to {
+            next = to.saturating_add(1);
+        }
+    }
+    next > last
 }
 
 fn weighed(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<Vec<Weighed>, Fault> {

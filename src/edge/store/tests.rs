@@ -180,6 +180,42 @@ async fn what_was_extracted_stays_when_a_later_try_fails() {
 }
 
 #[tokio::test]
+async fn what_failed_takes_the_place_of_nothing_though_its_neighbour_reaches_into_it() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        // Slices overlap by some entries.
+        let (first, second) =
+            (staging(&session, "a", 0, &["one"]), staging(&session, "b", 8, &["two"]));
+        for old in [&first, &second] {
+            store.stage(old.clone()).await.unwrap();
+        }
+        store.end_session(session.id, ended(18, &[&first, &second])).await.unwrap();
+        let other = |mut staging: Staging| {
+            staging.run.asking = Digest::of(&["other"]);
+            staging
+        };
+        let new = other(staging(&session, "c", 0, &["three"]));
+        let bad = failed(other(staging(&session, "d", 8, &[])));
+        for new in [&new, &bad] {
+            store.stage(new.clone()).await.unwrap();
+        }
+        store.end_session(session.id, ended(18, &[&new, &bad])).await.unwrap();
+        let heads = async || {
+            let records = store.records(RecordFilter::default()).await.unwrap();
+            let heads = records.iter().map(|it| it.record.claim.headline().to_owned());
+            heads.collect::<Vec<_>>()
+        };
+        assert_eq!(heads().await, ["three", "two"]);
+        let mut good = other(staging(&session, "d", 8, &["four"]));
+        good.run.generation = 1;
+        store.stage(good.clone()).await.unwrap();
+        store.end_session(session.id, ended(18, &[&new, &good])).await.unwrap();
+        assert_eq!(heads().await, ["three", "four"]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_run_staged_anew_has_the_new_records_only() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
