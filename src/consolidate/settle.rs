@@ -90,7 +90,8 @@ fn decide(
     Some(match verdict {
         Verdict::Unrelated => Settled::new(Settlement::Apart, UNRELATED),
         Verdict::Conflict => Settled::new(Settlement::Beside, "judged-conflict"),
-        Verdict::Same | Verdict::Nothing if !alike => Settled::new(Settlement::Apart, UNRELATED),
+        // What is of another kind says something else; it is not for the host to say that it has nothing to do with it.
+        Verdict::Same | Verdict::Nothing if !alike => return None,
         // The words that stay must not be those of somebody who is trusted less.
         Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
         Verdict::Same if home.confirmed && !memory.confirmed => return None,
