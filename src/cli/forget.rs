@@ -60,9 +60,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         match consolidator.forget(&namespace, &what).await? {
             Forgot::Done(erased, passages) => {
                 let store = &consolidator.store;
-                let texts = memory::after_plan(store, &config, &[&namespace]).await?;
-                let texts = texts.iter().map(String::as_str);
-                let proof = consolidator.prove(passages, texts).await?;
+                let files = memory::after_plan(store, &config, &[&namespace]).await?;
+                let proof = consolidator.prove(passages, &files).await?;
                 tell(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await?;
                 Ok(ExitCode::SUCCESS)
@@ -169,7 +168,13 @@ fn tell(erased: &Erased, proof: &Proof, as_json: bool) -> Result<(), Failure> {
     output::line(&format!(
         "{looked}: {YELLOW}others hold some of them too{YELLOW:#}: {}",
         left.join(", ")
-    ))
+    ))?;
+    for file in &proof.files {
+        output::note(&format!(
+            "{file} holds some: what people wrote or hid there is theirs to erase"
+        ));
+    }
+    Ok(())
 }
 
 /// A count with its noun.

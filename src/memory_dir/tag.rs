@@ -1,7 +1,7 @@
 //! Tags: a line of its own, `<!-- @category: V -->` or `<!-- @tag: V -->`, that belongs to the heading or
 //! item directly above. Where a fact came from is such a tag too: `src-` and the first digits of its id.
 
-use crate::domain::{MemoryId, RecordId, named};
+use crate::domain::{Digest, MemoryId, RecordId, named};
 use std::collections::BTreeMap;
 
 /// The longest line of a tag, in letters (schema, validation of tags).
@@ -140,6 +140,16 @@ const RECORD_DIGITS: usize = 10;
 pub fn record_tag(record: RecordId) -> String {
     let digits: String = record.to_string().chars().take(RECORD_DIGITS).collect();
     format!("{RECORD}{digits}")
+}
+
+/// What a tag begins with that tells the words of an entry as they were written.
+const WORDS: &str = "words-";
+
+/// The tag by which an entry is known to be as it was written: a person who changes its words makes it theirs.
+pub fn words_tag(entry: &str) -> String {
+    let words = entry.trim().replace("\r\n", "\n");
+    let digest = Digest::of(&["words", &words]).to_string();
+    format!("{WORDS}{}", digest.get(..SOURCE_DIGITS_MIN).unwrap_or(&digest))
 }
 
 /// How the id of the record begins that the tag names.

@@ -70,6 +70,8 @@ pub struct Proof {
     pub texts: u64,
     /// Texts that hold such a passage, by where they stand: others said the same.
     pub left: BTreeMap<&'static str, u64>,
+    /// The files of directories among them: a person's words, or what they hid, stay.
+    pub files: Vec<String>,
 }
 
 impl Consolidator {
@@ -137,20 +139,27 @@ impl Consolidator {
     }
 
     /// Takes what was erased out of the store's file, and looks for words of it in every text of the store
-    /// and in `files`.
+    /// and in `files`, which are paths and what stands there.
     ///
     /// # Errors
     /// The store's.
     pub async fn prove(
         &self,
         passages: Passages,
-        files: impl Iterator<Item = &str>,
+        files: &[(String, String)],
     ) -> Result<Proof, StoreError> {
         self.store.scrub().await?;
         let mut proof = Proof { passages: passages.0.len(), ..Proof::default() };
         let finder = Finder::new(passages);
-        files.for_each(|text| proof.look(&finder, Looked { place: "files", text }));
-        self.store.each_text(proof, move |proof, looked| proof.look(&finder, looked)).await
+        for (path, text) in files {
+            if proof.look(&finder, Looked { place: "files", text }) {
+                proof.files.push(path.clone());
+            }
+        }
+        let look = move |proof: &mut Proof, looked: Looked<'_>| {
+            proof.look(&finder, looked);
+        };
+        self.store.each_text(proof, look).await
     }
 
     async fn erase(
@@ -207,11 +216,14 @@ impl Finder {
 }
 
 impl Proof {
-    fn look(&mut self, finder: &Finder, looked: Looked<'_>) {
+    /// Says whether something is left there.
+    fn look(&mut self, finder: &Finder, looked: Looked<'_>) -> bool {
         self.texts += 1;
-        if finder.is_in(looked.text) {
+        let is_left = finder.is_in(looked.text);
+        if is_left {
             *self.left.entry(looked.place).or_default() += 1;
         }
+        is_left
     }
 }
 

@@ -149,14 +149,41 @@ fn kept(place: &Place) -> (String, Vec<String>) {
     (texts.collect(), states(place))
 }
 
-#[test]
-fn what_a_newer_reading_does_not_say_is_believed_no_more_and_what_it_says_keeps_its_place() {
-    let stub = Stub::new(|ask| match ask.body["model"].as_str() {
+/// Answers of which a newer model leaves one out.
+fn forgetful() -> Stub {
+    Stub::new(|ask| match ask.body["model"].as_str() {
         Some("careful") if ask.slice().contains("Postgres over Redis") => Answer::Call(
             json!({"decisions": [], "discussions": [], "attempts": [], "requests": []}),
         ),
         Some(_) | None => ask.good(),
-    });
+    })
+}
+
+#[test]
+fn what_a_person_edited_since_stands_though_a_newer_reading_does_not_say_it() {
+    for command in [&["consolidate"][..], &["memory", "sync", "--namespace", "roofs"]] {
+        let stub = forgetful();
+        let place = opposed(&stub);
+        assert_eq!(place.run(&["memory", "init"]).code, 0);
+        place.json(&["memory", "sync", "--namespace", "roofs", "--json"]);
+        let (path, bytes) = place
+            .files()
+            .into_iter()
+            .find(|(path, _)| path.to_string_lossy().contains("ADR-002"))
+            .unwrap();
+        let text = String::from_utf8(bytes).unwrap();
+        place.write(path.to_str().unwrap(), text.replace("must survive", "must really survive"));
+        place.json(&["replay", "t", "--model", "careful", "--json"]);
+        assert_eq!(place.run(command).code, 0);
+        assert_eq!(states(&place), ["Postgres active", "Redis active"], "{command:?}");
+        let kept = place.files().into_iter().find(|(it, _)| *it == path).unwrap().1;
+        assert!(String::from_utf8(kept).unwrap().contains("must really survive"));
+    }
+}
+
+#[test]
+fn what_a_newer_reading_does_not_say_is_believed_no_more_and_what_it_says_keeps_its_place() {
+    let stub = forgetful();
     let place = opposed(&stub);
     let sync = || drop(place.json(&["memory", "sync", "--namespace", "roofs", "--json"]));
     assert_eq!(place.run(&["memory", "init"]).code, 0);

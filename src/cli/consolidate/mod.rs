@@ -129,6 +129,9 @@ async fn consolidate(
 ) -> Result<ExitCode, Failure> {
     let mut told = Vec::new();
     for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
+        if !args.dry_run {
+            memory::before_plan(&consolidator.store, config, &namespace).await?;
+        }
         told.extend(one_namespace(consolidator, namespace, args.dry_run).await?);
         if told.iter().any(|it| it.halted) {
             break;

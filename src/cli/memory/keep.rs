@@ -6,7 +6,7 @@ use super::super::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
 use super::super::settings;
 use super::place::{Dir, around, namespace, read, unreadable};
 use crate::config::Config;
-use crate::domain::MemoryMap;
+use crate::domain::{Memory, MemoryMap};
 use crate::edge::hooks::HookFolder;
 use crate::edge::memory_dir::MemoryFolder;
 use crate::edge::store::{Open, Store};
@@ -19,6 +19,8 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Other namespaces that are named.
+const OTHERS_MAX: usize = 5;
 /// Letters of a claim or an entry on a line.
 const LINE_LETTERS: usize = 90;
 
@@ -82,6 +84,31 @@ impl Desk {
         let keeper = keeper(store, &config);
         let namespace = namespace(what.namespace.as_deref(), (&config, &keeper.gate), &folder);
         Ok(Desk { config, keeper, folder, namespace })
+    }
+
+    /// What people did to the directory, taken up before a plan is made.
+    async fn hear(&self) -> Result<Vec<(&'static str, Memory)>, Failure> {
+        let heard = self.keeper.hear(&self.folder, &self.namespace).await;
+        heard.map_err(|error| failure(&self.folder, error))
+    }
+
+    /// Says where records wait if this directory's namespace has none at all: it may be named otherwise.
+    async fn note_others(&self) -> Result<(), Failure> {
+        let store = &self.keeper.store;
+        if !store.memories(Some(&self.namespace)).await?.is_empty() {
+            return Ok(());
+        }
+        let others: Vec<String> =
+            store.backlog().await?.into_iter().map(|it| it.namespace).take(OTHERS_MAX).collect();
+        if !others.is_empty() {
+            output::note(&format!(
+                "namespace `{}` has no records; some wait in {}: --namespace NAME takes another, \
+                 `annalist consolidate` all",
+                self.namespace,
+                others.join(", ")
+            ));
+        }
+        Ok(())
     }
 
     async fn keep(&self, dry_run: bool, memories: Option<MemoryMap>) -> Result<Kept, Failure> {
@@ -168,10 +195,18 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
         let judge = args.judges.judge(&desk.config, &desk.keeper.store).await?;
         let consolidator = consolidate::consolidator(desk.keeper.store.clone(), judge);
         let namespace = desk.namespace.clone();
+        let heard = match what.dry_run {
+            true => Vec::new(),
+            false => desk.hear().await?,
+        };
         let mut told = consolidate::one_namespace(&consolidator, namespace, what.dry_run).await?;
         let last = told.last_mut().and_then(|it| it.planned.as_mut());
         let memories = last.filter(|_| what.dry_run).map(|it| it.memories.clone());
-        let kept = desk.keep(what.dry_run, memories).await?;
+        let mut kept = desk.keep(what.dry_run, memories).await?;
+        kept.people.splice(..0, heard);
+        if !told.iter().any(Told::says_something) {
+            desk.note_others().await?;
+        }
         Ok::<_, Failure>((told, kept))
     })?;
     let failed = told.iter().any(|it| it.problem.is_some());
@@ -196,22 +231,17 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
 }
 
 /// Brings every directory of this machine in step that shows one of `namespaces`, after a plan of theirs was applied
-/// or undone; says which files changed, and gives what the directories hold now.
+/// or undone; says which files changed, and gives what the directories hold now, by path.
 pub(in crate::cli) async fn after_plan(
     store: &Store,
     config: &Config,
     namespaces: &[&str],
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<(String, String)>, Failure> {
     let keeper = keeper(store.clone(), config);
     let here = around(Path::new("."))?;
     let mut texts = Vec::new();
     for shown in namespaces {
-        let mut folders = keeper.folders(shown).await?;
-        let own = here.iter().find(|it| namespace(None, (config, &keeper.gate), it) == **shown);
-        if let Some(own) = own.filter(|own| !folders.contains(own)) {
-            folders.push((*own).clone());
-        }
-        for folder in folders {
+        for folder in folders(&keeper, config, (here.as_ref(), shown)).await? {
             let kept = keep(&keeper, &folder, shown).await?;
             let is_here = here.as_ref() == Some(&folder);
             let before =
@@ -219,10 +249,37 @@ pub(in crate::cli) async fn after_plan(
             for change in &kept.changes {
                 output::note(&format!("{before}{}: {}", change.path, became(change)));
             }
-            texts.extend(read(&folder)?.files.into_values());
+            let named = |(path, text)| (format!("{before}{path}"), text);
+            texts.extend(read(&folder)?.files.into_iter().map(named));
         }
     }
     Ok(texts)
+}
+
+/// Takes up what people did in the directories of this machine that show `shown`, before a plan of it is made.
+pub(in crate::cli) async fn before_plan(
+    store: &Store,
+    config: &Config,
+    shown: &str,
+) -> Result<(), Failure> {
+    let keeper = keeper(store.clone(), config);
+    let here = around(Path::new("."))?;
+    for folder in folders(&keeper, config, (here.as_ref(), shown)).await? {
+        keeper.hear(&folder, shown).await.map_err(|error| failure(&folder, error))?;
+    }
+    Ok(())
+}
+
+/// The directories of this machine that show a namespace; the one `here` among them if it does.
+async fn folders(
+    keeper: &Keeper,
+    config: &Config,
+    (here, shown): (Option<&MemoryFolder>, &str),
+) -> Result<Vec<MemoryFolder>, Failure> {
+    let mut folders = keeper.folders(shown).await?;
+    let own = here.filter(|it| namespace(None, (config, &keeper.gate), it) == shown);
+    folders.extend(own.filter(|own| !folders.contains(own)).cloned());
+    Ok(folders)
 }
 
 /// What becomes of a file.

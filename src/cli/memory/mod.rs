@@ -11,7 +11,7 @@ mod reflect;
 mod search;
 mod show;
 
-pub(super) use keep::after_plan;
+pub(super) use keep::{after_plan, before_plan};
 
 use super::output::Failure;
 use clap::Subcommand;

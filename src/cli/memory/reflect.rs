@@ -10,7 +10,7 @@ use crate::domain::{RecordId, Timestamp};
 use crate::edge::clock;
 use crate::edge::memory_dir::{MemoryFolder, Written};
 use crate::edge::store::{Open, Store};
-use crate::memory_dir::{SESSIONS, record_tag, words_line};
+use crate::memory_dir::{SESSIONS, record_tag, words_line, words_tag};
 use crate::privacy::Gate;
 use crate::worker::{Consolidator, Halt, LookedBack, Reflection, Reflector};
 use serde_json::{Value, json};
@@ -76,9 +76,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         let reflector = args.judges.reflector(&config, &store).await?;
         told(&store, of, args.since, reflector.as_ref()).await
     })?;
+    let is_empty = told.iter().all(|looked| looked.retrospective.sessions == 0);
     if args.json {
         output::json(&told.iter().map(to_json).collect::<Vec<_>>())?;
-    } else if told.is_empty() {
+    } else if is_empty {
         output::note("there are no records to look back at: `annalist status` shows what is there");
     } else {
         for (n, looked) in told.iter().enumerate() {
@@ -89,7 +90,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         }
     }
     told.iter().for_each(notes);
-    if let (Some(folder), [told]) = (folder, told.as_slice()) {
+    if let (Some(folder), [told], false) = (folder, told.as_slice(), is_empty) {
         write(&folder, &told.retrospective, &gate)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -255,11 +256,12 @@ fn page(told: &Retrospective, day: &str, gate: &Gate) -> String {
         page.push_str(&format!("\n## {}\n", title(category)));
         for note in notes {
             let words = words_line(note.headline.as_str(), NOTE_LETTERS, gate);
-            page.push_str(&format!("- {words}{}\n", times(told, note)));
-            page.push_str(&format!("<!-- @category: {} -->\n", category.name()));
+            let entry = format!("- {words}{}", times(told, note));
+            page.push_str(&format!("{entry}\n<!-- @category: {} -->\n", category.name()));
             for record in shown(told, note) {
                 page.push_str(&format!("<!-- @tag: {} -->\n", record_tag(*record)));
             }
+            page.push_str(&format!("<!-- @tag: {} -->\n", words_tag(&entry)));
         }
     }
     page

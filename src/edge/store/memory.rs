@@ -126,9 +126,10 @@ impl Store {
         .await
     }
 
-    /// A number that grows with every record that is staged.
+    /// A number that grows with every record and every run that is staged.
     pub async fn last_record(&self) -> Result<i64, StoreError> {
-        let sql = "SELECT coalesce(max(no), 0) FROM records";
+        let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
+            + (SELECT coalesce(max(no), 0) FROM runs)";
         let read = move |from: &mut Db| Ok(from.first(sql, &[], |row| row.next())?.unwrap_or(0));
         self.look("looking for new records", read).await
     }

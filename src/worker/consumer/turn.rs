@@ -155,7 +155,13 @@ impl Turn<'_> {
         let (consolidator, tell) = (consolidator.clone(), self.bench.tell);
         let gate = self.bench.extractor.gate.clone();
         self.jobs.spawn(async move {
+            let keeper = || {
+                let Consolidator { store, holder, clock, .. } = consolidator.clone();
+                Keeper { store, holder, clock, gate: gate.clone() }
+            };
             for namespace in due {
+                // What a person changed is theirs before a plan is made.
+                at_directories(keeper(), namespace.clone(), Step::Hear).await;
                 match consolidator.run(&namespace).await {
                     Ok(Outcome::Done(planned)) => {
                         let (plan, asked) = (&planned.plan, &planned.asked);
@@ -163,8 +169,7 @@ impl Turn<'_> {
                             plan.id = %plan.id, records = plan.operations.len(),
                             calls = asked.calls, open = planned.left_open.len(), "consolidated"
                         );
-                        let Consolidator { store, holder, clock, .. } = consolidator.clone();
-                        show(Keeper { store, holder, clock, gate: gate.clone() }, namespace).await;
+                        at_directories(keeper(), namespace, Step::Keep).await;
                     }
                     // Somebody else is at it, or was meanwhile: the next look finds what is left.
                     Ok(Outcome::Busy | Outcome::Moved(_)) => {}
@@ -335,14 +340,26 @@ impl Turn<'_> {
     }
 }
 
-/// Brings the directories in step that show a namespace; on a thread of its own, since it reads and writes files.
-async fn show(keeper: Keeper, namespace: String) {
+/// What is done about the directories that show a namespace.
+#[derive(Clone, Copy)]
+enum Step {
+    /// What people did there is taken up.
+    Hear,
+    /// They are brought in step.
+    Keep,
+}
+
+/// Goes through the directories that show a namespace; on a thread of its own, since it reads and writes files.
+async fn at_directories(keeper: Keeper, namespace: String, step: Step) {
     let runtime = Handle::current();
     let shown = tokio::task::spawn_blocking(move || {
         runtime.block_on(async {
             for folder in keeper.folders(&namespace).await? {
-                // Who is at it brings it in step as well.
-                keeper.keep(&folder, &namespace).await?;
+                match step {
+                    Step::Hear => drop(keeper.hear(&folder, &namespace).await?),
+                    // Who is at it brings it in step as well.
+                    Step::Keep => drop(keeper.keep(&folder, &namespace).await?),
+                }
             }
             Ok::<(), KeepError>(())
         })

@@ -102,8 +102,7 @@ impl Keeper {
         memories: Option<MemoryMap>,
     ) -> Result<Kept, KeepError> {
         let draft = self.draft(folder, namespace, memories).await?;
-        let people = draft.amendments.iter().map(|it| (it.rule, it.after.clone())).collect();
-        let kept = Kept { changes: draft.changes(), people, ..Kept::default() };
+        let kept = Kept { changes: draft.changes(), people: draft.people(), ..Kept::default() };
         Ok(kept.of(&draft))
     }
 
@@ -134,6 +133,38 @@ impl Keeper {
         Ok(Keeping::Done(Box::new(kept)))
     }
 
+    /// Takes up what people did to memories by editing `folder`, and writes no file: who plans does so first, so that
+    /// what they changed or confirmed since is theirs before anything else changes it. Gives what was taken up; where
+    /// somebody else changes the memory of the namespace, that is left to them.
+    ///
+    /// # Errors
+    /// The store's, and those of the file system.
+    pub async fn hear(
+        &self,
+        folder: &MemoryFolder,
+        namespace: &str,
+    ) -> Result<Vec<(&'static str, Memory)>, KeepError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(Vec::new()) };
+        let heard = self.heard(&held.tenure, folder).await;
+        held.leave(None).await?;
+        heard
+    }
+
+    async fn heard(
+        &self,
+        tenure: &Tenure,
+        folder: &MemoryFolder,
+    ) -> Result<Vec<(&'static str, Memory)>, KeepError> {
+        for _ in 0..PASSES_MAX {
+            let draft = self.draft(folder, &tenure.namespace, None).await?;
+            let now = (self.clock)();
+            if people::amend(&self.store, tenure, &draft.amendments, now).await? {
+                return Ok(draft.people());
+            }
+        }
+        Ok(Vec::new())
+    }
+
     async fn hold(&self, namespace: &str) -> Result<Option<Held>, StoreError> {
         let Keeper { store, holder, clock, gate: _ } = self;
         Asks { store, holder, clock: *clock, waits: true }.take(namespace).await
@@ -159,7 +190,7 @@ impl Keeper {
             if !whole {
                 continue;
             }
-            kept.people.extend(draft.amendments.iter().map(|it| (it.rule, it.after.clone())));
+            kept.people.extend(draft.people());
             let changes = draft.changes();
             let (mut next, mut seen) = (draft.next(), draft.seen(&self.gate));
             started.begin(&changes, &next).await?;
@@ -257,6 +288,11 @@ impl Keeper {
 }
 
 impl Draft {
+    /// What people did, and to which memories.
+    fn people(&self) -> Vec<(&'static str, Memory)> {
+        self.amendments.iter().map(|it| (it.rule, it.after.clone())).collect()
+    }
+
     /// The files to write: of what could not be read nothing is.
     fn changes(&self) -> Vec<FileChange> {
         let skipped: BTreeSet<&str> = self.disk.skipped.iter().map(|(it, _)| it.as_str()).collect();

@@ -5,7 +5,7 @@ use crate::domain::{Memory, MemoryState, Timestamp};
 use crate::edge::memory_dir::Read;
 use crate::edge::store::{Store, StoreError, Tenure};
 use crate::memory_dir::{
-    Files, Kind, PersonEdit, Rendered, SOURCE, Tag, Update, merge, source_tags,
+    Files, Kind, PersonEdit, Rendered, SOURCE, Tag, Update, adr_number, merge, source_tags,
 };
 use crate::privacy::Gate;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,8 +44,19 @@ pub(super) fn edits(
         let now = gate.redact(text);
         let since = merge(Kind::of_path(path), seen, seen, now.as_str(), gate);
         edits.extend(since.edits.into_iter().map(|edit| (path.clone(), edit)));
+        // A record is one memory, whichever of its lines a person changed.
+        let own = tags_in(text).next().filter(|_| adr_number(path).is_some());
+        if let Some(tag) = own.filter(|_| !is_same(seen, now.as_str())) {
+            let edit = PersonEdit::Edited { tag: tag.to_owned(), text: now.clone() };
+            edits.push((path.clone(), edit));
+        }
     }
     edits
+}
+
+/// Whether two texts differ in nothing but how their lines end.
+fn is_same(one: &str, other: &str) -> bool {
+    one.trim_end().lines().eq(other.trim_end().lines())
 }
 
 /// What `edits` make of `memories`, each at most once.
