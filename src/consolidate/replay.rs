@@ -134,6 +134,7 @@ fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         stage: pick(&full.stage, &rest.stage, &actual.stage),
         said_by: pick(&full.said_by, &rest.said_by, &actual.said_by),
         confirmed: actual.confirmed,
+        edited: actual.edited.clone(),
         valid_from: pick(&full.valid_from, &rest.valid_from, &actual.valid_from),
         state,
         valid_until,

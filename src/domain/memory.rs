@@ -61,6 +61,9 @@ pub struct Memory {
     pub said_by: Speaker,
     /// Whether a person wrote it in the directory, or left it there as they changed what is around it.
     pub confirmed: bool,
+    /// What stands in the directory in the place of the claim since a person changed it there, without what is private.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edited: Option<String>,
     /// From when it holds: when the first of its evidence was said.
     pub valid_from: Option<Timestamp>,
     /// Until when it held, where it holds no more.

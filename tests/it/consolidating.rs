@@ -176,6 +176,11 @@ fn what_a_person_edited_since_stands_though_a_newer_reading_does_not_say_it() {
         place.json(&["replay", "t", "--model", "careful", "--json"]);
         assert_eq!(place.run(command).code, 0);
         assert_eq!(states(&place), ["Postgres active", "Redis active"], "{command:?}");
+        let list = place.json(&["memory", "list", "--namespace", "roofs", "--json"]);
+        let edited = list.as_array().unwrap().iter().find(|it| it["confirmed"] == true).unwrap();
+        let shown = place.run(&["memory", "show", edited["id"].as_str().unwrap()]);
+        assert!(shown.stdout.contains("as a person changed it:"), "{}", shown.stdout);
+        assert!(shown.stdout.contains("must really survive"), "{}", shown.stdout);
         let kept = place.files().into_iter().find(|(it, _)| *it == path).unwrap().1;
         assert!(String::from_utf8(kept).unwrap().contains("must really survive"));
     }

@@ -76,6 +76,7 @@ pub(super) fn to_json(memory: &Memory) -> Value {
         "state": memory.state,
         "said_by": memory.said_by,
         "confirmed": memory.confirmed,
+        "edited": memory.edited,
         "valid_from": memory.valid_from.map(|at| at.to_string()),
         "valid_until": memory.valid_until.map(|at| at.to_string()),
         "superseded_by": memory.superseded_by,

@@ -9,6 +9,8 @@ use crate::edge::store::{Found, Open, Store};
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Lines that are shown of what a person made of a memory.
+const EDITED_LINES_MAX: usize = 20;
 /// Letters of another memory's claim.
 const HEADLINE_LETTERS: usize = 80;
 /// Records that are listed; the others are counted.
@@ -56,6 +58,15 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     output::line(&format!("{BOLD}{kind}{BOLD:#} {}  {state}", memory.id))?;
     for (field, text) in memory.claim.strings() {
         output::line(&format!("  {DIM}{field}:{DIM:#} {text}"))?;
+    }
+    if let Some(edited) = &memory.edited {
+        output::line(&format!("\n  {BOLD}as a person changed it:{BOLD:#}"))?;
+        for line in edited.lines().take(EDITED_LINES_MAX) {
+            output::line(&format!("  {line}"))?;
+        }
+        if edited.lines().count() > EDITED_LINES_MAX {
+            output::line(&format!("  {DIM}… the directory has all of it{DIM:#}"))?;
+        }
     }
     output::line("")?;
     let mut table = output::table(&[]);

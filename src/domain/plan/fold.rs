@@ -59,6 +59,7 @@ impl Operation {
                 state: MemoryState::Active,
                 said_by: facts.said_by,
                 confirmed: false,
+                edited: None,
                 valid_from: facts.at,
                 valid_until: None,
                 superseded_by: None,

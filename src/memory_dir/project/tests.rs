@@ -24,6 +24,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         valid_from: Some(Timestamp(1_767_355_200_000 + day * DAY)),
         valid_until: None,
         superseded_by: None,
+        edited: None,
         reason: None,
         sources: vec![RecordId(Digest::of(&[name, "record"]))],
     }

@@ -7,7 +7,7 @@ use crate::edge::store::{Store, StoreError, Tenure};
 use crate::memory_dir::{
     Files, Kind, PersonEdit, Rendered, SOURCE, Tag, Update, adr_number, merge, source_tags,
 };
-use crate::privacy::Gate;
+use crate::privacy::{Gate, Redacted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A person changed the words of an entry, or where it stands.
@@ -18,6 +18,9 @@ pub(super) const CONFIRMED: &str = "person-confirmed";
 pub(super) const REMOVED: &str = "person-removed";
 /// A person put such an entry back.
 pub(super) const RESTORED: &str = "person-restored";
+
+/// Letters that are kept of what a person put in an entry's place.
+const EDITED_LETTERS_MAX: usize = 4_000;
 
 /// What a person's edit makes of a memory.
 pub(super) struct Amendment {
@@ -77,14 +80,16 @@ pub(super) fn amendments(
         let mut after = memory.clone();
         let rule = match (memory.state, said.get(tag)) {
             // Of what could not be read nobody knows what it shows.
-            (MemoryState::Active, Some(&REMOVED)) if !is_there && disk.skipped.is_empty() => {
+            (MemoryState::Active, Some((REMOVED, _))) if !is_there && disk.skipped.is_empty() => {
                 after.state = MemoryState::Retracted;
                 after.valid_until = Some(now);
                 after.reason = Some(REMOVED.to_owned());
                 REMOVED
             }
-            (MemoryState::Active, Some(&rule)) if rule != REMOVED => {
+            (MemoryState::Active, Some((rule, text))) if *rule != REMOVED => {
                 after.confirmed = true;
+                let words = text.map(|text| text.as_str().chars().take(EDITED_LETTERS_MAX));
+                after.edited = words.map(Iterator::collect).or(after.edited);
                 rule
             }
             (MemoryState::Retracted, _)
@@ -105,33 +110,35 @@ pub(super) fn amendments(
     amended
 }
 
-/// The rule of what was done to each entry, by its tag; of several the one that says most.
-fn said<'e>(
-    rendered: &Rendered,
-    edits: &'e [(String, PersonEdit)],
-) -> BTreeMap<&'e str, &'static str> {
-    let mut said: BTreeMap<&str, &'static str> = BTreeMap::new();
+/// What was done to an entry: the rule, and the words that a person put there.
+type Said<'e> = (&'static str, Option<&'e Redacted>);
+
+/// What was done to each entry, by its tag; of several the rule that says most.
+fn said<'e>(rendered: &Rendered, edits: &'e [(String, PersonEdit)]) -> BTreeMap<&'e str, Said<'e>> {
+    let mut said: BTreeMap<&str, Said<'e>> = BTreeMap::new();
     let ours: BTreeMap<&str, BTreeSet<&str>> = rendered
         .files
         .iter()
         .map(|(path, text)| (path.as_str(), tags_in(text).collect()))
         .collect();
     for (path, edit) in edits {
-        let (tag, rule) = match edit {
+        let (tag, rule, text) = match edit {
             PersonEdit::Added { .. } => continue,
-            PersonEdit::Edited { tag, .. } | PersonEdit::Moved { tag, .. } => (tag, EDITED),
-            PersonEdit::Confirmed { tag } => (tag, CONFIRMED),
-            PersonEdit::Deleted { tag } => (tag, REMOVED),
+            PersonEdit::Edited { tag, text } => (tag, EDITED, Some(text)),
+            PersonEdit::Moved { tag, .. } => (tag, EDITED, None),
+            PersonEdit::Confirmed { tag } => (tag, CONFIRMED, None),
+            PersonEdit::Deleted { tag } => (tag, REMOVED, None),
         };
         // What we would not show there any more is no person's business.
         if !ours.get(path.as_str()).is_some_and(|tags| tags.contains(tag.as_str())) {
             continue;
         }
         let weight = |rule: &str| [REMOVED, CONFIRMED, EDITED].iter().position(|it| *it == rule);
-        let slot = said.entry(tag).or_insert(rule);
-        if weight(slot) < weight(rule) {
-            *slot = rule;
+        let slot = said.entry(tag).or_insert((rule, text));
+        if weight(slot.0) < weight(rule) {
+            slot.0 = rule;
         }
+        slot.1 = text.or(slot.1);
     }
     said
 }
