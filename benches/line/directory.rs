@@ -37,6 +37,7 @@ fn memory(n: usize) -> Memory {
         state: MemoryState::Active,
         said_by: Speaker::Person,
         confirmed: false,
+        edited: None,
         valid_from: Some(day(n)),
         valid_until: None,
         superseded_by: None,
