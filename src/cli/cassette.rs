@@ -19,7 +19,7 @@ pub(super) struct Args {
 enum Command {
     /// Make a cassette out of answer files, one for each whole conversation
     #[command(after_help = "\
-An answer file is JSON: {\"transcript\": PATH, \"conversation\": ID or null, \"arguments\": {…}}.
+An answer file is JSON: {\"transcript\": PATH, \"conversation\": ID or null, \"arguments\": {…}}. \
 The transcript is cut as replay cuts it, and each claim is put where the words are that support it.
 
 Example:

@@ -26,8 +26,8 @@ Examples:
   annalist context --session 079da              and the last turns and the card of a session in the store
   annalist context --json                       with its parts, and what did not fit
 
-Read from .claude/memory or .ai/memory of this folder, or of one above it up to the repository. Nothing
-private is shown, entries are whole or left out with a mark, and the same files give the same bytes. No
+Read from .claude/memory or .ai/memory of this folder, or of one above it up to the repository. Nothing \
+private is shown, entries are whole or left out with a mark, and the same files give the same bytes. No \
 model is asked; no store is opened but for --session.")]
 pub(super) struct Args {
     /// How long it may be: economy, light, standard, detailed, or a number of tokens; otherwise what

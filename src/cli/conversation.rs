@@ -21,8 +21,8 @@ Examples:
   annalist conversation --strategy entity --check chat.json    what was kept and what is gone
   annalist conversation --session 079da                        of a session that was replayed or enqueued
 
-A message is what was said: prompts, answers, and the system messages of chats. Tool calls and what tools
-answered are none. Summaries are made by rule, without a model. Of several conversations in a file the
+A message is what was said: prompts, answers, and the system messages of chats. Tool calls and what tools \
+answered are none. Summaries are made by rule, without a model. Of several conversations in a file the \
 last one is shown; --only names another.")]
 pub(super) struct Args {
     /// A transcript, or `-` for standard input

@@ -25,7 +25,7 @@ Examples:
   annalist dialog - --max-tokens 200 < turns.json           {\"turns\": [{\"user_intent\": \"asked about x\",
                                                             \"action_taken\": \"called y\", \"pending_items\": []}]}
 
-No model is asked. Words pass the privacy gate before they are cut; which kinds of personal data it
+No model is asked. Words pass the privacy gate before they are cut; which kinds of personal data it \
 masks is set by privacy.pii, how much is kept by dialog.tokens and dialog.turns.")]
 pub(super) struct Args {
     /// A transcript, or a document with turns that are told already; `-` reads standard input

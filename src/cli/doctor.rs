@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Asks the endpoint a few small questions (they cost a few hundred tokens) and remembers the best way
+Asks the endpoint a few small questions (they cost a few hundred tokens) and remembers the best way \
 to ask. Exits 1 if something is missing.")]
 pub(super) struct Args {
     /// The model's name at the endpoint, instead of model.model

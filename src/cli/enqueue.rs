@@ -27,8 +27,8 @@ Examples:
   annalist enqueue ~/.claude/projects --flush                everything, waiting for no more
   annalist enqueue - < examples/slice.json                   a slice as JSON: annalist schema slice
 
-Handing over the same thing twice adds nothing, and says so. A session that grew by little waits until
-it was idle for queue.idle_secs, until it is closed, or for --flush; what comes meanwhile is merged.
+Handing over the same thing twice adds nothing, and says so. A session that grew by little waits until \
+it was idle for queue.idle_secs, until it is closed, or for --flush; what comes meanwhile is merged. \
 `annalist worker` works on what was handed over, `annalist jobs` shows it.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input

@@ -20,9 +20,9 @@ Examples:
   annalist forget --record 3fa9                one record; its conversation stays
   annalist forget --namespace roofs            everything of a namespace
 
-Memories that rested on it alone go, others are made anew from what is left, and what it had superseded stands
-again. Then the store is searched for its words. The transcript itself is yours and stays where it lies; its
-conversation is left out from now on, also what is said in it later. `replay --also-forgotten` and
+Memories that rested on it alone go, others are made anew from what is left, and what it had superseded stands \
+again. Then the store is searched for its words. The transcript itself is yours and stays where it lies; its \
+conversation is left out from now on, also what is said in it later. `replay --also-forgotten` and \
 `enqueue --also-forgotten` take it in again.")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {

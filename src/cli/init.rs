@@ -16,7 +16,7 @@ Examples:
   annalist init --claude-code --user            into ~/.claude/settings.json, for all projects
   annalist init --claude-code --remove          take them out again
 
-Settings of Claude Code are shown before they are written; what is not ours keeps every byte, and doing
+Settings of Claude Code are shown before they are written; what is not ours keeps every byte, and doing \
 it twice changes nothing.")]
 pub(super) struct Args {
     /// Print it instead of writing it

@@ -50,8 +50,8 @@ Start here:
   annalist records                               what was found
   annalist why ID                                the very words that a record rests on
 
-Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configuration.
-Settings: annalist init --print; NO_COLOR is honoured.
+Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configuration. \
+Settings: annalist init --print; NO_COLOR is honoured. \
 Logs: ANNALIST_LOG=info shows what happens, ANNALIST_LOG_FORMAT=json as lines of JSON.")]
 struct Cli {
     /// Read settings from this file instead of ./config.toml or the user's

@@ -13,7 +13,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example: annalist redact notes.md > clean.md
+Example: annalist redact notes.md > clean.md \
 Which kinds of personal data are masked is set by privacy.pii; private blocks and secrets always are.")]
 pub(super) struct Args {
     /// The text; `-` or nothing reads standard input

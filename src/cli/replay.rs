@@ -28,7 +28,7 @@ Examples:
   annalist replay session.jsonl --model gpt-5-mini
   annalist replay examples/sessions --cassette examples/cassette --show
 
-What was done is kept: running it again goes on where it stopped and pays for nothing twice.
+What was done is kept: running it again goes on where it stopped and pays for nothing twice. \
 Ctrl-C once finishes cleanly, twice stops at once.")]
 pub(super) struct Args {
     /// Transcripts, or folders of them

@@ -23,7 +23,7 @@ const FAILED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits 1 when something needs a person: it failed or died, a worker stopped, nobody works on what is
+Exits 1 when something needs a person: it failed or died, a worker stopped, nobody works on what is \
 ready, or the entries do not add up.")]
 pub(super) struct Args {
     /// List every session and every failed slice

@@ -30,7 +30,7 @@ Examples:
   annalist card ~/.claude/projects --check        whether every card is fit to be stored
   annalist card --session 079da                   of a session that was replayed or enqueued
 
-Text passes the gate first. The same messages give the same bytes. Of an agent's log a card holds what
+Text passes the gate first. The same messages give the same bytes. Of an agent's log a card holds what \
 the person and the assistant said; of a session as JSON every message but those of tools.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input; with --check also cards as JSON

@@ -28,14 +28,14 @@ Examples:
   annalist consolidate log                  the plans that were applied
   annalist consolidate --undo 3fa9          take one back
 
-What no rule can decide is kept beside what it may contradict, and listed as left open. A model is
-asked about that only where --model, --cassette or consolidate.model name one. It gives verdicts on
-pairs; what may change is decided by the rules: a person's word gives way to a person's only, and
-nothing changes without words that tell of a change. Its answers are kept before they are used, so
-nothing is asked or paid twice, also after --dry-run; what has no usable answer stays open.
+What no rule can decide is kept beside what it may contradict, and listed as left open. A model is \
+asked about that only where --model, --cassette or consolidate.model name one. It gives verdicts on \
+pairs; what may change is decided by the rules: a person's word gives way to a person's only, and \
+nothing changes without words that tell of a change. Its answers are kept before they are used, so \
+nothing is asked or paid twice, also after --dry-run; what has no usable answer stays open. \
 A record is dealt with once; run again, there is nothing to do. `annalist status` has the bill.
 
-Exits 1 if a namespace could not be dealt with, or the model needs a person (a key, a name); then
+Exits 1 if a namespace could not be dealt with, or the model needs a person (a key, a name); then \
 nothing is applied."
 )]
 pub(super) struct Args {

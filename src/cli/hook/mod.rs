@@ -39,8 +39,8 @@ Examples:
   pre-compact         warns if memory was not synced; hands over what was said
   stop, session-end   hand over what was said, as `annalist enqueue` does
 
-A prompt that begins with `annalist override` is not held up. Thresholds are in .memory-config.md. What
-is known of a session is kept for four hours in $XDG_STATE_HOME/annalist/hooks.
+A prompt that begins with `annalist override` is not held up. Thresholds are in .memory-config.md. What \
+is known of a session is kept for four hours in $XDG_STATE_HOME/annalist/hooks. \
 Exit codes: 0 answered, 1 something failed and nothing was held up, 2 the prompt is held up.")]
 pub(super) struct Args {
     /// session-start, user-prompt-submit, pre-compact, stop or session-end

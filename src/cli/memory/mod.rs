@@ -29,7 +29,7 @@ Examples:
   annalist memory at 2026-11-01         what was believed then
   annalist memory show 3fa9             one memory, with the records that it rests on
 
-The directory is .claude/memory, or .ai/memory where that is there, of this project or of --dir. What people write in
+The directory is .claude/memory, or .ai/memory where that is there, of this project or of --dir. What people write in \
 it stays: an entry of ours that they change is theirs, one that they take out does not come back.")]
 pub(super) struct Args {
     #[command(subcommand)]

@@ -35,12 +35,13 @@ Examples:
   annalist memory reflect --model qwen3:8b   lessons that a model draws from the records
   annalist memory reflect --write            as a file of the directory, sessions/DAY-retro.md
 
-One retrospective for each namespace; each says how it was made. By rule it lists what the records show.
-A model is asked only where --model, --cassette or consolidate.model name one. It is shown what records
-claim, under ids that mean nothing outside of the question; a lesson stands only if its words, names and
-numbers are in the records that it names. Without a usable answer the retrospective is made by rule, and
-a line says why. Neither concludes what no record says; `annalist why` shows the words of a record.
-What was taken back out of memory is not looked back at. Answers are kept: the same records are asked
+One retrospective for each namespace; each says how it was made. By rule it lists what the records show. \
+A model is asked only where --model, --cassette or consolidate.model name one. It is shown what records \
+claim, under ids that mean nothing outside of the question; a lesson stands only if half of its words and \
+every name, number and negation are in the records that it names: so nothing is made up, but whether it draws \
+the right conclusion is for a person to judge. Without a usable answer the retrospective is made by rule, and \
+a line says why. Neither concludes what no record says; `annalist why` shows the words of a record. \
+What was taken back out of memory is not looked back at. Answers are kept: the same records are asked \
 about and paid for once. `annalist status --all` has the bill.
 
 Exits 1 if the model needs a person (a key, a name), or somebody else changes the memory.")]

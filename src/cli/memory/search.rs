@@ -16,7 +16,7 @@ Examples:
   annalist memory search --category decision --since 2026-11-01
   annalist memory search --literal \"token budget\"
 
-Private blocks and private files are never searched. --literal finds a text letter by letter and prints it as
+Private blocks and private files are never searched. --literal finds a text letter by letter and prints it as \
 ConKeeper's own search does; sessions only with --sessions.")]
 pub(super) struct Args {
     /// Words in any case and order; an entry needs one of them

@@ -32,12 +32,12 @@ Examples:
   annalist worker --watch ~/.claude/projects     follow folders while it works
   annalist worker --from nats://127.0.0.1:4222/SLICES --metrics 127.0.0.1:9464
 
-Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in
-between: answers are kept before they are used, and a job that a worker holds goes to another when
+Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in \
+between: answers are kept before they are used, and a job that a worker holds goes to another when \
 the worker was silent for queue.lease_secs.
 
-Ctrl-C or SIGTERM once: no new jobs, calls under way may end (queue.grace_secs), the rest goes back;
-exits 0. Twice: stops at once and exits 1; nothing is lost.
+Ctrl-C or SIGTERM once: no new jobs, calls under way may end (queue.grace_secs), the rest goes back; \
+exits 0. Twice: stops at once and exits 1; nothing is lost. \
 Exits 1 if jobs died or wait at a cap (--drain, --once), or if something needs a person.")]
 pub(super) struct Args {
     #[command(flatten)]
