@@ -5,10 +5,9 @@ use crate::conversation;
 use crate::dialog;
 use crate::domain::{Rung, Tokens};
 use crate::privacy::Pii;
-use crate::prompt::Prompts;
+use crate::prompt::OwnPrompts;
 use crate::slice;
 use serde::Deserialize;
-use std::sync::Arc;
 use std::time::Duration;
 use toml::Value;
 
@@ -35,8 +34,8 @@ pub struct Config {
     pub namespace: Option<String>,
     /// The folder of prompts of one's own, or a file of one; none takes those that are compiled in.
     pub prompts_path: Option<String>,
-    /// What was read there, by whoever reads files; none asks with those that are compiled in.
-    pub prompts: Option<Arc<Prompts>>,
+    /// What was read there, by whoever reads files.
+    pub prompts: OwnPrompts,
     /// The endpoint.
     pub model: Model,
     /// URL of the store.
@@ -280,7 +279,7 @@ fn check(raw: RawConfig) -> Result<Config, String> {
         language: text(&raw.language, "language")?,
         namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
         prompts_path: (!prompts.is_empty()).then(|| prompts.to_owned()),
-        prompts: None,
+        prompts: OwnPrompts::default(),
         model: check_model(raw.model)?,
         store_url: text(&raw.store.url, "store.url")?,
         slice,

@@ -11,10 +11,13 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   annalist init && annalist doctor              a config.toml here, and whether everything is in place
-  annalist init --prompts prompts               the built-in prompts as files, to change them
+  annalist init --prompts prompts               all built-in prompts as files, to change them
   annalist init --claude-code                   put our hooks into .claude/settings.json of this project
   annalist init --claude-code --user            into ~/.claude/settings.json, for all projects
   annalist init --claude-code --remove          take them out again
+
+Of the prompts, extract.md, slice.md and again.md ask about slices, consolidate.md how records stand to \
+memories, reflect.md what records teach. Keep those that you change and set `prompts` to their folder.
 
 Settings of Claude Code are shown before they are written; what is not ours keeps every byte, and doing \
 it twice changes nothing.")]
@@ -25,7 +28,7 @@ pub(super) struct Args {
     /// Write it into the user's configuration folder instead of this one
     #[arg(long, conflicts_with = "print")]
     pub(super) user: bool,
-    /// Write the built-in prompts into this folder instead; files that are there stay as they are
+    /// Write all built-in prompts into this folder instead; files that are there stay as they are
     #[arg(long, value_name = "DIR", conflicts_with_all = ["print", "user", "claude_code"])]
     prompts: Option<PathBuf>,
     /// Put our hooks into the settings of Claude Code
@@ -85,7 +88,7 @@ fn write_prompts(folder: &Path) -> Result<ExitCode, Failure> {
         output::line(&format!("wrote {}", path.display()))?;
     }
     output::note(
-        "next: set `prompts` in config.toml, or measure a change with `annalist test --prompt`",
+        "next: set `prompts` in config.toml; `annalist test --prompt` measures a change of extraction",
     );
     Ok(ExitCode::SUCCESS)
 }

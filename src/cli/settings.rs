@@ -5,7 +5,6 @@ use crate::config::{Config, ENV_PREFIX, Layer};
 use crate::edge::store::{Open, Store};
 use crate::edge::{disk, prompts};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The file's name wherever it is looked for.
 const FILE_NAME: &str = "config.toml";
@@ -30,8 +29,7 @@ pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
 fn with_prompts(mut config: Config) -> Result<Config, Failure> {
     if let Some(path) = &config.prompts_path {
         let read = prompts::read(Path::new(path));
-        let read = read.map_err(|what| Failure::usage(format!("prompts: {what}")))?;
-        config.prompts = Some(Arc::new(read));
+        config.prompts = read.map_err(|what| Failure::usage(format!("prompts: {what}")))?;
     }
     Ok(config)
 }

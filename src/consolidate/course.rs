@@ -30,7 +30,7 @@ pub struct Way {
     pub reply_tokens_max: u32,
     /// Sampling temperature; none leaves it to the endpoint.
     pub temperature: Option<f32>,
-    pub(super) prompt: BatchPrompt,
+    pub(super) prompt: Arc<BatchPrompt>,
     tool: Arc<ToolSpec>,
     rules_tool: Redacted,
     rules_json: Redacted,
@@ -41,7 +41,7 @@ impl Way {
     pub(super) fn new(
         model: String,
         language: &str,
-        (prompt, tool): (BatchPrompt, Arc<ToolSpec>),
+        (prompt, tool): (Arc<BatchPrompt>, Arc<ToolSpec>),
     ) -> Way {
         Way {
             model,

@@ -1,45 +1,62 @@
 //! Prompts of one's own, read from a folder or a file. What is missing there is the one that is compiled in.
 
 use super::disk;
-use crate::prompt::{BUILT_IN, OwnTexts, Prompts};
+use crate::prompt::{OwnPrompts, OwnTexts, PromptFile, Prompts};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// The files of a set.
-const NAMES: [&str; 3] = ["extract.md", "slice.md", "again.md"];
+/// The prompt for a summary, which lies beside the others in the sources: no command asks a model with it.
+const NEVER_ASKED: &str = "summary.md";
 /// The largest prompt that is read, in bytes: ten times what any model reads well.
 const BYTES_MAX: u64 = 1024 * 1024;
 
-/// Reads the prompts at `path`: a folder with some of the three files, or one of them. A file of another
-/// name is an `extract.md`.
+/// Reads the prompts at `path`: a folder with some of the files of [`PromptFile`], or one of them. A file of another
+/// name is an `extract.md`; other files of a folder do not matter.
 ///
 /// # Errors
 /// One line: which file, and what is wrong with it.
-pub fn read(path: &Path) -> Result<Prompts, String> {
-    let mut own = OwnTexts::default();
+pub fn read(path: &Path) -> Result<OwnPrompts, String> {
+    let shown = path.display();
+    let mut own = OwnTexts::new();
     if path.is_dir() {
-        own.extract = text(&path.join(NAMES[0]))?;
-        own.slice = text(&path.join(NAMES[1]))?;
-        own.again = text(&path.join(NAMES[2]))?;
-        if own == OwnTexts::default() {
-            return Err(format!("{}: holds none of {}", path.display(), NAMES.join(", ")));
+        for file in PromptFile::ALL {
+            own.extend(text(&path.join(file.name()))?.map(|text| (file, text)));
+        }
+        if own.is_empty() {
+            return Err(format!("{shown}: holds none of {}", names(&PromptFile::ALL)));
         }
     } else {
-        let read = text(path)?;
-        if read.is_none() {
+        let all = names(&PromptFile::ALL);
+        let Some(read) = text(path)? else {
             return Err(format!(
-                "{}: is not there: expected a folder with {}, or one of these files",
-                path.display(),
-                NAMES.join(", ")
+                "{shown}: is not there: expected a folder with {all}, or one of these files"
+            ));
+        };
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name == NEVER_ASKED {
+            return Err(format!(
+                "{shown}: no command asks a model with {name}: expected one of {all}, or a folder of them"
             ));
         }
-        match path.file_name().and_then(|name| name.to_str()) {
-            Some("slice.md") => own.slice = read,
-            Some("again.md") => own.again = read,
-            Some(_) | None => own.extract = read,
-        }
+        own.insert(PromptFile::of_name(name).unwrap_or(PromptFile::Extract), read);
     }
-    Prompts::with_own(&own).map_err(|error| format!("{}: {error}", path.display()))
+    OwnPrompts::read(&own).map_err(|error| format!("{shown}: {error}"))
+}
+
+/// Reads the prompts at `path` as [`read`] does, for who asks about slices with them and nothing else.
+///
+/// # Errors
+/// One line: as [`read`], and where there is nothing to ask about slices with.
+pub fn read_extraction(path: &Path) -> Result<Arc<Prompts>, String> {
+    read(path)?.own_extraction().ok_or_else(|| {
+        let shown = path.display();
+        let names = names(&PromptFile::EXTRACTION);
+        format!(
+            "{shown}: no prompt test asks with it: tests are of extraction; expected one of {names}, \
+             or a folder with one"
+        )
+    })
 }
 
 /// Writes the prompts that are compiled in into `folder`; gives the files that were written, and those that
@@ -49,14 +66,18 @@ pub fn read(path: &Path) -> Result<Prompts, String> {
 /// Those of the file system.
 pub fn write_built_in(folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut written, mut there) = (Vec::new(), Vec::new());
-    for (name, text) in NAMES.iter().zip([BUILT_IN.extract, BUILT_IN.slice, BUILT_IN.again]) {
-        let path = folder.join(name);
-        match disk::create(&path, text)? {
+    for file in PromptFile::ALL {
+        let path = folder.join(file.name());
+        match disk::create(&path, file.built_in())? {
             true => written.push(path),
             false => there.push(path),
         }
     }
     Ok((written, there))
+}
+
+fn names(files: &[PromptFile]) -> String {
+    files.iter().map(|file| file.name()).collect::<Vec<_>>().join(", ")
 }
 
 /// The text of a file as it would be compiled in: without a mark of its encoding, lines ended by newlines.
@@ -73,6 +94,7 @@ fn text(path: &Path) -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::BUILT_IN;
 
     #[test]
     fn a_file_of_ones_own_takes_the_others_along_with_its_version() {
@@ -80,11 +102,12 @@ mod tests {
         let path = folder.path().join("extract.md");
         let text = BUILT_IN.extract.replace("version: 1", "version: 7").replace("months", "years");
         disk::create(&path, &text.replace('\n', "\r\n")).unwrap();
-        let (by_folder, by_file) = (read(folder.path()).unwrap(), read(&path).unwrap());
+        let read_both = || [folder.path(), &path].map(|it| read(it).unwrap().extraction());
+        let [by_folder, by_file] = read_both();
         assert_eq!((by_folder.version(), by_folder.digest()), (7, by_file.digest()));
-        assert_ne!(by_folder, Prompts::built_in());
+        assert_ne!(*by_folder, Prompts::built_in());
         let (written, there) = write_built_in(folder.path()).unwrap();
-        assert_eq!((written.len(), there), (2, vec![path]));
+        assert_eq!((written.len(), there), (4, vec![path]));
         let error = read(folder.path()).unwrap_err();
         assert!(error.contains("version 1, but the set has version 7"), "{error}");
     }
@@ -93,8 +116,54 @@ mod tests {
     fn what_is_written_out_is_what_is_compiled_in() {
         let folder = tempfile::tempdir().unwrap();
         assert!(read(folder.path()).unwrap_err().contains("holds none of extract.md"));
-        write_built_in(folder.path()).unwrap();
-        assert_eq!(read(folder.path()).unwrap(), Prompts::built_in());
+        let (written, _) = write_built_in(folder.path()).unwrap();
+        assert_eq!(written.len(), PromptFile::ALL.len());
+        let (read_back, built_in) = (read(folder.path()).unwrap(), OwnPrompts::default());
+        assert_eq!(*read_back.extraction(), Prompts::built_in());
+        assert_eq!(read_back.consolidate(), built_in.consolidate());
+        assert_eq!(read_back.reflect(), built_in.reflect());
         assert!(read(&folder.path().join("no.md")).unwrap_err().contains("is not there"));
+    }
+
+    #[test]
+    fn a_folder_may_hold_any_of_the_files_and_each_is_read_alone_too() {
+        for file in PromptFile::ALL {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(file.name());
+            let text = format!("{}\nBe kind.\n", file.built_in());
+            disk::create(&path, &text.replace('\n', "\r\n")).unwrap();
+            let expected = OwnPrompts::read(&OwnTexts::from([(file, text)])).unwrap();
+            assert_eq!(read(folder.path()).as_ref(), Ok(&expected));
+            assert_eq!(read(&path), Ok(expected));
+        }
+    }
+
+    #[test]
+    fn what_no_slice_is_asked_about_with_is_refused_where_slices_are_meant() {
+        let folder = tempfile::tempdir().unwrap();
+        for file in PromptFile::ALL {
+            let path = folder.path().join("one").join(file.name());
+            disk::create(&path, file.built_in()).unwrap();
+            let read = read_extraction(&path);
+            let extracts = PromptFile::EXTRACTION.contains(&file);
+            assert_eq!(read.is_ok(), extracts, "{read:?}");
+            let Err(error) = read else { continue };
+            assert!(error.contains(file.name()) && error.contains("no prompt test"), "{error}");
+        }
+        assert!(read_extraction(&folder.path().join("one")).is_ok());
+        let path = folder.path().join("two/consolidate.md");
+        disk::create(&path, PromptFile::Consolidate.built_in()).unwrap();
+        assert!(read_extraction(path.parent().unwrap()).unwrap_err().contains("no prompt test"));
+    }
+
+    #[test]
+    fn the_prompt_that_no_command_asks_with_is_refused_alone_and_left_alone_in_a_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(NEVER_ASKED);
+        disk::create(&path, "not even a prompt").unwrap();
+        let error = read(&path).unwrap_err();
+        assert!(error.contains("no command asks a model with summary.md"), "{error}");
+        write_built_in(folder.path()).unwrap();
+        assert!(read(folder.path()).is_ok());
     }
 }

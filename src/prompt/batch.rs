@@ -9,9 +9,9 @@ use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
 
 /// How records stand to memories. Inputs `part`, `language`, `tool`, `schema`, `fence`, `batch`, `kept`, `problems`.
-const CONSOLIDATE: &str = include_str!("../../prompts/consolidate.md");
+pub(super) const CONSOLIDATE: &str = include_str!("../../prompts/consolidate.md");
 /// What records show about how the work went. The same inputs.
-const REFLECT: &str = include_str!("../../prompts/reflect.md");
+pub(super) const REFLECT: &str = include_str!("../../prompts/reflect.md");
 
 /// A checked prompt about a batch, ready to be filled.
 #[derive(Debug)]
@@ -103,6 +103,13 @@ impl BatchPrompt {
         let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
         let fill = [(Input::Kept, Woven::Label(&kept)), (Input::Problems, Woven::Label(&list))];
         of(&self.again, form).fill(&fill)
+    }
+}
+
+/// The same text is the same prompt.
+impl PartialEq for BatchPrompt {
+    fn eq(&self, other: &BatchPrompt) -> bool {
+        self.digest == other.digest
     }
 }
 

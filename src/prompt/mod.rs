@@ -5,6 +5,7 @@ mod batch;
 mod fence;
 mod file;
 mod frame;
+mod own;
 mod summary;
 
 use crate::domain::Digest;
@@ -14,9 +15,10 @@ use frame::{Frame, Input, Setting};
 
 pub use batch::BatchPrompt;
 pub use file::PromptError;
+pub use own::{OwnPrompts, OwnTexts, PromptFile};
 pub use summary::SummaryPrompt;
 
-/// The three texts that make a set of prompts, each with its front matter.
+/// The three texts that make the set of prompts for extraction, each with its front matter.
 #[derive(Clone, Copy, Debug)]
 pub struct Texts<'a> {
     /// The rules: the system message. Inputs `language`, `tool`, `schema`.
@@ -33,17 +35,6 @@ pub const BUILT_IN: Texts<'static> = Texts {
     slice: include_str!("../../prompts/slice.md"),
     again: include_str!("../../prompts/again.md"),
 };
-
-/// Texts of one's own in the place of those that are compiled in.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct OwnTexts {
-    /// In the place of [`Texts::extract`].
-    pub extract: Option<String>,
-    /// In the place of [`Texts::slice`].
-    pub slice: Option<String>,
-    /// In the place of [`Texts::again`].
-    pub again: Option<String>,
-}
 
 /// How an answer is to be given.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -93,7 +84,7 @@ pub struct Complaint<'a> {
     pub problems: &'a [String],
 }
 
-/// A checked set of prompts, ready to be filled.
+/// The checked set of prompts for extraction, ready to be filled.
 #[derive(Debug)]
 pub struct Prompts {
     id: String,
@@ -116,27 +107,26 @@ impl Prompts {
         Prompts::read(&BUILT_IN).expect("the prompts that are compiled in are in order")
     }
 
-    /// Reads and checks a set of which some texts are one's own. Those that are compiled in go along with
+    /// Reads and checks the set with the texts of `own` that belong to it. Those that are compiled in go along with
     /// their version: who changes one file raises its number there, and nowhere else.
     ///
     /// Fails as [`Prompts::read`] does.
     pub fn with_own(own: &OwnTexts) -> Result<Prompts, PromptError> {
-        let given = [("extract", &own.extract), ("slice", &own.slice), ("again", &own.again)];
         let mut version = None;
-        for (id, text) in given {
-            if let (Some(text), None) = (text, version) {
-                version = Some(File::read(id, text)?.version);
+        for file in PromptFile::EXTRACTION {
+            if let (Some(text), None) = (own.get(&file), version) {
+                version = Some(File::read(file.id(), text)?.version);
             }
         }
-        let or_built_in = |own: &Option<String>, built_in: &str| match (own, version) {
+        let or_built_in = |file: PromptFile| match (own.get(&file), version) {
             (Some(text), _) => text.clone(),
-            (None, Some(version)) => file::with_version(built_in, version),
-            (None, None) => built_in.to_owned(),
+            (None, Some(version)) => file::with_version(file.built_in(), version),
+            (None, None) => file.built_in().to_owned(),
         };
         Prompts::read(&Texts {
-            extract: &or_built_in(&own.extract, BUILT_IN.extract),
-            slice: &or_built_in(&own.slice, BUILT_IN.slice),
-            again: &or_built_in(&own.again, BUILT_IN.again),
+            extract: &or_built_in(PromptFile::Extract),
+            slice: &or_built_in(PromptFile::Slice),
+            again: &or_built_in(PromptFile::Again),
         })
     }
 

@@ -12,7 +12,6 @@ use crate::domain::{
     Digest, Finding, Memory, MemoryId, Purpose, RecordId, Reply, RunId, Severity, Timestamp,
 };
 use crate::edge::store::{Store, StoreError};
-use crate::prompt::BatchPrompt;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -105,7 +104,7 @@ impl Judge {
 
     /// Asks through `asker`, which others ask through too.
     pub(super) fn beside(asker: Arc<Asker>, config: &Config, model_name: &str) -> Judge {
-        let prompt = BatchPrompt::to_consolidate();
+        let prompt = config.prompts.consolidate();
         let mut judging = Judging::new(model_name, &config.language, prompt);
         settle(&mut judging.way, config);
         Judge {

@@ -16,7 +16,6 @@ use crate::domain::{
 };
 use crate::edge::store::{RecordFilter, Store, StoreError};
 use crate::privacy::Gate;
-use crate::prompt::BatchPrompt;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -64,7 +63,7 @@ impl Reflector {
         store: Store,
         (cancel, clock): (CancellationToken, fn() -> Timestamp),
     ) -> Result<Reflector, StoreError> {
-        let (prompt, gate) = (BatchPrompt::to_reflect(), Gate::new(&config.pii));
+        let (prompt, gate) = (config.prompts.reflect(), Gate::new(&config.pii));
         let mut reflecting = Reflecting::new(model_name, &config.language, prompt, gate);
         settle(&mut reflecting.way, config);
         Ok(Reflector {

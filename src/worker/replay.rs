@@ -5,7 +5,7 @@ use super::asking::{Model, Patience};
 use super::reader::{Before, Desk, Reader, Reading, Work};
 use super::runner::Runner;
 use super::sessions::{Line, Sessions, go_down};
-use super::setup::{Setup, prompts_of};
+use super::setup::Setup;
 use super::steady::{Bearing, Steady};
 use super::tally::{FileProblem, Tally, Totals};
 use super::told::Telling;
@@ -96,8 +96,11 @@ impl Plan {
         let gate = Gate::new(&self.config.pii);
         let reading = reading(&self.config, options, true);
         let tool = tool();
-        let rules =
-            prompts_of(&self.config).rules(&self.config.language, Form::Tool, tool.schema());
+        let rules = self.config.prompts.extraction().rules(
+            &self.config.language,
+            Form::Tool,
+            tool.schema(),
+        );
         let overhead =
             u64::from(estimate_tokens(rules.as_str())) + u64::from(estimate_tokens(tool.schema()));
         let desk = Counter { tally: &self.tally, cancel: &self.cancel, overhead };

@@ -14,7 +14,6 @@ use crate::edge::model::Pace;
 use crate::edge::store::{Rates, StoreError};
 use crate::extract::{Asking, SCHEMA_VERSION};
 use crate::privacy::Gate;
-use crate::prompt::Prompts;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -89,15 +88,10 @@ impl Setup<'_> {
 
 /// How slices are asked about under these settings.
 pub(super) fn asking_of(config: &Config, model: &str) -> Arc<Asking> {
-    let mut asking = Asking::new(model, &config.language, prompts_of(config));
+    let mut asking = Asking::new(model, &config.language, config.prompts.extraction());
     asking.reply_tokens_max = config.model.reply_tokens_max;
     asking.temperature = config.model.temperature;
     Arc::new(asking)
-}
-
-/// The prompts of the settings.
-pub(super) fn prompts_of(config: &Config) -> Arc<Prompts> {
-    config.prompts.clone().unwrap_or_else(|| Arc::new(Prompts::built_in()))
 }
 
 /// Everything that makes two answers to one slice comparable: who is asked what, how slices are cut, and

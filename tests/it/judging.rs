@@ -407,7 +407,7 @@ fn record(place: &Place, arguments: &Value) {
     let memories = Memories::new("roofs");
     let (plan, _) = consolidate(&records, &memories, &Verdicts::none());
     let batch = batches(&plan, &records, &memories).remove(0);
-    let mut judging = Judging::new("recorded", "English", BatchPrompt::to_consolidate());
+    let mut judging = Judging::new("recorded", "English", BatchPrompt::to_consolidate().into());
     judging.way.temperature = Some(0.0);
     let (_, request) = Exchange::start(&judging.into(), batch, Rung::ForcedTool);
     let arguments = Redacted::reopened(arguments.to_string());

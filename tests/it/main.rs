@@ -24,6 +24,7 @@ mod judging;
 mod judging_badly;
 mod memory_cli;
 mod memory_killed;
+mod own_prompts;
 mod place;
 mod printing;
 mod prompt_tests;

@@ -291,7 +291,7 @@ fn record(place: &Place, arguments: &Value) {
     });
     let gate = Gate::new(&[]);
     let material = materials(&records, &gate).0.remove(0);
-    let mut way = Reflecting::new("recorded", "English", BatchPrompt::to_reflect(), gate);
+    let mut way = Reflecting::new("recorded", "English", BatchPrompt::to_reflect().into(), gate);
     way.way.temperature = Some(0.0);
     let (_, request) = LookBack::start(&way.into(), material, Rung::ForcedTool);
     let arguments = Redacted::reopened(arguments.to_string());

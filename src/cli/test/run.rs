@@ -10,7 +10,6 @@ use crate::edge::cases::{CASSETTE_NEW, Place, bring};
 use crate::edge::model::Kept;
 use crate::edge::store::Open;
 use crate::edge::{clock, disk, prompts};
-use crate::prompt::Prompts;
 use crate::score::{
     CaseOutcome, Comparison, Report, SCHEMA_VERSION, Tolerances, Written, compare, junit, page,
 };
@@ -44,7 +43,8 @@ pub(super) struct Run {
     #[arg(long = "model", value_name = "NAME")]
     models: Vec<String>,
     /// A prompt, instead of the one of the settings: an extract.md, or a folder with extract.md, slice.md
-    /// and again.md, of which what is missing is the built-in; several stand side by side
+    /// and again.md, of which what is missing is the built-in; several stand side by side. Tests are of
+    /// extraction: other prompts of a folder are checked and not asked with
     #[arg(long = "prompt", value_name = "FILE")]
     prompts: Vec<PathBuf>,
     /// Calls at the same time, instead of model.concurrency
@@ -123,14 +123,13 @@ pub(super) fn variations(
     models: &[String],
     paths: &[PathBuf],
 ) -> Result<Vec<Variation>, Failure> {
-    let own = || config.prompts.clone().unwrap_or_else(|| Arc::new(Prompts::built_in()));
     let mut sets = Vec::new();
     for path in paths {
-        let read = prompts::read(path).map_err(Failure::usage)?;
-        sets.push((Some(label(path)), Arc::new(read)));
+        let read = prompts::read_extraction(path).map_err(Failure::usage)?;
+        sets.push((Some(label(path)), read));
     }
     if sets.is_empty() {
-        sets.push((None, own()));
+        sets.push((None, config.prompts.extraction()));
     }
     let models: Vec<Option<&String>> = match models.is_empty() {
         true => vec![None],

@@ -26,7 +26,7 @@ pub struct Judging {
 
 impl Judging {
     /// Asks `model` with `prompt`, about texts that are mostly in `language`.
-    pub fn new(model: impl Into<String>, language: &str, prompt: BatchPrompt) -> Judging {
+    pub fn new(model: impl Into<String>, language: &str, prompt: Arc<BatchPrompt>) -> Judging {
         let (model, schema) = (model.into(), SCHEMA_VERSION.to_string());
         Judging {
             digest: Digest::of(&["judging", &model, prompt.line(), &schema, language]),

@@ -15,7 +15,7 @@ fn open_pair(by: Speaker) -> [Record; 2] {
 }
 
 fn judging() -> Arc<Judging> {
-    Arc::new(Judging::new("m", "English", BatchPrompt::to_consolidate()))
+    Arc::new(Judging::new("m", "English", Arc::new(BatchPrompt::to_consolidate())))
 }
 
 fn reply(arguments: &Value) -> Reply {

@@ -39,7 +39,7 @@ impl Reflecting {
     pub fn new(
         model: impl Into<String>,
         language: &str,
-        prompt: BatchPrompt,
+        prompt: Arc<BatchPrompt>,
         gate: Gate,
     ) -> Reflecting {
         Reflecting { way: Way::new(model.into(), language, (prompt, schema::tool())), gate }

@@ -22,7 +22,7 @@ fn work() -> Vec<Record> {
 
 fn reflecting() -> Arc<Reflecting> {
     let gate = Gate::new(&[Pii::Email]);
-    Arc::new(Reflecting::new("m", "English", BatchPrompt::to_reflect(), gate))
+    Arc::new(Reflecting::new("m", "English", Arc::new(BatchPrompt::to_reflect()), gate))
 }
 
 fn says(category: &str, lesson: &str, records: &[&str]) -> Value {

@@ -143,7 +143,7 @@ pub(super) fn prepare(
     // What a case names are the words of its recordings; live the endpoint's model is meant.
     let own = if live { None } else { case.model.as_deref().or(cassette.model()) };
     let model = variation.model.as_deref().or(own).unwrap_or(&config.model.model).to_owned();
-    config.prompts = Some(Arc::clone(&variation.prompts));
+    config.prompts = config.prompts.with_extraction(Arc::clone(&variation.prompts));
     let asking = asking_of(&config, &model);
     // There is one: what holds nothing to ask about was refused.
     let format = conversations.first().map_or(Format::Plain, |it| it.session.format);

@@ -33,7 +33,7 @@ impl Trial {
             told(&self.config, place).map_err(|why| why.what)?;
         if let Some(answers) = answers {
             let model = variation.model.as_deref().or(case.model.as_deref());
-            config.prompts = Some(Arc::clone(&variation.prompts));
+            config.prompts = config.prompts.with_extraction(Arc::clone(&variation.prompts));
             let asking = asking_of(&config, model.unwrap_or(MODEL_UNKNOWN));
             let imported = spread(&config, &conversations, &answers.answer(&place.name), &asking);
             updated.findings = imported.findings.iter().map(|it| it.to_string()).collect();
