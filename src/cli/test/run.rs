@@ -12,7 +12,7 @@ use crate::edge::store::Open;
 use crate::edge::{clock, disk, prompts};
 use crate::prompt::Prompts;
 use crate::score::{
-    CaseOutcome, Comparison, Report, SCHEMA_VERSION, Tolerances, Written, compare, junit, page,
+    CaseOutcome, Comparison, Report, SCHEMA_VERSION, Written, compare, junit, page,
 };
 use crate::worker::{LiveModel, Recording, Recordings, Tally, Trial, Tried, Variation};
 use std::collections::BTreeSet;
@@ -95,9 +95,7 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
         true => ask(trial)?,
     };
     let compared = baseline.map(|before| {
-        let tolerances =
-            |case: &str| tried.tolerances.get(case).copied().unwrap_or(Tolerances::default());
-        let compared = compare(&before, &tried.report, &tolerances);
+        let compared = compare(&before, &tried.report, &|case| tried.tolerances_of(case));
         let compared = compared.of_cases(&|name| scope.covers(name));
         // Who names models or prompts leaves others out on purpose.
         let whole = args.models.is_empty() && args.prompts.is_empty();

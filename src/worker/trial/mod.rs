@@ -64,3 +64,10 @@ pub struct Tried {
     /// How many recordings of a case no request asks for, by its name; told offline only, of cases that have some.
     pub unused: BTreeMap<String, usize>,
 }
+
+impl Tried {
+    /// How much worse than a baseline the case of this name may be; nothing where it could not be read.
+    pub fn tolerances_of(&self, case: &str) -> Tolerances {
+        self.tolerances.get(case).copied().unwrap_or_default()
+    }
+}
