@@ -290,22 +290,6 @@ fn a_gold_that_cannot_be_meant_so_is_a_finding() {
 }
 
 #[test]
-fn an_interval_holds_the_rate_and_narrows_with_more_conversations() {
-    let tally = |hits| Tally { core: Rate { hits, of: 2 }, ..Tally::default() };
-    let few: Vec<Tally> = [0, 1, 2, 2].map(tally).to_vec();
-    let many = few.repeat(25);
-    let core = |tally: &Tally| tally.core.value();
-    let (wide, narrow) = (interval(&few, 7, core).unwrap(), interval(&many, 7, core).unwrap());
-    for interval in [wide, narrow] {
-        assert!(interval.low <= 0.625 && 0.625 <= interval.high, "{interval:?}");
-    }
-    assert!(narrow.high - narrow.low < wide.high - wide.low);
-    assert_eq!(interval(&few, 7, core), Some(wide), "the same seed draws the same");
-    assert_eq!(interval(&[], 7, core), None);
-    assert_eq!(interval(&[tally(2)], 7, core), Some(Interval { low: 1.0, high: 1.0 }));
-}
-
-#[test]
 fn recorded_answers_are_scored_against_their_gold() {
     let (Some(golds), Some(answers)) = (shared("gold"), shared("answers")) else { return };
     let files = std::fs::read_dir(golds).unwrap();
