@@ -1,4 +1,4 @@
-//! `annalist test --baseline` and `test review`: what a comparison covers, and what it is not silent about.
+//! `annalist test` where it must not be silent: what a baseline covers, what a review allows, what gold shows.
 
 use super::place::Place;
 use super::prompt_tests::{ok, text, with_cases};
@@ -83,4 +83,26 @@ fn a_review_allows_what_the_case_tolerates() {
         "[tolerances]\nrecall = 1.0\nf1 = 1.0\ncore_recall = 1.0\nsucceeded = 1.0\ngrounded = 1.0\n",
     );
     assert!(kind.contains("nothing is worse than the tolerances allow"), "{kind}");
+}
+
+#[test]
+fn gold_is_shown_behind_the_gate_only() {
+    const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+    let place = with_cases(&["quick-question"]);
+    let item = json!({
+        "id": "a", "kind": "request", "importance": "core", "quote": "nobody said so",
+        "statement": format!("Use {KEY} <private>for Havelmoor</private> today."),
+    });
+    let never = json!({"id": "n", "statement": format!("The key {KEY}."), "terms": [["x y z"]]});
+    let gold = json!({"must": [item], "must_not": [never]}).to_string();
+    place.write("cases/quick-question/gold.json", format!("\u{feff}{gold}"));
+    place.write("cases/quick-question/case.toml", format!("about = \"The key {KEY}\"\n"));
+    let told = place.run(&["test", "cases", "--verbose", "--html", "p.html"]);
+    ok(&told);
+    let warned = "quote-not-found: a: its quote is in no entry of the transcript";
+    assert!(told.stdout.contains("today.") && told.stdout.contains(warned), "{}", told.stdout);
+    let json = place.run(&["test", "cases", "--json"]).stdout;
+    for shown in [told.stdout, text(&place.path("p.html")), json] {
+        assert!(!shown.contains(KEY) && !shown.contains("Havelmoor"), "{shown}");
+    }
 }

@@ -145,7 +145,7 @@ fn what_cannot_be_read_is_broken_with_one_line_and_the_others_run() {
     let report = place.json_with(1, &["test", "cases", "--json"]);
     for (name, words) in [
         ("tea-and-snow", "case.toml: settings.slize: expected one of slice"),
-        ("what-if", "gold.json:2: expected gold"),
+        ("what-if", "gold.json:2: column 10: invalid type: integer `3`, expected a sequence"),
         ("code-only", "expected one transcript.*, found"),
         ("open-question", "case.toml: settings: slice.tokens: expected a number of at least"),
     ] {

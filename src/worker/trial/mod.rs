@@ -9,6 +9,7 @@ mod judge;
 mod live;
 mod offline;
 mod prepare;
+mod quotes;
 mod record;
 mod report;
 mod unused;
