@@ -1,6 +1,7 @@
 //! Folders of prompt tests on the disk: which there are, what each holds, and how a new one is made. What
 //! the files say is for others to read.
 
+use super::case_names::{self, Scope};
 use super::disk;
 use super::walk::Candidate;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,9 @@ pub const EXPECTED: &str = "expected";
 /// What a transcript's name begins with, before the dot.
 const TRANSCRIPT: &str = "transcript";
 /// How deep cases may stand below a folder that is named.
-const DEPTH_MAX: usize = 4;
+pub(super) const DEPTH_MAX: usize = 4;
+/// What the name of a gold file of a suite ends with.
+pub(super) const GOLD_OF_SUITE: &str = ".gold.json";
 /// Cases of one run; more are a mistake in the folder that was named.
 const CASES_MAX: usize = 100_000;
 /// The largest file of a case that is read as text, in bytes; transcripts and cassettes have bounds of their own.
@@ -34,7 +37,7 @@ const EXPECTED_MAX: usize = 1_000;
 /// Where a case is.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CasePlace {
-    /// What it is called: its folder's name, with those of the folders between it and the one that was named.
+    /// What it is called: its folder's name, with those of the folders between it and the folder of cases.
     pub name: String,
     /// What there is of it.
     pub is: Place,
@@ -72,9 +75,10 @@ pub struct CaseFiles {
 /// What could not be used, and why.
 pub type Unusable = (PathBuf, String);
 
-/// The cases at and below `paths`, in order of their names, and what was named and holds none.
-pub fn find(paths: &[PathBuf]) -> (Vec<CasePlace>, Vec<Unusable>) {
-    let (mut found, mut wrong) = (Vec::new(), Vec::new());
+/// The cases at and below `paths`, in order of their names; which cases that covers, whether they are there or not;
+/// and what was named and holds none.
+pub fn find(paths: &[PathBuf]) -> (Vec<CasePlace>, Scope, Vec<Unusable>) {
+    let (mut by_path, mut wrong) = (Vec::new(), Vec::new());
     let mut seen = BTreeSet::new();
     for path in paths {
         let mut here = Vec::new();
@@ -89,15 +93,16 @@ pub fn find(paths: &[PathBuf]) -> (Vec<CasePlace>, Vec<Unusable>) {
         here.retain(|it| {
             seen.insert(it.is.path().canonicalize().unwrap_or_else(|_| it.is.path().to_owned()))
         });
-        found.extend(here);
+        by_path.push((path.clone(), here));
     }
+    let (mut found, scope) = case_names::name(by_path);
     found.sort_by(|one, other| one.name.cmp(&other.name));
     if found.len() > CASES_MAX {
         let what = format!("{} prompt tests; {CASES_MAX} at most are run at once", found.len());
         wrong.extend(paths.first().map(|path| (path.clone(), what)));
         found.truncate(CASES_MAX);
     }
-    (found, wrong)
+    (found, scope, wrong)
 }
 
 impl Place {
@@ -146,7 +151,7 @@ fn suite(root: &Path, name: &str, found: &mut Vec<CasePlace>) -> io::Result<()> 
     for entry in fs::read_dir(root.join("gold"))? {
         let gold = entry?.path();
         let file = gold.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some(stem) = file.strip_suffix(".gold.json") else { continue };
+        let Some(stem) = file.strip_suffix(GOLD_OF_SUITE) else { continue };
         let name = if name.is_empty() { stem.to_owned() } else { format!("{name}/{stem}") };
         found.push(CasePlace { name, is: Place::Suite { root: root.to_owned(), gold } });
     }
@@ -360,7 +365,7 @@ mod tests {
             names(&[root.join("group"), root.join("group/a"), root.join("b")]),
             ["a", "b", "b"]
         );
-        let (found, wrong) =
+        let (found, _, wrong) =
             find(&[root.join("no"), root.join("deep/1/2/3/4/5"), root.join("deep")]);
         assert_eq!((found.len(), wrong.len()), (1, 2), "{wrong:?}");
     }
@@ -373,7 +378,7 @@ mod tests {
         {
             put(place.path(), file);
         }
-        let (found, _) = find(&[place.path().to_owned()]);
+        let (found, ..) = find(&[place.path().to_owned()]);
         assert_eq!(found.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["a.md"]);
     }
 

@@ -1,6 +1,7 @@
 //! The world: clock, disk, models, NATS, store. Only here and in `cli` is anything read or written; the
 //! rooms below know nothing of it, and `worker` joins them.
 
+pub mod case_names;
 pub mod cases;
 pub mod clock;
 pub mod disk;

@@ -10,7 +10,7 @@ const MESSAGE_BYTES_MAX: usize = 500;
 
 /// A run as JUnit XML: a suite for each variant, a test case for each case. A case that did not reach its bars, is
 /// stale or is worse than the baseline allows is a failure; one that is broken is an error. What is gone against the
-/// baseline is a failure of its own, unless only a part was run on purpose.
+/// baseline is a failure of its own, unless it was not to be run, and so is a variant that was compared with nothing.
 pub fn junit(report: &Report, comparison: Option<&Comparison>) -> String {
     let suites: Vec<Suite> = report.variants.iter().map(|it| Suite::of(it, comparison)).collect();
     let gone = comparison.filter(|it| !it.partial).map(|it| it.gone.as_slice());
@@ -47,13 +47,11 @@ impl Suite {
             let change = compared.and_then(|it| it.case(&case.name));
             cases.push_str(&suite.case(&variant.name, case, change));
         }
-        let is_whole = comparison.is_some_and(|it| !it.partial);
-        let gone: &[String] = match compared {
-            Some(VariantComparison { gone, .. }) if is_whole => gone,
-            Some(_) | None => &[],
-        };
-        for name in gone {
+        for name in compared.iter().flat_map(|it: &&VariantComparison| &it.gone) {
             cases.push_str(&suite.gone(&variant.name, name, "case"));
+        }
+        if comparison.is_some_and(|it| it.uncompared().contains(&variant.name.as_str())) {
+            cases.push_str(&suite.uncompared(&variant.name));
         }
         let prompt = &variant.prompt;
         let mut properties = vec![
@@ -109,6 +107,12 @@ impl Suite {
         self.count(Some("failure"));
         let text = format!("the baseline has this {what}, this run has not");
         test(suite, name, &trouble("failure", "gone", &text))
+    }
+
+    fn uncompared(&mut self, suite: &str) -> String {
+        self.count(Some("failure"));
+        let text = "nothing could be compared: there is no case that both runs measured";
+        test(suite, "baseline", &trouble("failure", "not-compared", text))
     }
 
     fn count(&mut self, bad: Option<&str>) {

@@ -8,6 +8,7 @@ use super::terms::Terms;
 use super::tests::{attempt, record, request};
 use super::*;
 use crate::domain::{ClaimKind, Record, RecordState};
+use crate::privacy::Gate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -210,7 +211,7 @@ proptest! {
 
     #[test]
     fn any_gold_is_survived(text in any::<String>(), json in "[\\[\\]{}:,\"a1 \\\\]{0,20}") {
-        Gold::read(&text);
-        Gold::read(&json);
+        Gold::read(&text, &Gate::new(&[]));
+        Gold::read(&json, &Gate::new(&[]));
     }
 }

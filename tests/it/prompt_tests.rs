@@ -13,12 +13,12 @@ fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases").join(name)
 }
 
-fn text(path: &Path) -> String {
+pub(crate) fn text(path: &Path) -> String {
     String::from_utf8(read(path)).unwrap()
 }
 
 /// A place with copies of shipped cases in `cases`.
-fn with_cases(names: &[&str]) -> Place {
+pub(crate) fn with_cases(names: &[&str]) -> Place {
     let place = Place::new();
     for name in names {
         let from = shipped(name);
@@ -32,7 +32,7 @@ fn with_cases(names: &[&str]) -> Place {
 
 /// Writes a file of the place anew.
 #[track_caller]
-fn change(place: &Place, name: &str, from: &str, to: &str) {
+pub(crate) fn change(place: &Place, name: &str, from: &str, to: &str) {
     let before = text(&place.path(name));
     assert!(before.contains(from), "{name}: no {from}");
     place.write(name, before.replacen(from, to, 1));
@@ -55,7 +55,7 @@ fn problems(case: &Value) -> String {
 }
 
 #[track_caller]
-fn ok(output: &Output) {
+pub(crate) fn ok(output: &Output) {
     assert_eq!(output.code, 0, "{}{}", output.stdout, output.stderr);
 }
 
@@ -145,7 +145,7 @@ fn what_cannot_be_read_is_broken_with_one_line_and_the_others_run() {
     let report = place.json_with(1, &["test", "cases", "--json"]);
     for (name, words) in [
         ("tea-and-snow", "case.toml: settings.slize: expected one of slice"),
-        ("what-if", "gold.json:2: expected gold"),
+        ("what-if", "gold.json:2: column 10: invalid type: integer `3`, expected a sequence"),
         ("code-only", "expected one transcript.*, found"),
         ("open-question", "case.toml: settings: slice.tokens: expected a number of at least"),
     ] {

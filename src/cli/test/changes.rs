@@ -17,16 +17,24 @@ const RECORDS_MAX: usize = 20;
 pub(super) fn lines(comparison: &Comparison, width: usize, verbose: bool) -> Vec<String> {
     let mut lines = vec![format!("\n{BOLD}against the baseline{BOLD:#}")];
     for variant in &comparison.variants {
-        lines.extend(of_variant(variant, comparison.partial, width, verbose));
+        lines.extend(of_variant(variant, width, verbose));
     }
-    lines.extend(names(&comparison.new, "new variant", DIM));
+    lines.extend(names(&comparison.new, "not compared, no such variant in the baseline", YELLOW));
     let style = if comparison.partial { DIM } else { RED };
     let gone = if comparison.partial { "variant not run" } else { "variant gone" };
     lines.extend(names(&comparison.gone, gone, style));
-    lines.push(match (comparison.worse(), comparison.is_empty()) {
-        (true, _) => format!("{RED}worse than the baseline{RED:#}"),
-        (false, true) => format!("{GREEN}nothing changed{GREEN:#}"),
-        (false, false) => format!("{GREEN}nothing is worse than the tolerances allow{GREEN:#}"),
+    let uncompared = comparison.uncompared();
+    if !uncompared.is_empty() {
+        let what = "nothing could be compared, both runs measured no case of";
+        lines.push(format!("{RED}{what}: {}{RED:#}", uncompared.join(", ")));
+    }
+    lines.extend(match (comparison.worse(), comparison.passes(), comparison.is_empty()) {
+        (true, ..) => Some(format!("{RED}worse than the baseline{RED:#}")),
+        (false, false, _) => None,
+        (false, true, true) => Some(format!("{GREEN}nothing changed{GREEN:#}")),
+        (false, true, false) => {
+            Some(format!("{GREEN}nothing is worse than the tolerances allow{GREEN:#}"))
+        }
     });
     lines
 }
@@ -35,7 +43,7 @@ fn names(names: &[String], what: &str, style: Style) -> Option<String> {
     (!names.is_empty()).then(|| format!("{style}{what}{style:#}: {}", names.join(", ")))
 }
 
-fn of_variant(it: &VariantComparison, partial: bool, width: usize, verbose: bool) -> Vec<String> {
+fn of_variant(it: &VariantComparison, width: usize, verbose: bool) -> Vec<String> {
     let mut lines = Vec::new();
     if it.before != it.after {
         lines.push(format!("{} → {}", it.before, it.after));
@@ -43,9 +51,9 @@ fn of_variant(it: &VariantComparison, partial: bool, width: usize, verbose: bool
     for case in &it.cases {
         lines.extend(of_case(case, width, verbose));
     }
-    lines.extend(names(&it.new, "new cases", DIM));
-    let (what, style) = if partial { ("not run", DIM) } else { ("gone", RED) };
-    lines.extend(names(&it.gone, what, style));
+    lines.extend(names(&it.new, "not compared, not in the baseline", YELLOW));
+    lines.extend(names(&it.gone, "gone", RED));
+    lines.extend(names(&it.not_run, "not run", DIM));
     if it.all.before != it.all.after || !it.measures.is_empty() {
         lines.push(String::new());
         lines.extend(by_kind(it, width));

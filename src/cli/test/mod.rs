@@ -9,6 +9,7 @@ mod run;
 mod update;
 
 use super::output::{self, Failure};
+use crate::edge::case_names::Scope;
 use crate::edge::cases::{self, CasePlace};
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,9 @@ A case is a folder with case.toml, transcript.*, gold.json and cassette/. It is 
 its name in tests/fixtures/cases, or by a folder above it. A folder with gold/, transcripts/ and
 answers/ is a suite of answers that were recorded for whole transcripts.
 
+A report calls a case by its way below the next folder above it that is called `cases`, whichever folder was
+named, or else below the folder that was named; by these names it is compared with a baseline.
+
 Examples:
   annalist test                                   every case, on its recordings
   annalist test --json report.json                and write the report: a baseline of the next run
@@ -37,8 +41,9 @@ Examples:
   annalist test --update                          make cassettes of answers.json, and expected/, anew
 
 Offline nothing is asked and no store is opened. Live answers are journaled in the store of the
-settings and paid for once. Exit codes: 0 all pass, 1 a case failed, is stale or broken, or is worse
-than the baseline, 2 wrong usage.")]
+settings and paid for once. Exit codes: 0 all pass, 1 a case failed, is stale or broken, is worse than
+the baseline or gone from a folder that was named, or nothing of a model and prompt could be compared,
+2 wrong usage.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -62,8 +67,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
 }
 
-/// The cases that are named: folders, or names in the usual place; all of that if none are.
-fn find(named: &[PathBuf]) -> Result<Vec<CasePlace>, Failure> {
+/// The cases that are named: folders, or names in the usual place; all of that if none are. And which that covers.
+fn find(named: &[PathBuf]) -> Result<(Vec<CasePlace>, Scope), Failure> {
     let usual = Path::new(CASES);
     if named.is_empty() && !usual.is_dir() {
         return Err(Failure::usage(format!(
@@ -79,7 +84,7 @@ fn find(named: &[PathBuf]) -> Result<Vec<CasePlace>, Failure> {
         true => vec![usual.to_owned()],
         false => named.iter().map(place).collect(),
     };
-    let (found, wrong) = cases::find(&paths);
+    let (found, scope, wrong) = cases::find(&paths);
     if let Some((path, why)) = wrong.first() {
         return Err(Failure::usage(format!("{}: {why}", path.display())));
     }
@@ -92,7 +97,7 @@ fn find(named: &[PathBuf]) -> Result<Vec<CasePlace>, Failure> {
             other.display()
         )));
     }
-    Ok(found)
+    Ok((found, scope))
 }
 
 /// How wide the terminal is.

@@ -257,16 +257,18 @@ fn by_kind(variant: &Variant, width: usize) -> Vec<String> {
     }
     grid.row(all);
     let off = |measure| interval(variant, measure).map(between).unwrap_or_default();
-    if !variant.summary.intervals.is_empty() && variant.cases.len() < FEW_CASES {
-        let intervals = [Measure::Precision, Measure::Recall, Measure::F1].map(off);
+    let intervals = [Measure::Precision, Measure::Recall, Measure::F1].map(off);
+    if intervals.iter().any(|it| !it.is_empty()) && variant.cases.len() < FEW_CASES {
         let row = ["95% of draws".to_owned()].into_iter().chain(intervals);
         grid.row(row.map(|it| Cell::styled(it, DIM)).collect());
     }
     let mut lines = grid.lines(0, width);
-    let mut others = Grid::new(&["measure", "rate", "95% of draws"]);
-    for measure in OTHER_MEASURES {
+    let offs = OTHER_MEASURES
+        .map(|it| if variant.cases.len() < FEW_CASES { off(it) } else { String::new() });
+    let header = if offs.iter().any(|it| !it.is_empty()) { "95% of draws" } else { "" };
+    let mut others = Grid::new(&["measure", "rate", header]);
+    for (measure, off) in OTHER_MEASURES.into_iter().zip(offs) {
         let of = sums.rate(measure);
-        let off = if variant.cases.len() < FEW_CASES { off(measure) } else { String::new() };
         if of.of > 0 {
             let row = [measure_name(measure), &rate(of)].map(Cell::new);
             others.row(row.into_iter().chain([Cell::styled(off, DIM)]).collect());

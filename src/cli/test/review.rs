@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         has_quit: false,
     };
     let mut places = Vec::new();
-    for place in find(&args.cases)? {
+    for place in find(&args.cases)?.0 {
         let Place::Folder(folder) = &place.is else { continue };
         let new = folder.join(CASSETTE_NEW);
         let names = recordings(&new);

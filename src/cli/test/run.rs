@@ -11,7 +11,7 @@ use crate::edge::model::Kept;
 use crate::edge::store::Open;
 use crate::edge::{clock, disk, prompts};
 use crate::score::{
-    CaseOutcome, Comparison, Report, SCHEMA_VERSION, Tolerances, Written, compare, junit, page,
+    CaseOutcome, Comparison, Report, SCHEMA_VERSION, Written, compare, junit, page,
 };
 use crate::worker::{LiveModel, Recording, Recordings, Tally, Trial, Tried, Variation};
 use std::collections::BTreeSet;
@@ -77,9 +77,10 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
     let baseline = args.baseline.as_deref().map(baseline).transpose()?;
     let live = args.live || args.record;
+    let (cases, scope) = find(&args.cases)?;
     let trial = Trial {
         variations: variations(&config, &args.models, &args.prompts)?,
-        cases: find(&args.cases)?,
+        cases,
         recordings: if live { Recordings::Live } else { Recordings::Accepted },
         config,
     };
@@ -94,12 +95,11 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
         true => ask(trial)?,
     };
     let compared = baseline.map(|before| {
-        let tolerances =
-            |case: &str| tried.tolerances.get(case).copied().unwrap_or(Tolerances::default());
-        let compared = compare(&before, &tried.report, &tolerances);
-        // Who names cases, models or prompts runs less than everything on purpose.
-        let whole = args.cases.is_empty() && args.models.is_empty() && args.prompts.is_empty();
-        if whole { compared } else { compared.of_part() }
+        let compared = compare(&before, &tried.report, &|case| tried.tolerances_of(case));
+        let compared = compared.of_cases(&|name| scope.covers(name));
+        // Who names models or prompts leaves others out on purpose.
+        let whole = args.models.is_empty() && args.prompts.is_empty();
+        if whole { compared } else { compared.of_some_variants() }
     });
     write(args, &tried, compared.as_ref())?;
     // Who names prompts asks with others than usual on purpose.
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
     if let Some(why) = &stop {
         output::note(&format!("{RED}stopped:{RED:#} {why}"));
     }
-    let worse = compared.is_some_and(|it| it.worse());
+    let worse = compared.is_some_and(|it| !it.passes());
     let failed = worse || stop.is_some() || !passed(&tried.report);
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }

@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 /// What changed from an earlier run to this one.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// Whether only a part was run on purpose, so that what is gone was only not run.
+    /// Whether models or prompts were chosen on purpose, so that a variant that is gone was only not run.
     pub partial: bool,
     /// The variants that both runs have.
     pub variants: Vec<VariantComparison>,
@@ -61,8 +61,11 @@ pub struct VariantComparison {
     pub cases: Vec<CaseComparison>,
     /// Cases that the earlier run did not have, by name.
     pub new: Vec<String>,
-    /// Cases that only the earlier run has.
+    /// Cases that only the earlier run has, and that this one should have run.
     pub gone: Vec<String>,
+    /// Cases that only the earlier run has, and that this one was not to run.
+    #[serde(default)]
+    pub not_run: Vec<String>,
 }
 
 /// Counts then and now.
@@ -136,16 +139,40 @@ pub fn compare(
 }
 
 impl Comparison {
-    /// The same of a run that left out cases or variants on purpose: what is gone is then not worse.
-    pub fn of_part(mut self) -> Comparison {
+    /// The same of a run that left out variants on purpose: one that is gone is then not worse.
+    pub fn of_some_variants(mut self) -> Comparison {
         self.partial = true;
+        self
+    }
+
+    /// The same of a run of the cases whose names `covers` takes: another one that is gone was not to be run.
+    pub fn of_cases(mut self, covers: &dyn Fn(&str) -> bool) -> Comparison {
+        for variant in &mut self.variants {
+            let gone = std::mem::take(&mut variant.gone);
+            (variant.gone, variant.not_run) = gone.into_iter().partition(|name| covers(name));
+        }
         self
     }
 
     /// Whether a case is worse than its tolerances allow, or something is gone that was to be run.
     pub fn worse(&self) -> bool {
-        let gone = !self.gone.is_empty() || self.variants.iter().any(|it| !it.gone.is_empty());
-        (gone && !self.partial) || self.variants.iter().any(|it| it.cases.iter().any(|it| it.worse))
+        let gone = !self.gone.is_empty() && !self.partial;
+        let worse =
+            |it: &VariantComparison| !it.gone.is_empty() || it.cases.iter().any(|it| it.worse);
+        gone || self.variants.iter().any(worse)
+    }
+
+    /// The variants of this run that were compared with nothing: the earlier run does not have them, or there is no
+    /// case that both runs measured.
+    pub fn uncompared(&self) -> Vec<&str> {
+        let empty = self.variants.iter().filter(|it| it.measured == 0).map(|it| &it.after);
+        self.new.iter().chain(empty).map(String::as_str).collect()
+    }
+
+    /// Whether every variant was compared with something, and nothing is worse: what was compared with nothing has
+    /// shown nothing.
+    pub fn passes(&self) -> bool {
+        !self.worse() && self.uncompared().is_empty()
     }
 
     /// Whether nothing changed.

@@ -143,12 +143,15 @@ fn a_tolerance_is_how_much_worse_a_measure_may_be() {
 }
 
 #[test]
-fn what_is_gone_is_worse_unless_a_part_was_run_on_purpose() {
+fn what_is_gone_is_worse_unless_it_was_not_to_be_run() {
     let whole = one(vec![case("a", vec![], vec![], vec![]), case("b", vec![], vec![], vec![])]);
     let part = one(vec![case("b", vec![], vec![], vec![])]);
     let comparison = compare(&whole, &part, &none);
     assert_eq!(comparison.variants[0].gone, ["a"]);
-    assert!(comparison.worse() && !comparison.of_part().worse());
+    assert!(comparison.worse() && comparison.clone().of_cases(&|name| name == "a").worse());
+    let rest = comparison.of_cases(&|name| name == "b");
+    assert!(rest.passes() && rest.variants[0].gone.is_empty());
+    assert_eq!(rest.variants[0].not_run, ["a"]);
     assert!(!compare(&part, &whole, &none).worse(), "what is new is not worse");
 }
 
@@ -166,6 +169,22 @@ fn variants_meet_by_name_or_where_one_is_left() {
     let apart = compare(&named("a"), &both("b", "c"), &none);
     assert_eq!((apart.new, apart.gone.clone()), (vec!["b".into(), "c".into()], vec!["a".into()]));
     assert!(compare(&named("a"), &both("b", "c"), &none).worse());
+}
+
+#[test]
+fn what_was_compared_with_nothing_does_not_pass() {
+    let of = |name: &str| one(vec![case(name, vec![], vec![], vec![])]);
+    let apart = compare(&of("a"), &of("b"), &none).of_cases(&|name| name == "b");
+    assert!(!apart.worse() && !apart.passes(), "no case is in both");
+    assert_eq!(apart.uncompared(), ["built-in"]);
+    let mut stale = of("a");
+    stale.variants[0].cases[0].outcome = CaseOutcome::Stale;
+    assert!(!compare(&stale, &of("a"), &none).passes(), "the baseline measured nothing");
+    let mut more = of("a");
+    more.variants.extend(report("other", of("a").variants.remove(0).cases).variants);
+    let more = compare(&of("a"), &more, &none);
+    assert!(!more.passes() && more.uncompared() == ["other"], "a variant is not in the baseline");
+    assert!(compare(&of("a"), &of("a"), &none).passes());
 }
 
 #[test]

@@ -20,10 +20,12 @@ pub(super) fn against(html: &mut Html, report: &Report, comparison: &Comparison)
     html.raw(
         "<section aria-labelledby=\"baseline\">\n<h2 id=\"baseline\">Against the baseline</h2>\n",
     );
-    match (comparison.worse(), comparison.is_empty()) {
-        (true, _) => html.raw("<p class=\"verdict bad\">Worse than the baseline.</p>\n"),
-        (false, true) => html.raw("<p class=\"verdict good\">Nothing changed.</p>\n"),
-        (false, false) => {
+    names(html, "Nothing could be compared of", &comparison.uncompared());
+    match (comparison.worse(), comparison.passes(), comparison.is_empty()) {
+        (true, ..) => html.raw("<p class=\"verdict bad\">Worse than the baseline.</p>\n"),
+        (false, false, _) => html.raw("<p class=\"verdict bad\">Not compared.</p>\n"),
+        (false, true, true) => html.raw("<p class=\"verdict good\">Nothing changed.</p>\n"),
+        (false, true, false) => {
             html.raw("<p class=\"verdict good\">Nothing is worse than the tolerances allow.</p>\n")
         }
     };
@@ -32,7 +34,7 @@ pub(super) fn against(html: &mut Html, report: &Report, comparison: &Comparison)
     }
     let gone = if comparison.partial { "Variants not run" } else { "Variants gone" };
     names(html, gone, &comparison.gone);
-    names(html, "New variants", &comparison.new);
+    names(html, "Not compared, no such variant in the baseline", &comparison.new);
     html.close("section");
 }
 
@@ -56,9 +58,9 @@ fn of_variant(html: &mut Html, at: usize, variant: &Variant, comparison: &Compar
         html.raw("</tbody></table></div>\n");
     }
     measures(html, &it.measures);
-    let gone = if comparison.partial { "Not run" } else { "Gone" };
-    names(html, gone, &it.gone);
-    names(html, "New", &it.new);
+    names(html, "Gone", &it.gone);
+    names(html, "Not run", &it.not_run);
+    names(html, "Not compared, not in the baseline", &it.new);
     for (word, is_one) in [
         ("Worse", (|it| it.worse) as fn(&CaseComparison) -> bool),
         ("Better", |it| it.better && !it.worse),
@@ -82,10 +84,10 @@ fn of_variant(html: &mut Html, at: usize, variant: &Variant, comparison: &Compar
     }
 }
 
-fn names(html: &mut Html, what: &'static str, all: &[String]) {
+fn names(html: &mut Html, what: &'static str, all: &[impl AsRef<str>]) {
     if !all.is_empty() {
         html.raw("<p><b>").raw(what).raw("</b>: ");
-        let shown: Vec<&str> = all.iter().take(NAMES_MAX).map(String::as_str).collect();
+        let shown: Vec<&str> = all.iter().take(NAMES_MAX).map(AsRef::as_ref).collect();
         html.text(&shown.join(", ")).close("p");
     }
 }

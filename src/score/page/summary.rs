@@ -174,8 +174,15 @@ fn by_kind(html: &mut Html, variant: &Variant) {
         cell(html, "F1", counts.f1(), None);
         html.close("tr");
     }
-    html.raw("<tr class=\"all\"><th scope=\"row\">All, and 95% of draws</th>");
-    for measure in [Measure::Precision, Measure::Recall, Measure::F1] {
+    let all = [Measure::Precision, Measure::Recall, Measure::F1];
+    let with = all.iter().any(|it| interval(variant, *it).is_some());
+    html.raw("<tr class=\"all\"><th scope=\"row\">").raw(if with {
+        "All, and 95% of draws"
+    } else {
+        "All"
+    });
+    html.raw("</th>");
+    for measure in all {
         let rate = variant.summary.sums.rate(measure);
         cell(html, name(measure), rate, interval(variant, measure));
     }
@@ -189,8 +196,11 @@ fn interval(variant: &Variant, measure: Measure) -> Option<Interval> {
 
 /// The measures of all variants, a column each.
 fn by_measure(html: &mut Html, report: &Report, measures: &[Measure]) {
-    html.raw("<div class=\"wide\"><table class=\"rates\"><caption>Measures, their counts, and where 95% of ");
-    html.raw("draws of as many cases lie</caption>\n<thead><tr><th scope=\"col\">Measure</th>");
+    html.raw("<div class=\"wide\"><table class=\"rates\"><caption>Measures, their counts");
+    if report.variants.iter().any(|it| !it.summary.intervals.is_empty()) {
+        html.raw(", and where 95% of draws of as many cases lie");
+    }
+    html.raw("</caption>\n<thead><tr><th scope=\"col\">Measure</th>");
     for variant in &report.variants {
         html.element("th", &[("scope", "col")], &variant.name);
     }

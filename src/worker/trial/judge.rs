@@ -3,6 +3,7 @@
 use super::ask::Heard;
 use super::expected;
 use super::prepare::{Broken, Prepared};
+use super::quotes;
 use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
 use crate::score::{
     Below, CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Measure, Origins,
@@ -38,6 +39,7 @@ pub(super) fn judge(case: &Prepared, heard: Vec<Heard>) -> (CaseReport, Shown) {
     let entries = Entries::of(&case.conversations);
     let mut problems: Vec<Problem> = case.findings.iter().map(of_cassette).collect();
     problems.extend(of_transcript(&case.conversations));
+    problems.extend(quotes::problems(case));
     problems.extend(stale(case, &heard));
     let is_stale = heard.iter().any(|it| it.stale.is_some());
     let mut is_broken = false;
@@ -112,7 +114,7 @@ pub(super) fn judge(case: &Prepared, heard: Vec<Heard>) -> (CaseReport, Shown) {
     (report, entries.shown())
 }
 
-fn problem(rule: &str, fails: bool, detail: String) -> Problem {
+pub(super) fn problem(rule: &str, fails: bool, detail: String) -> Problem {
     Problem { rule: rule.to_owned(), fails, detail }
 }
 

@@ -9,6 +9,7 @@ mod judge;
 mod live;
 mod offline;
 mod prepare;
+mod quotes;
 mod record;
 mod report;
 mod unused;
@@ -63,4 +64,11 @@ pub struct Tried {
     pub tolerances: BTreeMap<String, Tolerances>,
     /// How many recordings of a case no request asks for, by its name; told offline only, of cases that have some.
     pub unused: BTreeMap<String, usize>,
+}
+
+impl Tried {
+    /// How much worse than a baseline the case of this name may be; nothing where it could not be read.
+    pub fn tolerances_of(&self, case: &str) -> Tolerances {
+        self.tolerances.get(case).copied().unwrap_or_default()
+    }
 }

@@ -13,8 +13,6 @@ use crate::score::{Case, Gold};
 use crate::worker::collect::{Cards, Collected, collect};
 use crate::worker::import::{AnswerFile, MODEL_UNKNOWN, conversation, spread};
 use crate::worker::setup::{asking_digest, asking_of};
-use serde::Deserialize;
-use serde_json::Value;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,14 +83,6 @@ pub(super) struct Told {
     pub(super) conversations: Vec<Collected>,
     pub(super) answers: Option<AnswerFile>,
     pub(super) expected: Option<Files>,
-}
-
-/// What the gold of a suite says of its transcript; [`Gold`] has the rest.
-#[derive(Deserialize)]
-struct SuiteGold {
-    transcript: PathBuf,
-    #[serde(default)]
-    conversation: Option<Value>,
 }
 
 /// Reads a case of either sort.
@@ -169,13 +159,16 @@ fn of_folder(config: &Config, folder: &Path) -> Result<Told, Broken> {
     let files = cases::read(folder)?;
     let of = |file: &str| folder.join(file).display().to_string();
     let (case, findings) = Case::read(&files.case);
-    let case = case.ok_or_else(|| first(&of(cases::CASE_FILE), &findings))?;
-    let broken = |what: String| Broken { about: case.about.clone(), what };
-    let (gold, findings) = Gold::read(&files.gold);
-    let gold = gold.ok_or_else(|| broken(first(&of(cases::GOLD_FILE), &findings)))?;
+    let mut case = case.ok_or_else(|| first(&of(cases::CASE_FILE), &findings))?;
+    let gated = |gate: Gate, about: &str| gate.redact(about).as_str().to_owned();
+    let about = gated(Gate::new(&config.pii), &case.about);
     let mut config = config
         .with(&case.settings, &format!("{}: settings", of(cases::CASE_FILE)))
-        .map_err(|error| broken(error.to_string()))?;
+        .map_err(|error| Broken { about, what: error.to_string() })?;
+    case.about = gated(Gate::new(&config.pii), &case.about);
+    let broken = |what: String| Broken { about: case.about.clone(), what };
+    let (gold, findings) = Gold::read(&files.gold, &Gate::new(&config.pii));
+    let gold = gold.ok_or_else(|| broken(first(&of(cases::GOLD_FILE), &findings)))?;
     if let Some(language) = &case.language {
         config.language.clone_from(language);
     }
@@ -193,17 +186,18 @@ fn of_folder(config: &Config, folder: &Path) -> Result<Told, Broken> {
 
 fn of_suite(config: &Config, root: &Path, path: &Path) -> Result<Told, Broken> {
     let text = cases::needed(path)?;
-    let (gold, findings) = Gold::read(&text);
+    let (gold, findings) = Gold::read(&text, &Gate::new(&config.pii));
     let gold = gold.ok_or_else(|| first(&path.display().to_string(), &findings))?;
-    let of: SuiteGold = serde_json::from_str(&text)
-        .map_err(|_| format!("{}: names no transcript", path.display()))?;
+    let transcript = gold.transcript.as_ref();
+    let transcript =
+        transcript.ok_or_else(|| format!("{}: names no transcript", path.display()))?;
     let file = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let name = file.strip_suffix(".gold.json").unwrap_or(&file);
     let answers = root.join("answers").join(format!("{name}.json"));
     let answers = AnswerFile::read(&cases::needed(&answers)?)
         .map_err(|what| format!("{}: {what}", answers.display()))?;
-    let transcript = cases::candidate(&root.join("transcripts").join(&of.transcript))?;
-    let wanted = of.conversation.as_ref().and_then(conversation);
+    let transcript = cases::candidate(&root.join("transcripts").join(transcript))?;
+    let wanted = gold.conversation.as_ref().and_then(conversation);
     let conversations = collect(config, &transcript, wanted.as_deref(), Cards::None)?;
     let (case, config) = (Case::default(), config.clone());
     Ok(Told { case, gold, config, conversations, answers: Some(answers), expected: None })

@@ -6,7 +6,7 @@ use crate::config::Config;
 use crate::domain::RequestDigest;
 use crate::edge::cases::{CASSETTE, CASSETTE_NEW, CasePlace, drop_new};
 use crate::edge::model::{Accepting, Cassette, CassetteFile, Kept};
-use crate::score::{Tolerances, compare};
+use crate::score::compare;
 use crate::worker::{Recordings, Trial, Unused, Variation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ impl New<'_> {
         let of = |model, recordings| self.trial(config, variations, model, recordings).offline();
         let before = of(held, Recordings::Accepted);
         let after = of(model, Recordings::These(accepting.kept.clone()));
-        let tolerances = |_: &str| Tolerances::default();
+        let tolerances = |case: &str| after.tolerances_of(case);
         let compared = compare(&before.report, &after.report, &tolerances);
         print_lines(&print::table(&after.report, Some(&compared), width(), false))
     }
