@@ -6,6 +6,7 @@ use super::super::settings;
 use super::super::signals::Signals;
 use super::{find, print, print_lines, update, width};
 use crate::config::Config;
+use crate::domain::RequestDigest;
 use crate::edge::cases::{CASSETTE_NEW, Place, bring};
 use crate::edge::model::Kept;
 use crate::edge::store::Open;
@@ -107,7 +108,7 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
         tell_unused(&tried);
     }
     if args.record {
-        keep(&recordings)?;
+        keep(args, &recordings)?;
     }
     if let Some(why) = &stop {
         output::note(&format!("{RED}stopped:{RED:#} {why}"));
@@ -282,18 +283,27 @@ fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Names the cases with recordings that no request asks for.
+/// Names the cases with recordings that no request asks for, and those with recordings of other prompts.
 fn tell_unused(tried: &Tried) {
     for (case, unused) in &tried.unused {
-        let unused = counted(*unused as u64, "recording");
-        output::note(&format!(
-            "{case}: {unused} that no request asks for any more; `annalist test review` takes away"
-        ));
+        let of = |some: &[(String, RequestDigest)]| counted(some.len() as u64, "recording");
+        if !unused.recordings.is_empty() {
+            let unused = of(&unused.recordings);
+            output::note(&format!(
+                "{case}: {unused} that no request asks for any more; `annalist test review` takes away"
+            ));
+        }
+        if !unused.of_other_prompts.is_empty() {
+            let others = of(&unused.of_other_prompts);
+            output::note(&format!(
+                "{case}: {others} of another prompt; `annalist test review --other-prompts` shows"
+            ));
+        }
     }
 }
 
 /// Puts recordings beside the accepted ones, and to those that wait already.
-fn keep(recordings: &[Recording]) -> Result<(), Failure> {
+fn keep(args: &Run, recordings: &[Recording]) -> Result<(), Failure> {
     let mut new = 0;
     for it in recordings.iter().filter(|it| !it.known) {
         let folder = it.folder.join(CASSETTE_NEW);
@@ -311,7 +321,20 @@ fn keep(recordings: &[Recording]) -> Result<(), Failure> {
     }
     if new > 0 {
         let new = counted(new, "recording");
-        output::note(&format!("{GREEN}{new} to review:{GREEN:#} annalist test review"));
+        output::note(&format!("{GREEN}{new} to review:{GREEN:#} {}", review_of(args)));
     }
     Ok(())
+}
+
+/// The command that shows what was recorded, with the prompts that it was recorded with.
+fn review_of(args: &Run) -> String {
+    let word = |path: &PathBuf| {
+        let word = path.display().to_string();
+        let plain = |it: char| it.is_ascii_alphanumeric() || "/._-".contains(it);
+        if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let mut command = "annalist test review".to_owned();
+    args.cases.iter().for_each(|it| command.push_str(&format!(" {}", word(it))));
+    args.prompts.iter().for_each(|it| command.push_str(&format!(" --prompt {}", word(it))));
+    command
 }

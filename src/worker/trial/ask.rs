@@ -6,7 +6,7 @@ use crate::domain::{
     ErrorKind, Finding, ModelError, Purpose, Record, Reply, Request, RequestDigest, Retry, RunId,
     Rung, Session, Severity, SliceId, Vector,
 };
-use crate::edge::model::{Cassette, Origin};
+use crate::edge::model::{Cassette, KeptTalk, Origin};
 use crate::edge::store::{Failure, StoreError};
 use crate::extract::Exchange;
 use crate::privacy::Redacted;
@@ -55,6 +55,12 @@ impl Heard {
         self.asked.insert(digest);
         Some(kept)
     }
+
+    /// Notes that no recording answers a request.
+    fn stale(&mut self, request: &Request) -> NoAnswer {
+        self.stale = Some(request.clone());
+        NoAnswer::Model(ModelError::new(ErrorKind::Stale, "no answer kept"))
+    }
 }
 
 /// A slice with what it is told, and whose it is.
@@ -71,6 +77,8 @@ struct Answering<'a> {
 
 enum By<'a> {
     Cassette(&'a Cassette),
+    /// One recorded reply after another, whatever is asked.
+    Talk(std::vec::IntoIter<(Reply, Origin)>),
     Model(&'a Asker, For<'a>, Paid),
 }
 
@@ -86,11 +94,11 @@ impl Answers for Answering<'_> {
                     }
                     (reply, origin)
                 }
-                None => {
-                    self.heard.stale = Some(request.clone());
-                    let error = ModelError::new(ErrorKind::Stale, "no answer kept");
-                    return Err(NoAnswer::Model(error));
-                }
+                None => return Err(self.heard.stale(request)),
+            },
+            By::Talk(replies) => match replies.next() {
+                Some(answer) => answer,
+                None => return Err(self.heard.stale(request)),
             },
             By::Model(asker, whose, paid) => {
                 let reply = asker.ask(request, *whose, paid).await?;
@@ -119,6 +127,13 @@ impl Answers for Answering<'_> {
 pub(super) async fn cassette(case: &Prepared, of: Of<'_>) -> Result<Heard, StoreError> {
     let (_, cutting, before) = of;
     let begin = |rung| Exchange::start(&case.asking, &cutting.slice, before, rung, 0);
+    if let Some(like) = &case.like {
+        let first = begin(case.cassette.rung().unwrap_or(Rung::ForcedTool)).1;
+        let talk = case.cassette.talk_like(&first, like);
+        let KeptTalk { rung, replies } = talk.unwrap_or_default();
+        let by = (By::Talk(replies.into_iter()), rung.unwrap_or(first.rung));
+        return about(case, of, by).await.map(|(heard, _)| heard);
+    }
     // What a model was asked in vain is not kept, so that its answers may begin further down.
     let held = |rung: &&Rung| case.cassette.kept(&begin(**rung).1).is_some();
     let rung = Rung::ALL.iter().find(held).copied();

@@ -6,7 +6,7 @@ use super::judge::{broken, judge};
 use super::prepare::{Broken, Prepared, prepare};
 use super::record::{Recorded, Recording};
 use super::report::{Done, report};
-use super::{Trial, Tried};
+use super::{Trial, Tried, Unused};
 use crate::domain::{Rung, Timestamp};
 use crate::edge::model::Endpoint;
 use crate::edge::store::{Store, StoreError};
@@ -119,7 +119,12 @@ impl Trial {
                         let heard = heard.remove(&(nth, at)).unwrap_or_default();
                         recordings.add(&case, &heard);
                         let (report, shown) = judge(&case, heard);
-                        Done { report, shown, tolerances: case.case.tolerances, unused: 0 }
+                        Done {
+                            report,
+                            shown,
+                            tolerances: case.case.tolerances,
+                            unused: Unused::default(),
+                        }
                     }
                     Some(Err(why)) => left(&place.name, why),
                     None => left(&place.name, "was not asked about".to_owned().into()),
@@ -133,7 +138,7 @@ impl Trial {
 
 pub(super) fn left(name: &str, why: Broken) -> Done {
     let (shown, tolerances) = (Shown::default(), Tolerances::default());
-    Done { report: broken(name, why), shown, tolerances, unused: 0 }
+    Done { report: broken(name, why), shown, tolerances, unused: Unused::default() }
 }
 
 /// What was heard of each case, slice by slice, with what its records are compared by.

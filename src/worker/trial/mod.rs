@@ -61,6 +61,6 @@ pub struct Tried {
     pub shown: Vec<Vec<Shown>>,
     /// How much worse than a baseline each case may be, by its name.
     pub tolerances: BTreeMap<String, Tolerances>,
-    /// How many recordings of a case no request asks for, by its name; told offline only, of cases that have some.
-    pub unused: BTreeMap<String, usize>,
+    /// The recordings of a case that no request asks for, by its name; told offline only, of cases that have some.
+    pub unused: BTreeMap<String, Unused>,
 }
