@@ -27,6 +27,7 @@ mod memory_killed;
 mod place;
 mod printing;
 mod prompt_tests;
+mod prompt_tests_told;
 mod queue;
 mod reviewing;
 #[path = "../../src/edge/store/fixture/server.rs"]

@@ -300,3 +300,25 @@ fn what_was_accepted_and_what_other_prompts_ask_for_is_taken_away_only_if_somebo
     assert!(gone.stdout.contains("6 unused recordings taken away"), "{}", gone.stdout);
     assert_eq!(kept(&place, "what-if"), first);
 }
+
+#[test]
+fn a_question_that_two_runs_have_at_the_same_time_is_asked_and_paid_for_once() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let place = with(&stub);
+    let run = |cases: &[&str]| {
+        let all = [&["test"], cases, &["--record", "--json", "--concurrency", "2"]].concat();
+        let mut run = place.command(&all);
+        run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut first = run(&["cases/quick-question"]);
+    stub.until_count(1);
+    // What it has alone is asked meanwhile.
+    let mut second = run(&["cases/quick-question", "cases/what-if"]);
+    stub.until_count(2);
+    stub.release();
+    for run in [&mut first, &mut second] {
+        run.wait().unwrap();
+    }
+    assert_eq!(stub.count(), 2);
+    assert_eq!(waiting(&place), ["quick-question", "what-if"]);
+}

@@ -22,15 +22,15 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Accepting adds answers to the accepted ones, request by request: it replaces answers to the same requests, and
-takes away none but those that are shown.
+Accepting adds answers to the accepted ones, request by request: it replaces answers to the same requests, and takes \
+away none but those that are shown.
 
 Examples:
-  annalist test review                    walk through what is new and say a(ccept), r(eject), s(kip) or q(uit),
-                                          then what no request asks for: t(ake away), k(eep) or q(uit)
+  annalist test review            walk through what is new: a(ccept), r(eject), s(kip), q(uit);
+                                  then what no request asks for: t(ake away), k(eep), q(uit)
   annalist test review two-choices --accept
-  annalist test review --prune            take away what no request asks for, and leave what is new
-  annalist test review --list             name what waits; nothing is changed")]
+  annalist test review --prune    take away what no request asks for, leave what is new
+  annalist test review --list     name what waits; nothing is changed")]
 pub(super) struct Args {
     /// Cases, or folders of them; tests/fixtures/cases by default
     #[arg(value_name = "CASE")]

@@ -87,6 +87,10 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
     if args.update {
         return update::run(&trial);
     }
+    let written = [("--json", &args.json), ("--junit", &args.junit), ("--html", &args.html)];
+    for (flag, path) in written {
+        path.as_deref().map_or(Ok(()), |path| writable(flag, path))?;
+    }
     if args.record {
         recordable(&trial)?;
     }
@@ -254,14 +258,14 @@ fn write(args: &Run, tried: &Tried, compared: Option<&Comparison>) -> Result<(),
         } else {
             let text = serde_json::to_string_pretty(&written)
                 .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
-            save("--json", path, &(text + "\n"))?;
+            save(path, &(text + "\n"))?;
         }
     }
     if let Some(path) = &args.junit {
-        save("--junit", path, &junit(&tried.report, compared))?;
+        save(path, &junit(&tried.report, compared))?;
     }
     if let Some(path) = &args.html {
-        save("--html", path, &page(&tried.report, &tried.shown, compared))?;
+        save(path, &page(&tried.report, &tried.shown, compared))?;
     }
     if !to_stdout {
         print_lines(&print::table(&tried.report, compared, width(), args.verbose))?;
@@ -269,13 +273,24 @@ fn write(args: &Run, tried: &Tried, compared: Option<&Comparison>) -> Result<(),
     Ok(())
 }
 
-fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failure> {
+/// Whether a report can stand there; asked before anything is run, or paid for.
+fn writable(flag: &str, path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
     if path.is_dir() {
-        let path = path.display();
         return Err(Failure::usage(format!(
-            "{flag} {path}: is a folder: name a file, or put {flag} behind the cases"
+            "{flag} {shown}: is a folder: name a file, or put {flag} behind the cases"
         )));
     }
+    match path.parent().filter(|it| !it.as_os_str().is_empty() && !it.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(Failure::usage(format!(
+            "{flag} {shown}: there is no folder {}: make it, or name another file",
+            folder.display()
+        ))),
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
     bring(path, text).map_err(|error| {
         Failure::failed(format!("{}: cannot be written: {error}", path.display()))
     })?;

@@ -1,5 +1,6 @@
 //! Asks about one slice of a case and keeps account of it.
 
+use super::ask_once::AskOnce;
 use super::prepare::Prepared;
 use crate::config::Price;
 use crate::domain::{
@@ -12,7 +13,7 @@ use crate::extract::Exchange;
 use crate::privacy::Redacted;
 use crate::score::{Asks, Origins, Vectors, texts_to_embed};
 use crate::slice::Cutting;
-use crate::worker::asking::{Account, Asker, For, NoAnswer, Paid, Payer, cost, counted};
+use crate::worker::asking::{Account, For, NoAnswer, Paid, Payer, cost, counted};
 use crate::worker::extracting::{failure, prove, run_id, stuck};
 use crate::worker::talk::{Answers, Ended, Refused, Waiting, talk};
 use std::collections::BTreeSet;
@@ -33,6 +34,8 @@ pub(super) struct Heard {
     pub(super) stops: bool,
     /// The request that no recording answers.
     pub(super) stale: Option<Request>,
+    /// Texts whose embeddings no recording answers.
+    pub(super) unembedded: usize,
     pub(super) asks: Asks,
     pub(super) answers: Origins,
     /// The requests that a recording answered.
@@ -79,7 +82,7 @@ enum By<'a> {
     Cassette(&'a Cassette),
     /// One recorded reply after another, whatever is asked.
     Talk(std::vec::IntoIter<(Reply, Origin)>),
-    Model(&'a Asker, For<'a>, Paid),
+    Model(&'a AskOnce, For<'a>, Paid),
 }
 
 impl Answers for Answering<'_> {
@@ -149,7 +152,7 @@ pub(super) async fn cassette(case: &Prepared, of: Of<'_>) -> Result<Heard, Store
 pub(super) async fn model(
     case: &Prepared,
     of: Of<'_>,
-    (asker, rung, stop): (&Asker, Rung, &CancellationToken),
+    (asker, rung, stop): (&AskOnce, Rung, &CancellationToken),
 ) -> Result<(Heard, Option<(Rung, Refused)>), StoreError> {
     let run = run_id(case.asking_digest, of.1.slice.id);
     let whose = whose(of.0, run, stop);
@@ -222,7 +225,7 @@ async fn about(
 pub(super) async fn vectors(
     case: &Prepared,
     heard: &mut [Heard],
-    by: Option<(&Asker, &CancellationToken)>,
+    by: Option<(&AskOnce, &CancellationToken)>,
 ) -> Result<(), StoreError> {
     let Some(model) = &case.case.embeddings else { return Ok(()) };
     let records: Vec<Record> = heard.iter().flat_map(|it| it.records.iter().cloned()).collect();
@@ -256,8 +259,8 @@ pub(super) async fn vectors(
                 break;
             }
             Err(NoAnswer::Model(error)) if error.kind == ErrorKind::Stale => {
-                last.stale = Some(request);
-                break;
+                last.stale.get_or_insert(request);
+                last.unembedded += 1;
             }
             Err(NoAnswer::Model(error)) => {
                 let stops = error.retry() == Retry::Stop;

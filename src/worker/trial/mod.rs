@@ -3,6 +3,7 @@
 //! through the journal, so that nothing is paid for twice.
 
 mod ask;
+mod ask_once;
 mod draft;
 mod expected;
 mod judge;
