@@ -29,6 +29,7 @@ mod own_prompts;
 mod place;
 mod printing;
 mod prompt_tests;
+mod prompt_tests_told;
 mod queue;
 mod reviewing;
 #[path = "../../src/edge/store/fixture/server.rs"]

@@ -150,7 +150,8 @@ fn accepting_takes_no_answer_to_another_prompt_away() {
     assert!(first.iter().all(|it| both.get(it.0) == Some(it.1)));
     // The settings' prompt does not ask for it; who looks with the other one sees that it is used.
     let run = place.run(&["test", "cases/what-if"]);
-    assert!(run.stderr.contains("what-if: 1 recording that no request asks for"), "{}", run.stderr);
+    assert!(run.stderr.contains("what-if: 1 recording of another prompt"), "{}", run.stderr);
+    assert!(!run.stderr.contains("no request asks"), "{}", run.stderr);
     let pruned = place.run(&["test", "review", "cases", "--prompt", "own", "--prune"]);
     assert!(pruned.stderr.contains("nothing waits"), "{}{}", pruned.stdout, pruned.stderr);
     let named = place.run(&["test", "cases/what-if", "--prompt", "own", "--model", "stub-1"]);
@@ -222,4 +223,102 @@ fn what_no_request_asks_for_is_told_and_taken_away_when_somebody_says_so() {
     assert!(left.len() == 1 && left.keys().all(|digest| !first.contains_key(digest)), "{left:?}");
     let rest = place.run(&["test", "review", "cases"]);
     assert!(rest.code == 0 && rest.stderr.contains("nothing waits"), "{}", rest.stderr);
+}
+
+#[test]
+fn a_changed_prompt_is_compared_with_what_was_accepted_for_the_old_one() {
+    let (stub, worse) = (says("Keep the lock file."), says("Paint the shed."));
+    let mut place = with(&stub);
+    record(&place, &[]);
+    place.run(&["test", "review", "cases", "--accept"]);
+    own_prompt(&place);
+    place.set("ANNALIST__MODEL__BASE_URL", worse.url());
+    record(&place, &["--prompt", "own"]);
+    let look = |more: &[&str]| {
+        let shown = place.run(&[&["test", "review", "cases/what-if", "--prune"], more].concat());
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        shown.stdout
+    };
+    for more in [&["--prompt", "own"][..], &[]] {
+        let shown = look(more);
+        for told in ["- request Keep the lock file.", "+ request Paint the shed."] {
+            assert!(shown.contains(told), "{told} {more:?}: {shown}");
+        }
+        assert!(!shown.contains("stale →"), "{shown}");
+        let other = shown.contains("recorded with another prompt");
+        assert_eq!(other, more.is_empty(), "{shown}");
+    }
+    // Another transcript has no answer that could be compared with.
+    let path = "cases/what-if/transcript.txt";
+    let transcript = String::from_utf8(read(&place.path(path))).unwrap();
+    place.write(path, format!("{transcript}\nUser: And thanks again.\n"));
+    let shown = look(&[]);
+    assert!(!shown.contains("- request Keep"), "{shown}");
+}
+
+#[test]
+fn a_case_that_passed_with_the_old_prompt_and_fails_with_the_new_one_is_worse() {
+    let stub = says("Paint the shed.");
+    let place = with(&stub);
+    own_prompt(&place);
+    let hand_written = ["--model", "hand-written", "--prompt", "own"];
+    record(&place, &hand_written);
+    let shown =
+        place.run(&["test", "review", "cases/lock-file-retry", "--prompt", "own", "--prune"]);
+    assert!(shown.stdout.contains("worse lock-file-retry  passed → failed"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("missed now"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("nothing is worse"), "{}", shown.stdout);
+}
+
+#[test]
+fn what_was_accepted_and_what_other_prompts_ask_for_is_taken_away_only_if_somebody_says_so() {
+    let stub = says("Keep the lock file.");
+    let place = with(&stub);
+    own_prompt(&place);
+    let first = kept(&place, "what-if");
+    let both = ["--model", "mock-a", "--model", "mock-b", "--prompt", "own"];
+    let recorded = place.run(&[&["test", "cases", "--record", "--json"], &both[..]].concat());
+    let command = "annalist test review cases --prompt own";
+    assert!(recorded.stderr.contains(command), "{}", recorded.stderr);
+    let accepted = place.run(&["test", "review", "cases", "--accept", "--prune"]);
+    assert!(accepted.stdout.contains("6 accepted, 0 rejected, 0 left\n"), "{}", accepted.stdout);
+    let all = kept(&place, "what-if");
+    assert_eq!(all.len(), first.len() + 2);
+    // Later they are told apart, and stay.
+    let pruned = place.run(&["test", "review", "cases", "--prune"]);
+    assert!(pruned.stderr.contains("6 recordings of other prompts stay"), "{}", pruned.stderr);
+    let listed = place.run(&["test", "review", "cases", "--list"]).stdout;
+    assert_eq!(
+        (listed.matches("\tother-prompt\t").count(), listed.matches("\tunused\t").count()),
+        (6, 0)
+    );
+    assert_eq!(kept(&place, "what-if"), all);
+    let named = ["test", "review", "cases", "--prune", "--other-prompts"];
+    let stays = place.run(&[&named[..], &["--prompt", "own"]].concat());
+    assert!(stays.stderr.contains("nothing waits"), "{}", stays.stderr);
+    let gone = place.run(&named);
+    assert!(gone.stdout.contains("6 unused recordings taken away"), "{}", gone.stdout);
+    assert_eq!(kept(&place, "what-if"), first);
+}
+
+#[test]
+fn a_question_that_two_runs_have_at_the_same_time_is_asked_and_paid_for_once() {
+    let stub = Stub::new(|_| Answer::Hold);
+    let place = with(&stub);
+    let run = |cases: &[&str]| {
+        let all = [&["test"], cases, &["--record", "--json", "--concurrency", "2"]].concat();
+        let mut run = place.command(&all);
+        run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut first = run(&["cases/quick-question"]);
+    stub.until_count(1);
+    // What it has alone is asked meanwhile.
+    let mut second = run(&["cases/quick-question", "cases/what-if"]);
+    stub.until_count(2);
+    stub.release();
+    for run in [&mut first, &mut second] {
+        run.wait().unwrap();
+    }
+    assert_eq!(stub.count(), 2);
+    assert_eq!(waiting(&place), ["quick-question", "what-if"]);
 }

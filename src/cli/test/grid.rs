@@ -39,6 +39,14 @@ impl Grid {
         Grid { rows: vec![header.iter().map(name).collect()] }
     }
 
+    /// With `first` at its head, and names that stand as they are called.
+    pub(super) fn beside<'n>(first: &str, names: impl Iterator<Item = &'n str> + Clone) -> Grid {
+        let mut grid = Grid::new(&[first]);
+        let names = names.map(|name| Cell::styled(name, BOLD));
+        grid.rows.iter_mut().for_each(|row| row.extend(names.clone()));
+        grid
+    }
+
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
         self.rows.push(cells);
     }
@@ -99,7 +107,7 @@ fn line(row: &[Cell], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
-/// A text on one line of at most `width` columns. What a terminal would obey becomes a blank.
+/// A text on one line of at most `width` columns; whole where `width` has no bound. What a terminal would obey becomes a blank.
 pub(super) fn cut(text: &str, width: usize) -> String {
     let (mut line, mut wide) = (String::new(), 0);
     let words: Vec<&str> = text.split(|it: char| it.is_whitespace() || it.is_control()).collect();

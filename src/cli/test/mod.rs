@@ -17,15 +17,13 @@ use std::process::ExitCode;
 
 /// Where cases are looked for if none are named.
 const CASES: &str = "tests/fixtures/cases";
-/// How wide lines are where no terminal says so.
-const WIDTH: usize = 120;
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-A case is a folder with case.toml, transcript.*, gold.json and cassette/. It is named by its folder, by
-its name in tests/fixtures/cases, or by a folder above it. A folder with gold/, transcripts/ and
-answers/ is a suite of answers that were recorded for whole transcripts.
+A case is a folder with case.toml, transcript.*, gold.json and cassette/. It is named by its folder, by its name in \
+tests/fixtures/cases, or by a folder above it. A folder with gold/, transcripts/ and answers/ is a suite of answers that \
+were recorded for whole transcripts.
 
 A report calls a case by its way below the next folder above it that is called `cases`, whichever folder was
 named, or else below the folder that was named; by these names it is compared with a baseline.
@@ -40,10 +38,10 @@ Examples:
   annalist test new two-choices --from session.jsonl
   annalist test --update                          make cassettes of answers.json, and expected/, anew
 
-Offline nothing is asked and no store is opened. Live answers are journaled in the store of the
-settings and paid for once. Exit codes: 0 all pass, 1 a case failed, is stale or broken, is worse than
-the baseline or gone from a folder that was named, or nothing of a model and prompt could be compared,
-2 wrong usage.")]
+Offline nothing is asked and no store is opened. Live answers are journaled in the store of the settings and paid for \
+once, also where several runs ask the same at the same time. Exit codes: 0 all pass, 1 a case failed, is stale or \
+broken, is worse than the baseline or gone from a folder that was named, or nothing of a model and prompt could be \
+compared, 2 wrong usage.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
@@ -100,10 +98,10 @@ fn find(named: &[PathBuf]) -> Result<(Vec<CasePlace>, Scope), Failure> {
     Ok((found, scope))
 }
 
-/// How wide the terminal is.
+/// How wide the terminal is. Whoever reads from a file or a pipe misses nothing.
 fn width() -> usize {
     let size = terminal_size::terminal_size_of(std::io::stdout());
-    size.map_or(WIDTH, |(width, _)| usize::from(width.0))
+    size.map_or(usize::MAX, |(width, _)| usize::from(width.0))
 }
 
 /// Prints lines that may be styled.

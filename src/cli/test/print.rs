@@ -27,7 +27,7 @@ const OTHER_MEASURES: [Measure; 6] = [
     Measure::Schema,
 ];
 
-/// What a run came to, as lines no wider than `width` columns. `verbose` tells of cases that passed what it
+/// What a run came to, as lines no wider than `width` columns but for what is wrong, of which no word is lost. `verbose` tells of cases that passed what it
 /// tells of the others: what they missed, and what of theirs answers nothing.
 pub(super) fn table(
     report: &Report,
@@ -121,9 +121,7 @@ fn broken_restraint(restraint: Rate) -> Cell {
 
 /// The same of several variants, a column each.
 fn beside(variants: &[Variant], width: usize) -> Vec<String> {
-    let mut header = vec!["case"];
-    header.extend(variants.iter().map(|it| it.name.as_str()));
-    let mut grid = Grid::new(&header);
+    let mut grid = Grid::beside("case", variants.iter().map(|it| it.name.as_str()));
     let mut names: Vec<&str> =
         variants.iter().flat_map(|it| it.cases.iter().map(|it| it.name.as_str())).collect();
     names.sort_unstable();
@@ -175,8 +173,7 @@ fn trouble(case: &CaseReport, width: usize) -> Vec<String> {
         let style = if problem.fails { RED } else { YELLOW };
         let mut details = problem.detail.lines();
         let first = details.next().unwrap_or_default();
-        let room = width.saturating_sub(problem.rule.len() + 4);
-        lines.push(format!("  {style}{}{style:#}: {}", problem.rule, cut(first, room)));
+        lines.push(format!("  {style}{}{style:#}: {}", problem.rule, cut(first, usize::MAX)));
         let more = details.clone().count().saturating_sub(PROBLEM_LINES_MAX);
         lines.extend(details.take(PROBLEM_LINES_MAX).map(|line| difference(line, width)));
         lines.extend((more > 0).then(|| format!("    {DIM}and {more} lines more{DIM:#}")));
@@ -200,6 +197,7 @@ fn trouble(case: &CaseReport, width: usize) -> Vec<String> {
         let records = case.forbidden.iter().filter_map(|it| case.records.get(it.said_by?));
         records.into_iter().any(|said| std::ptr::eq(said, it))
     };
+    // What breaks a ban is told by the ban.
     let idle = staged.filter(|it| it.answers.is_none() && !says(it));
     let idle =
         idle.map(|it| ("answers nothing", YELLOW, format!("{} {}", it.kind.name(), text(it))));
@@ -313,9 +311,7 @@ fn between(it: Interval) -> String {
 
 /// The rates of several variants, a column each.
 fn side_by_side(variants: &[Variant], width: usize) -> Vec<String> {
-    let mut header = vec!["measure"];
-    header.extend(variants.iter().map(|it| it.name.as_str()));
-    let mut grid = Grid::new(&header);
+    let mut grid = Grid::beside("measure", variants.iter().map(|it| it.name.as_str()));
     let mut add = |name: String, of: &dyn Fn(&Sums) -> Rate| {
         let rates: Vec<Rate> = variants.iter().map(|it| of(&it.summary.sums)).collect();
         if rates.iter().any(|it| it.of > 0) {

@@ -5,30 +5,32 @@
 mod shown;
 mod word;
 
-use self::shown::{New, Old};
+use self::shown::{New, Old, Sort, waiting};
 use self::word::{Word, ask_about_new, ask_about_old};
 use super::super::output::{self, BOLD, Failure, counted};
 use super::super::settings;
 use super::run::variations;
 use super::{find, print_lines};
 use crate::config::Config;
+use crate::domain::RequestDigest;
 use crate::edge::cases::{CASSETTE, CASSETTE_NEW, CasePlace, Place, recordings};
 use crate::worker::{Recordings, Trial, Variation};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Accepting adds answers to the accepted ones, request by request: it replaces answers to the same requests, and
-takes away none but those that are shown.
+Accepting adds answers to the accepted ones, request by request: it replaces answers to the same requests, and takes \
+away none but those that are shown.
 
 Examples:
-  annalist test review                    walk through what is new and say a(ccept), r(eject), s(kip) or q(uit),
-                                          then what no request asks for: t(ake away), k(eep) or q(uit)
+  annalist test review            walk through what is new: a(ccept), r(eject), s(kip), q(uit);
+                                  then what no request asks for: t(ake away), k(eep), q(uit)
   annalist test review two-choices --accept
-  annalist test review --prune            take away what no request asks for, and leave what is new
-  annalist test review --list             name what waits; nothing is changed")]
+  annalist test review --prune    take away what no request asks for, leave what is new
+  annalist test review --list     name what waits; nothing is changed")]
 pub(super) struct Args {
     /// Cases, or folders of them; tests/fixtures/cases by default
     #[arg(value_name = "CASE")]
@@ -39,16 +41,20 @@ pub(super) struct Args {
     /// Reject all that is new
     #[arg(long, conflicts_with = "list")]
     reject: bool,
-    /// Take away all that no request asks for, with the prompt of the settings and that of --prompt; not of cases
-    /// that are stale
+    /// Take away all that no request asks for, with the prompt of the settings and those of --prompt; not of cases
+    /// that are stale, not what is accepted now, not what was recorded with another prompt
     #[arg(long, conflicts_with = "list")]
     prune: bool,
-    /// Name what waits, and what no request asks for
+    /// Go through what was recorded with other prompts than that of the settings and those of --prompt too; with
+    /// --prune take it away
+    #[arg(long)]
+    other_prompts: bool,
+    /// Name what waits, what no request asks for, and what was recorded with other prompts
     #[arg(long)]
     list: bool,
-    /// The prompt that they were recorded with, if not that of the settings
-    #[arg(long, value_name = "FILE")]
-    prompt: Option<PathBuf>,
+    /// The prompt that they were recorded with, if not that of the settings; several are looked at side by side
+    #[arg(long = "prompt", value_name = "FILE")]
+    prompts: Vec<PathBuf>,
 }
 
 /// What became of what was walked through.
@@ -58,6 +64,8 @@ struct Counts {
     rejected: u64,
     left: u64,
     taken: u64,
+    /// Recordings of other prompts, which stay.
+    others: u64,
 }
 
 /// A walk through cases.
@@ -72,21 +80,23 @@ struct Walk<'a> {
     new: usize,
     nth: usize,
     counts: Counts,
+    /// Requests of the case at hand that were answered by what was accepted now.
+    accepted: BTreeSet<RequestDigest>,
     has_quit: bool,
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
-    let prompts: Vec<PathBuf> = args.prompt.iter().cloned().collect();
     let variations = |prompts: &[PathBuf]| variations(&config, &[], prompts);
     let mut walk = Walk {
         args,
         config: &config,
-        asking: [variations(&[])?, variations(&prompts)?].concat(),
-        variations: variations(&prompts)?,
+        asking: [variations(&[])?, variations(&args.prompts)?].concat(),
+        variations: variations(&args.prompts)?,
         new: 0,
         nth: 0,
         counts: Counts::default(),
+        accepted: BTreeSet::new(),
         has_quit: false,
     };
     let mut places = Vec::new();
@@ -100,10 +110,15 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         let folder = folder.clone();
         places.push((place, folder, names));
     }
-    let old: u64 =
-        places.iter().map(|(place, ..)| walk.old(place).unused.recordings.len() as u64).sum();
-    if walk.new == 0 && old == 0 {
+    let (mut old, mut others) = (0, 0);
+    for (place, ..) in &places {
+        let it = walk.old(place);
+        old += walk.sorts().iter().map(|sort| it.of(*sort).len() as u64).sum::<u64>();
+        others += it.of(Sort::OtherPrompt).len() as u64;
+    }
+    if walk.new == 0 && old == 0 && !(args.list && others > 0) {
         output::note("nothing waits for review; `annalist test --record` records");
+        tell_others(others);
         return Ok(ExitCode::SUCCESS);
     }
     if args.list {
@@ -117,6 +132,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         )));
     }
     for (place, folder, names) in &places {
+        walk.accepted.clear();
         for name in names {
             walk.new_one(&New { place, folder, name })?;
         }
@@ -133,9 +149,12 @@ impl Walk<'_> {
             for name in names {
                 output::line(&format!("{}\t{name}", place.name))?;
             }
-            let unused = self.old(place).unused.recordings;
-            for (file, digest) in unused {
-                output::line(&format!("{}\t{CASSETTE}/{file}\tunused\t{digest}", place.name))?;
+            let old = self.old(place);
+            for (sort, word) in [(Sort::Unused, "unused"), (Sort::OtherPrompt, "other-prompt")] {
+                for (file, digest) in old.of(sort) {
+                    let line = format!("{}\t{CASSETTE}/{file}\t{word}\t{digest}", place.name);
+                    output::line(&line)?;
+                }
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -163,6 +182,7 @@ impl Walk<'_> {
         };
         match (word, shown) {
             (Word::Accept, Some(accepting)) => {
+                self.accepted.append(&mut waiting(it.folder)?);
                 it.accept(&accepting)?;
                 self.counts.accepted += 1;
             }
@@ -179,16 +199,41 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Asks about what no request asks for in a case, and does what is said.
+    /// Which recordings that no request asks for are gone through.
+    fn sorts(&self) -> &'static [Sort] {
+        match self.args.other_prompts {
+            true => &[Sort::Unused, Sort::OtherPrompt],
+            false => &[Sort::Unused],
+        }
+    }
+
+    /// Asks about what no request asks for in a case, and does what is said. What was accepted a moment ago, or waits,
+    /// was asked for by somebody.
     fn old_ones(&mut self, place: &CasePlace, folder: &Path) -> Result<(), Failure> {
         if self.has_quit {
             return Ok(());
         }
-        let old = self.old(place);
-        if old.unused.recordings.is_empty() {
-            return Ok(());
+        let mut wanted = waiting(folder)?;
+        wanted.extend(&self.accepted);
+        let old = Old { unused: self.old(place).unused.without(&wanted) };
+        for sort in self.sorts() {
+            if !self.has_quit && !old.of(*sort).is_empty() {
+                self.old_of(place, folder, (&old, *sort))?;
+            }
         }
-        old.show(place)?;
+        if !self.args.other_prompts {
+            self.counts.others += old.of(Sort::OtherPrompt).len() as u64;
+        }
+        Ok(())
+    }
+
+    fn old_of(
+        &mut self,
+        place: &CasePlace,
+        folder: &Path,
+        (old, sort): (&Old, Sort),
+    ) -> Result<(), Failure> {
+        old.show(place, sort)?;
         let word = match (self.args.prune, self.args.accept || self.args.reject) {
             (true, _) if old.unused.is_stale => {
                 output::note("kept: the case is stale; `annalist test --record` and accept first");
@@ -202,7 +247,7 @@ impl Walk<'_> {
             (false, false) => ask_about_old()?,
         };
         match word {
-            Word::Accept => self.counts.taken += old.take_away(folder)?,
+            Word::Accept => self.counts.taken += old.take_away(folder, sort)?,
             Word::Reject | Word::Skip => {}
             Word::Quit => self.has_quit = true,
         }
@@ -221,13 +266,22 @@ impl Walk<'_> {
     }
 
     fn end(&self) -> Result<ExitCode, Failure> {
-        let Counts { accepted, rejected, left, taken } = self.counts;
+        let Counts { accepted, rejected, left, taken, others } = self.counts;
         let mut line = format!("{accepted} accepted, {rejected} rejected, {left} left");
         if taken > 0 {
             line.push_str(&format!("; {} taken away", counted(taken, "unused recording")));
         }
         output::line(&line)?;
+        tell_others(others);
         let unread = self.args.accept && left > 0;
         Ok(ExitCode::from(if unread { output::FAILED } else { 0 }))
+    }
+}
+
+/// Says that recordings of other prompts stay.
+fn tell_others(others: u64) {
+    if others > 0 {
+        let others = counted(others, "recording");
+        output::note(&format!("{others} of other prompts stay; --other-prompts goes through them"));
     }
 }

@@ -6,6 +6,7 @@ use super::super::settings;
 use super::super::signals::Signals;
 use super::{find, print, print_lines, update, width};
 use crate::config::Config;
+use crate::domain::RequestDigest;
 use crate::edge::cases::{CASSETTE_NEW, Place, bring};
 use crate::edge::model::Kept;
 use crate::edge::store::Open;
@@ -87,6 +88,10 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
     if args.update {
         return update::run(&trial);
     }
+    let written = [("--json", &args.json), ("--junit", &args.junit), ("--html", &args.html)];
+    for (flag, path) in written {
+        path.as_deref().map_or(Ok(()), |path| writable(flag, path))?;
+    }
     if args.record {
         recordable(&trial)?;
     }
@@ -107,7 +112,7 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
         tell_unused(&tried);
     }
     if args.record {
-        keep(&recordings)?;
+        keep(args, &recordings)?;
     }
     if let Some(why) = &stop {
         output::note(&format!("{RED}stopped:{RED:#} {why}"));
@@ -252,14 +257,14 @@ fn write(args: &Run, tried: &Tried, compared: Option<&Comparison>) -> Result<(),
         } else {
             let text = serde_json::to_string_pretty(&written)
                 .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
-            save("--json", path, &(text + "\n"))?;
+            save(path, &(text + "\n"))?;
         }
     }
     if let Some(path) = &args.junit {
-        save("--junit", path, &junit(&tried.report, compared))?;
+        save(path, &junit(&tried.report, compared))?;
     }
     if let Some(path) = &args.html {
-        save("--html", path, &page(&tried.report, &tried.shown, compared))?;
+        save(path, &page(&tried.report, &tried.shown, compared))?;
     }
     if !to_stdout {
         print_lines(&print::table(&tried.report, compared, width(), args.verbose))?;
@@ -267,13 +272,24 @@ fn write(args: &Run, tried: &Tried, compared: Option<&Comparison>) -> Result<(),
     Ok(())
 }
 
-fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failure> {
+/// Whether a report can stand there; asked before anything is run, or paid for.
+fn writable(flag: &str, path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
     if path.is_dir() {
-        let path = path.display();
         return Err(Failure::usage(format!(
-            "{flag} {path}: is a folder: name a file, or put {flag} behind the cases"
+            "{flag} {shown}: is a folder: name a file, or put {flag} behind the cases"
         )));
     }
+    match path.parent().filter(|it| !it.as_os_str().is_empty() && !it.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(Failure::usage(format!(
+            "{flag} {shown}: there is no folder {}: make it, or name another file",
+            folder.display()
+        ))),
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
     bring(path, text).map_err(|error| {
         Failure::failed(format!("{}: cannot be written: {error}", path.display()))
     })?;
@@ -281,18 +297,27 @@ fn save(flag: &str, path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Names the cases with recordings that no request asks for.
+/// Names the cases with recordings that no request asks for, and those with recordings of other prompts.
 fn tell_unused(tried: &Tried) {
     for (case, unused) in &tried.unused {
-        let unused = counted(*unused as u64, "recording");
-        output::note(&format!(
-            "{case}: {unused} that no request asks for any more; `annalist test review` takes away"
-        ));
+        let of = |some: &[(String, RequestDigest)]| counted(some.len() as u64, "recording");
+        if !unused.recordings.is_empty() {
+            let unused = of(&unused.recordings);
+            output::note(&format!(
+                "{case}: {unused} that no request asks for any more; `annalist test review` takes away"
+            ));
+        }
+        if !unused.of_other_prompts.is_empty() {
+            let others = of(&unused.of_other_prompts);
+            output::note(&format!(
+                "{case}: {others} of another prompt; `annalist test review --other-prompts` shows"
+            ));
+        }
     }
 }
 
 /// Puts recordings beside the accepted ones, and to those that wait already.
-fn keep(recordings: &[Recording]) -> Result<(), Failure> {
+fn keep(args: &Run, recordings: &[Recording]) -> Result<(), Failure> {
     let mut new = 0;
     for it in recordings.iter().filter(|it| !it.known) {
         let folder = it.folder.join(CASSETTE_NEW);
@@ -310,7 +335,20 @@ fn keep(recordings: &[Recording]) -> Result<(), Failure> {
     }
     if new > 0 {
         let new = counted(new, "recording");
-        output::note(&format!("{GREEN}{new} to review:{GREEN:#} annalist test review"));
+        output::note(&format!("{GREEN}{new} to review:{GREEN:#} {}", review_of(args)));
     }
     Ok(())
+}
+
+/// The command that shows what was recorded, with the prompts that it was recorded with.
+fn review_of(args: &Run) -> String {
+    let word = |path: &PathBuf| {
+        let word = path.display().to_string();
+        let plain = |it: char| it.is_ascii_alphanumeric() || "/._-".contains(it);
+        if word.chars().all(plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    let mut command = "annalist test review".to_owned();
+    args.cases.iter().for_each(|it| command.push_str(&format!(" {}", word(it))));
+    args.prompts.iter().for_each(|it| command.push_str(&format!(" --prompt {}", word(it))));
+    command
 }

@@ -30,17 +30,17 @@ pub struct Origins {
 /// Kept answers by the digest of the question.
 #[derive(Debug, Default)]
 pub struct Cassette {
-    held: BTreeMap<RequestDigest, Held>,
+    pub(super) held: BTreeMap<RequestDigest, Held>,
     origins: Origins,
 }
 
 #[derive(Debug)]
-struct Held {
+pub(super) struct Held {
     case: String,
-    outline: Outline,
-    question: Question,
-    origin: Origin,
-    reply: Reply,
+    pub(super) outline: Outline,
+    pub(super) question: Question,
+    pub(super) origin: Origin,
+    pub(super) reply: Reply,
 }
 
 impl Cassette {

@@ -72,6 +72,11 @@ impl CassetteFile {
         self.exchanges.is_empty()
     }
 
+    /// The requests that it answers.
+    pub fn requests(&self) -> impl Iterator<Item = RequestDigest> {
+        self.exchanges.iter().map(|it| it.request.digest)
+    }
+
     /// The model that its first question names.
     pub fn model(&self) -> Option<&str> {
         let named = self.exchanges.iter().map(|exchange| exchange.request.model.as_str());

@@ -3,7 +3,8 @@
 
 use super::cassette::{Cassette, case_of};
 use super::cassette_file::{CassetteFile, Exchange, Origin};
-use crate::domain::RequestDigest;
+use super::kept_prompt::KeptPrompts;
+use crate::domain::{EMBEDDING, RequestDigest};
 use crate::edge::cases::take_away;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -53,6 +54,34 @@ impl Kept {
             }
         }
         Ok(Kept { files })
+    }
+
+    /// One file alone.
+    pub fn one(name: &str, file: CassetteFile) -> Kept {
+        Kept { files: BTreeMap::from([(name.to_owned(), file)]) }
+    }
+
+    /// The requests that are answered.
+    pub fn requests(&self) -> BTreeSet<RequestDigest> {
+        self.files.values().flat_map(CassetteFile::requests).collect()
+    }
+
+    /// Of the answers to `unasked` requests those that were made with another prompt than those at hand. Where there are
+    /// some, embeddings may be of what they say.
+    pub fn of_other_prompts(
+        &self,
+        unasked: &BTreeSet<RequestDigest>,
+        prompts: &KeptPrompts,
+    ) -> BTreeSet<RequestDigest> {
+        let all = self.files.values().flat_map(|file| &file.exchanges).map(|it| &it.request);
+        let unasked = all.filter(|it| unasked.contains(&it.digest));
+        let (embeddings, talks): (Vec<_>, Vec<_>) = unasked.partition(|it| it.tool == EMBEDDING);
+        let others = talks.into_iter().filter(|it| prompts.is_other(it)).map(|it| it.digest);
+        let mut others: BTreeSet<RequestDigest> = others.collect();
+        if !others.is_empty() {
+            others.extend(embeddings.into_iter().map(|it| it.digest));
+        }
+        others
     }
 
     /// All of it as one cassette; what answers the same twice is told when the folder is read as one.

@@ -84,6 +84,16 @@ impl Outline {
         outline
     }
 
+    /// Whether the one was asked in the course of the other: by the same model, with the same prompt, about the same.
+    pub(super) fn is_of_talk(&self, first: &Outline) -> bool {
+        (&self.model, self.prompt, self.slice) == (&first.model, first.prompt, first.slice)
+    }
+
+    /// How far into a talk it was asked, and how often anew.
+    pub(super) fn at(&self) -> (usize, u32) {
+        (self.later.len(), self.generation)
+    }
+
     /// How much they have in common; the slice weighs most, for the question is about it.
     pub(super) fn nearness(&self, other: &Outline) -> u32 {
         let parts = [
@@ -213,7 +223,7 @@ fn with_fence_of(other: &str, text: &str) -> String {
 }
 
 /// The fence around a slice in a message, if there is one.
-fn fence(text: &str) -> Option<&str> {
+pub(super) fn fence(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("<transcript-")?;
     rest.split_once('>').map(|(fence, _)| fence).filter(|fence| !fence.is_empty())
 }

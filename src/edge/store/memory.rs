@@ -126,6 +126,17 @@ impl Store {
         .await
     }
 
+    /// Gives back the right to something that is done once, as a question is asked, and takes its row away.
+    pub async fn end_tenure(&self, tenure: &Tenure) -> Result<(), StoreError> {
+        let tenure = tenure.clone();
+        self.write("giving back the lease of a question", move |to| {
+            let sql = "DELETE FROM consolidating
+                WHERE namespace = ?1 AND token = ?2 AND done_at IS NULL";
+            to.send(sql, values![&tenure.namespace, tenure.token])
+        })
+        .await
+    }
+
     /// A number that grows with every record and every run that is staged.
     pub async fn last_record(&self) -> Result<i64, StoreError> {
         let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)

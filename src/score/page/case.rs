@@ -7,7 +7,9 @@ use super::transcript::{Mark, marks, transcript};
 use crate::domain::RecordState;
 use crate::score::compare::CaseComparison;
 use crate::score::measure::Measure;
-use crate::score::report::{CaseOutcome, CaseReport, Problem, RecordReport, Shown};
+use crate::score::report::{
+    CaseOutcome, CaseReport, ForbiddenReport, Problem, RecordReport, Shown,
+};
 use serde_json::Value;
 
 /// Bytes of a string that are shown.
@@ -224,6 +226,8 @@ impl One<'_> {
             RecordState::Quarantined => html.classed("span", "badge warn", "? quarantined"),
             RecordState::Replaced => html.classed("span", "badge", "replaced"),
         };
+        let bans = self.case.forbidden.iter().filter(|it| it.said_by == Some(at));
+        let bans: Vec<&ForbiddenReport> = bans.collect();
         match (&record.answers, record.state) {
             (Some(item), _) => {
                 html.raw(" answers ");
@@ -234,9 +238,15 @@ impl One<'_> {
                     None => html.text(item),
                 }
             }
-            (None, RecordState::Staged) => html.classed("span", "warn", "answers nothing"),
-            (None, RecordState::Quarantined | RecordState::Replaced) => html,
+            (None, RecordState::Staged) if bans.is_empty() => {
+                html.classed("span", "warn", "answers nothing")
+            }
+            (None, RecordState::Staged | RecordState::Quarantined | RecordState::Replaced) => html,
         };
+        for ban in bans {
+            let what = format!("says {}, which is not to be said ({})", ban.id, ban.why.name());
+            html.raw(" ").classed("span", "bad", &what);
+        }
         html.close("p");
         if let Some(reason) = &record.reason {
             html.raw("<p class=\"warn\">");

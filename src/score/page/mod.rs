@@ -51,7 +51,7 @@ pub fn page(report: &Report, shown: &[Vec<Shown>], comparison: Option<&Compariso
 
 /// What the page may do: show its own style and run its own script, by their digests, and nothing else.
 const POLICY: &str = "default-src 'none'; \
-     style-src 'sha256-KJcmvFPj2Vj/FjaG8CoRWKUPpDjZSrw+vu+bPXzRgKs='; \
+     style-src 'sha256-gZQy1RoHIcm1EJdIreNluOZHOnBspqc4gGFmtaFgmiM='; \
      script-src 'sha256-pUTGq15rUje6ghzwk9Ef85MbXQdrf4iFp8QkqBgzOoQ='; \
      base-uri 'none'; form-action 'none'";
 

@@ -1,18 +1,19 @@
 //! Asks about one slice of a case and keeps account of it.
 
+use super::ask_once::AskOnce;
 use super::prepare::Prepared;
 use crate::config::Price;
 use crate::domain::{
     ErrorKind, Finding, ModelError, Purpose, Record, Reply, Request, RequestDigest, Retry, RunId,
     Rung, Session, Severity, SliceId, Vector,
 };
-use crate::edge::model::{Cassette, Origin};
+use crate::edge::model::{Cassette, KeptTalk, Origin};
 use crate::edge::store::{Failure, StoreError};
 use crate::extract::Exchange;
 use crate::privacy::Redacted;
 use crate::score::{Asks, Origins, Vectors, texts_to_embed};
 use crate::slice::Cutting;
-use crate::worker::asking::{Account, Asker, For, NoAnswer, Paid, Payer, cost, counted};
+use crate::worker::asking::{Account, For, NoAnswer, Paid, Payer, cost, counted};
 use crate::worker::extracting::{failure, prove, run_id, stuck};
 use crate::worker::talk::{Answers, Ended, Refused, Waiting, talk};
 use std::collections::BTreeSet;
@@ -33,6 +34,8 @@ pub(super) struct Heard {
     pub(super) stops: bool,
     /// The request that no recording answers.
     pub(super) stale: Option<Request>,
+    /// Texts whose embeddings no recording answers.
+    pub(super) unembedded: usize,
     pub(super) asks: Asks,
     pub(super) answers: Origins,
     /// The requests that a recording answered.
@@ -55,6 +58,12 @@ impl Heard {
         self.asked.insert(digest);
         Some(kept)
     }
+
+    /// Notes that no recording answers a request.
+    fn stale(&mut self, request: &Request) -> NoAnswer {
+        self.stale = Some(request.clone());
+        NoAnswer::Model(ModelError::new(ErrorKind::Stale, "no answer kept"))
+    }
 }
 
 /// A slice with what it is told, and whose it is.
@@ -71,7 +80,9 @@ struct Answering<'a> {
 
 enum By<'a> {
     Cassette(&'a Cassette),
-    Model(&'a Asker, For<'a>, Paid),
+    /// One recorded reply after another, whatever is asked.
+    Talk(std::vec::IntoIter<(Reply, Origin)>),
+    Model(&'a AskOnce, For<'a>, Paid),
 }
 
 impl Answers for Answering<'_> {
@@ -86,11 +97,11 @@ impl Answers for Answering<'_> {
                     }
                     (reply, origin)
                 }
-                None => {
-                    self.heard.stale = Some(request.clone());
-                    let error = ModelError::new(ErrorKind::Stale, "no answer kept");
-                    return Err(NoAnswer::Model(error));
-                }
+                None => return Err(self.heard.stale(request)),
+            },
+            By::Talk(replies) => match replies.next() {
+                Some(answer) => answer,
+                None => return Err(self.heard.stale(request)),
             },
             By::Model(asker, whose, paid) => {
                 let reply = asker.ask(request, *whose, paid).await?;
@@ -119,6 +130,13 @@ impl Answers for Answering<'_> {
 pub(super) async fn cassette(case: &Prepared, of: Of<'_>) -> Result<Heard, StoreError> {
     let (_, cutting, before) = of;
     let begin = |rung| Exchange::start(&case.asking, &cutting.slice, before, rung, 0);
+    if let Some(like) = &case.like {
+        let first = begin(case.cassette.rung().unwrap_or(Rung::ForcedTool)).1;
+        let talk = case.cassette.talk_like(&first, like);
+        let KeptTalk { rung, replies } = talk.unwrap_or_default();
+        let by = (By::Talk(replies.into_iter()), rung.unwrap_or(first.rung));
+        return about(case, of, by).await.map(|(heard, _)| heard);
+    }
     // What a model was asked in vain is not kept, so that its answers may begin further down.
     let held = |rung: &&Rung| case.cassette.kept(&begin(**rung).1).is_some();
     let rung = Rung::ALL.iter().find(held).copied();
@@ -134,7 +152,7 @@ pub(super) async fn cassette(case: &Prepared, of: Of<'_>) -> Result<Heard, Store
 pub(super) async fn model(
     case: &Prepared,
     of: Of<'_>,
-    (asker, rung, stop): (&Asker, Rung, &CancellationToken),
+    (asker, rung, stop): (&AskOnce, Rung, &CancellationToken),
 ) -> Result<(Heard, Option<(Rung, Refused)>), StoreError> {
     let run = run_id(case.asking_digest, of.1.slice.id);
     let whose = whose(of.0, run, stop);
@@ -207,7 +225,7 @@ async fn about(
 pub(super) async fn vectors(
     case: &Prepared,
     heard: &mut [Heard],
-    by: Option<(&Asker, &CancellationToken)>,
+    by: Option<(&AskOnce, &CancellationToken)>,
 ) -> Result<(), StoreError> {
     let Some(model) = &case.case.embeddings else { return Ok(()) };
     let records: Vec<Record> = heard.iter().flat_map(|it| it.records.iter().cloned()).collect();
@@ -241,8 +259,8 @@ pub(super) async fn vectors(
                 break;
             }
             Err(NoAnswer::Model(error)) if error.kind == ErrorKind::Stale => {
-                last.stale = Some(request);
-                break;
+                last.stale.get_or_insert(request);
+                last.unembedded += 1;
             }
             Err(NoAnswer::Model(error)) => {
                 let stops = error.retry() == Retry::Stop;

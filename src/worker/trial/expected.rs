@@ -45,7 +45,7 @@ pub(super) fn problems(case: &Prepared, records: &[Record]) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (path, text) in &is {
         match expected.get(path) {
-            Some(wanted) if wanted == text => {}
+            Some(wanted) if is_same(wanted, text) => {}
             Some(wanted) => {
                 let lines = difference(wanted, text);
                 problems.push(format!("expected/{path} differs:\n{}", lines.trim_end()));
@@ -61,4 +61,9 @@ pub(super) fn problems(case: &Prepared, records: &[Record]) -> Vec<Problem> {
         problems.push(format!("and {more} files more"));
     }
     problems.into_iter().map(fails).collect()
+}
+
+/// Whether a file is as it is wanted. A checkout may write `\r\n` at the end of its lines, which says nothing.
+fn is_same(wanted: &str, text: &str) -> bool {
+    wanted == text || wanted.replace("\r\n", "\n") == text
 }

@@ -143,6 +143,7 @@ fn of_transcript(conversations: &[Collected]) -> Vec<Problem> {
 fn stale(case: &Prepared, heard: &[Heard]) -> Vec<Problem> {
     let slices = heard.len();
     let stale = (1..).zip(heard).filter_map(|(at, it)| Some((at, it.stale.as_ref()?)));
+    let stale = stale.filter(|(_, request)| !request.is_embedding());
     let all = stale.clone().count();
     let mut problems = Vec::new();
     let model = &case.asking.model;
@@ -165,6 +166,16 @@ fn stale(case: &Prepared, heard: &[Heard]) -> Vec<Problem> {
             true,
             format!("slice {at} of {slices}: no answer; {shown}"),
         ));
+    }
+    let unembedded: usize = heard.iter().map(|it| it.unembedded).sum();
+    if let (Some(embedder), 1..) = (&case.case.embeddings, unembedded) {
+        // The texts of a question that has no answer are not all known.
+        let least = if all > 0 { "at least " } else { "" };
+        let texts = if unembedded == 1 { "text" } else { "texts" };
+        let detail = format!(
+            "the embeddings of {least}{unembedded} {texts} by {embedder} have no recording: `annalist test --record`"
+        );
+        problems.push(problem("stale", true, detail));
     }
     if all > STALE_MAX {
         let more = format!("and {} slices more", all - STALE_MAX);

@@ -2,16 +2,17 @@
 //! the settings, through the journal of their store. Keeps what was answered as recordings, if it is to.
 
 use super::ask::{self, Heard};
+use super::ask_once::AskOnce;
 use super::judge::{broken, judge};
 use super::prepare::{Broken, Prepared, prepare};
 use super::record::{Recorded, Recording};
 use super::report::{Done, report};
-use super::{Trial, Tried};
+use super::{Trial, Tried, Unused};
 use crate::domain::{Rung, Timestamp};
 use crate::edge::model::Endpoint;
 use crate::edge::store::{Store, StoreError};
 use crate::score::{Shown, Tolerances};
-use crate::worker::asking::{Asker, Model, Patience};
+use crate::worker::asking::{Model, Patience};
 use crate::worker::sessions::go_down;
 use crate::worker::setup::Setup;
 use crate::worker::steady::{Bearing, Steady};
@@ -80,7 +81,8 @@ impl Trial {
                     grace: GRACE,
                     clock,
                 };
-                asker = Some(Arc::new(setup.asker().await?));
+                let questions = self.config.model.concurrency;
+                asker = Some(Arc::new(AskOnce::new(setup.asker().await?, questions)));
             }
             lines.push(Arc::new(Ladder::new(rung)));
         }
@@ -119,7 +121,12 @@ impl Trial {
                         let heard = heard.remove(&(nth, at)).unwrap_or_default();
                         recordings.add(&case, &heard);
                         let (report, shown) = judge(&case, heard);
-                        Done { report, shown, tolerances: case.case.tolerances, unused: 0 }
+                        Done {
+                            report,
+                            shown,
+                            tolerances: case.case.tolerances,
+                            unused: Unused::default(),
+                        }
                     }
                     Some(Err(why)) => left(&place.name, why),
                     None => left(&place.name, "was not asked about".to_owned().into()),
@@ -133,14 +140,14 @@ impl Trial {
 
 pub(super) fn left(name: &str, why: Broken) -> Done {
     let (shown, tolerances) = (Shown::default(), Tolerances::default());
-    Done { report: broken(name, why), shown, tolerances, unused: 0 }
+    Done { report: broken(name, why), shown, tolerances, unused: Unused::default() }
 }
 
 /// What was heard of each case, slice by slice, with what its records are compared by.
 async fn whole(
     cases: &BTreeMap<Pair, Result<Arc<Prepared>, Broken>>,
     mut heard: BTreeMap<(Pair, usize), Heard>,
-    by: Option<(&Asker, &Arc<Stopping>)>,
+    by: Option<(&AskOnce, &Arc<Stopping>)>,
 ) -> Result<BTreeMap<Pair, Vec<Heard>>, StoreError> {
     let mut whole = BTreeMap::new();
     for (pair, case) in cases {
@@ -198,7 +205,7 @@ impl Stopping {
 /// Asks about every slice of every case; the asker's pace says how many at once.
 async fn ask_all(
     cases: &BTreeMap<Pair, Result<Arc<Prepared>, Broken>>,
-    asker: &Arc<Asker>,
+    asker: &Arc<AskOnce>,
     ladders: &[Arc<Ladder>],
     (stop, tally): (&Arc<Stopping>, &Arc<Tally>),
 ) -> Result<BTreeMap<(Pair, usize), Heard>, StoreError> {
@@ -234,7 +241,7 @@ async fn ask_all(
 async fn one(
     case: &Prepared,
     slice: usize,
-    (asker, ladder, stop): (&Asker, &Ladder, &CancellationToken),
+    (asker, ladder, stop): (&AskOnce, &Ladder, &CancellationToken),
 ) -> Result<Heard, StoreError> {
     let Some(of) = case.slices().nth(slice) else { return Ok(unheard()) };
     let (heard, worked) = ask::model(case, of, (asker, ladder.rung(), stop)).await?;

@@ -3,6 +3,7 @@
 //! through the journal, so that nothing is paid for twice.
 
 mod ask;
+mod ask_once;
 mod draft;
 mod expected;
 mod judge;
@@ -62,8 +63,8 @@ pub struct Tried {
     pub shown: Vec<Vec<Shown>>,
     /// How much worse than a baseline each case may be, by its name.
     pub tolerances: BTreeMap<String, Tolerances>,
-    /// How many recordings of a case no request asks for, by its name; told offline only, of cases that have some.
-    pub unused: BTreeMap<String, usize>,
+    /// The recordings of a case that no request asks for, by its name; told offline only, of cases that have some.
+    pub unused: BTreeMap<String, Unused>,
 }
 
 impl Tried {

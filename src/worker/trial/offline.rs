@@ -4,7 +4,7 @@ use super::ask::{self, Heard};
 use super::judge::{broken, judge};
 use super::prepare::{Prepared, prepare};
 use super::report::{Done, report};
-use super::{Recordings, Trial, Tried};
+use super::{Recordings, Trial, Tried, Unused};
 use crate::edge::cases::CasePlace;
 use crate::score::{Shown, Tolerances};
 use std::pin::pin;
@@ -59,26 +59,27 @@ impl Trial {
                 report: broken(&place.name, why),
                 shown: Shown::default(),
                 tolerances: Tolerances::default(),
-                unused: 0,
+                unused: Unused::default(),
             },
             Ok(case) => {
                 let heard = heard(&case);
-                let unused = if first { self.unused_by(place, &case, &heard) } else { 0 };
+                let unused =
+                    if first { self.unused_by(place, &case, &heard) } else { Unused::default() };
                 let (report, shown) = judge(&case, heard);
                 Done { report, shown, tolerances: case.case.tolerances, unused }
             }
         })
     }
 
-    /// How many recordings of a case no request asks for. Most often `heard` asked for all of them, and nothing more
+    /// The recordings of a case that no request asks for. Most often `heard` asked for all of them, and nothing more
     /// need be looked at.
-    fn unused_by(&self, place: &CasePlace, case: &Prepared, heard: &[Heard]) -> usize {
+    fn unused_by(&self, place: &CasePlace, case: &Prepared, heard: &[Heard]) -> Unused {
         let asked = heard.iter().flat_map(|it| &it.asked).copied().collect();
         if self.recordings != Recordings::Accepted || case.cassette.is_all_of(&asked) {
-            return 0;
+            return Unused::default();
         }
         // What cannot be read is a problem of the case, and told there.
-        self.unused(place).map_or(0, |it| it.recordings.len())
+        self.unused(place).unwrap_or_default()
     }
 }
 

@@ -23,8 +23,14 @@ pub enum Recordings {
     /// Those that were accepted.
     #[default]
     Accepted,
-    /// These, as what would be accepted.
-    These(Kept),
+    /// Of these, whatever prompt they were recorded with, those about the same slices; where there are several the ones
+    /// that were asked for most like those of the other recordings.
+    Like {
+        /// What answers.
+        of: Kept,
+        /// What it is to be like.
+        to: Kept,
+    },
     /// Those of this folder, for a case that has none yet.
     From(PathBuf),
     /// None; a model is asked.
@@ -45,6 +51,8 @@ pub(super) struct Prepared {
     pub(super) asking_digest: Digest,
     pub(super) conversations: Vec<Collected>,
     pub(super) cassette: Cassette,
+    /// Like which recordings those of the cassette are to be that answer, where it is not asked request by request.
+    pub(super) like: Option<Cassette>,
     /// What is wrong with the cassette.
     pub(super) findings: Vec<Finding>,
     pub(super) expected: Option<Files>,
@@ -102,7 +110,7 @@ pub(super) fn prepare(
     let Told { case, gold, mut config, conversations, answers, expected } = told(config, place)?;
     let broken = |what: String| Broken { about: case.about.clone(), what };
     let (mut cassette, mut findings) = (Cassette::default(), Vec::new());
-    let mut folder = None;
+    let (mut folder, mut like) = (None, None);
     match (&place.is, recordings) {
         (Place::Folder(path), Recordings::Accepted) => {
             folder = Some(path.clone());
@@ -112,14 +120,14 @@ pub(super) fn prepare(
             folder = Some(path.clone());
             (cassette, findings) = recorded(from).map_err(broken)?;
         }
-        (Place::Folder(path), Recordings::These(kept)) => {
-            (folder, cassette) = (Some(path.clone()), kept.cassette());
+        (Place::Folder(path), Recordings::Like { of, to }) => {
+            (folder, cassette, like) = (Some(path.clone()), of.cassette(), Some(to.cassette()));
         }
         (Place::Folder(path), Recordings::Live) => folder = Some(path.clone()),
         (Place::Suite { .. }, Recordings::Live) => {}
         (
             Place::Suite { .. },
-            Recordings::Accepted | Recordings::These(_) | Recordings::From(_),
+            Recordings::Accepted | Recordings::Like { .. } | Recordings::From(_),
         ) => {
             // What was recorded elsewhere was recorded for the prompt of the settings, and for no other.
             let asking = asking_of(&config, MODEL_UNKNOWN);
@@ -150,6 +158,7 @@ pub(super) fn prepare(
         asking,
         conversations,
         cassette,
+        like,
         findings,
         expected,
     })

@@ -4,7 +4,7 @@ use super::ask::Heard;
 use super::judge::judge;
 use super::prepare::{Prepared, prepare};
 use super::report::{Done, report};
-use super::{Trial, Tried};
+use super::{Trial, Tried, Unused};
 use crate::domain::Reply;
 use crate::edge::cases::CASSETTE;
 use crate::edge::model::{Cassette, CassetteFile, Origin};
@@ -44,7 +44,12 @@ impl Trial {
                         let heard = super::offline::heard(&case);
                         recordings.add(&case, &heard);
                         let (report, shown) = judge(&case, heard);
-                        Done { report, shown, tolerances: case.case.tolerances, unused: 0 }
+                        Done {
+                            report,
+                            shown,
+                            tolerances: case.case.tolerances,
+                            unused: Unused::default(),
+                        }
                     }
                 });
             }

@@ -1,6 +1,6 @@
 //! Cases together: the report of a run.
 
-use super::{Trial, Tried, Variation};
+use super::{Trial, Tried, Unused, Variation};
 use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
 use crate::score::{
     CaseOutcome, CaseReport, Measure, MeasuredInterval, PromptName, Report, SCHEMA_VERSION, Shown,
@@ -17,7 +17,7 @@ pub(super) struct Done {
     pub(super) shown: Shown,
     pub(super) tolerances: Tolerances,
     /// Recordings that no request asks for.
-    pub(super) unused: usize,
+    pub(super) unused: Unused,
 }
 
 /// The report of cases that are given by variation, in their order.
@@ -28,7 +28,7 @@ pub(super) fn report(trial: &Trial, done: Vec<Vec<Done>>) -> Tried {
         let (mut cases, mut seen) = (Vec::new(), Vec::new());
         for it in done {
             tolerances.insert(it.report.name.clone(), it.tolerances);
-            if it.unused > 0 {
+            if !it.unused.is_empty() {
                 unused.insert(it.report.name.clone(), it.unused);
             }
             cases.push(it.report);

@@ -1,6 +1,6 @@
 //! What is shown of a recording before a person decides, and what their word does.
 
-use super::super::super::output::{self, BOLD, DIM, Failure, RED, counted};
+use super::super::super::output::{self, BOLD, DIM, Failure, RED, YELLOW, counted};
 use super::super::{print, print_lines, width};
 use crate::config::Config;
 use crate::domain::RequestDigest;
@@ -10,6 +10,10 @@ use crate::score::compare;
 use crate::worker::{Recordings, Trial, Unused, Variation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+
+/// What is said of a recording that nothing asks for as it is looked at.
+const OTHER: &str =
+    "--prompt FILE names it; until the settings do, `annalist test` does not ask for these";
 
 /// A recording that waits.
 pub(super) struct New<'a> {
@@ -56,8 +60,13 @@ impl New<'_> {
         variations: &[Variation],
     ) -> Result<Option<Accepting>, Failure> {
         match self.read(config, variations) {
-            Ok((file, kept, accepting)) => {
+            Ok((file, kept, accepting, is_other)) => {
                 print_lines(&requests(&file, &kept.cassette()))?;
+                if is_other {
+                    print_lines(&format!(
+                        "{YELLOW}recorded with another prompt{YELLOW:#}: {OTHER}"
+                    ))?;
+                }
                 self.compare(config, variations, (&file, &kept, &accepting))?;
                 // Last, next to the question: the comparison may be longer than a screen.
                 print_lines(&exchanged(&accepting))?;
@@ -74,7 +83,7 @@ impl New<'_> {
         &self,
         config: &Config,
         variations: &[Variation],
-    ) -> Result<(CassetteFile, Kept, Accepting), String> {
+    ) -> Result<(CassetteFile, Kept, Accepting, bool), String> {
         let file = Cassette::read_file(&self.waiting().join(format!("{}.json", self.name)))?;
         let kept = Kept::load(&self.folder.join(CASSETTE))?;
         let model = file.model().map(str::to_owned);
@@ -82,9 +91,13 @@ impl New<'_> {
         let ways = self.trial(config, variations, model, Recordings::Accepted);
         let ways = ways.ways(self.place).unwrap_or_default();
         let accepting = kept.accepting(self.name, &file, &ways)?;
-        Ok((file, kept, accepting))
+        let asked: BTreeSet<&RequestDigest> = ways.iter().flatten().collect();
+        let is_other = !asked.is_empty() && !file.requests().any(|it| asked.contains(&it));
+        Ok((file, kept, accepting, is_other))
     }
 
+    /// What the recording says against what is accepted for the same slices, each read with what it was asked with: a
+    /// changed prompt is not asked for by what was accepted, nor the other way round.
     fn compare(
         &self,
         config: &Config,
@@ -93,9 +106,12 @@ impl New<'_> {
     ) -> Result<(), Failure> {
         let model = file.model().map(str::to_owned);
         let held = model.clone().filter(|model| kept.cassette().names(model));
-        let of = |model, recordings| self.trial(config, variations, model, recordings).offline();
-        let before = of(held, Recordings::Accepted);
-        let after = of(model, Recordings::These(accepting.kept.clone()));
+        let to = Kept::one(self.name, file.clone());
+        let of = |model, of: &Kept| {
+            let recordings = Recordings::Like { of: of.clone(), to: to.clone() };
+            self.trial(config, variations, model, recordings).offline()
+        };
+        let (before, after) = (of(held, kept), of(model, &accepting.kept));
         let tolerances = |case: &str| after.tolerances_of(case);
         let compared = compare(&before.report, &after.report, &tolerances);
         print_lines(&print::table(&after.report, Some(&compared), width(), false))
@@ -116,6 +132,14 @@ impl New<'_> {
             recordings,
         }
     }
+}
+
+/// The requests that wait for a word in a case.
+///
+/// # Errors
+/// One line: what cannot be read.
+pub(super) fn waiting(folder: &Path) -> Result<BTreeSet<RequestDigest>, Failure> {
+    Ok(Kept::load(&folder.join(CASSETTE_NEW)).map_err(Failure::failed)?.requests())
 }
 
 /// How many requests a recording answers, and in what they are new.
@@ -159,35 +183,55 @@ pub(super) struct Old {
     pub(super) unused: Unused,
 }
 
+/// Which of them are looked at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Sort {
+    /// Those that were made with the prompts at hand.
+    Unused,
+    /// Those of other prompts.
+    OtherPrompt,
+}
+
 impl Old {
+    /// Those of one sort.
+    pub(super) fn of(&self, sort: Sort) -> &[(String, RequestDigest)] {
+        match sort {
+            Sort::Unused => &self.unused.recordings,
+            Sort::OtherPrompt => &self.unused.of_other_prompts,
+        }
+    }
+
     /// Shows them.
     ///
     /// # Errors
     /// If nothing can be printed.
-    pub(super) fn show(&self, place: &CasePlace) -> Result<(), Failure> {
-        let all = counted(self.unused.recordings.len() as u64, "recording");
-        let mut lines =
-            vec![format!("{BOLD}{}{BOLD:#} · {all} that no request asks for any more", place.name)];
+    pub(super) fn show(&self, place: &CasePlace, sort: Sort) -> Result<(), Failure> {
+        let all = counted(self.of(sort).len() as u64, "recording");
+        let (what, word) = match sort {
+            Sort::Unused => ("that no request asks for any more", "unused"),
+            Sort::OtherPrompt => ("of another prompt", "of another prompt"),
+        };
+        let mut lines = vec![format!("{BOLD}{}{BOLD:#} · {all} {what}", place.name)];
         if self.unused.is_stale {
             let stale = "the case is stale: what it asks has no answer yet, and these may answer what it asked before";
             lines.push(format!("  {RED}look:{RED:#} {stale}"));
         }
-        lines.extend(self.unused.recordings.iter().map(|it| gone("unused", it)));
+        lines.extend(self.of(sort).iter().map(|it| gone(word, it)));
         print_lines(&lines.join("\n"))
     }
 
-    /// Takes them away; says how many.
+    /// Takes those of one sort away; says how many.
     ///
     /// # Errors
     /// One line: what cannot be read or written.
-    pub(super) fn take_away(&self, folder: &Path) -> Result<u64, Failure> {
+    pub(super) fn take_away(&self, folder: &Path, sort: Sort) -> Result<u64, Failure> {
         let folder = folder.join(CASSETTE);
         let kept = Kept::load(&folder).map_err(Failure::failed)?;
         let gone: BTreeSet<RequestDigest> =
-            self.unused.recordings.iter().map(|(_, digest)| *digest).collect();
+            self.of(sort).iter().map(|(_, digest)| *digest).collect();
         kept.without(&gone).write(&folder, &kept).map_err(|error| {
             Failure::failed(format!("{}: cannot be written: {error}", folder.display()))
         })?;
-        Ok(self.unused.recordings.len() as u64)
+        Ok(gone.len() as u64)
     }
 }

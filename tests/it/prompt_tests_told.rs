@@ -1,0 +1,114 @@
+//! What prompt tests say of what differs, and where they write it.
+
+use super::place::{Place, read, walk};
+use serde_json::Value;
+use std::path::Path;
+
+/// A case with an expected directory.
+const EXPECTED: &str = "choice-taken-back";
+
+/// A place with a copy of a shipped case in `cases`.
+fn with_case(name: &str) -> Place {
+    let place = Place::new();
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/cases");
+    walk(&shipped.join(name), &mut |path| {
+        let inside = path.strip_prefix(&shipped).unwrap();
+        place.write(&format!("cases/{}", inside.display()), read(path));
+    });
+    place
+}
+
+/// Writes every expected file anew; says how many there are.
+fn rewrite(place: &Place, change: impl Fn(&str) -> String) -> usize {
+    let mut files = Vec::new();
+    walk(&place.path(&format!("cases/{EXPECTED}/expected")), &mut |path| {
+        files.push((path.to_owned(), String::from_utf8(read(path)).unwrap()));
+    });
+    for (path, text) in &files {
+        place.write(&path.display().to_string(), change(text));
+    }
+    files.len()
+}
+
+#[test]
+fn ends_of_lines_that_a_checkout_changes_are_no_difference() {
+    let place = with_case(EXPECTED);
+    assert!(rewrite(&place, |text| text.replace('\n', "\r\n")) > 0);
+    let run = place.run(&["test", "cases"]);
+    assert_eq!(run.code, 0, "{}", run.stdout);
+    rewrite(&place, |text| text.replace("\r\n", " \r\n"));
+    let run = place.run(&["test", "cases"]);
+    assert!(run.code == 1 && run.stdout.contains("differs:"), "{}", run.stdout);
+}
+
+#[test]
+fn embeddings_without_a_recording_are_counted_and_no_prompt_is_shown() {
+    let place = with_case("lock-file-retry");
+    place.write(
+        "cases/lock-file-retry/case.toml",
+        "about = \"by embeddings\"\nembeddings = \"embedder\"\n",
+    );
+    place.write(
+        "cases/lock-file-retry/gold.json",
+        r#"{"must": [{"id": "a", "kind": "attempt", "importance": "core", "statement": "Quux"}]}"#,
+    );
+    let report = place.json_with(1, &["test", "cases", "--json"]);
+    let case = &report["variants"][0]["cases"][0];
+    let [problem] = case["problems"].as_array().unwrap().as_slice() else { panic!("{case}") };
+    let attempts = case["records"].as_array().unwrap().iter();
+    let attempts = attempts.filter(|it| it["kind"] == "attempt").count();
+    let texts = format!("the embeddings of {} texts by embedder have no recording", 1 + attempts);
+    assert_eq!(case["outcome"], "stale");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains(&texts) && !detail.contains("nearest"), "{detail}");
+}
+
+#[test]
+fn no_word_of_what_is_wrong_is_lost_in_a_file() {
+    let place = with_case("quick-question");
+    let unknown = "z".repeat(90);
+    let settings = format!("about = \"x\"\n[settings.{unknown}]\ntokens = 1\n");
+    place.write("cases/quick-question/case.toml", settings);
+    let report: Value = place.json_with(1, &["test", "cases", "--json"]);
+    let detail = &report["variants"][0]["cases"][0]["problems"][0]["detail"];
+    let detail = detail.as_str().unwrap();
+    assert!(detail.len() > 120, "as long as lines were cut: {detail}");
+    let printed = place.run(&["test", "cases"]).stdout;
+    assert!(printed.contains(detail), "{printed}");
+}
+
+#[test]
+fn models_are_called_as_they_are_in_every_table() {
+    let place = with_case("quick-question");
+    let all = ["test", "cases", "--model", "hand-written", "--model", "Other-Model"];
+    let printed = place.run(&all).stdout;
+    let heads: Vec<&str> =
+        printed.lines().filter(|it| it.starts_with("CASE") || it.starts_with("MEASURE")).collect();
+    assert_eq!(heads.len(), 2, "{printed}");
+    for head in heads {
+        assert!(head.contains("hand-written") && head.contains("Other-Model"), "{head}");
+    }
+}
+
+#[test]
+fn a_report_goes_into_no_folder_that_is_not_there() {
+    let place = with_case("quick-question");
+    for flag in ["--json", "--junit", "--html"] {
+        let refused = place.run(&["test", "cases", flag, "a/b/c.out"]);
+        refused.refused(2, &[flag, "a/b/c.out", "there is no folder a/b"]);
+    }
+    assert!(!place.path("a").exists());
+}
+
+#[test]
+fn help_breaks_no_sentence_but_where_the_line_is_full() {
+    let place = Place::new();
+    for help in [&["test", "--help"][..], &["test", "review", "--help"]] {
+        let printed = place.run(help).stdout;
+        let after = printed.split("\nOptions:").nth(1).unwrap();
+        let short = after.lines().filter(|line| !line.starts_with(' ') && line.len() < 12);
+        let short: Vec<&str> =
+            short.filter(|line| line.contains(' ') && !line.ends_with('.')).collect();
+        assert!(short.is_empty(), "{short:?}: {printed}");
+    }
+}
