@@ -114,6 +114,12 @@ pub struct Forbidden {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with `must` and `must_not`")]
 pub struct Gold {
+    /// What is to be found.
+    #[serde(rename = "must")]
+    pub items: Vec<Item>,
+    /// What is not to be said.
+    #[serde(default, rename = "must_not")]
+    pub forbidden: Vec<Forbidden>,
     /// The schema that an editor helps with.
     #[serde(default, rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
@@ -132,12 +138,6 @@ pub struct Gold {
     /// How alike a record and an item without terms are at least, from 0 to 1; half where it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f64>,
-    /// What is to be found.
-    #[serde(rename = "must")]
-    pub items: Vec<Item>,
-    /// What is not to be said.
-    #[serde(default, rename = "must_not")]
-    pub forbidden: Vec<Forbidden>,
 }
 
 impl Gold {
