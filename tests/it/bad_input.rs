@@ -419,7 +419,8 @@ fn private_tag_that_hides_nothing_is_told() {
     let totals = place.json(&["replay", "s.md", "--format", "plain", "--dry-run", "--json"]);
     assert_eq!(totals["findings"]["private-mention"], 1, "{totals}");
     assert_eq!(totals["masked"]["private"], 1, "{totals}");
-    let told = place.run(&["redact", "s.md"]);
+    place.write("t.md", "my <private> pin is long\n- <private>zebra9\nmore zebra9\n");
+    let told = place.run(&["redact", "t.md"]);
     assert!(told.stderr.contains("1 tag <private> without an end"), "{}", told.stderr);
     assert!(told.stdout.contains("my <private> pin") && !told.stdout.contains("zebra9"));
 }
