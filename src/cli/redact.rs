@@ -1,6 +1,6 @@
 //! `annalist redact`: what the gate lets through.
 
-use super::output::{self, BOLD, Failure, count};
+use super::output::{self, BOLD, Failure, count, counted};
 use super::settings;
 use crate::privacy::{Gate, Only, Report, is_private_file};
 use clap::ValueEnum;
@@ -54,6 +54,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     output::bytes(clean.as_str().as_bytes())?;
     if report.counts.is_empty() {
         output::note("nothing was masked");
+    }
+    if 0 < report.mentions {
+        let tags = counted(report.mentions, "tag");
+        output::note(&format!(
+            "{tags} <private> without an end: among words such a tag does not hide anything; expected </private>"
+        ));
     }
     for (rule, times) in &report.counts {
         output::note(&format!("{BOLD}{rule}{BOLD:#} {}", count(*times)));

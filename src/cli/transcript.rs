@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, Session, Severity};
 use crate::edge::walk;
 use crate::privacy::{Gate, Report, is_private_file};
-use crate::source::{self, Item, seal, seal_session};
+use crate::source::{self, Item, mention, seal, seal_session};
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read, Seek};
 use std::ops::ControlFlow;
@@ -57,7 +57,12 @@ pub(super) fn hand_over(
         }
         Item::Entry(raw) => {
             let ordinal = ordinals.next().unwrap_or(u32::MAX);
-            hear(Heard::Entry(&seal(raw, ordinal, gate, &mut masked), format))
+            let (line, known) = (raw.line, masked.mentions);
+            let entry = seal(raw, ordinal, gate, &mut masked);
+            if let Some(finding) = mention(&masked, known, line) {
+                hear(Heard::Finding(finding))?;
+            }
+            hear(Heard::Entry(&entry, format))
         }
         Item::Finding(finding) => hear(Heard::Finding(finding)),
     })

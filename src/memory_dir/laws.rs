@@ -6,7 +6,7 @@ use crate::privacy::{Gate, Only};
 use proptest::prelude::*;
 
 /// Lines that mean something, and some that nearly do.
-const LINES: [&str; 64] = [
+const LINES: [&str; 69] = [
     "# Active Context",
     "# ADR-001: Use it",
     "## Recent Decisions",
@@ -63,6 +63,11 @@ const LINES: [&str; 64] = [
     "<!-- <private> -->",
     "<!-- </private>",
     "> <private>",
+    "- <private>key",
+    "1. <private> key",
+    "- [ ] <private>key",
+    "my pin: <private>",
+    "- my <private> pin",
     "    indented code",
     "    <private>",
     "````md",

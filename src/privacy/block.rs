@@ -3,32 +3,16 @@
 
 use super::letter::is_space;
 use super::places::{Places, outermost};
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use super::tag::{Stand, Tag, tags};
 use std::ops::Range;
-use std::sync::LazyLock;
-
-/// Finds `private` in any case at any speed. The Turkish capital and dotless i count as an i, as
-/// they do where text was upper-cased in that language.
-static WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let spellings = ["<private", "</private", "<pr\u{130}vate", "</pr\u{130}vate"];
-    let dotless = ["<pr\u{131}vate", "</pr\u{131}vate"];
-    let words = spellings.into_iter().chain(dotless);
-    AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok()
-});
 
 /// How often a text is looked at. The first look finds nearly everything, the second that there is no more.
 pub(super) const PASSES_MAX: usize = 8;
 /// What is odd about a block that ends with the text.
 pub const UNCLOSED_PRIVATE: &str = "unclosed private block";
+/// What is odd about an opening tag that hides nothing: somebody speaks about it, or forgot its end.
+pub const PRIVATE_MENTION: &str = "mention or unclosed inline tag";
 const STRAY: &str = "closing tag without opening";
-const MENTION: &str = "mention or unclosed inline tag";
-
-/// A tag in the text.
-struct Tag {
-    at: Range<usize>,
-    closes: bool,
-    starts_line: bool,
-}
 
 /// Something odd about a private tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -44,8 +28,10 @@ pub struct PrivateRemark {
 ///
 /// - An opening tag at the start of a line opens a block. Nested openings deepen it; it ends at the
 ///   close that matches the outer one, or with the text.
-/// - An opening tag within a line opens a span only when a closing tag comes before the next
-///   opening; otherwise somebody speaks about the tag, and it stays.
+/// - So does one that only marks of a list, a task, a quote, a heading or a numbered line stand before, and
+///   one that ends its line, when no closing tag comes before the next opening.
+/// - Any other opening tag opens a span only when a closing tag comes before the next opening; otherwise
+///   somebody speaks about the tag, and it stays, with a remark.
 /// - Lines that held nothing else vanish; text beside the tags stays. Fences are not respected: a
 ///   stray fence before a block would let it out.
 /// - What stands around a block may make a tag, or a pair of tags, once the block is gone. So the text
@@ -65,11 +51,20 @@ pub fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     (found.spans, found.remarks)
 }
 
-/// The text without its private spans and how many there were; none if there were none.
-pub(super) fn strip_counted(text: &str) -> Option<(String, u64)> {
+/// What [`strip_counted`] found.
+pub(super) struct Stripped {
+    /// The text without its private spans and how many there were; none if there were none.
+    pub(super) left: Option<(String, u64)>,
+    /// How many opening tags hide nothing.
+    pub(super) mentions: u64,
+}
+
+/// Removes private blocks and counts them.
+pub(super) fn strip_counted(text: &str) -> Stripped {
     let found = Found::of(text);
+    let mentions = found.remarks.iter().filter(|it| it.what == PRIVATE_MENTION).count() as u64;
     let count = found.spans.len() as u64;
-    (0 < count).then_some((found.left, count))
+    Stripped { left: (0 < count).then_some((found.left, count)), mentions }
 }
 
 /// What was found in a text.
@@ -137,7 +132,7 @@ impl Found {
         let is_over = |it: &PrivateRemark| {
             let before = spans.partition_point(|span| span.end <= it.at);
             let inside = spans.get(before).is_some_and(|span| span.start <= it.at);
-            inside && matches!(it.what, STRAY | MENTION)
+            inside && matches!(it.what, STRAY | PRIVATE_MENTION)
         };
         self.remarks.retain(|remark| !is_over(remark));
         self.remarks.sort_unstable_by_key(|remark| (remark.at, remark.what));
@@ -152,47 +147,6 @@ pub(super) fn before_first_tag(text: &str) -> Option<&str> {
     let opens = tags.iter().any(|tag| !tag.closes);
     let first = tags.first().filter(|_| opens)?;
     text.get(..first.at.start)
-}
-
-/// Every tag, in order. Linear: where the next `>` or line end stands is looked up once.
-fn tags(text: &str) -> Vec<Tag> {
-    let mut tags = Vec::new();
-    let Some(word) = WORD.as_ref() else { return tags };
-    let bytes = text.as_bytes();
-    let (mut end_known, mut after_last) = (None::<usize>, 0);
-    for hit in word.find_iter(bytes) {
-        let (start, name_end) = (hit.start(), hit.end());
-        if start < after_last || !name_ends(text, name_end) {
-            continue;
-        }
-        let end = match end_known.filter(|end| name_end <= *end) {
-            Some(end) => end,
-            None => {
-                let rest = bytes.get(name_end..).unwrap_or_default();
-                name_end + memchr::memchr2(b'>', b'\n', rest).unwrap_or(rest.len())
-            }
-        };
-        end_known = Some(end);
-        if bytes.get(end) == Some(&b'>') {
-            let closes = bytes.get(start + 1) == Some(&b'/');
-            after_last = end + 1;
-            tags.push(Tag { at: start..end + 1, closes, starts_line: starts_line(text, start) });
-        }
-    }
-    tags
-}
-
-fn name_ends(text: &str, at: usize) -> bool {
-    text.get(at..)
-        .and_then(|rest| rest.chars().next())
-        .is_none_or(|next| !super::letter::is_word(next))
-}
-
-/// Whether only blanks stand before `at` on its line.
-fn starts_line(text: &str, at: usize) -> bool {
-    let head = text.get(..at).unwrap_or_default();
-    let head = head.trim_end_matches([' ', '\t', '\u{feff}']);
-    head.is_empty() || head.ends_with('\n')
 }
 
 /// What is private, and remarks about it.
@@ -210,29 +164,22 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
             remarks.push(remark(tag, "inexact opening tag"));
         }
         let start = tag.at.start;
-        if tag.starts_line {
-            match outer_close(after, &mut remarks) {
-                Some(close) => {
-                    spans.push(start..after.get(close).map_or(text.len(), |tag| tag.at.end));
-                    rest = after.get(close + 1..).unwrap_or_default();
-                }
-                None => {
-                    remarks.push(remark(tag, UNCLOSED_PRIVATE));
-                    spans.push(start..text.len());
-                    rest = &[];
-                }
-            }
-            continue;
-        }
-        match after {
-            [close, others @ ..] if close.closes => {
+        match (tag.stand, after) {
+            (Stand::Marked | Stand::Within, [close, others @ ..]) if close.closes => {
                 remarks.push(remark(tag, "inline private span"));
                 spans.push(start..close.at.end);
                 rest = others;
             }
-            // The next tag decides for itself.
-            [next, ..] if !next.starts_line => {}
-            _ => remarks.push(remark(tag, MENTION)),
+            (Stand::Alone | Stand::Marked, _) => {
+                let close = outer_close(after, &mut remarks);
+                if close.is_none() {
+                    remarks.push(remark(tag, UNCLOSED_PRIVATE));
+                }
+                let end = close.and_then(|close| after.get(close));
+                spans.push(start..end.map_or(text.len(), |tag| tag.at.end));
+                rest = close.and_then(|close| after.get(close + 1..)).unwrap_or_default();
+            }
+            (Stand::Within, _) => remarks.push(remark(tag, PRIVATE_MENTION)),
         }
     }
     (spans, remarks)
@@ -325,6 +272,57 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_behind_marks_of_a_line_opens_a_block() {
+        for mark in [
+            "- ",
+            "* ",
+            "+ ",
+            "1. ",
+            "12) ",
+            "a. ",
+            "> ",
+            "> > - ",
+            "- [ ] ",
+            "- [x] ",
+            "## ",
+            "| ",
+            "- **",
+            "\u{2022} ",
+            "- \u{a0}",
+            "   12\u{2192}",
+            "    12\t",
+            "\u{feff}- ",
+            "-\t",
+        ] {
+            let text = format!("a\n{mark}<private>key\nmore\n");
+            let (spans, remarks) = private_spans(&text);
+            let start = text.find('<').unwrap();
+            assert_eq!((spans.len(), spans.first()), (1, Some(&(start..text.len()))), "{mark:?}");
+            assert_eq!(remarks, [PrivateRemark { at: start, what: UNCLOSED_PRIVATE }], "{mark:?}");
+        }
+        check("- <private>a\n<private>\nb\n</private>\nc\n", "- ");
+        check("- <private>a</private> b\n- c\n", "-  b\n- c\n");
+    }
+
+    #[test]
+    fn a_tag_at_the_end_of_a_line_opens_a_block() {
+        check("my pin: <private>\n1234\n", "my pin: ");
+        check("my pin: <private> \r\n1234\r\n", "my pin: ");
+        check("my pin: <private>\n1234\n</private>\nb\n", "my pin: \nb\n");
+    }
+
+    #[test]
+    fn a_mention_is_remarked_on_wherever_it_stands() {
+        for text in ["write `<private>` here\n", "- `<private>` hides\n", "a <private> b\n"] {
+            let at = text.find('<').unwrap();
+            let what = PRIVATE_MENTION;
+            assert_eq!(private_spans(text), (vec![], vec![PrivateRemark { at, what }]), "{text}");
+        }
+        let (spans, remarks) = private_spans("a <private> b <private> c\n");
+        assert_eq!((spans.len(), remarks.len()), (0, 2));
+    }
+
+    #[test]
     fn what_blocks_leave_is_looked_at_again() {
         // Once the span is gone, what was a mention has an end.
         check(
@@ -351,7 +349,15 @@ mod tests {
 
     #[test]
     fn many_tags_take_linear_time() {
-        for text in ["<private>", "<private ", "x <private>", "</private>", "<private>\n"] {
+        for text in [
+            "<private>",
+            "<private ",
+            "x <private>",
+            "</private>",
+            "<private>\n",
+            "- ",
+            "- <private>x ",
+        ] {
             let many = text.repeat(200_000);
             assert!(strip_private(&many).0.len() <= many.len());
         }
@@ -407,6 +413,10 @@ mod tests {
             "vate>",
             "\r\n",
             "\u{feff}",
+            "- ",
+            "> ",
+            "1. ",
+            "`",
         ];
         prop::collection::vec(prop::sample::select(parts.to_vec()), 0..30)
     }

@@ -105,6 +105,8 @@ impl<'de> Deserialize<'de> for Redacted {
 pub struct Report {
     /// Matches by rule.
     pub counts: BTreeMap<&'static str, u64>,
+    /// Opening tags of private blocks that were let through: they hide nothing.
+    pub mentions: u64,
 }
 
 impl Report {
@@ -162,7 +164,10 @@ impl Gate {
     /// that, so that places in the text are the same from here on.
     pub fn redact_into(&self, raw: &str, report: &mut Report) -> Redacted {
         let mut text = without_nul(raw).map_or(Cow::Borrowed(raw), Cow::Owned);
+        // Those that a pass leaves are seen again by the next: the last one counts.
+        let known = report.mentions;
         for _ in 0..block::PASSES_MAX {
+            report.mentions = known;
             match self.pass(&text, report) {
                 Some(masked) => text = Cow::Owned(masked),
                 None => return Redacted::kept(text),
@@ -205,11 +210,13 @@ impl Gate {
             Only::Pii => (false, true),
         };
         let mut text = Cow::Borrowed(raw);
-        if self.masks_private()
-            && let Some((public, count)) = block::strip_counted(&text)
-        {
-            report.add(PRIVATE, count);
-            text = Cow::Owned(public);
+        if self.masks_private() {
+            let block::Stripped { left, mentions } = block::strip_counted(&text);
+            report.mentions += mentions;
+            if let Some((public, count)) = left {
+                report.add(PRIVATE, count);
+                text = Cow::Owned(public);
+            }
         }
         if secrets && let Some(masked) = secret::mask(&text, report) {
             text = Cow::Owned(masked);

@@ -8,8 +8,9 @@ mod mask;
 mod pii;
 mod places;
 mod secret;
+mod tag;
 
-pub use block::{PrivateRemark, UNCLOSED_PRIVATE, private_spans, strip_private};
+pub use block::{PRIVATE_MENTION, PrivateRemark, UNCLOSED_PRIVATE, private_spans, strip_private};
 pub use file::is_private_file;
 pub use mask::{Gate, Only, Redacted, Report, Woven};
 pub use pii::{Pii, UnknownPii};

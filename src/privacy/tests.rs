@@ -33,6 +33,15 @@ fn private_goes_before_secrets_and_secrets_before_pii() {
 }
 
 #[test]
+fn tags_that_hide_nothing_are_counted_once() {
+    let mut report = Report::default();
+    gate().redact_into("a <private> b `<private>` c@d.org\n", &mut report);
+    gate().redact_into("- <private>a\n", &mut report);
+    gate().redact_into("x `<private>` y\n", &mut report);
+    assert_eq!((report.mentions, report.counts.get("private")), (3, Some(&1)));
+}
+
+#[test]
 fn a_part_of_the_gate_leaves_the_others() {
     let text = "<private>x</private> password=\"y\" a@b.org";
     for (only, expected) in [
@@ -171,6 +180,9 @@ fn pieces() -> impl Strategy<Value = String> {
         "<private>",
         "</private>",
         "<private x",
+        "- ",
+        "> ",
+        "`",
         "\n",
         " ",
         "a",

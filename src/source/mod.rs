@@ -49,7 +49,7 @@ mod text;
 mod tools;
 
 pub use detect::{Unknown, detect};
-pub use raw::{Item, RawEntry, RawSession, Sink, seal, seal_session};
+pub use raw::{Item, RawEntry, RawSession, Sink, mention, seal, seal_session};
 pub use session_doc::{RawMessage, RawSessionDocument, read_session};
 pub use slice_doc::{
     BadSlice, HANDED_ENTRIES_MAX, Handed, Moment, SliceDocument, SliceEntry, handed, schema_file,

@@ -1,7 +1,8 @@
 //! What a reader emits before the gate, and the gate.
 
 use crate::domain::{
-    Branch, Entry, EntryKind, Finding, Format, Outcome, Session, Skip, Speaker, Timestamp, Tool,
+    Branch, Entry, EntryKind, Finding, Format, Outcome, Session, Severity, Skip, Speaker,
+    Timestamp, Tool,
 };
 use crate::privacy::{Gate, Report};
 use std::ops::ControlFlow;
@@ -93,6 +94,15 @@ pub enum Item {
 
 /// Takes what a reader emits; says when to stop.
 pub type Sink<'a> = dyn FnMut(Item) -> ControlFlow<()> + 'a;
+
+/// What a reader of a conversation is told where `report` has the first private tags that hide nothing, and had
+/// `known` of them before the entry at `line`; none where it is not the first.
+pub fn mention(report: &Report, known: u64, line: u32) -> Option<Finding> {
+    let detail = "a tag <private> does not hide anything: expected it at the start of its line, and </private> \
+                  where it ends";
+    let is_first = known == 0 && 0 < report.mentions;
+    is_first.then(|| Finding::new(Severity::Warning, "private-mention", line, detail))
+}
 
 /// Takes a conversation's head through the gate.
 pub fn seal_session(

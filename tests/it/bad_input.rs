@@ -409,3 +409,18 @@ fn gate_takes_any_bytes() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "x\nz\n");
     place.run(&["redact", "gone.txt"]).refused(1, &["gone.txt"]);
 }
+
+#[test]
+fn private_tag_that_hides_nothing_is_told() {
+    let place = Place::new();
+    let said =
+        "user: my <private> pin is long\nassistant: well\nuser: - <private>zebra9\nmore zebra9\n";
+    place.write("s.md", said);
+    let totals = place.json(&["replay", "s.md", "--format", "plain", "--dry-run", "--json"]);
+    assert_eq!(totals["findings"]["private-mention"], 1, "{totals}");
+    assert_eq!(totals["masked"]["private"], 1, "{totals}");
+    place.write("t.md", "my <private> pin is long\n- <private>zebra9\nmore zebra9\n");
+    let told = place.run(&["redact", "t.md"]);
+    assert!(told.stderr.contains("1 tag <private> without an end"), "{}", told.stderr);
+    assert!(told.stdout.contains("my <private> pin") && !told.stdout.contains("zebra9"));
+}

@@ -4,14 +4,14 @@ use super::super::output::{self, Failure, YELLOW, counted};
 use super::super::settings;
 use super::place::{Dir, name_of, read, unreadable};
 use crate::config::Config;
-use crate::domain::{MemoryId, Severity};
+use crate::domain::{MemoryId, MemoryState, Severity};
 use crate::edge::clock;
 use crate::edge::memory_dir::{MemoryFolder, Read, Written};
 use crate::edge::store::{Open, Store, StoreErrorKind};
 use crate::memory_dir::{Files, Issue, Linting, fix, lint, print_json, print_sarif, print_text};
 use crate::privacy::Gate;
 use clap::ValueEnum;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -105,7 +105,7 @@ fn print(issues: &[Issue], format: Format, folder: &MemoryFolder) -> Result<(), 
 }
 
 /// The memories of the store, if there is a store: without one nobody can say which there are.
-fn known(config: &Config) -> Result<Option<BTreeSet<MemoryId>>, Failure> {
+fn known(config: &Config) -> Result<Option<BTreeMap<MemoryId, MemoryState>>, Failure> {
     let store = match Store::open(&config.store_url, Open::Existing) {
         Ok(store) => store,
         Err(error) if matches!(error.kind, StoreErrorKind::Missing) => return Ok(None),
@@ -118,5 +118,5 @@ fn known(config: &Config) -> Result<Option<BTreeSet<MemoryId>>, Failure> {
         }
     };
     let memories = settings::runtime()?.block_on(store.memories(None))?;
-    Ok(Some(memories.into_keys().collect()))
+    Ok(Some(memories.into_iter().map(|(id, memory)| (id, memory.state)).collect()))
 }

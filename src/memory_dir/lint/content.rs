@@ -9,7 +9,9 @@ use crate::memory_dir::line;
 use crate::memory_dir::links::{Link, links};
 use crate::memory_dir::name::{adr_label, adr_number};
 use crate::memory_dir::tally::tokens;
-use crate::privacy::{Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private};
+use crate::privacy::{
+    PRIVATE_MENTION, Pii, Report as Masked, UNCLOSED_PRIVATE, private_spans, strip_private,
+};
 use std::collections::HashSet;
 
 pub(super) fn check(document: &Document<'_>, linting: &Linting<'_>, report: &mut Report<'_>) {
@@ -49,6 +51,11 @@ fn private(document: &Document<'_>, report: &mut Report<'_>) {
         let (rule, message) = match remark.what {
             UNCLOSED_PRIVATE => {
                 (PRIVATE_UNCLOSED, "everything below is private: expected </private> where it ends")
+            }
+            PRIVATE_MENTION => {
+                let message = "this tag does not hide anything: expected it at the start of its line, and </private> \
+                               where it ends; or no tag";
+                (PRIVATE_MENTIONED, message)
             }
             "nested private block" => {
                 (PRIVATE_NESTED, "a private block stands in another: the outer one counts")

@@ -1,5 +1,6 @@
 //! Repairs what can be repaired without asking anybody. A repair takes nothing away but what stands twice.
 
+use super::structure::misplaced_footer;
 use super::{Linting, rule};
 use crate::memory_dir::Files;
 use crate::memory_dir::document::{Document, Part};
@@ -10,6 +11,8 @@ use crate::memory_dir::template::footer;
 use crate::privacy::{UNCLOSED_PRIVATE, private_spans};
 use std::collections::HashSet;
 
+/// How often all repairs of a file are tried.
+const ROUNDS_MAX: usize = 16;
 /// How often the sides of a file are joined anew because a marker was no marker before.
 const JOINS_MAX: usize = 16;
 
@@ -17,15 +20,28 @@ const JOINS_MAX: usize = 16;
 pub fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
     for (path, text) in linting.files {
-        let mut now = text.clone();
-        for rule in rule::RULES.iter().filter(|rule| rule.is_fixable) {
-            now = fix_rule(rule.name, path, &now, linting);
-        }
+        let now = fix_file(path, text, linting);
         if now != *text {
             fixed.insert(path.clone(), now);
         }
     }
     fixed
+}
+
+/// A file with everything repaired. One repair may make room for another, such as the end of a private block for
+/// the last line behind it: so all are tried until none changes anything, and a second call does nothing.
+pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String {
+    let mut now = text.to_owned();
+    for _ in 0..ROUNDS_MAX {
+        let before = now.clone();
+        for rule in rule::RULES.iter().filter(|rule| rule.is_fixable) {
+            now = fix_rule(rule.name, path, &now, linting);
+        }
+        if now == before {
+            break;
+        }
+    }
+    now
 }
 
 /// The text of a file with what breaks one rule repaired; the same text where nothing is, where the rule is
@@ -75,8 +91,8 @@ fn joined_whole(document: &Document<'_>) -> String {
 fn with_footer(document: &Document<'_>, day: &str) -> String {
     let text = document.text().to_owned();
     let is_there = document.blocks().iter().any(|block| block.part == Part::Footer);
-    let Some(footer) =
-        footer(document.kind(), day).filter(|_| !is_there && document.open().is_none())
+    let Some(footer) = footer(document.kind(), day)
+        .filter(|_| !is_there && document.open().is_none() && misplaced_footer(document).is_none())
     else {
         return text;
     };

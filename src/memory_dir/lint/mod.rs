@@ -19,18 +19,18 @@ use super::config::MemoryConfig;
 use super::document::Document;
 use super::kind::{CONFIG, Kind};
 use super::line::Line;
-use crate::domain::{Finding, MemoryId, Severity, Timestamp};
+use crate::domain::{Finding, MemoryId, MemoryState, Severity, Timestamp};
 use crate::privacy::Gate;
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is checked, and by what.
 #[derive(Clone, Copy, Debug)]
 pub struct Linting<'a> {
     /// The files.
     pub files: &'a Files,
-    /// The memories that there are; none where nobody can say.
-    pub known: Option<&'a BTreeSet<MemoryId>>,
+    /// The memories that there are, and whether they are in use; none where nobody can say.
+    pub known: Option<&'a BTreeMap<MemoryId, MemoryState>>,
     /// Dates behind it are wrong.
     pub today: Timestamp,
     /// Finds secrets and personal data.
@@ -62,27 +62,64 @@ pub fn lint(linting: &Linting<'_>) -> Vec<Issue> {
     structure::required(linting.files, &mut report);
     record::all(linting, &mut report);
     for (path, text) in linting.files {
-        report.path = path;
-        let kind = Kind::of_path(path);
-        let (document, odd) = Document::parse(kind, text);
-        if document.is_private() {
-            continue;
-        }
-        odd.iter().for_each(|finding| report.finding(finding));
-        structure::check(&document, linting, &mut report);
-        tags::check(&document, linting, &mut report);
-        content::check(&document, linting, &mut report);
-        if path == CONFIG {
-            let (_, odd) = MemoryConfig::parse(text);
-            let of_config = odd.iter().filter(|finding| finding.rule.starts_with("config-"));
-            of_config.for_each(|finding| report.finding(finding));
-        }
+        file(path, text, linting, &mut report);
     }
     content::total(linting, &mut report);
     let mut issues = report.issues;
+    keep_fixable(&mut issues, linting);
     issues.sort();
     issues.dedup();
     issues
+}
+
+/// Checks what stands in a file.
+fn file<'a>(path: &'a str, text: &str, linting: &Linting<'_>, report: &mut Report<'a>) {
+    report.path = path;
+    let (document, odd) = Document::parse(Kind::of_path(path), text);
+    if document.is_private() {
+        return;
+    }
+    odd.iter().for_each(|finding| report.finding(finding));
+    structure::check(&document, linting, report);
+    tags::check(&document, linting, report);
+    content::check(&document, linting, report);
+    if path == CONFIG {
+        let (_, odd) = MemoryConfig::parse(text);
+        let of_config = odd.iter().filter(|finding| finding.rule.starts_with("config-"));
+        of_config.for_each(|finding| report.finding(finding));
+    }
+}
+
+/// Says of the issues that could be repaired only what is: a rule says that its like can be, not that this one is. So
+/// each file is repaired as [`fix()`] does it, and what is left then was promised in vain.
+fn keep_fixable(issues: &mut [Issue], linting: &Linting<'_>) {
+    let promised = issues.iter().filter(|issue| issue.fixable);
+    let paths: BTreeSet<String> = promised.map(|issue| issue.path.clone()).collect();
+    for path in paths {
+        let Some(text) = linting.files.get(&path) else { continue };
+        let fixed = fix::fix_file(&path, text, linting);
+        let mut after = Report { path: "", issues: Vec::new() };
+        file(&path, &fixed, linting, &mut after);
+        let mut left: HashMap<Sameness<'_>, usize> = HashMap::new();
+        for issue in after.issues.iter().filter(|issue| issue.fixable) {
+            *left.entry(sameness(issue, &fixed)).or_default() += 1;
+        }
+        for issue in issues.iter_mut().filter(|issue| issue.fixable && issue.path == path) {
+            let is_left = left.get_mut(&sameness(issue, text)).filter(|left| 0 < **left);
+            if let Some(left) = is_left {
+                *left -= 1;
+                issue.fixable = false;
+            }
+        }
+    }
+}
+
+/// Rule, message and words of its line: what is the same of an issue where the lines above it have changed.
+type Sameness<'t> = (&'static str, String, &'t str);
+
+fn sameness<'t>(issue: &Issue, text: &'t str) -> Sameness<'t> {
+    let line = (issue.line as usize).checked_sub(1).and_then(|at| text.split('\n').nth(at));
+    (issue.rule, issue.message.clone(), line.unwrap_or_default().trim())
 }
 
 /// Gathers issues of one file after the other.

@@ -34,6 +34,7 @@ rules! {
     MISSING_TITLE = "missing-title", Error, false, "a file begins with the heading of its kind";
     MISSING_HEADING = "missing-heading", Warning, true, "a file has every heading of its kind";
     HEADING_ORDER = "heading-order", Warning, false, "headings stand in the order of the schema";
+    DUPLICATE_HEADING = "duplicate-heading", Warning, false, "no heading of a kind stands twice in a file";
     MISSING_FOOTER = "missing-footer", Warning, true, "a file ends with the line of its kind";
     BAD_FOOTER = "bad-footer", Warning, false, "the last line has the form of its kind";
     UNCLOSED_FRONT_MATTER = "unclosed-front-matter", Warning, false, "front matter ends with a line ---";
@@ -55,10 +56,12 @@ rules! {
     LONG_TAG = "long-tag", Warning, false, "the line of a tag has at most 80 letters";
     STRAY_TAG = "stray-tag", Warning, false, "a tag stands directly below what it belongs to";
     UNKNOWN_SOURCE = "unknown-source", Warning, false, "the tag src-… names a memory that there is";
+    RETIRED_SOURCE = "retired-source", Warning, false, "the tag src-… of an entry names a memory that is in use";
     PRIVATE_UNCLOSED = "private-unclosed", Error, true, "a private block is closed";
     PRIVATE_NESTED = "private-nested", Warning, false, "private blocks do not stand in each other";
     PRIVATE_INLINE = "private-inline", Info, false, "private tags stand on lines of their own";
     PRIVATE_TAG = "private-tag", Warning, false, "private tags are <private> and </private>";
+    PRIVATE_MENTIONED = "private-mention", Warning, false, "an opening private tag hides something";
     OVER_BUDGET = "over-budget", Warning, false, "a file fits into its budget";
     OVER_TOTAL = "over-total", Info, false, "what a session starts with fits into the budget";
     DUPLICATE_ENTRY = "duplicate-entry", Warning, true, "no entry stands twice under one heading";

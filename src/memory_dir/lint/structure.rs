@@ -7,6 +7,7 @@ use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::kind::{ACTIVE_CONTEXT, DECISIONS, Kind, PRODUCT_CONTEXT, SESSIONS};
 use crate::memory_dir::name::{AdrName, is_day, session_day};
 use crate::memory_dir::template::UNKNOWN_DURATION;
+use std::collections::HashMap;
 
 /// What must be there.
 pub(super) fn required<'a>(files: &'a Files, report: &mut Report<'a>) {
@@ -90,8 +91,16 @@ fn headings(document: &Document<'_>, report: &mut Report<'_>) {
     }
     let rank = |words: &str| expected.iter().position(|name| *name == words);
     let mut highest = 0;
+    let mut first: HashMap<&str, u32> = HashMap::new();
     for (words, line) in found {
         let Some(rank) = rank(words) else { continue };
+        if let Some(first) = first.get(words) {
+            let message =
+                format!("`## {words}` stands in line {first} already: put what is below it there");
+            report.add(&DUPLICATE_HEADING, line, message);
+            continue;
+        }
+        first.insert(words, line);
         if rank < highest {
             let below = expected.get(rank).copied().unwrap_or_default();
             report.add(&HEADING_ORDER, line, format!("expected `## {below}` further up"));
@@ -104,7 +113,17 @@ fn footer(document: &Document<'_>, linting: &Linting<'_>, report: &mut Report<'_
     let Some(head) = document.kind().footer() else { return };
     let block = document.blocks().iter().find(|block| block.part == Part::Footer);
     let Some(block) = block else {
-        report.add(&MISSING_FOOTER, 0, format!("expected `---` and `*{head}…*` at the end"));
+        match misplaced_footer(document) {
+            Some(line) => {
+                let message = "expected this as the last line, below a line `---`: move what stands behind it, or \
+                               the private block that it stands in";
+                report.add(&BAD_FOOTER, line, message);
+            }
+            None => {
+                let message = format!("expected `---` and `*{head}…*` at the end");
+                report.add(&MISSING_FOOTER, 0, message);
+            }
+        }
         return;
     };
     let (words, line) = last_line(document, block);
@@ -131,6 +150,18 @@ fn footer(document: &Document<'_>, linting: &Linting<'_>, report: &mut Report<'_
         report.add(&BAD_FOOTER, line, format!("expected `*{head}{form}*`"));
     }
     future(day.unwrap_or_default(), line, linting, report);
+}
+
+/// The line that would be the footer if it stood at the end, and where all can read it; none if there is none. A
+/// second one below it would stay there when it is moved.
+pub(super) fn misplaced_footer(document: &Document<'_>) -> Option<u32> {
+    let head = document.kind().footer()?;
+    let is_it = |line: &str| {
+        let line = line.trim_matches(|it: char| it.is_whitespace() || it == '\u{feff}');
+        line.strip_prefix('*').is_some_and(|it| it.starts_with(head) && it.ends_with('*'))
+    };
+    let mut lines = (1..).zip(document.text().split('\n'));
+    lines.find(|(_, line)| is_it(line)).map(|(at, _)| at)
 }
 
 /// The words of the footer, and their line.

@@ -2,11 +2,11 @@
 
 use super::rule::*;
 use super::{Linting, Report};
-use crate::domain::MemoryId;
+use crate::domain::{MemoryId, MemoryState};
 use crate::memory_dir::document::{Block, Document, Part};
 use crate::memory_dir::kind::Kind;
 use crate::memory_dir::tag::{Category, SOURCE, TAG_LINE_LETTERS_MAX, Tag};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 pub(super) fn check(document: &Document<'_>, linting: &Linting<'_>, report: &mut Report<'_>) {
     for block in document.blocks() {
@@ -23,7 +23,8 @@ pub(super) fn check(document: &Document<'_>, linting: &Linting<'_>, report: &mut
         let text = document.text().get(from..block.span.end).unwrap_or_default();
         for (line, raw) in (line..).zip(text.lines()) {
             if let Some(tag) = Tag::parse(raw) {
-                one(&tag, raw, line, (document.kind(), linting), report);
+                one(&tag, raw, line, document.kind(), report);
+                source(&tag, line, (document.kind(), block), linting, report);
             }
         }
     }
@@ -36,13 +37,7 @@ fn first_line(document: &Document<'_>, block: &Block, from: usize) -> u32 {
     block.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX))
 }
 
-fn one(
-    tag: &Tag<'_>,
-    raw: &str,
-    line: u32,
-    (kind, linting): (Kind, &Linting<'_>),
-    report: &mut Report<'_>,
-) {
+fn one(tag: &Tag<'_>, raw: &str, line: u32, kind: Kind, report: &mut Report<'_>) {
     if raw.trim_end().chars().count() > TAG_LINE_LETTERS_MAX {
         report.add_at(&LONG_TAG, (line, 81), "expected at most 80 letters on the line of a tag");
     }
@@ -56,14 +51,36 @@ fn one(
     if tag.name == "category" {
         category(tag, line, kind, report);
     }
-    let source = tag.ours().and_then(|value| value.strip_prefix(SOURCE));
-    if let (Some(digits), Some(known)) = (source, linting.known)
-        && !is_known(digits, known)
-    {
+}
+
+/// Whether the memory that a tag names is there and in use. Records and sessions tell what was: they show memories that
+/// others took the place of.
+fn source(
+    tag: &Tag<'_>,
+    line: u32,
+    (kind, block): (Kind, &Block),
+    linting: &Linting<'_>,
+    report: &mut Report<'_>,
+) {
+    let digits = tag.ours().and_then(|value| value.strip_prefix(SOURCE));
+    let (Some(digits), Some(known)) = (digits, linting.known) else { return };
+    let mut states = named(digits, known).peekable();
+    if states.peek().is_none() {
         report.add(
             &UNKNOWN_SOURCE,
             line,
             "no memory has this id: it was forgotten, or is another project's",
+        );
+        return;
+    }
+    let is_shown =
+        matches!(block.part, Part::Entry(_)) && !matches!(kind, Kind::Decision | Kind::Session);
+    if is_shown && states.all(|state| state != MemoryState::Active) {
+        report.add(
+            &RETIRED_SOURCE,
+            line,
+            "the memory of this tag is out of use, and this is still shown: take it out, or take the tag away where \
+             it holds",
         );
     }
 }
@@ -82,9 +99,12 @@ fn category(tag: &Tag<'_>, line: u32, kind: Kind, report: &mut Report<'_>) {
     }
 }
 
-/// Whether an id begins with these digits.
-fn is_known(digits: &str, known: &BTreeSet<MemoryId>) -> bool {
-    let lowest = format!("{digits:0<32}").parse().ok();
-    let next = lowest.and_then(|lowest: MemoryId| known.range(lowest..).next());
-    next.is_some_and(|id| id.to_string().starts_with(digits))
+/// The states of the memories whose ids begin with these digits.
+fn named<'k>(
+    digits: &'k str,
+    known: &'k BTreeMap<MemoryId, MemoryState>,
+) -> impl Iterator<Item = MemoryState> + 'k {
+    let lowest: Option<MemoryId> = format!("{digits:0<32}").parse().ok();
+    let from = lowest.into_iter().flat_map(|lowest| known.range(lowest..));
+    from.take_while(move |(id, _)| id.to_string().starts_with(digits)).map(|(_, state)| *state)
 }

@@ -17,7 +17,12 @@ fn fresh() -> Files {
 
 fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
     let gate = Gate::new(&Pii::ALL);
-    let known = BTreeSet::from([MemoryId(crate::domain::Digest::from_bytes([0xab; 16]))]);
+    let id = |byte| MemoryId(crate::domain::Digest::from_bytes([byte; 16]));
+    let known = BTreeMap::from([
+        (id(0xab), MemoryState::Active),
+        (id(0xcd), MemoryState::Superseded),
+        (id(0xef), MemoryState::Retracted),
+    ]);
     with(&Linting { files, known: Some(&known), today: TODAY, gate: &gate })
 }
 
@@ -88,6 +93,16 @@ fn headings_and_last_lines_are_those_of_the_kind() {
 }
 
 #[test]
+fn a_heading_of_the_kind_stands_once() {
+    let footer = "\n---\n*Last updated: 2026-11-21*\n";
+    let text = format!(
+        "# Progress Tracker\n\n## In Progress\n\n## Completed (Recent)\n\n## Backlog\n\n## Backlog\n\n## Mine\n\n\
+         ## Mine\n\n## In Progress\n{footer}"
+    );
+    check("progress.md", &text, &["9:0 duplicate-heading", "15:0 duplicate-heading"]);
+}
+
+#[test]
 fn records_are_numbered_named_and_have_a_status() {
     check("decisions/ADR-001-use-it.md", RECORD, &[]);
     check("decisions/ADR-003-use-it.md", RECORD, &["0:0 adr-number-gap", "1:0 adr-title"]);
@@ -124,6 +139,13 @@ fn tags_are_written_and_placed_as_the_schema_says() {
     entry("- a\n<!--@tag: Payments-->", &[(1, "bad-tag")]);
     entry("- a\n<!-- @tag: src-deadbeef -->", &[(1, "unknown-source")]);
     entry("- a\n\n<!-- @tag: lost -->", &[(2, "stray-tag")]);
+    entry("- a\n<!-- @tag: src-cdcdcdcd -->", &[(1, "retired-source")]);
+    entry("- a\n<!-- @tag: src-efefefef -->", &[(1, "retired-source")]);
+    check(
+        "decisions/ADR-001-use-it.md",
+        &format!("{RECORD}\n- a\n<!-- @tag: src-cdcdcdcd -->\n"),
+        &[],
+    );
     let long = format!("- a\n<!-- @tag: {} -->", "x".repeat(70));
     check("active-context.md", &active(&long), &["14:81 long-tag"]);
 }
@@ -133,8 +155,15 @@ fn private_tags_are_closed_and_stand_alone() {
     check(
         "active-context.md",
         &active("<private>\n- a"),
-        &["0:0 missing-footer", "13:1 private-unclosed"],
+        &["13:1 private-unclosed", "18:0 bad-footer"],
     );
+    check(
+        "active-context.md",
+        &active("- <private>a"),
+        &["13:3 private-unclosed", "17:0 bad-footer"],
+    );
+    check("active-context.md", &active("- say `<private>` here"), &["13:8 private-mention"]);
+    check("active-context.md", &active("- my <private> pin"), &["13:6 private-mention"]);
     check("active-context.md", &active("- a <private>b</private>"), &["13:5 private-inline"]);
     check(
         "active-context.md",
@@ -271,6 +300,46 @@ fn what_is_repaired_is_clean() {
     assert_eq!(fixed[CONFIG], "---\ntoken_budget: economy # small\n---\n");
 }
 
+/// The directory after [`fix`].
+fn fixed(files: &Files) -> Files {
+    let mut after = files.clone();
+    after.extend(linted(files, fix));
+    after
+}
+
+#[test]
+fn a_last_line_is_never_put_in_twice() {
+    let path = "active-context.md";
+    let after = |text: &str| {
+        let mut files = fresh();
+        files.insert(path.to_owned(), text.to_owned());
+        fixed(&files)[path].clone()
+    };
+    let open = active("<private>\n- key");
+    assert_eq!(after(&open), format!("{open}</private>\n"));
+    // Somebody closes the block where it ends, and leaves the end that was put in.
+    let closed = after(&open).replace("- key\n", "- key\n</private>\n");
+    assert_eq!(after(&closed), closed);
+    let bare = active("<private>\n- key").replace("\n---\n*Session: 2026-11-21*\n", "");
+    assert_eq!(after(&bare).matches("*Session:").count(), 1);
+    assert_eq!(after(&after(&bare)), after(&bare));
+}
+
+#[test]
+fn only_what_is_repaired_is_promised() {
+    for text in ["- a\n<!--@tag:\u{fc}-->", "- a\n<!--@tag:X Y-->\n<!--@tag:\u{fc}-->"] {
+        let mut files = fresh();
+        files.insert("active-context.md".into(), active(text));
+        let tags = |files: &Files| {
+            let mut issues = linted(files, lint);
+            issues.retain(|issue| issue.rule == "bad-tag");
+            (issues.iter().filter(|issue| issue.fixable).count(), issues.len())
+        };
+        assert_eq!(tags(&files), (text.matches("X Y").count(), text.matches("@tag").count()));
+        assert_eq!(tags(&fixed(&files)), (0, 1));
+    }
+}
+
 #[test]
 fn a_private_block_gets_as_many_ends_as_it_needs() {
     let files = fresh();
@@ -310,6 +379,21 @@ proptest! {
             let once = linted(&files, |linting| fix_rule(rule.name, path, &text, linting));
             let twice = linted(&files, |linting| fix_rule(rule.name, path, &once, linting));
             prop_assert_eq!(&once, &twice, "{}", rule.name);
+        }
+    }
+
+    #[test]
+    fn a_repaired_directory_has_nothing_to_repair(texts in prop::collection::vec(file(), 1..4), from in 0..8_usize) {
+        let mut files = fresh();
+        let paths: Vec<String> = files.keys().cloned().cycle().skip(from).take(texts.len()).collect();
+        files.extend(paths.into_iter().zip(texts));
+        let once = fixed(&files);
+        prop_assert_eq!(&fixed(&once), &once);
+        let (before, after) = (linted(&files, lint), linted(&once, lint));
+        prop_assert!(after.iter().all(|issue| !issue.fixable), "{after:?}");
+        let promised = before.iter().filter(|issue| issue.fixable);
+        for path in promised.map(|issue| &issue.path) {
+            prop_assert_ne!(&once[path], &files[path]);
         }
     }
 

@@ -173,7 +173,7 @@ fn each_kind_of_memory_has_its_place() {
 fn what_is_rendered_has_nothing_for_the_linter_but_what_people_must_write() {
     let memories = one_of_each();
     let files = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new()).files;
-    let known = memories.iter().map(|memory| memory.id).collect();
+    let known = memories.iter().map(|memory| (memory.id, memory.state)).collect();
     let gate = gate();
     let linting = Linting { files: &files, known: Some(&known), today: TODAY, gate: &gate };
     let rules: Vec<String> =

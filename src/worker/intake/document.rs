@@ -9,7 +9,7 @@ use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp
 use crate::edge::store::{Growth, Intake, Said, StoreError, StoreErrorKind};
 use crate::privacy::Report;
 use crate::slice::Slicer;
-use crate::source::{BadSlice, RawSession, handed, seal, seal_session};
+use crate::source::{BadSlice, RawEntry, RawSession, handed, mention, seal, seal_session};
 use crate::worker::reader::{Ended, mark, mark_of, namespace_of};
 use crate::worker::told::Told;
 
@@ -74,11 +74,17 @@ impl Enqueuer {
         let namespace = self.namespace_of(&handed.session, how);
         let place = (namespace.as_str(), Format::Slice, source);
         let session = seal_session(handed.session, place, &self.gate, &mut masked);
-        let sealed = |(ordinal, raw)| seal(raw, ordinal, &self.gate, &mut masked);
+        let mut mentioned = None;
+        let sealed = |(ordinal, raw): (u32, RawEntry)| {
+            let (line, known) = (raw.line, masked.mentions);
+            let entry = seal(raw, ordinal, &self.gate, &mut masked);
+            mentioned = mentioned.take().or_else(|| mention(&masked, known, line));
+            entry
+        };
         let entries = (0..).zip(handed.entries).map(sealed).collect();
         let what = "bytes or escapes that are no characters were replaced";
         let finding = || Finding::new(Severity::Warning, "invalid-utf8", 0, what);
-        let findings = handed.repaired.then(finding).into_iter().collect();
+        let findings = handed.repaired.then(finding).into_iter().chain(mentioned).collect();
         let (from, closed, priority) = (handed.from, handed.closed, handed.priority);
         Ok(Document { session, entries, from, closed, priority, findings, masked })
     }

@@ -9,7 +9,7 @@ use crate::domain::{
 use crate::edge::walk::Candidate;
 use crate::privacy::{Gate, Redacted, Report, Woven};
 use crate::slice::{Cutting, Slicer};
-use crate::source::{Item, RawEntry, RawSession, seal, seal_session};
+use crate::source::{Item, RawEntry, RawSession, mention, seal, seal_session};
 use crate::worker::told::Told;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -181,12 +181,17 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
 
     fn entry(&mut self, raw: RawEntry) -> ControlFlow<()> {
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        let (line, known) = (raw.line, open.masked.mentions);
         let mut entry = seal(raw, open.ordinal, self.reader.gate, &mut open.masked);
+        let mention = mention(&open.masked, known, line).filter(|_| open.elsewhere.is_none());
         let mark = mark_of(&entry);
         if let Some(elsewhere) = &open.elsewhere
             && elsewhere.get(open.ordinal as usize) != Some(&mark)
         {
             self.part_ways()?;
+        }
+        if let Some(finding) = mention {
+            self.finding(finding);
         }
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
         entry.ordinal = open.ordinal;
