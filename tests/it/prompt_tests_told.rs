@@ -99,16 +99,3 @@ fn a_report_goes_into_no_folder_that_is_not_there() {
     }
     assert!(!place.path("a").exists());
 }
-
-#[test]
-fn help_breaks_no_sentence_but_where_the_line_is_full() {
-    let place = Place::new();
-    for help in [&["test", "--help"][..], &["test", "review", "--help"]] {
-        let printed = place.run(help).stdout;
-        let after = printed.split("\nOptions:").nth(1).unwrap();
-        let short = after.lines().filter(|line| !line.starts_with(' ') && line.len() < 12);
-        let short: Vec<&str> =
-            short.filter(|line| line.contains(' ') && !line.ends_with('.')).collect();
-        assert!(short.is_empty(), "{short:?}: {printed}");
-    }
-}
