@@ -78,9 +78,10 @@ pub(super) fn run(args: &Run, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
     let baseline = args.baseline.as_deref().map(baseline).transpose()?;
     let live = args.live || args.record;
+    let variations = variations(&config, &args.models, &args.prompts)?;
     let (cases, scope) = find(&args.cases)?;
     let trial = Trial {
-        variations: variations(&config, &args.models, &args.prompts)?,
+        variations,
         cases,
         recordings: if live { Recordings::Live } else { Recordings::Accepted },
         config,
