@@ -55,11 +55,16 @@ pub fn withdraw(
     let mut after = now.clone();
     let namespace = applied.last().map(|plan| plan.namespace.clone()).unwrap_or_default();
     operations.iter().for_each(|operation| operation.fold(&namespace, &mut after));
-    for (id, target) in &targets {
-        let Some(memory) = after.get(id) else { continue };
-        let at = responsible(*id, &operations, &applied);
+    let effects = targets.iter().filter_map(|(id, target)| {
+        let effects = brought_to(after.get(id)?, target);
+        (!effects.is_empty()).then_some((*id, effects))
+    });
+    let effects: BTreeMap<MemoryId, Vec<Effect>> = effects.collect();
+    let responsible = responsible(&effects, &operations, &applied);
+    for (id, effects) in effects {
+        let at = responsible.get(&id).copied().or(operations.len().checked_sub(1));
         if let Some(operation) = at.and_then(|at| operations.get_mut(at)) {
-            operation.effects.extend(brought_to(memory, target));
+            operation.effects.extend(effects);
         }
     }
     let Some(plan) = applied.pop() else { return Plan::new(namespace, operations, vec![], vec![]) };
@@ -172,15 +177,26 @@ fn facts_of<'p>(
     wanted.map(|(at, it)| (it.record, (&it.facts, (it.disposition, at)))).collect()
 }
 
-/// The withdrawal by which memory `id` comes to something else: one of a record that once touched it.
-fn responsible(id: MemoryId, operations: &[Operation], plans: &[Plan]) -> Option<usize> {
-    let touches = |operation: &&Operation| operation.touches().any(|other| other == id);
-    let all = plans.iter().flat_map(|plan| &plan.operations);
-    let records: BTreeSet<RecordId> = all.filter(touches).map(|it| it.record).collect();
+/// The last withdrawal by which each of these memories comes to something else: one of a record that once touched it.
+/// The last operation of all is a withdrawal too.
+fn responsible(
+    effects: &BTreeMap<MemoryId, Vec<Effect>>,
+    operations: &[Operation],
+    plans: &[Plan],
+) -> BTreeMap<MemoryId, usize> {
     let is_withdrawal = |it: &Operation| matches!(it.disposition, Disposition::Withdraw { .. });
-    let all = || operations.iter().enumerate().rev().filter(|(_, it)| is_withdrawal(it));
-    let own = all().find(|(_, it)| records.contains(&it.record));
-    own.or_else(|| all().next()).map(|(at, _)| at)
+    let withdrawals = operations.iter().enumerate().filter(|(_, it)| is_withdrawal(it));
+    let withdrawals: BTreeMap<RecordId, usize> =
+        withdrawals.map(|(at, it)| (it.record, at)).collect();
+    let mut found: BTreeMap<MemoryId, usize> = BTreeMap::new();
+    for operation in plans.iter().flat_map(|plan| &plan.operations) {
+        let Some(at) = withdrawals.get(&operation.record) else { continue };
+        for id in operation.touches().filter(|id| effects.contains_key(id)) {
+            let last = found.entry(id).or_insert(*at);
+            *last = (*last).max(*at);
+        }
+    }
+    found
 }
 
 /// What has to follow for `memory` to come to the stage and use of `target`.
