@@ -87,22 +87,9 @@ const CHANGES: &[&str] = &[
     "不再",
 ];
 
-/// Words that turn a statement round or set its bounds, folded: two statements that differ in one of them do not say
-/// the same, however many others they share.
+/// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NOES`], do
+/// not say the same, however many others they share.
 const TURNS: &[&str] = &[
-    "not",
-    "no",
-    "never",
-    "don't",
-    "doesn't",
-    "didn't",
-    "won't",
-    "can't",
-    "cannot",
-    "shouldn't",
-    "isn't",
-    "aren't",
-    "without",
     "avoid",
     "stop",
     "disable",
@@ -125,48 +112,28 @@ const TURNS: &[&str] = &[
     "all",
     "every",
     "any",
-    "nicht",
-    "kein",
-    "keine",
-    "keinen",
-    "nie",
-    "niemals",
-    "ohne",
     "nur",
     "vor",
     "nach",
     "bis",
     "aus",
-    "değil",
-    "yok",
-    "asla",
     "sadece",
     "önce",
     "sonra",
-    "olmadan",
-    "nunca",
-    "jamás",
-    "sin",
     "solo",
     "sólo",
     "antes",
     "después",
     "ne",
-    "pas",
-    "jamais",
-    "sans",
-    "aucun",
     "seulement",
     "avant",
     "après",
-    "non",
 ];
 
 /// The same in scripts without blanks.
-const TURNS_INSIDE: &[&str] =
-    &["ない", "ません", "禁止", "だけ", "不", "别", "勿", "没", "只", "前に", "後に"];
+const TURNS_INSIDE: &[&str] = &["だけ", "只", "前に", "後に"];
 
-/// Those that say no, and do not only set bounds.
+/// Words that say no.
 const NOES: &[&str] = &[
     "not",
     "no",
@@ -234,12 +201,13 @@ fn spelled(letter: char) -> bool {
 pub(super) fn hard_words(folded: &str) -> Vec<u64> {
     let mut hard = Vec::new();
     for word in folded.split(' ').map(bare) {
-        if is_exact(word) || TURNS.contains(&word) {
+        if is_exact(word) || TURNS.contains(&word) || NOES.contains(&word) {
             hard.push(hash(word));
         }
     }
     if !folded.is_ascii() {
-        let inside = TURNS_INSIDE.iter().filter(|word| folded.contains(**word));
+        let inside = TURNS_INSIDE.iter().chain(NOES_INSIDE);
+        let inside = inside.filter(|word| folded.contains(**word));
         hard.extend(inside.map(|word| hash(word)));
     }
     hard.sort_unstable();

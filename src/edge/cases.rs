@@ -83,7 +83,11 @@ pub fn find(paths: &[PathBuf]) -> (Vec<CasePlace>, Scope, Vec<Unusable>) {
     for path in paths {
         let mut here = Vec::new();
         if let Err(error) = look(path, "", DEPTH_MAX, &mut here) {
-            wrong.push((path.clone(), error.to_string()));
+            let what = match path.is_dir() {
+                true => format!("cannot be read: {error}"),
+                false => "there is no such folder: name a case or a folder of cases".to_owned(),
+            };
+            wrong.push((path.clone(), what));
             continue;
         }
         if here.is_empty() {

@@ -161,7 +161,7 @@ fn what_cannot_be_read_is_broken_with_one_line_and_the_others_run() {
 fn wrong_usage_is_one_clear_line() {
     let place = with_cases(&["quick-question"]);
     place.run(&["test"]).refused(2, &["tests/fixtures/cases", "annalist test new"]);
-    place.run(&["test", "nowhere"]).refused(2, &["nowhere", "No such file"]);
+    place.run(&["test", "nowhere"]).refused(2, &["nowhere", "there is no such folder"]);
     place.write("empty/x.txt", "");
     place.run(&["test", "empty"]).refused(2, &["empty", "case.toml"]);
     place.run(&["test", "cases", "--prompt", "no.md"]).refused(2, &["no.md", "is not there"]);

@@ -180,7 +180,6 @@ impl Keeper {
         folder.sweep().map_err(at)?;
         let started = self.started(folder);
         let mut kept = Kept::default();
-        self.strike(folder, write, &mut kept).await?;
         for _ in 0..PASSES_MAX {
             // What is planned anew is told anew.
             kept.left.clear();
@@ -191,6 +190,7 @@ impl Keeper {
                 continue;
             }
             kept.people.extend(draft.people());
+            self.strike(&draft.disk.files, write, &mut kept).await?;
             let changes = draft.changes();
             let (mut next, mut seen) = (draft.next(), draft.seen(&self.gate));
             started.begin(&changes, &next).await?;
@@ -222,18 +222,16 @@ impl Keeper {
     /// is done by the next run.
     async fn strike(
         &self,
-        folder: &MemoryFolder,
+        files: &Files,
         write: &dyn Fn(&FileChange) -> io::Result<Written>,
         kept: &mut Kept,
     ) -> Result<(), KeepError> {
-        let disk =
-            folder.read().map_err(|cause| KeepError::Disk { path: dir_of(folder), cause })?;
-        let named = records_named(&disk.files);
+        let named = records_named(files);
         if named.is_empty() {
             return Ok(());
         }
         let gone = self.store.forgotten_records(named).await?;
-        for change in strike(&disk.files, &gone) {
+        for change in strike(files, &gone) {
             let written = write(&change)
                 .map_err(|cause| KeepError::Disk { path: change.path.clone(), cause })?;
             if written == Written::Done {
