@@ -1,12 +1,17 @@
-# `just` lists these.
+# list these
 default:
     @just --list
+
+# unit tests and a smoke set of whole processes; under a minute once built
+test:
+    cargo test --lib
+    cargo test --test it -- examples:: context_cli:: cards:: input:: again:: tidy::
 
 # what .ci/run does
 ci:
     bash .ci/run
 
-# regenerate schemas and snapshots; a person reads the diff
+# regenerate schemas, generated docs, snapshots and the example cassette; a person reads the diff
 bless:
     cargo run --quiet -- schema --write
     INSTA_UPDATE=always cargo test --quiet

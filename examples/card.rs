@@ -1,8 +1,8 @@
 //! The card of a conversation, its checklist, and both ways to print it: `cargo run --example card`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::card::{Builder, Head, checklist, yaml};
-use annalist::privacy::{Gate, Pii};
+use annalist::{CardBuilder, CardHead, card_checklist, card_yaml};
+use annalist::{Gate, Pii};
 use std::error::Error;
 
 const SAID: [(&str, &str); 3] = [
@@ -13,17 +13,17 @@ const SAID: [(&str, &str); 3] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let gate = Gate::new(&Pii::ALL);
-    let mut builder = Builder::new(&gate);
+    let mut builder = CardBuilder::new(&gate);
     for (role, words) in SAID {
         builder.message(role, &gate.redact(words), None);
     }
     let opening = builder.opening().cloned();
-    let head = Head { session: gate.redact("importer"), at: builder.last_at() };
+    let head = CardHead { session: gate.redact("importer"), at: builder.last_at() };
     let card = builder.finish();
-    println!("{}", yaml(&card, &head));
+    println!("{}", card_yaml(&card, &head));
     println!("{}", serde_json::to_string_pretty(&card)?);
 
-    for check in checklist(&card, opening.as_ref(), &gate) {
+    for check in card_checklist(&card, opening.as_ref(), &gate) {
         println!("{} {}: {}", if check.holds() { "ok" } else { "FAILED" }, check.asks, check.seen);
         if !check.holds() {
             return Err("a card that was built passes its checklist".into());

@@ -1,12 +1,12 @@
 //! Records become memory: one plan, looked at, applied, undone: `cargo run --example consolidate`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::consolidate::{Memories, Verdicts, as_of, consolidate, history};
-use annalist::domain::{
-    Claim, Decision, Digest, Evidence, Match, MemoryMap, Provenance, Record, RecordId, RecordState,
-    RunId, SessionId, SliceId, Speaker, Timestamp,
+use annalist::{
+    Claim, Decision, Digest, Evidence, EvidenceMatch, MemoryMap, Provenance, Record, RecordId,
+    RecordState, RunId, SessionId, SliceId, Speaker, Timestamp,
 };
-use annalist::privacy::{Gate, Pii};
+use annalist::{Gate, Pii};
+use annalist::{Memories, Verdicts, consolidate, memory_as_of, memory_history};
 use std::error::Error;
 
 /// A person's choice between two stores, in these words, on a day of March.
@@ -34,7 +34,7 @@ fn chose(store: &str, words: &str, day: u8) -> Record {
             line: 12,
             bytes: 0..words.len(),
             speaker: Speaker::Person,
-            found: Match::Exact,
+            found: EvidenceMatch::Exact,
             words,
         }],
         claim,
@@ -62,12 +62,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     plan.apply(&mut state)?;
     for memory in state.values() {
         println!("{} {}: {}", memory.state.name(), memory.claim.headline(), memory.id);
-        for event in history(memory.id, std::slice::from_ref(&plan)) {
+        for event in memory_history(memory.id, std::slice::from_ref(&plan)) {
             println!("  {} by {}", event.disposition, event.rule);
         }
     }
     let then = Timestamp::parse("2026-03-05T00:00:00").ok_or("a date")?;
-    for memory in as_of(then, &state, std::slice::from_ref(&plan)).values() {
+    for memory in memory_as_of(then, &state, std::slice::from_ref(&plan)).values() {
         println!("on {}: {}", then.day(), memory.claim.headline());
     }
     plan.undo(&mut state)?;

@@ -1,10 +1,11 @@
 //! What four memories show of one conversation: `cargo run --example conversation`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::conversation::{
-    Limits, MemoryMessage, MemoryType, create, from_json, render, summarise_by_rule, within,
+use annalist::{
+    ConversationLimits, MemoryMessage, MemoryType, create_conversation_memory, messages_from_json,
+    messages_within, render_messages, summarise_by_rule,
 };
-use annalist::privacy::{Gate, Pii};
+use annalist::{Gate, Pii};
 use std::error::Error;
 
 const SAID: [(&str, &str); 7] = [
@@ -20,8 +21,9 @@ const SAID: [(&str, &str); 7] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let gate = Gate::new(&Pii::ALL);
     for kind in MemoryType::ALL {
-        let limits = Limits { keep_recent: 1, ..Limits::default() }.with(kind, 3)?;
-        let mut memory = create(kind, &limits, None)?;
+        let limits =
+            ConversationLimits { keep_recent: 1, ..ConversationLimits::default() }.with(kind, 3)?;
+        let mut memory = create_conversation_memory(kind, &limits, None)?;
         for (role, text) in SAID {
             let text = gate.redact(text);
             memory.add_message(match role {
@@ -30,12 +32,12 @@ fn main() -> Result<(), Box<dyn Error>> {
                 _ => MemoryMessage::assistant(text),
             });
             // Who can ask a model sends `memory.due()` as a prompt instead and absorbs the answer.
-            summarise_by_rule(memory.as_mut(), &gate);
+            summarise_by_rule(&mut memory, &gate);
         }
-        let shown = render(&within(&memory.messages(), 200)).unwrap_or_default();
+        let shown = render_messages(&messages_within(&memory.messages(), 200)).unwrap_or_default();
         println!("--- {kind}\n{}\n", shown.as_str());
 
-        let reopened = from_json(&memory.to_json(), &gate)?;
+        let reopened = messages_from_json(&memory.to_json(), &gate)?;
         if reopened.messages() != memory.messages() {
             return Err("what was put in comes out".into());
         }

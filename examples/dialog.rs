@@ -1,10 +1,10 @@
 //! What a prompt is told of the last few turns, entry by entry: `cargo run --example dialog`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::dialog::{DialogSummary, Limits, Rules};
-use annalist::domain::{EntryKind, Speaker};
-use annalist::privacy::{Gate, Pii, Report};
-use annalist::source::{RawEntry, seal};
+use annalist::{DialogLimits, DialogRules, DialogSummary};
+use annalist::{EntryKind, Speaker};
+use annalist::{Gate, Pii, RedactionReport};
+use annalist::{RawEntry, redact_entry};
 use std::error::Error;
 
 const SAID: [(Speaker, EntryKind, &str); 6] = [
@@ -18,12 +18,12 @@ const SAID: [(Speaker, EntryKind, &str); 6] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let gate = Gate::new(&Pii::ALL);
-    let rules = Rules { gate: &gate, limits: Limits::default() };
+    let rules = DialogRules { gate: &gate, limits: DialogLimits::default() };
     let mut dialog = DialogSummary::default();
     for (ordinal, (speaker, kind, text)) in (0..).zip(SAID) {
         let mut raw = RawEntry::new(ordinal + 1, speaker, kind, text);
         raw.tool = (kind == EntryKind::ToolCall).then(|| "calendar.find_slot".to_owned());
-        dialog.push(&seal(raw, ordinal, &gate, &mut Report::default()), rules);
+        dialog.push(&redact_entry(raw, ordinal, &gate, &mut RedactionReport::default()), rules);
         // Kept with the session, it goes on in the next process.
         dialog = serde_json::from_str(&serde_json::to_string(&dialog)?)?;
     }
@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", block.text.as_str());
 
     // A smaller budget keeps what is newest, and says what went.
-    let limits = Limits { tokens_max: 40, ..rules.limits };
-    let small = dialog.block(&[], Rules { limits, ..rules });
+    let limits = DialogLimits { tokens_max: 40, ..rules.limits };
+    let small = dialog.block(&[], DialogRules { limits, ..rules });
     println!("\n{}", small.text.as_str());
     println!("{} of {} tokens, {:?}", small.tokens, limits.tokens_max, small.fit);
     Ok(())

@@ -1,7 +1,7 @@
 //! What the gate lets through, and what it counts: `cargo run --example gate`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::privacy::{Gate, Pii, Report};
+use annalist::{Gate, Pii, RedactionReport};
 use std::error::Error;
 
 const RAW: &str = "\
@@ -15,7 +15,7 @@ Ask ada@example.com or call +1 (555) 010-4477 if it fails.
 
 fn main() -> Result<(), Box<dyn Error>> {
     let gate = Gate::new(&Pii::ALL);
-    let mut report = Report::default();
+    let mut report = RedactionReport::default();
     let text = gate.redact_into(RAW, &mut report);
     println!("{}", text.as_str());
 

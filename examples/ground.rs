@@ -1,10 +1,10 @@
 //! From a model's answer to records: what was said is proven, what was not is quarantined.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::domain::{Digest, EntryKind, Provenance, RunId, SessionId, Speaker};
-use annalist::extract::{decode, validate};
-use annalist::source::{RawEntry, seal};
-use annalist::{grounding::ground, privacy::Gate, slice};
+use annalist::{Digest, EntryKind, Provenance, RunId, SessionId, Speaker};
+use annalist::{Gate, SliceSettings, Slicer, ground_claims};
+use annalist::{RawEntry, redact_entry};
+use annalist::{decode_answer, validate_answer};
 
 const SAID: &str = "Redis loses jobs. Take Postgres with `SKIP LOCKED`: one thing less to run.";
 /// As models write it, with a comma too many. Nobody spoke of a port.
@@ -16,18 +16,18 @@ const ANSWER: &str = r#"{
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = SessionId(Digest::of(&["example"]));
-    let settings = slice::Settings { tokens: 1_000, tool_tokens: 200 };
-    let mut slicer = slice::Slicer::new(session, settings, Default::default());
+    let settings = SliceSettings { tokens: 1_000, tool_tokens: 200 };
+    let mut slicer = Slicer::new(session, settings, Default::default());
     let raw = RawEntry::new(1, Speaker::Person, EntryKind::Prompt, SAID);
-    slicer.push(seal(raw, 0, &Gate::new(&[]), &mut Default::default()));
+    slicer.push(redact_entry(raw, 0, &Gate::new(&[]), &mut Default::default()));
     let slice = slicer.finish().pop().ok_or("an entry makes a slice")?.slice;
 
-    let (value, repairs) = decode(ANSWER);
+    let (value, repairs) = decode_answer(ANSWER);
     repairs.iter().for_each(|repair| println!("overlooked: {}", repair.finding()));
     let (run, namespace) = (RunId(Digest::of(&["by hand"])), "example".to_owned());
     let entries = slice.range();
     let provenance = Provenance { namespace, session, slice: slice.id, run, entries, at: None };
-    for record in ground(&slice, validate(value).claims, &provenance) {
+    for record in ground_claims(&slice, validate_answer(value).claims, &provenance) {
         println!("{}: {}", record.state.name(), record.claim.headline());
         record.reason.iter().for_each(|reason| println!("  because of {reason}"));
         for it in record.evidence {

@@ -1,13 +1,12 @@
 //! Memories become Markdown, a person edits it, and the next run keeps both: `cargo run --example memory_dir`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::domain::{
-    Claim, Decision, Digest, Memory, MemoryId, MemoryState, Speaker, Stage, Timestamp,
+use annalist::{Claim, Decision, Digest, Memory, MemoryId, MemoryState, Speaker, Stage, Timestamp};
+use annalist::{
+    DirectoryFacts, DirectoryFiles, DirectoryQuery, LintOptions, RenderedDirectory, lint_directory,
+    print_lint, render_directory, search_directory, update_directory,
 };
-use annalist::memory_dir::{
-    Facts, Files, Linting, Query, Rendered, lint, print_text, render, search, update,
-};
-use annalist::privacy::{Gate, Pii};
+use annalist::{Gate, Pii};
 
 /// 2026-11-21.
 const TODAY: Timestamp = Timestamp(1_795_219_200_000);
@@ -35,16 +34,21 @@ fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory
     }
 }
 
-fn rendered(memories: &[Memory], base: &Files, disk: &Files, gate: &Gate) -> Rendered {
-    let facts = Facts { memories, sessions: &[], terms: &[], today: TODAY, gate };
-    render(&facts, base, disk)
+fn rendered(
+    memories: &[Memory],
+    base: &DirectoryFiles,
+    disk: &DirectoryFiles,
+    gate: &Gate,
+) -> RenderedDirectory {
+    let facts = DirectoryFacts { memories, sessions: &[], terms: &[], today: TODAY, gate };
+    render_directory(&facts, base, disk)
 }
 
 fn main() {
     let gate = Gate::new(&Pii::ALL);
     let mut memories =
         vec![decided("db", "Use PostgreSQL", &["Use SQLite"], "Many workers write at once")];
-    let base = rendered(&memories, &Files::new(), &Files::new(), &gate).files;
+    let base = rendered(&memories, &DirectoryFiles::new(), &DirectoryFiles::new(), &gate).files;
     let mut disk = base.clone();
 
     // A person writes between the runs, also what nobody else is to read.
@@ -55,17 +59,17 @@ fn main() {
     }
     memories.push(decided("names", "Name files in snake_case", &[], "The linter asks for it"));
     let now = rendered(&memories, &base, &disk, &gate);
-    let update = update(&base, &now, &disk, &gate);
+    let update = update_directory(&base, &now, &disk, &gate);
     println!("{} conflicts, {} edits of a person", update.conflicts.len(), update.edits.len());
     for change in update.changes {
         println!("--- {}\n{}", change.path, change.after.clone().unwrap_or_default());
         disk.insert(change.path, change.after.unwrap_or_default());
     }
 
-    let linting = Linting { files: &disk, known: None, today: TODAY, gate: &gate };
-    println!("{}", print_text(&lint(&linting)));
+    let linting = LintOptions { files: &disk, known: None, today: TODAY, gate: &gate };
+    println!("{}", print_lint(&lint_directory(&linting)));
     for words in ["postgresql", "Bob"] {
-        let query = Query { words: words.to_owned(), ..Query::default() };
-        println!("{words}: {} found", search(&disk, &query, &gate).len());
+        let query = DirectoryQuery { words: words.to_owned(), ..DirectoryQuery::default() };
+        println!("{words}: {} found", search_directory(&disk, &query, &gate).len());
     }
 }

@@ -1,20 +1,20 @@
 //! The store, opened in a folder of its own: one session is begun, no record is there yet.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::domain::{Format, Session, Timestamp};
-use annalist::edge::store::{Open, RecordFilter, Store};
-use annalist::privacy::Gate;
-use annalist::source::{RawSession, seal_session};
+use annalist::Gate;
+use annalist::{Format, Session, Timestamp};
+use annalist::{OpenMode, RecordFilter, Store};
+use annalist::{RawSession, SessionSource, redact_session};
 use std::error::Error;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
-    let store = Store::open(&format!("sqlite:{}/a.db", folder.path().display()), Open::Create)?;
+    let store = Store::open(&format!("sqlite:{}/a.db", folder.path().display()), OpenMode::Create)?;
 
     let raw = RawSession { native_id: "one".to_owned(), ..RawSession::default() };
-    let place = ("example", Format::Plain, "one.txt");
-    let session = seal_session(raw, place, &Gate::new(&[]), &mut Default::default());
+    let source = SessionSource { namespace: "example", format: Format::Plain, path: "one.txt" };
+    let session = redact_session(raw, source, &Gate::new(&[]), &mut Default::default());
     let session = Session { started_at: Timestamp::parse("2026-11-21T09:00:00Z"), ..session };
     store.begin_session(&session).await?;
     // Doing it twice changes nothing: ids are digests of what they name.

@@ -2,7 +2,7 @@
 //! `cargo run --example watch -- FOLDER SECONDS [POLL_MS]`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::edge::watch::{Method, Options, Watch};
+use annalist::{Watch, WatchMethod, WatchOptions};
 use std::{error::Error, path::PathBuf, time::Duration};
 
 #[tokio::main(flavor = "current_thread")]
@@ -12,8 +12,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(given.next().as_deref().unwrap_or(sessions));
     let seconds = given.next().map_or(Ok(1), |seconds| seconds.parse())?;
     let poll = given.next().map(|ms| ms.parse().map(Duration::from_millis)).transpose()?;
-    let method = poll.map_or(Method::Events, Method::Poll);
-    let mut watch = Watch::start(&[folder], Options { method, ..Options::default() })?;
+    let method = poll.map_or(WatchMethod::Events, WatchMethod::Poll);
+    let mut watch = Watch::start(&[folder], WatchOptions { method, ..WatchOptions::default() })?;
     let end = tokio::time::sleep(Duration::from_secs(seconds));
     tokio::pin!(end);
     loop {

@@ -1,212 +1,222 @@
-//! Settings: the shipped `config.toml` is the defaults, a file and the environment are laid over it,
-//! and what comes out is checked. Reads no file and no environment itself.
+//! Settings: the shipped `config.toml` has the defaults; a file and the environment override them, and
+//! the result is checked. Reads no file and no environment itself.
 
-use crate::conversation;
-use crate::dialog;
-use crate::domain::{Rung, Tokens};
+use crate::conversation_memory::{self, MemoryError, MemoryType};
+use crate::dialog_summary;
+use crate::domain::{OutputMode, Tokens};
+use crate::llm::prompt::CustomPrompts;
 use crate::privacy::Pii;
-use crate::prompt::OwnPrompts;
-use crate::slice;
-use serde::Deserialize;
+use crate::slicing;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use std::time::Duration;
-use toml::Value;
+use toml::{Table, Value};
+
+mod layer;
 
 /// The defaults, as shipped.
 pub const DEFAULT: &str = include_str!("../config.toml");
-/// What the names of environment variables begin with.
-pub const ENV_PREFIX: &str = "ANNALIST__";
+/// Prefix of environment variables that are settings.
+pub(crate) const ENV_PREFIX: &str = "ANNALIST__";
+/// Longest lease, in seconds: the jobs of a dead worker rest for so long.
+const LEASE_SECS_MAX: u32 = 3_600;
+/// Longest time to gather or to stop, in seconds; more is a typing error.
+const WAIT_SECS_MAX: u32 = 86_400;
+/// Maximum number of claims of one job; each may be a call that is paid for.
+const ATTEMPTS_MOST: u32 = 100;
 
-/// One text that settings come from, and what to call it in an error.
+pub(crate) use layer::is_ours;
+
+/// A text with settings, and its name in error messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer<'a> {
-    /// The file's path.
+    /// Path of the file.
     pub name: &'a str,
-    /// Its text, TOML.
+    /// Contents, TOML.
     pub text: &'a str,
 }
 
 /// Checked settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Config {
     /// Language of the records.
+    #[serde(deserialize_with = "trimmed")]
     pub language: String,
-    /// Whose memory records become; none takes the folder that the agent worked in.
+    /// Namespace of new records; `None` takes the name of the folder that the agent worked in.
+    #[serde(deserialize_with = "optional")]
     pub namespace: Option<String>,
-    /// The folder of prompts of one's own, or a file of one; none takes those that are compiled in.
+    /// Folder or file with the user's own prompts; `None` takes the built-in ones.
+    #[serde(rename = "prompts", deserialize_with = "optional")]
     pub prompts_path: Option<String>,
-    /// What was read there, by whoever reads files.
-    pub prompts: OwnPrompts,
+    /// The prompts read from `prompts_path`, by the caller.
+    #[serde(skip)]
+    pub prompts: CustomPrompts,
     /// The endpoint.
     pub model: Model,
-    /// URL of the store.
+    /// URL of the store; empty where the settings name none.
+    #[serde(rename = "store", deserialize_with = "store_url")]
     pub store_url: String,
-    /// How slices are cut.
-    pub slice: slice::Settings,
-    /// What is remembered of a conversation.
-    pub conversation: conversation::Settings,
-    /// Personal data that is masked.
+    /// Slice sizes.
+    pub slice: slicing::SliceSettings,
+    /// Memory of a conversation.
+    #[serde(deserialize_with = "conversation")]
+    pub conversation: conversation_memory::ConversationSettings,
+    /// Personal data to mask.
+    #[serde(rename = "privacy", deserialize_with = "pii")]
     pub pii: Vec<Pii>,
-    /// How much of a dialog's last turns is told.
-    pub dialog: dialog::Limits,
+    /// Bounds on the last turns of a dialog.
+    pub dialog: dialog_summary::DialogLimits,
     /// Bounds on calls, tokens and money.
     pub limits: Limits,
-    /// Slices that wait to be asked about.
+    /// The queue.
     pub queue: Queue,
-    /// How and when records become memory.
+    /// Consolidation of records into memory.
     pub consolidate: Consolidate,
-    /// All layers as one, before they were checked.
-    layers: toml::Table,
+    /// Name of the settings file in force, set by the caller that read it.
+    #[serde(skip)]
+    pub source: String,
+    /// All layers merged, unchecked.
+    #[serde(skip)]
+    layers: Table,
 }
 
-/// The endpoint and how it is asked.
-#[derive(Clone, Debug, PartialEq)]
+/// The endpoint and how it is called.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Model {
     /// Up to and including `/v1`, without a slash at the end.
+    #[serde(deserialize_with = "base_url")]
     pub base_url: String,
     /// The model's name there.
+    #[serde(deserialize_with = "trimmed")]
     pub model: String,
-    /// The environment variable with the key, if one is needed.
+    /// Environment variable with the key, if one is needed.
+    #[serde(deserialize_with = "optional")]
     pub api_key_env: Option<String>,
-    /// Where the ladder begins; none is decided by what worked before.
-    pub rung: Option<Rung>,
-    /// Sampling temperature, if it is sent.
+    /// Output mode of the first call; `None` takes the best that worked before.
+    #[serde(deserialize_with = "rung")]
+    pub rung: Option<OutputMode>,
+    /// Sampling temperature; `None` sends none.
+    #[serde(deserialize_with = "temperature")]
     pub temperature: Option<f32>,
-    /// Longest answer.
+    /// Maximum length of an answer.
     pub reply_tokens_max: u32,
-    /// Calls at the same time.
+    /// Maximum number of concurrent calls.
     pub concurrency: usize,
-    /// Until a connection must stand.
+    /// Connection timeout.
+    #[serde(rename = "connect_timeout_secs", deserialize_with = "timeout")]
     pub connect_timeout: Duration,
-    /// Until an answer must be complete.
+    /// Timeout of a whole answer.
+    #[serde(rename = "timeout_secs", deserialize_with = "timeout")]
     pub timeout: Duration,
-    /// What tokens cost.
+    /// Cost of tokens.
+    #[serde(flatten)]
     pub price: Price,
 }
 
-/// What tokens cost, in US dollars.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Cost of tokens, in US dollars.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
 pub struct Price {
     /// US dollars for a million tokens sent.
+    #[serde(rename = "usd_per_million_sent")]
     pub sent: f64,
     /// US dollars for a million tokens sent that the provider had cached.
+    #[serde(rename = "usd_per_million_cached")]
     pub cached: f64,
     /// US dollars for a million tokens answered.
+    #[serde(rename = "usd_per_million_answered")]
     pub answered: f64,
 }
 
-/// Bounds; none means no bound.
-#[derive(Clone, Debug, PartialEq)]
+/// Bounds; `None` means no bound.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Limits {
     /// Calls a minute.
+    #[serde(deserialize_with = "nonzero")]
     pub requests_per_minute: Option<u32>,
     /// Tokens a minute.
+    #[serde(deserialize_with = "nonzero")]
     pub tokens_per_minute: Option<u32>,
     /// Tokens for one session.
+    #[serde(rename = "session_tokens_max", deserialize_with = "nonzero")]
     pub session_tokens: Option<u64>,
     /// Tokens a day, UTC.
+    #[serde(rename = "day_tokens_max", deserialize_with = "nonzero")]
     pub day_tokens: Option<u64>,
     /// Tokens for one namespace a day, UTC.
+    #[serde(rename = "namespace_day_tokens_max", deserialize_with = "nonzero")]
     pub namespace_day_tokens: Option<u64>,
     /// Micro-dollars for one session.
+    #[serde(rename = "session_usd_max", deserialize_with = "micros")]
     pub session_micros: Option<u64>,
     /// Micro-dollars a day, UTC.
+    #[serde(rename = "day_usd_max", deserialize_with = "micros")]
     pub day_micros: Option<u64>,
     /// Micro-dollars for one namespace a day, UTC.
+    #[serde(rename = "namespace_day_usd_max", deserialize_with = "micros")]
     pub namespace_day_micros: Option<u64>,
-    /// Tries of one call.
+    /// Maximum number of tries of one call.
     pub tries_max: u32,
     /// Longest wait for an endpoint.
+    #[serde(rename = "wait_secs_max", deserialize_with = "secs")]
     pub wait_max: Duration,
 }
 
-/// Settings that cannot be used: where, what was expected, what to do. One line.
+/// The queue.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub struct Queue {
+    /// A session that grew by less waits for more.
+    pub gather_tokens: Tokens,
+    /// Longest wait after it grew last.
+    #[serde(rename = "idle_secs", deserialize_with = "secs")]
+    pub idle: Duration,
+    /// Silence of a worker after which another takes its jobs.
+    #[serde(rename = "lease_secs", deserialize_with = "secs")]
+    pub lease: Duration,
+    /// Maximum number of claims of one job.
+    pub attempts_max: u32,
+    /// Time for calls under way after a request to stop.
+    #[serde(rename = "grace_secs", deserialize_with = "secs")]
+    pub grace: Duration,
+}
+
+/// Consolidation of records into memory.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub struct Consolidate {
+    /// Thresholds at which a worker consolidates.
+    #[serde(flatten)]
+    pub thresholds: Thresholds,
+    /// Model for adjudication, by its name at the endpoint; `None` decides by rule alone.
+    #[serde(deserialize_with = "optional")]
+    pub model: Option<String>,
+}
+
+/// Thresholds of consolidation. Zero disables one; with all disabled a worker never consolidates.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+pub struct Thresholds {
+    /// Number of waiting records.
+    pub records: u64,
+    /// Bytes of their claims.
+    pub bytes: u64,
+    /// Time since the last record was staged.
+    #[serde(rename = "idle_secs", deserialize_with = "secs")]
+    pub idle: Duration,
+    /// Least time between two consolidations.
+    #[serde(rename = "cool_down_secs", deserialize_with = "secs")]
+    pub cool_down: Duration,
+}
+
+/// Unusable settings, in one line: where, what was expected, what to do.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{place}: {what}")]
 pub struct ConfigError {
     /// File and line, or the variable, or the flag.
     pub place: String,
-    /// What is wrong and what was expected.
+    /// The problem and what was expected.
     pub what: String,
 }
 
-/// The file as it is written; `config.toml` has every one of these and no others.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawConfig {
-    language: String,
-    namespace: String,
-    prompts: String,
-    model: RawModel,
-    store: RawStore,
-    slice: RawSlice,
-    conversation: RawConversation,
-    privacy: RawPrivacy,
-    dialog: RawDialog,
-    limits: RawLimits,
-    queue: RawQueue,
-    consolidate: RawConsolidate,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawModel {
-    base_url: String,
-    model: String,
-    api_key_env: String,
-    rung: String,
-    temperature: f64,
-    reply_tokens_max: u32,
-    concurrency: u32,
-    connect_timeout_secs: u64,
-    timeout_secs: u64,
-    usd_per_million_sent: f64,
-    usd_per_million_cached: f64,
-    usd_per_million_answered: f64,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawStore {
-    url: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawSlice {
-    tokens: Tokens,
-    tool_tokens: Tokens,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPrivacy {
-    pii: Vec<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawDialog {
-    tokens: Tokens,
-    turns: u32,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawLimits {
-    requests_per_minute: u32,
-    tokens_per_minute: u32,
-    session_tokens_max: u64,
-    day_tokens_max: u64,
-    namespace_day_tokens_max: u64,
-    session_usd_max: f64,
-    day_usd_max: f64,
-    namespace_day_usd_max: f64,
-    tries_max: u32,
-    wait_secs_max: u64,
-}
-
 impl Config {
-    /// The defaults under `file`, under `env` (names and values, [`ENV_PREFIX`] included).
+    /// Loads the defaults, overridden by `file`, overridden by `env` (names with [`ENV_PREFIX`], and values).
     pub fn load(file: Option<Layer<'_>>, env: &[(String, String)]) -> Result<Config, ConfigError> {
         let mut settings = layer::parse(Layer { name: "built-in config.toml", text: DEFAULT })?;
         let defaults = settings.clone();
@@ -218,44 +228,26 @@ impl Config {
         for (name, value) in env {
             layer::set_from_env(&mut settings, &defaults, name, value)?;
         }
-        let place = file.map_or("config.toml", |file| file.name).to_owned();
-        let raw = RawConfig::deserialize(Value::Table(settings.clone()))
-            .map_err(|error| ConfigError { place: place.clone(), what: error.message().into() })?;
-        let config = check(raw);
-        let config =
-            config.map_err(|what| ConfigError { place: place_of(&what, file, env), what })?;
-        Ok(Config { layers: settings, ..config })
+        read(settings).map_err(|what| ConfigError { place: place_of(&what, file, env), what })
     }
 
-    /// These settings with tables of `over`, which `place` holds, laid over them: how transcripts are read,
-    /// cut and told. Everything else stays as it is.
-    pub fn with(&self, over: &toml::Table, place: &str) -> Result<Config, ConfigError> {
+    /// These settings with the tables in `over` on top: slicing, privacy, conversation and dialog change,
+    /// everything else stays.
+    pub fn with(&self, over: &Table, place: &str) -> Result<Config, ConfigError> {
         if over.is_empty() {
             return Ok(self.clone());
         }
         let mut layers = self.layers.clone();
         layer::check_keys(over, &layers, Layer { name: place, text: "" })?;
         layer::merge(&mut layers, over.clone());
-        let wrong = |what: String| ConfigError { place: place.to_owned(), what };
-        let raw = RawConfig::deserialize(Value::Table(layers.clone()))
-            .map_err(|error| wrong(error.message().into()))?;
-        let Config { slice, conversation, pii, dialog, .. } = check(raw).map_err(wrong)?;
+        let changed = read(layers);
+        let changed = changed.map_err(|what| ConfigError { place: place.to_owned(), what })?;
+        let Config { slice, conversation, pii, dialog, layers, .. } = changed;
         Ok(Config { slice, conversation, pii, dialog, layers, ..self.clone() })
     }
 }
 
-mod layer;
-mod consolidate;
-mod memory;
-mod queue;
-
-use consolidate::RawConsolidate;
-pub use consolidate::{Consolidate, Thresholds};
-use memory::RawConversation;
-pub use queue::Queue;
-use queue::RawQueue;
-
-/// Where the key stands that a sentence of [`check`] begins with.
+/// Location of the key that the sentence `what` begins with.
 fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> String {
     let key = what.split(':').next().unwrap_or_default();
     let variable = format!("{ENV_PREFIX}{}", key.replace('.', "__").to_ascii_uppercase());
@@ -271,128 +263,197 @@ fn place_of(what: &str, file: Option<Layer<'_>>, env: &[(String, String)]) -> St
     }
 }
 
-fn check(raw: RawConfig) -> Result<Config, String> {
-    let namespace = raw.namespace.trim();
-    let prompts = raw.prompts.trim();
-    let slice = check_slice(&raw.slice)?;
-    Ok(Config {
-        language: text(&raw.language, "language")?,
-        namespace: (!namespace.is_empty()).then(|| namespace.to_owned()),
-        prompts_path: (!prompts.is_empty()).then(|| prompts.to_owned()),
-        prompts: OwnPrompts::default(),
-        model: check_model(raw.model)?,
-        store_url: text(&raw.store.url, "store.url")?,
-        slice,
-        conversation: memory::check(&raw.conversation)?,
-        pii: check_pii(&raw.privacy.pii)?,
-        dialog: check_dialog(&raw.dialog)?,
-        limits: check_limits(&raw.limits)?,
-        queue: queue::check(&raw.queue, slice.tokens)?,
-        consolidate: consolidate::read(&raw.consolidate),
-        layers: toml::Table::new(),
-    })
-}
-
-fn check_model(raw: RawModel) -> Result<Model, String> {
-    let base_url = raw.base_url.trim().trim_end_matches('/').to_owned();
-    if !base_url.starts_with("http://") && !base_url.starts_with("https://") {
-        return Err("model.base_url: expected a URL such as http://127.0.0.1:11434/v1".into());
-    }
-    let rung = match raw.rung.as_str() {
-        "auto" => None,
-        name => Some(Rung::of_name(name).ok_or_else(|| unknown_rung(name))?),
-    };
-    if !raw.temperature.is_finite() {
-        return Err(format!("model.temperature: expected a number, found {}", raw.temperature));
-    }
-    let key = raw.api_key_env.trim();
-    let price = Price {
-        sent: amount(raw.usd_per_million_sent, "model.usd_per_million_sent")?,
-        cached: amount(raw.usd_per_million_cached, "model.usd_per_million_cached")?,
-        answered: amount(raw.usd_per_million_answered, "model.usd_per_million_answered")?,
-    };
-    Ok(Model {
-        base_url,
-        model: text(&raw.model, "model.model")?,
-        api_key_env: (!key.is_empty()).then(|| key.to_owned()),
-        rung,
-        temperature: (raw.temperature >= 0.0).then_some(raw.temperature as f32),
-        reply_tokens_max: at_least(raw.reply_tokens_max, 64, "model.reply_tokens_max")?,
-        concurrency: at_least(raw.concurrency, 1, "model.concurrency")? as usize,
-        connect_timeout: Duration::from_secs(raw.connect_timeout_secs.max(1)),
-        timeout: Duration::from_secs(raw.timeout_secs.max(1)),
-        price,
-    })
-}
-
-fn unknown_rung(name: &str) -> String {
-    let known: Vec<&str> = Rung::ALL.iter().map(|rung| rung.name()).collect();
-    format!("model.rung: unknown value `{name}`: expected auto, {}", known.join(", "))
-}
-
-fn check_slice(raw: &RawSlice) -> Result<slice::Settings, String> {
-    let tokens = at_least(raw.tokens, slice::SLICE_TOKENS_MIN, "slice.tokens")?;
-    let tool_tokens = at_least(raw.tool_tokens, slice::TOOL_TOKENS_MIN, "slice.tool_tokens")?;
-    let most = slice::tool_tokens_max(tokens);
+/// Checks and reads merged settings; an error begins with its key.
+fn read(settings: Table) -> Result<Config, String> {
+    check_bounds(&settings)?;
+    let config = Config::deserialize(Value::Table(settings.clone()));
+    let config = config.map_err(|error| error.message().to_owned())?;
+    let slicing::SliceSettings { tokens, tool_tokens } = config.slice;
+    let most = slicing::tool_tokens_max(tokens);
     if tool_tokens > most {
         return Err(format!(
             "slice.tool_tokens: {tool_tokens} is too much for slices of {tokens} tokens: \
              a call and its result must fit in one, so at most {most}"
         ));
     }
-    Ok(slice::Settings { tokens, tool_tokens })
+    if config.queue.gather_tokens > tokens {
+        return Err(format!(
+            "queue.gather_tokens: expected at most slice.tokens, {tokens}, found {}: a whole \
+             slice gathers no more",
+            config.queue.gather_tokens
+        ));
+    }
+    Ok(Config { layers: settings, ..config })
 }
 
-fn check_pii(names: &[String]) -> Result<Vec<Pii>, String> {
-    names.iter().map(|name| name.parse().map_err(|error| format!("privacy.pii: {error}"))).collect()
+/// Allowed values of a key.
+enum Bound {
+    Filled,
+    Finite,
+    Dollars,
+    Number { least: u32, most: u32 },
+    ZeroOrAtLeast(u32),
+    Seconds { least: u32, most: u32 },
 }
 
-fn check_dialog(raw: &RawDialog) -> Result<dialog::Limits, String> {
-    let tokens_max = match raw.tokens {
-        // No block fits in nothing.
-        0 => 0,
-        tokens => at_least(tokens, dialog::DIALOG_TOKENS_MIN, "dialog.tokens")?,
-    };
-    Ok(dialog::Limits { tokens_max, turns_max: at_least(raw.turns, 1, "dialog.turns")? })
+const BOUNDS: &[(&str, Bound)] = &[
+    ("language", Bound::Filled),
+    ("model.model", Bound::Filled),
+    ("model.temperature", Bound::Finite),
+    ("model.reply_tokens_max", Bound::Number { least: 64, most: u32::MAX }),
+    ("model.concurrency", Bound::Number { least: 1, most: u32::MAX }),
+    ("model.usd_per_million_sent", Bound::Dollars),
+    ("model.usd_per_million_cached", Bound::Dollars),
+    ("model.usd_per_million_answered", Bound::Dollars),
+    ("slice.tokens", Bound::Number { least: slicing::SLICE_TOKENS_MIN, most: u32::MAX }),
+    ("slice.tool_tokens", Bound::Number { least: slicing::TOOL_TOKENS_MIN, most: u32::MAX }),
+    ("dialog.tokens", Bound::ZeroOrAtLeast(dialog_summary::DIALOG_TOKENS_MIN)),
+    ("dialog.turns", Bound::Number { least: 1, most: u32::MAX }),
+    ("limits.session_usd_max", Bound::Dollars),
+    ("limits.day_usd_max", Bound::Dollars),
+    ("limits.namespace_day_usd_max", Bound::Dollars),
+    ("limits.tries_max", Bound::Number { least: 1, most: u32::MAX }),
+    ("queue.attempts_max", Bound::Number { least: 1, most: ATTEMPTS_MOST }),
+    ("queue.idle_secs", Bound::Seconds { least: 0, most: WAIT_SECS_MAX }),
+    ("queue.lease_secs", Bound::Seconds { least: 1, most: LEASE_SECS_MAX }),
+    ("queue.grace_secs", Bound::Seconds { least: 0, most: WAIT_SECS_MAX }),
+];
+
+fn check_bounds(settings: &Table) -> Result<(), String> {
+    for (key, bound) in BOUNDS {
+        let path: Vec<&str> = key.split('.').collect();
+        let Some(value) = layer::get(settings, &path) else { continue };
+        let integer = value.as_integer().unwrap_or_default();
+        let number = value.as_float().unwrap_or(integer as f64);
+        let expected = match *bound {
+            Bound::Filled if value.as_str().is_some_and(|text| text.trim().is_empty()) => {
+                return Err(format!("{key}: expected text, found nothing"));
+            }
+            Bound::Finite if !number.is_finite() => "a number".to_owned(),
+            Bound::Dollars if !(number >= 0.0 && number.is_finite()) => {
+                "US dollars from 0 up".to_owned()
+            }
+            Bound::Number { least, .. } if integer < least.into() => {
+                format!("a number of at least {least}")
+            }
+            Bound::Number { most, .. } if integer > most.into() => format!("at most {most}"),
+            Bound::ZeroOrAtLeast(least) if integer != 0 && integer < least.into() => {
+                format!("a number of at least {least}")
+            }
+            Bound::Seconds { least, most } if integer < least.into() || integer > most.into() => {
+                format!("{least} to {most} seconds")
+            }
+            Bound::Filled
+            | Bound::Finite
+            | Bound::Dollars
+            | Bound::Number { .. }
+            | Bound::ZeroOrAtLeast(_)
+            | Bound::Seconds { .. } => continue,
+        };
+        return Err(format!("{key}: expected {expected}, found {value}"));
+    }
+    Ok(())
 }
 
-fn check_limits(raw: &RawLimits) -> Result<Limits, String> {
-    let micros = |usd: f64, key| -> Result<Option<u64>, String> {
-        let usd = amount(usd, key)?;
-        Ok((usd > 0.0).then_some((usd * 1e6) as u64))
-    };
-    Ok(Limits {
-        requests_per_minute: (raw.requests_per_minute > 0).then_some(raw.requests_per_minute),
-        tokens_per_minute: (raw.tokens_per_minute > 0).then_some(raw.tokens_per_minute),
-        session_tokens: (raw.session_tokens_max > 0).then_some(raw.session_tokens_max),
-        day_tokens: (raw.day_tokens_max > 0).then_some(raw.day_tokens_max),
-        namespace_day_tokens: (raw.namespace_day_tokens_max > 0)
-            .then_some(raw.namespace_day_tokens_max),
-        session_micros: micros(raw.session_usd_max, "limits.session_usd_max")?,
-        day_micros: micros(raw.day_usd_max, "limits.day_usd_max")?,
-        namespace_day_micros: micros(raw.namespace_day_usd_max, "limits.namespace_day_usd_max")?,
-        tries_max: at_least(raw.tries_max, 1, "limits.tries_max")?,
-        wait_max: Duration::from_secs(raw.wait_secs_max),
+fn trimmed<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    Ok(String::deserialize(value)?.trim().to_owned())
+}
+
+fn optional<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    Ok(Some(trimmed(value)?).filter(|text| !text.is_empty()))
+}
+
+fn nonzero<'de, D, T>(value: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    Ok(Some(T::deserialize(value)?).filter(|number| *number != T::default()))
+}
+
+fn micros<'de, D: Deserializer<'de>>(value: D) -> Result<Option<u64>, D::Error> {
+    let usd = f64::deserialize(value)?;
+    Ok((usd > 0.0).then_some((usd * 1e6) as u64))
+}
+
+fn secs<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
+    u64::deserialize(value).map(Duration::from_secs)
+}
+
+fn timeout<'de, D: Deserializer<'de>>(value: D) -> Result<Duration, D::Error> {
+    Ok(secs(value)?.max(Duration::from_secs(1)))
+}
+
+fn temperature<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f32>, D::Error> {
+    let temperature = f64::deserialize(value)?;
+    Ok((temperature >= 0.0).then_some(temperature as f32))
+}
+
+fn base_url<'de, D: Deserializer<'de>>(value: D) -> Result<String, D::Error> {
+    let url = trimmed(value)?.trim_end_matches('/').to_owned();
+    if !url.starts_with("http://") && !url.starts_with("https://") {
+        let what = "model.base_url: expected a URL such as http://127.0.0.1:11434/v1";
+        return Err(D::Error::custom(what));
+    }
+    Ok(url)
+}
+
+fn rung<'de, D: Deserializer<'de>>(value: D) -> Result<Option<OutputMode>, D::Error> {
+    let name = String::deserialize(value)?;
+    if name == "auto" {
+        return Ok(None);
+    }
+    OutputMode::of_name(&name).map(Some).ok_or_else(|| {
+        let known: Vec<&str> = OutputMode::ALL.iter().map(|rung| rung.name()).collect();
+        D::Error::custom(format!(
+            "model.rung: unknown value `{name}`: expected auto, {}",
+            known.join(", ")
+        ))
     })
 }
 
-fn text(value: &str, key: &str) -> Result<String, String> {
-    match value.trim() {
-        "" => Err(format!("{key}: expected text, found nothing")),
-        value => Ok(value.to_owned()),
+fn store_url<'de, D: Deserializer<'de>>(section: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    struct Section {
+        #[serde(deserialize_with = "trimmed")]
+        url: String,
     }
+    Section::deserialize(section).map(|section| section.url)
 }
 
-fn at_least(value: u32, least: u32, key: &str) -> Result<u32, String> {
-    (value >= least)
-        .then_some(value)
-        .ok_or_else(|| format!("{key}: expected a number of at least {least}, found {value}"))
+fn pii<'de, D: Deserializer<'de>>(section: D) -> Result<Vec<Pii>, D::Error> {
+    #[derive(Deserialize)]
+    struct Section {
+        pii: Vec<String>,
+    }
+    let names = Section::deserialize(section)?.pii;
+    let kind =
+        |name: &String| name.parse().map_err(|it| D::Error::custom(format!("privacy.pii: {it}")));
+    names.iter().map(kind).collect()
 }
 
-fn amount(value: f64, key: &str) -> Result<f64, String> {
-    (value >= 0.0 && value.is_finite())
-        .then_some(value)
-        .ok_or_else(|| format!("{key}: expected US dollars from 0 up, found {value}"))
+fn conversation<'de, D: Deserializer<'de>>(
+    section: D,
+) -> Result<conversation_memory::ConversationSettings, D::Error> {
+    #[derive(Deserialize)]
+    struct Section {
+        strategy: String,
+        context_tokens: Tokens,
+        #[serde(flatten)]
+        limits: conversation_memory::ConversationLimits,
+    }
+    let wrong = |error: MemoryError| {
+        let key = match &error {
+            MemoryError::UnsupportedType(_) | MemoryError::Unreadable(_) => "strategy",
+            MemoryError::Limit { name, .. } => name,
+            MemoryError::KeepRecent { .. } => "keep_recent",
+        };
+        D::Error::custom(format!("conversation.{key}: {error}"))
+    };
+    let Section { strategy, context_tokens, limits } = Section::deserialize(section)?;
+    limits.check().map_err(wrong)?;
+    let strategy: MemoryType = strategy.trim().parse().map_err(wrong)?;
+    Ok(conversation_memory::ConversationSettings { strategy, limits, context_tokens })
 }
 
 #[cfg(test)]

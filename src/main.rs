@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    annalist::cli::main()
+    annalist::main()
 }

@@ -1,11 +1,11 @@
 //! Records as months of work leave them, from a seed: most of what is said is new, some is said again, in other words
 //! or with another value, some takes back what was chosen, some completes what was asked for.
 
-use annalist::domain::{
-    Attempt, Claim, Decision, Digest, Discussion, Evidence, Match, PersonRequest, Provenance,
-    Record, RecordState, RunId, SessionId, SliceId, Speaker, Timestamp,
+use annalist::Redacted;
+use annalist::{
+    Attempt, Claim, Decision, Digest, Discussion, Evidence, EvidenceMatch, PersonRequest,
+    Provenance, Record, RecordState, RunId, SessionId, SliceId, Speaker, Timestamp,
 };
-use annalist::privacy::Redacted;
 
 const NAMESPACE: &str = "bench";
 /// Verbs, things and places: few words, often used, as in real work; names and numbers make subjects rare.
@@ -14,42 +14,13 @@ const VERBS: [&str; 12] = [
     "migrate", "retry",
 ];
 const THINGS: [&str; 24] = [
-    "queue",
-    "worker",
-    "uploader",
-    "parser",
-    "session",
-    "cookie",
-    "index",
-    "journal",
-    "lease",
-    "token",
-    "schema",
-    "prompt",
-    "slice",
-    "ledger",
-    "metric",
-    "socket",
-    "header",
-    "timeout",
-    "migration",
-    "snapshot",
-    "cursor",
-    "batch",
-    "retry",
-    "cache",
+    "queue", "worker", "uploader", "parser", "session", "cookie", "index", "journal", "lease",
+    "token", "schema", "prompt", "slice", "ledger", "metric", "socket", "header", "timeout",
+    "migration", "snapshot", "cursor", "batch", "retry", "cache",
 ];
 const PLACES: [&str; 10] = [
-    "staging",
-    "production",
-    "the nightly job",
-    "the mobile client",
-    "the admin page",
-    "the billing service",
-    "the importer",
-    "the Windows build",
-    "the docs",
-    "the test suite",
+    "staging", "production", "the nightly job", "the mobile client", "the admin page",
+    "the billing service", "the importer", "the Windows build", "the docs", "the test suite",
 ];
 const STORES: [&str; 6] = ["Postgres", "Redis", "SQLite", "Kafka", "a flat file", "S3"];
 
@@ -172,7 +143,7 @@ fn record(claim: Claim, n: usize, dice: &mut Dice) -> Record {
             line: 1,
             bytes: 0..words.len(),
             speaker: if at == 0 { speaker } else { Speaker::Assistant },
-            found: Match::Exact,
+            found: EvidenceMatch::Exact,
             words: Redacted::reopened(words),
         }
     });

@@ -1,14 +1,15 @@
 //! What stands beside the line and needs no model: cards, memories of a conversation, dialogs.
 
 use super::{code, prose, text};
-use annalist::card::Builder;
-use annalist::conversation::{
-    ConversationMemory, Limits, MemoryMessage, MemoryType, create, summarise_by_rule,
+use annalist::CardBuilder;
+use annalist::{
+    ConversationLimits, ConversationMemory, MemoryMessage, MemoryType, create_conversation_memory,
+    summarise_by_rule,
 };
-use annalist::dialog::{self, DialogSummary, Rules};
-use annalist::domain::{Entry, EntryKind, Speaker};
-use annalist::privacy::{Gate, Pii, Report};
-use annalist::source::{RawEntry, seal};
+use annalist::{DialogLimits, DialogRules, DialogSummary};
+use annalist::{Entry, EntryKind, Speaker};
+use annalist::{Gate, Pii, RedactionReport};
+use annalist::{RawEntry, redact_entry};
 use criterion::{Criterion, Throughput, criterion_group};
 use std::fmt::Write;
 use std::hint::black_box;
@@ -40,7 +41,7 @@ fn card(c: &mut Criterion) {
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(name, |b| {
             b.iter(|| {
-                let mut builder = Builder::new(&gate);
+                let mut builder = CardBuilder::new(&gate);
                 messages.iter().for_each(|text| builder.message("user", black_box(text), None));
                 builder.finish()
             });
@@ -69,7 +70,7 @@ fn messages(gate: &Gate) -> Vec<MemoryMessage> {
     (0..SAID).map(said).collect()
 }
 
-fn add(memory: &mut dyn ConversationMemory, said: &[MemoryMessage], gate: &Gate) {
+fn add(memory: &mut ConversationMemory, said: &[MemoryMessage], gate: &Gate) {
     for message in said {
         black_box(memory.add_message(message.clone()));
         summarise_by_rule(memory, gate);
@@ -84,10 +85,14 @@ fn conversation(c: &mut Criterion) {
     group.throughput(Throughput::Elements(SAID as u64));
     for kind in [MemoryType::Window, MemoryType::Entity, MemoryType::Summary] {
         for read in READ {
-            let Ok(mut memory) = create(kind, &Limits::default(), None) else { continue };
-            (0..read / SAID).for_each(|_| add(memory.as_mut(), &said, &gate));
+            let Ok(mut memory) =
+                create_conversation_memory(kind, &ConversationLimits::default(), None)
+            else {
+                continue;
+            };
+            (0..read / SAID).for_each(|_| add(&mut memory, &said, &gate));
             group.bench_function(format!("{kind} after {read}"), |b| {
-                b.iter(|| add(memory.as_mut(), &said, &gate));
+                b.iter(|| add(&mut memory, &said, &gate));
             });
         }
     }
@@ -99,7 +104,7 @@ const TURNS: u32 = 200;
 
 /// A dialog of many turns, a tool and a long answer in each.
 fn talk() -> Vec<Entry> {
-    let (gate, mut report) = (Gate::new(&Pii::ALL), Report::default());
+    let (gate, mut report) = (Gate::new(&Pii::ALL), RedactionReport::default());
     let mut entries: Vec<Entry> = Vec::new();
     let prose = text(prose);
     for turn in 0..TURNS as usize {
@@ -120,7 +125,7 @@ fn talk() -> Vec<Entry> {
         for (speaker, kind, text) in said {
             let mut raw = RawEntry::new(1, speaker, kind, text);
             raw.tool = (kind == EntryKind::ToolCall).then(|| "calendar.find_slot".to_owned());
-            entries.push(seal(raw, entries.len() as u32, &gate, &mut report));
+            entries.push(redact_entry(raw, entries.len() as u32, &gate, &mut report));
         }
     }
     entries
@@ -128,7 +133,7 @@ fn talk() -> Vec<Entry> {
 
 fn dialog(c: &mut Criterion) {
     let (gate, entries) = (Gate::new(&Pii::ALL), talk());
-    let rules = Rules { gate: &gate, limits: dialog::Limits::default() };
+    let rules = DialogRules { gate: &gate, limits: DialogLimits::default() };
     let push = |blocks: bool| {
         let mut dialog = DialogSummary::default();
         for (at, entry) in entries.iter().enumerate() {

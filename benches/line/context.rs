@@ -1,10 +1,13 @@
 //! What a session starts with: the block of a large memory directory, and what a hook reads for it.
 
 use super::{prose, text};
-use annalist::context::{Budget, Decision, Document, Entry, Material, Section, assemble};
-use annalist::hook::{TAIL_BYTES, last_usage};
-use annalist::memory_dir::Preset;
-use annalist::privacy::{Gate, Pii};
+use annalist::BudgetPreset;
+use annalist::{
+    ContextBudget, ContextDecision, ContextDocument, ContextEntry, ContextMaterial, ContextSection,
+    assemble_context,
+};
+use annalist::{Gate, Pii};
+use annalist::{TRANSCRIPT_TAIL_BYTES, last_usage};
 use criterion::{Criterion, Throughput, criterion_group};
 use std::hint::black_box;
 
@@ -16,29 +19,35 @@ const FILES: usize = 300;
 const ENTRIES: usize = 60;
 
 /// A file of that many entries in four sections.
-fn document(name: &str, entries: usize, words: &str, gate: &Gate) -> Document {
+fn document(name: &str, entries: usize, words: &str, gate: &Gate) -> ContextDocument {
     let mut from = name.len() * 97 % 1_000;
     let mut entry = || {
         from = (from + 130) % (words.len() / 2);
-        Entry { text: gate.redact(&format!("- {}", words[from..from + 120].trim())), score: 0 }
+        ContextEntry {
+            text: gate.redact(&format!("- {}", words[from..from + 120].trim())),
+            score: 0,
+        }
     };
-    let sections = (0..4).map(|section| Section {
-        heading: Some(gate.redact(&format!("## Section {section}"))),
+    let sections = (0..4).map(|section| ContextSection {
+        heading: Some(gate.redact(&format!("## ContextSection {section}"))),
         entries: (0..entries / 4).map(|_| entry()).collect(),
     });
-    Document { name: gate.redact(name), sections: sections.collect() }
+    ContextDocument { name: gate.redact(name), sections: sections.collect() }
 }
 
 /// Five files that are full, the dialog, what is known, and every decision and session read.
-fn material(gate: &Gate) -> Material {
+fn material(gate: &Gate) -> ContextMaterial {
     let words = text(prose).replace(|letter: char| !letter.is_ascii() || letter == '\n', " ");
     let base = |name: &str| Some(document(name, ENTRIES, &words, gate));
-    let decision = |number: usize| Decision {
-        line: Entry { text: gate.redact(&format!("ADR-{number:03}: Queue {number}")), score: 0 },
+    let decision = |number: usize| ContextDecision {
+        line: ContextEntry {
+            text: gate.redact(&format!("ADR-{number:03}: Queue {number}")),
+            score: 0,
+        },
         document: Some(document(&format!("decisions/ADR-{number:03}.md"), 12, &words, gate)),
     };
     let session = |day: usize| document(&format!("sessions/{day}.md"), 16, &words, gate);
-    Material {
+    ContextMaterial {
         active_context: base("active-context.md"),
         product_context: base("product-context.md"),
         progress: base("progress.md"),
@@ -48,7 +57,7 @@ fn material(gate: &Gate) -> Material {
         decisions: (0..FILES).rev().map(decision).collect(),
         dialog: Some(gate.redact("DIALOG_SUMMARY (last few turns):\n  Turn 1: User x, I y.")),
         entities: Some(gate.redact("Known entities:\n- Mira: {}")),
-        ..Material::default()
+        ..ContextMaterial::default()
     }
 }
 
@@ -56,10 +65,10 @@ fn block(c: &mut Criterion) {
     let gate = Gate::new(&Pii::ALL);
     let material = material(&gate);
     let mut group = c.benchmark_group("context");
-    for &preset in Preset::ALL {
-        let budget = Budget::of(preset);
+    for &preset in BudgetPreset::ALL {
+        let budget = ContextBudget::of(preset);
         group.bench_function(preset.name(), |b| {
-            b.iter(|| assemble(black_box(&material), &budget, &gate));
+            b.iter(|| assemble_context(black_box(&material), &budget, &gate));
         });
     }
     group.finish();
@@ -70,7 +79,7 @@ fn tail(c: &mut Criterion) {
     let answer = r#"{"type":"assistant","message":{"model":"m","usage":{"input_tokens":9}}}"#;
     let tool =
         format!("{{\"type\":\"user\",\"message\":{{\"content\":\"{}\"}}}}\n", "x".repeat(9_000));
-    let [.., longest] = TAIL_BYTES;
+    let [.., longest] = TRANSCRIPT_TAIL_BYTES;
     let lines = tool.repeat(longest as usize / tool.len() - 1);
     let text = format!("\n{answer}\n{lines}");
     let mut group = c.benchmark_group("tail of a transcript");

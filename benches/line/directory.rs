@@ -1,13 +1,14 @@
 //! The memory directory: 300 records and 300 sessions beside the files at the top.
 
-use annalist::domain::{
+use annalist::{
     Claim, Decision, Digest, Memory, MemoryId, MemoryState, SessionId, Speaker, Stage, Timestamp,
 };
-use annalist::memory_dir::{
-    Document, Facts, Files, Initial, Kind, Linting, Query, SessionNote, initial_files, lint,
-    render, search, update,
+use annalist::{
+    DirectoryFacts, DirectoryFileKind, DirectoryFiles, DirectoryQuery, InitialDirectory,
+    LintOptions, MemoryDocument, SessionNote, initial_directory_files, lint_directory,
+    render_directory, search_directory, update_directory,
 };
-use annalist::privacy::{Gate, Pii, Redacted};
+use annalist::{Gate, Pii, Redacted};
 use criterion::{Criterion, Throughput, criterion_group};
 use std::hint::black_box;
 
@@ -66,12 +67,17 @@ fn memory_dir(c: &mut Criterion) {
     let gate = Gate::new(&Pii::ALL);
     let memories: Vec<Memory> = (0..MANY).map(memory).collect();
     let sessions: Vec<SessionNote> = (0..MANY).map(note).collect();
-    let facts =
-        Facts { memories: &memories, sessions: &sessions, terms: &[], today: TODAY, gate: &gate };
-    let rendered = render(&facts, &Files::new(), &Files::new());
+    let facts = DirectoryFacts {
+        memories: &memories,
+        sessions: &sessions,
+        terms: &[],
+        today: TODAY,
+        gate: &gate,
+    };
+    let rendered = render_directory(&facts, &DirectoryFiles::new(), &DirectoryFiles::new());
     let base = rendered.files.clone();
     let mut disk = base.clone();
-    for (path, text) in initial_files(Initial::All, "2026-11-21") {
+    for (path, text) in initial_directory_files(InitialDirectory::All, "2026-11-21") {
         disk.entry(path.to_owned()).or_insert(text);
     }
     let bytes: usize = disk.values().map(String::len).sum();
@@ -80,16 +86,21 @@ fn memory_dir(c: &mut Criterion) {
     group.bench_function("parse", |b| {
         b.iter(|| {
             let blocks = disk.iter().map(|(path, text)| {
-                Document::parse(Kind::of_path(path), black_box(text)).0.blocks().len()
+                MemoryDocument::parse(DirectoryFileKind::of_path(path), black_box(text))
+                    .0
+                    .blocks()
+                    .len()
             });
             blocks.sum::<usize>()
         });
     });
-    let query = Query { words: "queue host night 217".to_owned(), ..Query::default() };
-    group.bench_function("search", |b| b.iter(|| search(black_box(&disk), &query, &gate)));
-    group.bench_function("render", |b| b.iter(|| render(&facts, &base, &disk)));
-    group.bench_function("update", |b| b.iter(|| update(&base, &rendered, &disk, &gate)));
-    let linting = Linting { files: &disk, known: None, today: TODAY, gate: &gate };
-    group.bench_function("lint", |b| b.iter(|| lint(&linting)));
+    let query =
+        DirectoryQuery { words: "queue host night 217".to_owned(), ..DirectoryQuery::default() };
+    group
+        .bench_function("search", |b| b.iter(|| search_directory(black_box(&disk), &query, &gate)));
+    group.bench_function("render", |b| b.iter(|| render_directory(&facts, &base, &disk)));
+    group.bench_function("update", |b| b.iter(|| update_directory(&base, &rendered, &disk, &gate)));
+    let linting = LintOptions { files: &disk, known: None, today: TODAY, gate: &gate };
+    group.bench_function("lint", |b| b.iter(|| lint_directory(&linting)));
     group.finish();
 }

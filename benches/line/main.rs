@@ -4,19 +4,22 @@
 mod beside;
 mod context;
 mod directory;
-mod score;
 
-use annalist::domain::{
-    Claim, CoverageState, Digest, Entry, Format, Provenance, Record, RunId, RunState, Rung,
+use annalist::Prompts;
+use annalist::ground_claims;
+use annalist::{
+    Claim, CoverageState, Digest, Entry, Format, OutputMode, Provenance, Record, RunId, RunState,
     Session, Slice, SliceId, Timestamp, Usage,
 };
-use annalist::edge::store::{Covered, Open, Run, Staging, Store};
-use annalist::extract::{Asking, Exchange, SCHEMA_VERSION, decode, validate};
-use annalist::grounding::ground;
-use annalist::privacy::{Gate, Pii, Report};
-use annalist::prompt::Prompts;
-use annalist::slice::{Cutting, Settings, Slicer};
-use annalist::source::{self, Item, RawSession, seal, seal_session};
+use annalist::{CoveredEntry, OpenMode, Staging, Store, StoreRun};
+use annalist::{Cutting, SliceSettings, Slicer};
+use annalist::{
+    EXTRACTION_SCHEMA_VERSION, ExtractionExchange, ExtractionSpec, decode_answer, validate_answer,
+};
+use annalist::{Gate, Pii, RedactionReport};
+use annalist::{
+    RawSession, SessionSource, TranscriptItem, read_transcript, redact_entry, redact_session,
+};
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use std::fmt::Write;
 use std::hint::black_box;
@@ -35,7 +38,7 @@ const REPEATS: usize = 25;
 /// Stagings that are handed to the store together; its writer groups what waits into one commit.
 const STAGINGS: u32 = 64;
 /// The product's own settings.
-const SETTINGS: Settings = Settings { tokens: 6_000, tool_tokens: 1_000 };
+const SETTINGS: SliceSettings = SliceSettings { tokens: 6_000, tool_tokens: 1_000 };
 
 /// `TEXT_BYTES` of lines that `line` writes for 0, 1, 2 …
 fn text(line: impl Fn(&mut String, u64)) -> String {
@@ -101,12 +104,12 @@ fn read(c: &mut Criterion) {
     group.bench_function("claude-code", |b| {
         b.iter(|| {
             let mut items = 0;
-            let count = &mut |item: Item| {
+            let count = &mut |item: TranscriptItem| {
                 black_box(item);
                 items += 1;
                 ControlFlow::Continue(())
             };
-            let read = source::read(Format::ClaudeCode, Cursor::new(&bytes), count);
+            let read = read_transcript(Format::ClaudeCode, Cursor::new(&bytes), count);
             assert!(read.is_ok() && items > 30 * REPEATS, "no copy is passed over: {items}");
             items
         });
@@ -116,22 +119,23 @@ fn read(c: &mut Criterion) {
 
 /// The session and its entries, behind the gate.
 fn sealed() -> (Session, Vec<Entry>) {
-    let (gate, mut report) = (Gate::new(&Pii::ALL), Report::default());
+    let (gate, mut report) = (Gate::new(&Pii::ALL), RedactionReport::default());
     let (mut head, mut entries) = (RawSession::default(), Vec::new());
-    let read = source::read(Format::ClaudeCode, Cursor::new(SESSION), &mut |item| {
+    let read = read_transcript(Format::ClaudeCode, Cursor::new(SESSION), &mut |item| {
         match item {
-            Item::Session(raw) => head = raw,
-            Item::Entry(raw) => {
+            TranscriptItem::Session(raw) => head = raw,
+            TranscriptItem::Entry(raw) => {
                 let ordinal = entries.len() as u32;
-                entries.push(seal(raw, ordinal, &gate, &mut report));
+                entries.push(redact_entry(raw, ordinal, &gate, &mut report));
             }
-            Item::Finding(_) => {}
+            TranscriptItem::Finding(_) => {}
         }
         ControlFlow::Continue(())
     });
     assert!(read.is_ok());
-    let place = ("bench", Format::ClaudeCode, "claude-code-queue.jsonl");
-    (seal_session(head, place, &gate, &mut report), entries)
+    let path = "claude-code-queue.jsonl";
+    let source = SessionSource { namespace: "bench", format: Format::ClaudeCode, path };
+    (redact_session(head, source, &gate, &mut report), entries)
 }
 
 /// The session, `REPEATS` times in a row, cut.
@@ -164,14 +168,17 @@ fn whole() -> Slice {
 
 fn request(c: &mut Criterion) {
     let (slice, prompts) = (whole(), Arc::new(Prompts::built_in()));
-    let asking = Arc::new(Asking::new("bench", "English", prompts));
+    let asking = Arc::new(ExtractionSpec::new("bench", "English", prompts));
     let mut group = c.benchmark_group("request");
     group.throughput(Throughput::Elements(1));
     group.bench_function("start", |b| {
-        b.iter(|| Exchange::start(&asking, black_box(&slice), None, Rung::ForcedTool, 0));
+        b.iter(|| {
+            ExtractionExchange::start(&asking, black_box(&slice), None, OutputMode::ForcedTool, 0)
+        });
     });
     group.bench_function("digest", |b| {
-        let (_, request) = Exchange::start(&asking, &slice, None, Rung::ForcedTool, 0);
+        let (_, request) =
+            ExtractionExchange::start(&asking, &slice, None, OutputMode::ForcedTool, 0);
         b.iter(|| request.digest());
     });
     group.finish();
@@ -179,12 +186,12 @@ fn request(c: &mut Criterion) {
 
 /// The arguments that a model would hand over.
 fn arguments() -> String {
-    let (file, _) = decode(ANSWER);
+    let (file, _) = decode_answer(ANSWER);
     file.get("arguments").unwrap_or(&file).to_string()
 }
 
 fn claims() -> Vec<Claim> {
-    let claims = validate(decode(&arguments()).0).claims;
+    let claims = validate_answer(decode_answer(&arguments()).0).claims;
     assert!(!claims.is_empty());
     claims
 }
@@ -196,7 +203,9 @@ fn answer(c: &mut Criterion) {
     let mut group = c.benchmark_group("decode and validate");
     for (name, text) in [("whole", whole), ("cut", cut)] {
         group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function(name, |b| b.iter(|| validate(decode(black_box(&text)).0)));
+        group.bench_function(name, |b| {
+            b.iter(|| validate_answer(decode_answer(black_box(&text)).0))
+        });
     }
     group.finish();
 }
@@ -220,7 +229,7 @@ fn proof(c: &mut Criterion) {
     group.bench_function("claims", |b| {
         b.iter_batched(
             || claims.clone(),
-            |claims| ground(black_box(&slice), claims, &from),
+            |claims| ground_claims(black_box(&slice), claims, &from),
             BatchSize::SmallInput,
         );
     });
@@ -233,7 +242,7 @@ fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> 
     let first = n * entries.len() as u32;
     let last = first + entries.len() as u32 - 1;
     let slice = SliceId(Digest::of(&["bench slice", &n.to_string()]));
-    let covered = (first..).zip(entries).map(|(ordinal, entry)| Covered {
+    let covered = (first..).zip(entries).map(|(ordinal, entry)| CoveredEntry {
         entry: Entry { ordinal, ..entry.clone() },
         state: CoverageState::Extracted,
         reason: None,
@@ -246,7 +255,7 @@ fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> 
         record.evidence.iter_mut().for_each(|evidence| evidence.ordinal += first);
         record
     });
-    let run = Run {
+    let run = StoreRun {
         id,
         session: session.id,
         slice,
@@ -257,8 +266,9 @@ fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> 
         model: "bench".to_owned(),
         prompt_id: "extract".to_owned(),
         prompt_version: 1,
-        schema_version: SCHEMA_VERSION,
-        rung: Rung::ForcedTool,
+        prompt_digest: None,
+        schema_version: EXTRACTION_SCHEMA_VERSION,
+        rung: OutputMode::ForcedTool,
         generation: 0,
         asks: 1,
         calls: 1,
@@ -276,7 +286,8 @@ fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> 
 fn store(c: &mut Criterion) {
     let (session, entries) = sealed();
     let slice = whole();
-    let records = ground(&slice, claims(), &provenance(&slice, RunId(Digest::of(&["bench"]))));
+    let records =
+        ground_claims(&slice, claims(), &provenance(&slice, RunId(Digest::of(&["bench"]))));
     let stagings: Vec<Staging> =
         (0..STAGINGS).map(|n| staging(n, &session, &entries, &records)).collect();
     let runtime = tokio::runtime::Runtime::new();
@@ -301,7 +312,7 @@ fn store(c: &mut Criterion) {
 fn begun(runtime: &tokio::runtime::Runtime, session: &Session) -> (tempfile::TempDir, Store) {
     let Ok(folder) = tempfile::tempdir() else { unreachable!("there is a place for files") };
     let url = format!("sqlite:{}", folder.path().join("bench.db").display());
-    let Ok(store) = Store::open(&url, Open::Create) else { unreachable!("the folder is ours") };
+    let Ok(store) = Store::open(&url, OpenMode::Create) else { unreachable!("the folder is ours") };
     assert!(runtime.block_on(store.begin_session(session)).is_ok());
     (folder, store)
 }
@@ -319,4 +330,4 @@ async fn stage_all(store: &Store, stagings: Vec<Staging>) {
 }
 
 criterion_group!(line, gate, read, slice, request, answer, proof, store);
-criterion_main!(line, beside::beside, context::context, directory::directory, score::scores);
+criterion_main!(line, beside::beside, context::context, directory::directory);

@@ -4,8 +4,8 @@
 
 mod material;
 
-use annalist::domain::{Claimed, Timestamp};
-use annalist::edge::store::{Claim, Claims, Ending, Open, Staging, Store, StoreError};
+use annalist::{ClaimRequest, ClaimedJobs, JobEnding, OpenMode, Staging, Store, StoreError};
+use annalist::{Claimed, Timestamp};
 use std::error::Error;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
@@ -18,7 +18,7 @@ usage: queue enqueue [--jobs N] [--each JOBS_OF_ONE_SESSION] [--store URL]
 const BATCH: usize = 512;
 /// How many jobs one process works on at once.
 const CONCURRENCY: u32 = 64;
-/// Claims of one job whose time is taken.
+/// ClaimedJobs of one job whose time is taken.
 const CLAIMS: usize = 500;
 
 type Outcome = Result<(), Box<dyn Error>>;
@@ -53,7 +53,7 @@ fn main() -> Outcome {
     };
     let folder = tempfile::tempdir()?;
     let url = format!("sqlite:{}", folder.path().join("queue.db").display());
-    let store = Store::open(&value("--store").unwrap_or(url), Open::Create)?;
+    let store = Store::open(&value("--store").unwrap_or(url), OpenMode::Create)?;
     let jobs = match (run, test) {
         (_, true) => 100,
         ("enqueue", _) => 100_000,
@@ -107,7 +107,7 @@ impl Bench {
         Ok(took)
     }
 
-    /// Claims jobs and ends each with three records, as a worker whose endpoint answers at once.
+    /// ClaimedJobs jobs and ends each with three records, as a worker whose endpoint answers at once.
     async fn finish_all(&self) -> Outcome {
         self.enqueue(0..self.jobs).await?;
         let stagings = (0..self.jobs).map(|number| (material::job_id(number), number)).collect();
@@ -127,11 +127,11 @@ impl Bench {
         let (mut working, mut ended) = (JoinSet::new(), 0);
         loop {
             let room = self.concurrency.saturating_sub(working.len() as u32);
-            let Claims { jobs, .. } = self.store.claim(claim(room)).await?;
+            let ClaimedJobs { jobs, .. } = self.store.claim(claim(room)).await?;
             for claimed in jobs {
                 let (store, staging) = (self.store.clone(), staging(&claimed));
                 working.spawn(async move {
-                    store.finish(claimed.lease, staging, Ending::Done, Timestamp(2)).await
+                    store.finish(claimed.lease, staging, JobEnding::Done, Timestamp(2)).await
                 });
             }
             let Some(first) = working.join_next().await else { return Ok(ended) };
@@ -167,7 +167,7 @@ impl Bench {
                 times.push(started.elapsed());
                 assert_eq!(claims.jobs.len(), 1);
                 for claimed in claims.jobs {
-                    self.store.finish(claimed.lease, None, Ending::Done, Timestamp(2)).await?;
+                    self.store.finish(claimed.lease, None, JobEnding::Done, Timestamp(2)).await?;
                 }
             }
             times.sort();
@@ -183,12 +183,13 @@ impl Bench {
     }
 }
 
-fn claim(jobs_max: u32) -> Claim {
-    Claim {
+fn claim(jobs_max: u32) -> ClaimRequest {
+    ClaimRequest {
         holder: "bench".to_owned(),
         jobs_max,
         until: Timestamp(60_000),
         attempts_max: 5,
+        batch: None,
         now: Timestamp(1),
     }
 }

@@ -1,17 +1,17 @@
 //! Small sessions, jobs and what they come to.
 
-use annalist::domain::{
-    Attempt, Branch, Claim, CoverageState, Digest, Entry, EntryKind, Evidence, Format, Job, JobId,
-    Match, Provenance, Record, RecordState, RunId, RunState, Rung, Session, SliceId, Speaker,
-    Timestamp, Usage,
+use annalist::{
+    Attempt, Branch, Claim, CoverageState, Digest, Entry, EntryKind, Evidence, EvidenceMatch,
+    Format, Job, JobId, OutputMode, Provenance, Record, RecordState, RunId, RunState, Session,
+    SliceId, Speaker, Timestamp, Usage,
 };
-use annalist::edge::store::{Covered, Growth, Intake, Remembered, Run, Staging};
-use annalist::privacy::{Redacted, Report};
+use annalist::{ConversationState, CoveredEntry, Intake, SessionProgress, Staging, StoreRun};
+use annalist::{Redacted, RedactionReport};
 
 /// A session of `jobs` jobs of two entries.
 pub(crate) fn intake(number: u32, jobs: u32) -> Intake {
     Intake {
-        growth: Growth::default(),
+        growth: SessionProgress::default(),
         anew: None,
         entries: (0..2 * jobs).map(entry).collect(),
         known: 2 * jobs,
@@ -21,7 +21,7 @@ pub(crate) fn intake(number: u32, jobs: u32) -> Intake {
         priority: 0,
         document: None,
         findings: Vec::new(),
-        masked: Report::default(),
+        masked: RedactionReport::default(),
         remembered: Some(remembered(2 * jobs)),
         at: Timestamp(0),
         session: session(number),
@@ -29,9 +29,9 @@ pub(crate) fn intake(number: u32, jobs: u32) -> Intake {
 }
 
 /// What is remembered of a session of a file: a turn of its dialog.
-fn remembered(next: u32) -> Remembered {
+fn remembered(next: u32) -> ConversationState {
     let turn = r#"{"turn_number":1,"user_intent":"User requested: keep the queue in the store, since one…","action_taken":"I responded with chat.","pending_items":[],"timestamp":null,"entries":[0,1]}"#;
-    Remembered {
+    ConversationState {
         settings: Digest::of(&["settings"]),
         next,
         dialog: format!(r#"{{"turns":[{turn}],"open":null,"ended":1,"next":{next}}}"#),
@@ -100,7 +100,7 @@ fn entry(ordinal: u32) -> Entry {
 pub(crate) fn staging(number: u32) -> Staging {
     let (session, job) = (session(number), job(number, 0));
     let id = RunId(Digest::of(&["run", &number.to_string()]));
-    let run = Run {
+    let run = StoreRun {
         id,
         session: session.id,
         slice: job.slice,
@@ -111,8 +111,9 @@ pub(crate) fn staging(number: u32) -> Staging {
         model: "small".to_owned(),
         prompt_id: "extract".to_owned(),
         prompt_version: 3,
+        prompt_digest: None,
         schema_version: 1,
-        rung: Rung::ForcedTool,
+        rung: OutputMode::ForcedTool,
         generation: 0,
         asks: 1,
         calls: 1,
@@ -124,8 +125,11 @@ pub(crate) fn staging(number: u32) -> Staging {
         started_at: Timestamp(1),
         finished_at: Timestamp(2),
     };
-    let covered =
-        |ordinal| Covered { entry: entry(ordinal), state: CoverageState::Extracted, reason: None };
+    let covered = |ordinal| CoveredEntry {
+        entry: entry(ordinal),
+        state: CoverageState::Extracted,
+        reason: None,
+    };
     Staging {
         entries: (0..2).map(covered).collect(),
         records: (0..3).map(|n| record(&run, &session, n)).collect(),
@@ -133,7 +137,7 @@ pub(crate) fn staging(number: u32) -> Staging {
     }
 }
 
-fn record(run: &Run, session: &Session, n: u32) -> Record {
+fn record(run: &StoreRun, session: &Session, n: u32) -> Record {
     let claim = Claim::Attempt(Attempt {
         action: format!("keep the queue in the store, part {n}"),
         result: "one thing less runs".to_owned(),
@@ -145,7 +149,7 @@ fn record(run: &Run, session: &Session, n: u32) -> Record {
         line: 1,
         bytes: 8..36,
         speaker: Speaker::Person,
-        found: Match::Folded,
+        found: EvidenceMatch::Folded,
         words: Redacted::reopened("we keep the queue in the store".to_owned()),
     };
     Record {

@@ -1,8 +1,8 @@
 //! Law: what is JSON is read as it is, and no text makes `decode` say what does not stand in it.
 #![no_main]
 
-use annalist::domain::{Attempt, CLAIMS_MAX, Decision, Discussion, PersonRequest, WriteExtracted};
-use annalist::extract::{decode, validate};
+use annalist::{Attempt, CLAIMS_MAX, Decision, Discussion, PersonRequest, WriteExtracted};
+use annalist::{decode_answer, validate_answer};
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn strings<'a>(value: &'a Value, into: &mut Vec<&'a str>) {
 }
 
 fuzz_target!(|input: Input<'_>| {
-    let (value, _) = decode(input.text);
+    let (value, _) = decode_answer(input.text);
     // An escape is spelt otherwise than what it means; without any, each string is a quote.
     if !input.text.contains(['\\', '\0']) {
         let mut said = Vec::new();
@@ -71,15 +71,15 @@ fuzz_target!(|input: Input<'_>| {
             assert!(input.text.contains(text), "{text:?} is not in {:?}", input.text);
         }
     }
-    let checked = validate(value);
+    let checked = validate_answer(value);
     assert!(checked.claims.len() <= CLAIMS_MAX);
     assert!(checked.shaped || checked.claims.is_empty());
 
     let answer = serde_json::to_value(answer(input.claims)).expect("an answer is JSON");
     let text = if input.pretty { format!("{answer:#}") } else { answer.to_string() };
-    assert_eq!(decode(&text), (answer.clone(), vec![]), "{text}");
+    assert_eq!(decode_answer(&text), (answer.clone(), vec![]), "{text}");
     let end = text.floor_char_boundary(usize::from(input.cut) % (text.len() + 1));
-    let (cut, _) = decode(&text[..end]);
+    let (cut, _) = decode_answer(&text[..end]);
     for (list, claims) in cut.as_object().into_iter().flatten() {
         let whole = answer[list].as_array().expect("one of the four lists");
         let claims = claims.as_array().expect("a list");

@@ -2,10 +2,8 @@
 //! staged has evidence and a score, what is not has a reason.
 #![no_main]
 
-use annalist::domain::{
-    Attempt, Claim, Digest, Match, PersonRequest, Provenance, RecordState, RunId,
-};
-use annalist::grounding::{SCORE_MIN, ground};
+use annalist::{Attempt, Claim, Digest, EvidenceMatch, PersonRequest, Provenance, RecordState, RunId};
+use annalist::{GROUNDING_SCORE_MIN, ground_claims};
 use annalist_fuzz::{Talk, words};
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
@@ -55,14 +53,14 @@ fuzz_target!(|input: Input<'_>| {
         entries: slice.range(),
         at: None,
     };
-    let records = ground(slice, claims.clone(), &provenance);
+    let records = ground_claims(slice, claims.clone(), &provenance);
     assert_eq!(records.len(), claims.len());
     for (record, claim) in records.iter().zip(&claims) {
         assert_eq!(&record.claim, claim, "in the same order, unchanged");
         assert!((0.0..=1.0).contains(&record.score), "{}", record.score);
         assert_eq!(record.state == RecordState::Staged, record.reason.is_none());
         if record.state == RecordState::Staged {
-            assert!(!record.evidence.is_empty() && record.score >= SCORE_MIN);
+            assert!(!record.evidence.is_empty() && record.score >= GROUNDING_SCORE_MIN);
         }
         let fields: Vec<(String, &str)> = claim.strings();
         for evidence in &record.evidence {
@@ -77,7 +75,7 @@ fuzz_target!(|input: Input<'_>| {
         let quote = fields[0].1.trim();
         // A quote that holds a label of ours is looked for, but may stand across two entries.
         if QUOTE_BYTES.contains(&quote.len()) && !quote.contains("\n\n[") {
-            let exact = |it: &&annalist::domain::Evidence| it.found == Match::Exact;
+            let exact = |it: &&annalist::Evidence| it.found == EvidenceMatch::Exact;
             let found = record.evidence.iter().filter(exact).any(|it| it.words.as_str() == quote);
             assert!(found, "{quote:?} was said and is not found");
         }

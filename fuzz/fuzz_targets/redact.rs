@@ -1,7 +1,7 @@
 //! Law: passing the gate twice changes nothing, and what was planted never survives.
 #![no_main]
 
-use annalist::privacy::{Gate, Pii};
+use annalist::{Gate, Pii};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
 

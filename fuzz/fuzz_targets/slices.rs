@@ -1,7 +1,7 @@
 //! Law: slices cover a session once, nobody's words are shortened, and nothing is over the budget.
 #![no_main]
 
-use annalist::domain::{Entry, EntryKind, Speaker, estimate_tokens};
+use annalist::{Entry, EntryKind, Speaker, estimate_tokens};
 use annalist_fuzz::{Talk, words};
 use libfuzzer_sys::fuzz_target;
 

@@ -2,28 +2,28 @@
 //! file, and a reader that is told to stop has said what it would have said.
 #![no_main]
 
-use annalist::domain::{FINDINGS_MAX, Format};
-use annalist::source::{Item, detect, read};
+use annalist::{FINDINGS_MAX, Format};
+use annalist::{TranscriptItem, detect_format, read_transcript};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::ops::ControlFlow;
 
 /// The first `most` items.
-fn items(format: Format, bytes: &[u8], most: usize) -> Vec<Item> {
+fn items(format: Format, bytes: &[u8], most: usize) -> Vec<TranscriptItem> {
     let mut items = Vec::new();
     let mut sink = |item| {
         assert!(items.len() < most, "{format} went on after it was told to stop");
         items.push(item);
         if items.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     };
-    read(format, Cursor::new(bytes), &mut sink).expect("memory can be read");
+    read_transcript(format, Cursor::new(bytes), &mut sink).expect("memory can be read");
     items
 }
 
 fuzz_target!(|input: (u8, &[u8])| {
     let (stop, bytes) = input;
-    let guess = detect(bytes, None);
-    assert_eq!(guess, detect(bytes, None));
+    let guess = detect_format(bytes, None);
+    assert_eq!(guess, detect_format(bytes, None));
     // Lines of text, or elements of an array: neither outnumbers the bytes.
     let lines_max = bytes.len() as u32 + 1;
     for format in Format::ALL {
@@ -31,15 +31,15 @@ fuzz_target!(|input: (u8, &[u8])| {
         let (mut begun, mut findings) = (false, 0);
         for item in &all {
             match item {
-                Item::Session(session) => {
+                TranscriptItem::Session(session) => {
                     begun = true;
                     assert!(!session.native_id.is_empty(), "{format}: a session has a name");
                 }
-                Item::Entry(entry) => {
+                TranscriptItem::Entry(entry) => {
                     assert!(begun, "{format}: an entry before any session");
                     assert!((1..=lines_max).contains(&entry.line), "{format}: {}", entry.line);
                 }
-                Item::Finding(finding) => {
+                TranscriptItem::Finding(finding) => {
                     assert!(finding.line <= lines_max, "{format}: {finding}");
                     findings += 1;
                 }

@@ -1,13 +1,9 @@
 //! What the targets share: transcripts made of bytes, sealed and cut.
 
-use annalist::domain::{
-    Branch, Digest, Entry, EntryKind, Outcome, Part, SessionId, Slice, Speaker,
-};
-use annalist::privacy::Gate;
-use annalist::slice::{
-    Cutting, SLICE_TOKENS_MIN, Settings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max,
-};
-use annalist::source::{RawEntry, seal};
+use annalist::{Branch, Digest, Entry, EntryKind, Part, SessionId, Slice, Speaker, ToolOutcome};
+use annalist::Gate;
+use annalist::{Cutting, SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max};
+use annalist::{RawEntry, redact_entry};
 use arbitrary::Arbitrary;
 use std::collections::BTreeSet;
 
@@ -40,11 +36,11 @@ fn pick<T: Copy>(all: &[T], by: u8) -> T {
 }
 
 impl Talk<'_> {
-    /// Settings that the configuration would let pass.
-    pub fn settings(&self) -> Settings {
+    /// SliceSettings that the configuration would let pass.
+    pub fn settings(&self) -> SliceSettings {
         let tokens = SLICE_TOKENS_MIN + u32::from(self.tokens % 2_000);
         let room = tool_tokens_max(tokens) - TOOL_TOKENS_MIN + 1;
-        Settings { tokens, tool_tokens: TOOL_TOKENS_MIN + u32::from(self.tool_tokens) % room }
+        SliceSettings { tokens, tool_tokens: TOOL_TOKENS_MIN + u32::from(self.tool_tokens) % room }
     }
 
     /// The entries behind the gate; those that no model reads are left out.
@@ -59,11 +55,11 @@ impl Talk<'_> {
                 branch: pick(Branch::ALL, step.branch),
                 tool: step.tool.map(str::to_owned),
                 call_id: (step.call > 0).then(|| format!("call {}", step.call % 8)),
-                outcome: step.outcome.map(|by| pick(Outcome::ALL, by)),
+                outcome: step.outcome.map(|by| pick(ToolOutcome::ALL, by)),
                 exit_code: step.exit_code,
                 ..RawEntry::new(ordinal + 1, pick(Speaker::ALL, step.speaker), kind, text)
             };
-            let entry = seal(raw, ordinal, &gate, &mut Default::default());
+            let entry = redact_entry(raw, ordinal, &gate, &mut Default::default());
             if entry.skip.is_none() {
                 entries.push(entry);
             }

@@ -2,9 +2,10 @@
 
 use super::output::{self, Failure, count};
 use super::settings;
-use crate::edge::disk;
-use crate::edge::walk::walk;
-use crate::worker::{AnswerFile, MODEL_UNKNOWN, import};
+use crate::adapters::files;
+use crate::adapters::walk::walk;
+use crate::config::Config;
+use crate::pipeline::import::{AnswerFile, Imported, MODEL_UNKNOWN, import};
 use clap::Subcommand;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -50,9 +51,23 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         output::note(&format!("{}: cannot be read: {error}", path.display()));
     }
     for answer in files.iter().filter(|it| it.named || is_json(&it.path)) {
-        let base = transcripts.clone().unwrap_or_else(|| beside(&answer.path));
-        match one(&config, &answer.path, &base, (&to, &model)) {
-            Ok(line) => output::line(&line)?,
+        let base = transcripts.clone().unwrap_or_else(|| default_transcripts(&answer.path));
+        let imported = import_file(&config, &answer.path, &base, &model);
+        let saved = imported.and_then(|imported| {
+            let case = case_name(&answer.path);
+            let saved = imported.file.save(&to, &case);
+            saved.map_err(|error| format!("cannot be saved: {error}"))?;
+            Ok((imported, to.join(case + ".json")))
+        });
+        match saved {
+            Ok((imported, path)) => {
+                for finding in &imported.findings {
+                    output::note(&format!("{}: {finding}", answer.path.display()));
+                }
+                let claims = count(imported.claims as u64);
+                let slices = count(imported.slices as u64);
+                output::line(&format!("{}: {claims} claims over {slices} slices", path.display()))?;
+            }
             Err(what) => {
                 failed = true;
                 output::note(&format!("{}: {what}", answer.path.display()));
@@ -66,42 +81,24 @@ fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-/// `answers/x.json` names transcripts in `transcripts/`.
-fn beside(answer: &Path) -> PathBuf {
-    let folder = answer.parent().unwrap_or(Path::new(""));
-    folder.join("..").join("transcripts")
+/// The folder of the transcripts of `answers/x.json`: `transcripts` beside `answers`.
+fn default_transcripts(answer: &Path) -> PathBuf {
+    answer.parent().unwrap_or(Path::new("")).join("..").join("transcripts")
 }
 
-fn one(
-    config: &crate::config::Config,
-    path: &Path,
-    base: &Path,
-    (to, model): (&Path, &str),
-) -> Result<String, String> {
-    let text = disk::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
+fn case_name(answer: &Path) -> String {
+    let stem = answer.file_stem().and_then(|stem| stem.to_str()).unwrap_or("answer");
+    let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
+    stem.chars().map(|letter| if is_allowed(letter) { letter } else { '-' }).collect()
+}
+
+fn import_file(config: &Config, path: &Path, base: &Path, model: &str) -> Result<Imported, String> {
+    let text = files::read_to_string(path).map_err(|error| format!("cannot be read: {error}"))?;
     let answer = AnswerFile::read(&text)?;
-    let named = answer.transcript.clone().ok_or("names no transcript")?;
-    let transcript = base.join(&named);
+    let transcript = base.join(answer.transcript.as_ref().ok_or("names no transcript")?);
     let (found, problems) = walk(std::slice::from_ref(&transcript));
     if let Some((path, error)) = problems.first() {
         return Err(format!("its transcript {} cannot be read: {error}", path.display()));
     }
-    let found = found.first().ok_or("its transcript is no file")?;
-    let whole = answer.answer(&named.display().to_string());
-    let imported = import(config, found, &whole, model)?;
-    let case: String =
-        path.file_stem()
-            .and_then(|stem| stem.to_str())
-            .unwrap_or("answer")
-            .chars()
-            .map(|letter| {
-                if letter.is_ascii_alphanumeric() || ".-_".contains(letter) { letter } else { '-' }
-            })
-            .collect();
-    imported.file.save(to, &case).map_err(|error| format!("cannot be saved: {error}"))?;
-    for finding in &imported.findings {
-        output::note(&format!("{}: {finding}", path.display()));
-    }
-    let (claims, slices) = (count(imported.claims as u64), count(imported.slices as u64));
-    Ok(format!("{}: {claims} claims over {slices} slices", to.join(case + ".json").display()))
+    import(config, found.first().ok_or("its transcript is no file")?, &answer, model)
 }

@@ -3,8 +3,8 @@
 use super::init::Args;
 use super::output::{self, Failure};
 use super::settings;
-use crate::edge::disk;
-use crate::hook::{Merged, changes, install, remove};
+use crate::adapters::files;
+use crate::agents::{Merged, changes, install, remove};
 use crate::privacy::{Gate, Pii};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const CLIENT: &str = ".claude";
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     let path = if args.user { of_user()? } else { of_project()? };
     let name = path.display().to_string();
-    let existing = disk::read_if_there(&path)
+    let existing = files::read_if_there(&path)
         .map_err(|error| Failure::failed(format!("{name}: cannot be read: {error}")))?;
     let merged = match (args.remove, &existing) {
         (false, existing) => install(existing.as_deref(), &settings::program()?),
@@ -70,13 +70,13 @@ fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), Failure> 
     let failed = |error: io::Error| Failure::failed(format!("{name}: cannot be written: {error}"));
     let changed = || Failure::failed(format!("{name} was changed meanwhile and is left as it is"));
     let Some(before) = before else {
-        let is_new = disk::create(path, after).map_err(failed)?;
+        let is_new = files::create(path, after).map_err(failed)?;
         return is_new.then_some(()).ok_or_else(changed);
     };
-    if disk::read_if_there(path).map_err(failed)?.as_deref() != Some(before) {
+    if files::read_if_there(path).map_err(failed)?.as_deref() != Some(before) {
         return Err(changed());
     }
-    disk::replace(path, after).map_err(failed)
+    files::replace(path, after).map_err(failed)
 }
 
 /// The client's settings for all projects.

@@ -1,40 +1,42 @@
 //! `annalist context`: the block that an agent starts with.
 
 use super::output::{self, Failure, YELLOW};
-use super::{settings, stored};
-use crate::card::Card;
+use super::session_input::StoredSession;
+use super::settings;
+use crate::adapters::memory_files::{MemoryFolder, PLACES};
 use crate::config::Config;
 use crate::context::{Block, Budget, Material, assemble, is_shown, material, newest_sessions};
-use crate::dialog::Rules;
+use crate::dialog_summary::DialogRules;
 use crate::domain::Severity;
-use crate::edge::memory_dir::{MemoryFolder, PLACES};
+use crate::memory_card::Card;
 use crate::memory_dir::{CONFIG, Files, MemoryConfig};
-use crate::privacy::{Gate, Redacted, is_private_file};
+use crate::privacy::{Gate, is_private_file};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Files that were left out and are listed; the others are counted.
+/// Skipped files that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist context                              what an agent starts with in this project
-  annalist context --budget economy             in 2,000 tokens; light 3,000, standard 4,000, detailed 6,000
-  annalist context --query \"retry queue\"        with the entries first that say something about it
-  annalist context --session 079da              and the last turns and the card of a session in the store
-  annalist context --json                       with its parts, and what did not fit
+  annalist context                        what an agent starts with in this project
+  annalist context --budget economy       2,000 tokens; light has 3,000,
+                                          standard 4,000, detailed 6,000
+  annalist context --query \"retry queue\"  entries about it first
+  annalist context --session 079da        also the last turns and the card of a session
+  annalist context --json                 with its parts, and what did not fit
 
-Read from .claude/memory or .ai/memory of this folder, or of one above it up to the repository. Nothing \
-private is shown, entries are whole or left out with a mark, and the same files give the same bytes. No \
-model is asked; no store is opened but for --session.")]
+Reads .claude/memory or .ai/memory of this folder, or of one above it up to the repository. Nothing \
+private is shown, entries are whole or left out with a mark, and the same files give the same bytes. Asks \
+no model, and opens a store for --session only.")]
 pub(super) struct Args {
-    /// How long it may be: economy, light, standard, detailed, or a number of tokens; otherwise what
-    /// .memory-config.md says
+    /// Maximum length: economy, light, standard, detailed, or a number of tokens; by default that of
+    /// .memory-config.md
     #[arg(long, value_name = "BUDGET")]
     budget: Option<String>,
-    /// Tell of this session in the store too: its id, or the beginning of it
+    /// Add the last turns and the card of this session: its id, or the beginning of it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Prefer entries with these words
@@ -55,7 +57,7 @@ pub(super) struct Directory {
     pub(super) settings: MemoryConfig,
 }
 
-/// What was read of it, and what was left out, with the reason.
+/// The files that were read, and the skipped ones with the reason.
 type Read = (Files, Vec<(String, &'static str)>);
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -73,7 +75,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         shown = material(&files, &budget, query, &gate);
     }
     if let Some(id) = &args.session {
-        beside(&mut shown, id, &config, &gate)?;
+        add_session(&mut shown, id, &config, &gate)?;
     }
     let block = assemble(&shown, &budget, &gate);
     if block.text.is_empty() {
@@ -86,7 +88,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     output::bytes(block.text.as_str().as_bytes())
 }
 
-/// The budget that somebody names.
+/// The budget of the flag.
 fn budget(text: &str) -> Result<Budget, Failure> {
     let (budget, findings) = Budget::parse(text);
     for finding in findings {
@@ -127,14 +129,18 @@ fn say_skipped(skipped: &[(String, &'static str)]) {
 }
 
 /// Adds the last turns and the card of the session whose id begins with `id`.
-fn beside(shown: &mut Material, id: &str, config: &Config, gate: &Gate) -> Result<(), Failure> {
-    let told = stored::told(id, config)?;
-    let rules = Rules { gate, limits: config.dialog };
-    let block = told.dialog.block(&told.records.iter().collect::<Vec<_>>(), rules);
-    let is_told = |text: &Redacted| !text.is_empty();
-    shown.dialog = Some(block.text).filter(is_told);
+fn add_session(
+    shown: &mut Material,
+    id: &str,
+    config: &Config,
+    gate: &Gate,
+) -> Result<(), Failure> {
+    let stored = StoredSession::find(id, config)?;
+    let rules = DialogRules { gate, limits: config.dialog };
+    let block = stored.dialog.block(&stored.records.iter().collect::<Vec<_>>(), rules);
+    shown.dialog = Some(block.text).filter(|text| !text.is_empty());
     // A card that another version wrote is made anew by the next worker.
-    shown.card = told.card.and_then(|card| serde_json::from_str::<Card>(&card).ok());
+    shown.card = stored.card.and_then(|card| serde_json::from_str::<Card>(&card).ok());
     Ok(())
 }
 
@@ -150,7 +156,7 @@ impl Directory {
             Failure::usage(format!("{place}: cannot be looked at: {error}"))
         })?;
         Ok(found.map(|folder| {
-            // What cannot be read says nothing, and the defaults hold.
+            // Unreadable settings are the defaults.
             let text = folder.file(CONFIG).ok().flatten().unwrap_or_default();
             Directory { settings: MemoryConfig::parse(&text).0, folder }
         }))
@@ -173,7 +179,7 @@ impl Directory {
                 files.insert(name.to_owned(), text);
                 !is_private
             }
-            // Somebody took it away meanwhile.
+            // It was deleted meanwhile.
             Ok(None) => false,
             Err(why) => {
                 skipped.push((name.to_owned(), why));

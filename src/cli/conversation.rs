@@ -2,28 +2,32 @@
 //! model.
 
 use super::output::{self, BOLD, Failure, YELLOW, count};
-use super::transcript::{self, Heard};
-use super::{settings, stored};
+use super::session_input::{Heard, Source, StoredSession, note_private};
+use super::settings;
 use crate::config::Config;
-use crate::conversation::{
-    Account, ConversationMemory, Count, Line, MemoryType, create, summarise_by_rule, within,
+use crate::conversation_memory::{
+    BranchFilter, ConversationMemory, MemoryType, MessageAccount, MessageCount, create,
+    summarise_by_rule, within,
 };
-use crate::domain::{Entry, Format, Message, Session, Tokens, estimate_tokens};
+use crate::domain::{Entry, Format, Message, Session, Severity, Tokens, estimate_tokens};
 use crate::privacy::Gate;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist conversation session.jsonl                          as the settings have it
-  annalist conversation --strategy window --limit 4 chat.json  system messages and the last four others
-  annalist conversation --strategy entity --check chat.json    what was kept and what is gone
-  annalist conversation --session 079da                        of a session that was replayed or enqueued
+  annalist conversation session.jsonl                as the settings have it
+  annalist conversation --strategy window --limit 4 chat.json
+                                                     system messages and the last four
+  annalist conversation --strategy entity --check chat.json
+                                                     what was kept and what was dropped
+  annalist conversation --session 079da              a session in the store
 
-A message is what was said: prompts, answers, and the system messages of chats. Tool calls and what tools \
-answered are none. Summaries are made by rule, without a model. Of several conversations in a file the \
-last one is shown; --only names another.")]
+Messages are prompts, answers and the system messages of chats; tool calls and their results are not. \
+Summaries are made by rule, without a model. Of several conversations in a file the last one is shown; \
+--only names another.")]
 pub(super) struct Args {
     /// A transcript, or `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "session")]
@@ -37,13 +41,13 @@ pub(super) struct Args {
     /// The strategy's limit, at least 1: max_messages, window_size, summary_threshold or max_entities
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<i64>,
-    /// Cut to so many tokens, as the context of a slice is
+    /// Cut to this many tokens, as the context of a slice is
     #[arg(long, value_name = "N")]
     tokens: Option<Tokens>,
     /// Of several conversations in the file, the one with this name, or with this number, from 0
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Read the file as this format instead of finding it out
+    /// Read the file as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print a table of what became of the messages instead of the messages
@@ -65,24 +69,21 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let memory = create(kind, &limits, None).map_err(|error| Failure::usage(error.to_string()))?;
     let mut listener = Listener {
         memory,
-        line: Line::default(),
+        line: BranchFilter::default(),
         gate: Gate::new(&config.pii),
-        wanted: args.only.as_deref().map(Wanted::Named),
-        listens: false,
+        only: args.only.as_deref(),
+        listens: args.session.is_some(),
+        was_found: args.session.is_some(),
         sessions: 0,
         left_out: 0,
     };
-    listener.hear_all(args, &config)?;
-    if let (Some(Wanted::Named(wanted)), 1..) = (listener.wanted, listener.sessions) {
-        let name = args.file.as_deref().unwrap_or(Path::new("-")).display();
-        return Err(Failure::usage(format!("{name}: holds no conversation `{wanted}`")));
-    }
-    if listener.sessions > 1 && args.only.is_none() {
-        let sessions = count(listener.sessions);
-        output::note(&format!(
-            "{YELLOW}{sessions} conversations{YELLOW:#} in the file, this is the last: --only names \
-             another"
-        ));
+    match (&args.session, &args.file) {
+        (Some(id), _) => {
+            let mut each = |entry: &_, format| listener.entry(entry, format);
+            StoredSession::with_entries(id, &config, &mut each)?;
+        }
+        (None, Some(path)) => listener.read(path, args.format, &config)?,
+        (None, None) => return Err(Failure::usage("expected a file or --session ID")),
     }
     let mut messages = listener.memory.messages();
     if let Some(tokens) = args.tokens {
@@ -91,66 +92,97 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let account = listener.memory.account();
     match (args.json, args.check) {
         (true, _) => output::json(&messages)?,
-        (_, true) => table(&account, &messages)?,
+        (_, true) => print_account(&account, &messages)?,
         (_, _) => print(&messages)?,
     }
-    output::note(&line(&account, &messages, listener.left_out));
+    output::note(&summary(&account, &messages, listener.left_out));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Hears the messages of one conversation.
+/// Adds the messages of one conversation to a memory.
 struct Listener<'a> {
-    memory: Box<dyn ConversationMemory>,
-    line: Line,
+    memory: ConversationMemory,
+    line: BranchFilter,
     gate: Gate,
-    wanted: Option<Wanted<'a>>,
+    /// Name or number of the wanted conversation; `None` takes the last.
+    only: Option<&'a str>,
     listens: bool,
+    was_found: bool,
     sessions: u64,
     /// Entries that are no messages.
     left_out: u64,
 }
 
 impl Listener<'_> {
-    /// Hears what the arguments name: a session in the store, or a file.
-    fn hear_all(&mut self, args: &Args, config: &Config) -> Result<(), Failure> {
-        match (&args.session, &args.file) {
-            (Some(id), _) => {
-                self.listens = true;
-                stored::read(id, config, |session, entry| self.entry(entry, session.format))?;
+    fn read(
+        &mut self,
+        path: &Path,
+        format: Option<Format>,
+        config: &Config,
+    ) -> Result<(), Failure> {
+        let mut source = Source::open(path, "a transcript")?;
+        let name = source.name.clone();
+        let found = source.format(format);
+        let format = found.map_err(|unknown| Failure::failed(format!("{name}: {unknown}")))?;
+        if source.is_private {
+            note_private(&name);
+            return Ok(());
+        }
+        let (mut entries, mut bad) = (0_u64, 0_u64);
+        let mut findings: BTreeMap<String, u64> = BTreeMap::new();
+        source.hear(format, &Gate::new(&config.pii), &mut |heard| match heard {
+            Heard::Session(session) => self.begin(session),
+            Heard::Entry(entry, format) => {
+                entries += 1;
+                self.entry(entry, format);
+            }
+            Heard::Finding(finding) => {
+                bad += u64::from(finding.severity >= Severity::Warning);
+                *findings.entry(finding.rule.to_string()).or_default() += 1;
+            }
+        })?;
+        if entries == 0 && bad > 0 {
+            let what = format!("{name}: nothing in it could be read as {format}: {bad} findings");
+            return Err(Failure::failed(what));
+        }
+        if !findings.is_empty() {
+            let counts: Vec<String> =
+                findings.iter().map(|(rule, times)| format!("{rule} {times}")).collect();
+            output::note(&format!("findings: {}", counts.join(", ")));
+        }
+        match self.only {
+            Some(only) if !self.was_found && self.sessions > 0 => {
+                Err(Failure::usage(format!("{name}: holds no conversation `{only}`")))
+            }
+            None if self.sessions > 1 => {
+                let sessions = count(self.sessions);
+                output::note(&format!(
+                    "{YELLOW}{sessions} conversations{YELLOW:#} in the file, this is the last: \
+                     --only names another"
+                ));
                 Ok(())
             }
-            (None, Some(file)) => {
-                transcript::read((file, args.format), config, &mut |heard| self.hear(heard))
-            }
-            (None, None) => Err(Failure::usage("expected a file or --session ID")),
-        }
-    }
-
-    fn hear(&mut self, heard: Heard<'_>) {
-        match heard {
-            Heard::Session(session) => self.begin(session),
-            Heard::Entry(entry, format) if self.listens => self.entry(entry, format),
-            Heard::Entry(..) | Heard::Finding(_) => {}
+            Some(_) | None => Ok(()),
         }
     }
 
     fn begin(&mut self, session: &Session) {
         let number = self.sessions.to_string();
         self.sessions += 1;
-        self.listens = match self.wanted {
-            Some(Wanted::Named(wanted)) => session.native_id.as_str() == wanted || number == wanted,
-            Some(Wanted::Found) => false,
-            None => true,
-        };
+        let is_wanted = |it: &str| session.native_id.as_str() == it || number == it;
+        self.listens = self.only.is_none_or(|only| !self.was_found && is_wanted(only));
         if self.listens {
-            self.wanted = self.wanted.map(|_| Wanted::Found);
+            self.was_found = true;
             self.memory.clear();
-            self.line = Line::default();
+            self.line = BranchFilter::default();
             self.left_out = 0;
         }
     }
 
     fn entry(&mut self, entry: &Entry, format: Format) {
+        if !self.listens {
+            return;
+        }
         let Some(message) = self.line.message(entry, format) else {
             self.left_out += 1;
             return;
@@ -158,45 +190,34 @@ impl Listener<'_> {
         if let Some(finding) = self.memory.add_message(message) {
             output::note(&finding.to_string());
         }
-        summarise_by_rule(self.memory.as_mut(), &self.gate);
+        summarise_by_rule(&mut self.memory, &self.gate);
     }
-}
-
-/// The one conversation that somebody named.
-#[derive(Clone, Copy)]
-enum Wanted<'a> {
-    /// It is still to come.
-    Named(&'a str),
-    /// It was read, or is being read.
-    Found,
 }
 
 fn print(messages: &[Message]) -> Result<(), Failure> {
     let block = |it: &Message| format!("{BOLD}{}:{BOLD:#} {}", it.role.name(), it.content.as_str());
     let blocks: Vec<String> = messages.iter().map(block).collect();
-    if blocks.is_empty() {
-        return Ok(());
+    match blocks.is_empty() {
+        true => Ok(()),
+        false => output::line(&blocks.join("\n\n")),
     }
-    output::line(&blocks.join("\n\n"))
 }
 
-/// What is shown, with its tokens.
-fn shown(messages: &[Message]) -> Count {
+fn shown(messages: &[Message]) -> MessageCount {
     let tokens = messages.iter().map(|it| u64::from(estimate_tokens(it.content.as_str()))).sum();
-    Count { messages: messages.len() as u64, tokens }
+    MessageCount { messages: messages.len() as u64, tokens }
 }
 
-fn table(account: &Account, messages: &[Message]) -> Result<(), Failure> {
+fn print_account(account: &MessageAccount, messages: &[Message]) -> Result<(), Failure> {
     let mut table = output::table(&["what", "messages", "tokens"]);
-    let rows = [
+    for (name, MessageCount { messages, tokens }) in [
         ("read", account.read),
         ("  pinned", account.pinned),
         ("  kept", account.kept),
         ("  summarised", account.summarised),
         ("  evicted", account.evicted),
         ("shown", shown(messages)),
-    ];
-    for (name, Count { messages, tokens }) in rows {
+    ] {
         table.add_row([name.to_owned(), count(messages), count(tokens)]);
     }
     if account.entities + account.entities_evicted > 0 {
@@ -206,8 +227,8 @@ fn table(account: &Account, messages: &[Message]) -> Result<(), Failure> {
     output::print_table(&table)
 }
 
-fn line(account: &Account, messages: &[Message], left_out: u64) -> String {
-    let Count { messages, tokens } = shown(messages);
+fn summary(account: &MessageAccount, messages: &[Message], left_out: u64) -> String {
+    let MessageCount { messages, tokens } = shown(messages);
     let parts = [
         ("pinned", account.pinned),
         ("kept", account.kept),
@@ -218,14 +239,14 @@ fn line(account: &Account, messages: &[Message], left_out: u64) -> String {
     let parts: Vec<String> =
         parts.map(|(name, it)| format!("{} {name}", count(it.messages))).collect();
     let of = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    let mut line = format!(
-        "{} shown, about {} tokens, of {} read{of}",
+    let others = match left_out {
+        0 => String::new(),
+        left_out => format!("; {} entries are no messages", count(left_out)),
+    };
+    format!(
+        "{} shown, about {} tokens, of {} read{of}{others}",
         count(messages),
         count(tokens),
         count(account.read.messages)
-    );
-    if left_out > 0 {
-        line.push_str(&format!("; {} entries are no messages", count(left_out)));
-    }
-    line
+    )
 }

@@ -1,17 +1,22 @@
-//! `annalist dialog`: what a prompt is told of the last few turns.
-
-mod read;
+//! `annalist dialog`: the last few turns of a dialog, as a prompt has them.
 
 use super::output::{self, DIM, Failure};
-use super::{settings, stored};
-use crate::dialog::{Block, CompactSummary, DialogSummary, Limits, Rules};
-use crate::domain::{Entry, Finding, Format, Record, Severity, Tokens};
+use super::session_input::{Heard, Source, StoredSession};
+use super::settings;
+use crate::dialog_summary::{
+    Block, CompactSummary, DialogLimits, DialogRules, DialogSummary, document,
+};
+use crate::domain::{Entry, Finding, Format, HANDED_BYTES_MAX, Record, Severity, Tokens};
 use crate::privacy::{Gate, Redacted};
-use serde_json::{Value, json};
+use crate::transcripts::DetectError;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Letters of a turn that the table shows.
+/// Expected contents of standard input.
+const EXPECTED: &str = "a transcript, or turns as JSON: {\"turns\": [{\"user_intent\", …}]}";
+/// Letters of a turn in the table.
 const LINE_LETTERS: usize = 100;
 /// Findings that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
@@ -19,45 +24,69 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist dialog ~/.claude/projects/roofs/session.jsonl    the last turns, as a prompt is told them
-  annalist dialog session.jsonl --check                     every turn, how long it is, what became of it
-  annalist dialog --session 079da                           of a session that was replayed or enqueued
-  annalist dialog - --max-tokens 200 < turns.json           {\"turns\": [{\"user_intent\": \"asked about x\",
-                                                            \"action_taken\": \"called y\", \"pending_items\": []}]}
+  annalist dialog session.jsonl                  the last turns, as a prompt has them
+  annalist dialog session.jsonl --check          every turn: its length, and what became of it
+  annalist dialog --session 079da                a session that was replayed or enqueued
+  annalist dialog - --max-tokens 200 < turns.json
+                                                 {\"turns\": [{\"user_intent\": \"asked about x\",
+                                                 \"action_taken\": \"called y\",
+                                                 \"pending_items\": []}]}
 
-No model is asked. Words pass the privacy gate before they are cut; which kinds of personal data it \
-masks is set by privacy.pii, how much is kept by dialog.tokens and dialog.turns.")]
+Asks no model. Words are redacted before they are cut. privacy.pii sets which personal data is masked, \
+dialog.tokens and dialog.turns how much is kept.")]
 pub(super) struct Args {
-    /// A transcript, or a document with turns that are told already; `-` reads standard input
+    /// A transcript, or a document of turns; `-` reads standard input
     #[arg(required_unless_present = "session")]
     file: Option<PathBuf>,
-    /// Tell of a session in the store instead, from its entries and its records: its id, or the beginning
-    /// of it
+    /// A session in the store instead, with its records: its id, or the beginning of it
     #[arg(long, value_name = "ID", conflicts_with_all = ["file", "format"])]
     session: Option<String>,
     /// The longest block, in estimated tokens, instead of dialog.tokens
     #[arg(long, value_name = "N")]
     max_tokens: Option<Tokens>,
-    /// Read the transcript as this format instead of finding it out
+    /// Read the transcript as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Print the blocks with their turns as JSON
     #[arg(long)]
     json: bool,
-    /// Print a table of all turns: how long each is, and whether it is shown, shortened or evicted
+    /// Print a table of all turns: the length of each, and whether it is shown, shortened or evicted
     #[arg(long, conflicts_with = "json")]
     check: bool,
 }
 
+/// The last turns of one conversation, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct DialogRow {
+    session: Option<Redacted>,
+    block: Redacted,
+    tokens: Tokens,
+    tokens_max: Tokens,
+    turns: Vec<DialogTurn>,
+    evicted: u32,
+    shortened: bool,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct DialogTurn {
+    turn_number: u32,
+    user_intent: Redacted,
+    action_taken: Redacted,
+    pending_items: Vec<Redacted>,
+    timestamp: Option<String>,
+    entries: Option<(u32, u32)>,
+}
+
 /// The dialog of one conversation.
-struct Told {
+#[derive(Default)]
+struct Dialog {
     /// The transcript's own name for it, if it is one.
     session: Option<Redacted>,
-    /// As it is kept.
-    dialog: DialogSummary,
-    /// Every turn, as if there were no limits.
+    /// Its turns within the limits.
+    kept: DialogSummary,
+    /// Every turn.
     all: DialogSummary,
-    /// What was found in it, of a session in the store.
+    /// Its records, of a session in the store.
     records: Vec<Record>,
 }
 
@@ -66,102 +95,120 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let gate = Gate::new(&config.pii);
     let mut limits = config.dialog;
     limits.tokens_max = args.max_tokens.unwrap_or(limits.tokens_max);
-    let rules = Rules { gate: &gate, limits };
-    let read::Input { told, findings } = match (&args.session, &args.file) {
-        (Some(id), _) if !args.check && limits.tokens_max <= config.dialog.tokens_max => {
-            let (session, dialog, records) = stored::dialog(id, &config)?;
-            let mut told = Told::new(Some(session.native_id));
-            (told.dialog, told.records) = (dialog, records);
-            read::Input { told: vec![told], findings: Vec::new() }
-        }
-        // What was let go of is read again.
+    let rules = DialogRules { gate: &gate, limits };
+    let mut findings = Vec::new();
+    let dialogs = match (&args.session, &args.file) {
         (Some(id), _) => {
-            let mut told = Told::new(None);
-            let (session, records) = stored::read(id, &config, |_, entry| told.push(entry, rules))?;
-            (told.session, told.records) = (Some(session.native_id), records);
-            read::Input { told: vec![told], findings: Vec::new() }
+            let mut dialog = Dialog::default();
+            let is_kept = !args.check && limits.tokens_max <= config.dialog.tokens_max;
+            let stored = match is_kept {
+                true => StoredSession::find(id, &config)?,
+                // Evicted turns are read again.
+                false => {
+                    let mut each = |entry: &_, _| dialog.push(entry, rules);
+                    StoredSession::with_entries(id, &config, &mut each)?
+                }
+            };
+            if is_kept {
+                dialog.kept = stored.dialog;
+            }
+            (dialog.session, dialog.records) = (Some(stored.session.native_id), stored.records);
+            vec![dialog]
         }
-        (None, Some(path)) => read::read(path, args.format, rules)?,
+        (None, Some(path)) => read(path, args.format, rules, &mut findings)?,
         (None, None) => return Err(Failure::usage("expected a file or --session ID")),
     };
     if args.check {
-        for (at, it) in told.iter().enumerate() {
-            print_check(it, rules, at > 0)?;
+        for (at, dialog) in dialogs.iter().enumerate() {
+            print_check(dialog, rules, at > 0)?;
         }
+    } else if args.json {
+        output::json(&dialogs.iter().map(|it| it.row(rules)).collect::<Vec<_>>())?;
     } else {
-        print(&told, rules, args.json)?;
+        let texts: Vec<Redacted> = dialogs.iter().map(|it| it.block(rules).text).collect();
+        let texts: Vec<&str> =
+            texts.iter().map(Redacted::as_str).filter(|it| !it.is_empty()).collect();
+        match texts.is_empty() {
+            true => output::note("no turn to tell of"),
+            false => output::line(&texts.join("\n\n"))?,
+        }
     }
-    let failed = report(&findings);
+    findings.retain(|finding: &Finding| finding.severity > Severity::Info);
+    output::notes(findings.iter().map(Finding::to_string), LISTED_MAX, "more findings");
+    let failed = findings.iter().any(|finding| finding.severity == Severity::Error);
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
 }
 
-/// Prints a block for each conversation.
-fn print(told: &[Told], rules: Rules<'_>, json: bool) -> Result<(), Failure> {
-    let blocks: Vec<Block> = told.iter().map(|it| it.block(rules)).collect();
-    if json {
-        let sessions = told.iter().map(|it| it.session.as_ref());
-        let values =
-            sessions.zip(&blocks).map(|(session, block)| to_json(session, block, rules.limits));
-        return output::json(&values.collect::<Vec<_>>());
+/// Reads a transcript of any format, or a document of turns; nothing of a private file.
+fn read(
+    path: &Path,
+    format: Option<Format>,
+    rules: DialogRules<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<Dialog>, Failure> {
+    let mut source = Source::open(path, EXPECTED)?;
+    if source.is_private {
+        return Ok(Vec::new());
     }
-    let texts: Vec<&str> =
-        blocks.iter().map(|it| it.text.as_str()).filter(|it| !it.is_empty()).collect();
-    if texts.is_empty() {
-        output::note("no turn to tell of");
-        return Ok(());
+    let mut dialogs: Vec<Dialog> = Vec::new();
+    match source.format(format) {
+        Ok(format) => source.hear(format, rules.gate, &mut |heard| match heard {
+            Heard::Session(session) => {
+                let session = Some(session.native_id.clone());
+                dialogs.push(Dialog { session, ..Dialog::default() });
+            }
+            Heard::Entry(entry, _) => {
+                dialogs.iter_mut().last().into_iter().for_each(|it| it.push(entry, rules));
+            }
+            Heard::Finding(finding) => findings.push(finding),
+        })?,
+        Err(unknown) => {
+            let text = source.text(HANDED_BYTES_MAX as u64)?;
+            let turns = document(text.trim_start_matches('\u{feff}'), rules);
+            let (turns, wrong) = turns.ok_or_else(|| {
+                let or = match unknown {
+                    DetectError::Nothing => {
+                        ", or `{\"turns\": [{\"user_intent\", \"action_taken\", \"pending_items\"}]}`"
+                    }
+                    DetectError::Empty | DetectError::Binary | DetectError::LooksLike(_) => "",
+                };
+                Failure::failed(format!("{}: {unknown}{or}", source.name))
+            })?;
+            findings.extend(wrong);
+            let mut dialog = Dialog::default();
+            turns.into_iter().for_each(|turn| dialog.add(turn, rules));
+            dialogs.push(dialog);
+        }
     }
-    output::line(&texts.join("\n\n"))
-}
-
-fn to_json(session: Option<&Redacted>, block: &Block, limits: Limits) -> Value {
-    json!({
-        "session": session,
-        "block": block.text,
-        "tokens": block.tokens,
-        "tokens_max": limits.tokens_max,
-        "turns": block.turns.iter().map(turn_to_json).collect::<Vec<_>>(),
-        "evicted": block.fit.evicted,
-        "shortened": block.fit.shortened,
-    })
-}
-
-fn turn_to_json(turn: &CompactSummary) -> Value {
-    json!({
-        "turn_number": turn.turn_number,
-        "user_intent": turn.user_intent,
-        "action_taken": turn.action_taken,
-        "pending_items": turn.pending_items,
-        "timestamp": turn.timestamp.map(|at| at.to_string()),
-        "entries": turn.entries,
-    })
+    Ok(dialogs)
 }
 
 /// Prints every turn with what became of it.
-fn print_check(told: &Told, rules: Rules<'_>, again: bool) -> Result<(), Failure> {
-    let block = told.block(rules);
-    let all = told.all.turns(unlimited(rules));
+fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(), Failure> {
+    let block = dialog.block(rules);
+    let all = dialog.all.turns(unlimited(rules));
     let mut table = output::table(&["turn", "tokens", "state", "line"]);
     let mut shown = 0;
     for turn in &all {
         let kept = block.turns.iter().find(|it| it.turn_number == turn.turn_number);
-        shown += u32::from(kept.is_some());
+        shown += usize::from(kept.is_some());
         let state = match kept {
             None => "evicted",
             Some(kept) if kept != turn => "shortened",
             Some(_) => "shown",
         };
-        let line = kept.unwrap_or(turn).line();
+        let turn = kept.unwrap_or(turn);
         table.add_row([
             turn.turn_number.to_string(),
-            kept.unwrap_or(turn).tokens().to_string(),
+            turn.tokens().to_string(),
             state.to_owned(),
-            output::shorten(line.as_str(), LINE_LETTERS),
+            output::shorten(turn.line().as_str(), LINE_LETTERS),
         ]);
     }
     if again {
         output::line("")?;
     }
-    if let Some(session) = &told.session {
+    if let Some(session) = &dialog.session {
         output::line(&format!("{DIM}session {}{DIM:#}", session.as_str()))?;
     }
     if !all.is_empty() {
@@ -170,46 +217,50 @@ fn print_check(told: &Told, rules: Rules<'_>, again: bool) -> Result<(), Failure
     output::line(&format!(
         "{} turns, {shown} shown, {} evicted; {} of at most {} tokens",
         all.len(),
-        all.len() - shown as usize,
+        all.len() - shown,
         block.tokens,
         rules.limits.tokens_max,
     ))
 }
 
 /// The same rules without limits.
-fn unlimited(rules: Rules<'_>) -> Rules<'_> {
-    Rules { limits: Limits { tokens_max: Tokens::MAX, turns_max: u32::MAX }, ..rules }
+fn unlimited(rules: DialogRules<'_>) -> DialogRules<'_> {
+    DialogRules { limits: DialogLimits { tokens_max: Tokens::MAX, turns_max: u32::MAX }, ..rules }
 }
 
-/// Says what could not be read; whether something was lost.
-fn report(findings: &[Finding]) -> bool {
-    let worth: Vec<&Finding> = findings.iter().filter(|it| it.severity > Severity::Info).collect();
-    for finding in worth.iter().take(LISTED_MAX) {
-        output::note(&finding.to_string());
-    }
-    if worth.len() > LISTED_MAX {
-        output::note(&format!("and {} more findings", worth.len() - LISTED_MAX));
-    }
-    worth.iter().any(|finding| finding.severity == Severity::Error)
-}
-
-impl Told {
-    fn new(session: Option<Redacted>) -> Told {
-        let (dialog, all, records) = Default::default();
-        Told { session, dialog, all, records }
+impl Dialog {
+    fn block(&self, rules: DialogRules<'_>) -> Block {
+        self.kept.block(&self.records.iter().collect::<Vec<_>>(), rules)
     }
 
-    fn block(&self, rules: Rules<'_>) -> Block {
-        self.dialog.block(&self.records.iter().collect::<Vec<_>>(), rules)
+    fn row(&self, rules: DialogRules<'_>) -> DialogRow {
+        let block = self.block(rules);
+        let turn = |turn: CompactSummary| DialogTurn {
+            turn_number: turn.turn_number,
+            user_intent: turn.user_intent,
+            action_taken: turn.action_taken,
+            pending_items: turn.pending_items,
+            timestamp: turn.timestamp.map(|at| at.to_string()),
+            entries: turn.entries,
+        };
+        DialogRow {
+            session: self.session.clone(),
+            block: block.text,
+            tokens: block.tokens,
+            tokens_max: rules.limits.tokens_max,
+            turns: block.turns.into_iter().map(turn).collect(),
+            evicted: block.fit.evicted,
+            shortened: block.fit.shortened,
+        }
     }
 
-    fn add(&mut self, turn: CompactSummary, rules: Rules<'_>) {
+    fn add(&mut self, turn: CompactSummary, rules: DialogRules<'_>) {
         self.all.add(turn.clone(), unlimited(rules));
-        self.dialog.add(turn, rules);
+        self.kept.add(turn, rules);
     }
 
-    fn push(&mut self, entry: &Entry, rules: Rules<'_>) {
+    fn push(&mut self, entry: &Entry, rules: DialogRules<'_>) {
         self.all.push(entry, unlimited(rules));
-        self.dialog.push(entry, rules);
+        self.kept.push(entry, rules);
     }
 }

@@ -1,20 +1,18 @@
 //! `annalist enqueue`: hands over what was said, for workers to extract. Asks no model.
 
 use super::output::{self, DIM, Failure, RED, counted};
+use super::session_input::read_stdin;
 use super::settings;
+use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::edge::clock;
-use crate::edge::store::Open;
-use crate::worker::{Enqueuer, Gather, HandOver, Taken, TakenIn};
-use std::io::Read;
+use crate::pipeline::{Enqueuer, Gather, HandOver, Taken, TakenIn};
+use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The most that is read from standard input, in bytes: a transcript is a file and is read as one.
-const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// What is read from it.
 const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
 /// Sessions and problems that are listed; the others are counted.
@@ -121,26 +119,10 @@ pub(super) fn forgotten(sessions: u64) {
 
 /// Takes in for workers that ask `model`, or the one of the settings.
 pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enqueuer>, Failure> {
-    let store = settings::open_store(config, Open::Create)?;
+    let store = settings::open_store(config, OpenMode::Create)?;
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
     let model = model.unwrap_or(&config.model.model);
     Ok(Arc::new(Enqueuer::new(config, model, gather, (store, clock::now))))
-}
-
-/// All of standard input, in which `expected` is looked for.
-pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > STDIN_BYTES_MAX {
-        let most = STDIN_BYTES_MAX / 1024 / 1024;
-        return Err(Failure::usage(format!(
-            "standard input: more than {most} MiB; put it in a file and name that"
-        )));
-    }
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(Failure::usage(format!("standard input: empty; expected {expected}")));
-    }
-    Ok(bytes)
 }
 
 fn print(taken: &TakenIn) -> Result<(), Failure> {

@@ -4,26 +4,27 @@ use super::consolidate::consolidator;
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
 use super::records::{one, prefix};
 use super::{memory, settings};
-use crate::domain::Change;
-use crate::edge::process;
-use crate::edge::store::{Directory, Erased, Open};
-use crate::worker::{Consolidator, Forgetting, Forgot, Proof, What};
-use serde_json::json;
+use crate::adapters::process;
+use crate::domain::{Change, RecordId, SessionId};
+use crate::pipeline::{Consolidator, ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
+use crate::store::{Directory, Erased, OpenMode};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist forget --session 079da --dry-run    what would go, and what of memory would change
-  annalist forget --session 079da              erase the conversation and all that was made of it
-  annalist forget --record 3fa9                one record; its conversation stays
-  annalist forget --namespace roofs            everything of a namespace
+  annalist forget --session 079da --dry-run  what would be erased, and what would change
+  annalist forget --session 079da            a conversation and all that was made of it
+  annalist forget --record 3fa9              one record; its conversation stays
+  annalist forget --namespace roofs          everything of a namespace
 
-Memories that rested on it alone go, others are made anew from what is left, and what it had superseded stands \
-again. Then the store is searched for its words. The transcript itself is yours and stays where it lies; its \
-conversation is left out from now on, also what is said in it later. `replay --also-forgotten` and \
-`enqueue --also-forgotten` take it in again.")]
+Memories that rested on it alone are erased, others are rebuilt from what is left, and memories that it \
+had superseded are active again. Then the store is searched for its words. The transcript is yours and \
+stays where it is; its conversation is left out from now on, also what is said in it later. \
+`replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
     /// The conversation's id, or the beginning of it
@@ -35,7 +36,7 @@ pub(super) struct Args {
     /// All conversations of this namespace
     #[arg(long, value_name = "NAME", group = "what")]
     namespace: Option<String>,
-    /// Say what would go, and erase nothing
+    /// Print what would be erased, and erase nothing
     #[arg(long)]
     dry_run: bool,
     /// Print JSON
@@ -43,34 +44,50 @@ pub(super) struct Args {
     json: bool,
 }
 
+/// Objects that would be erased, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct ForgetPreview<'a> {
+    namespace: &'a str,
+    sessions: &'a [SessionId],
+    records: &'a [RecordId],
+    memories: &'a [Change],
+}
+
+/// Objects that were erased, and the search for their words, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct ForgetReport<'a> {
+    erased: &'a Erased,
+    proof: &'a ErasureProof,
+}
+
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
-    let store = settings::open_store(&config, Open::Existing)?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
     let consolidator = consolidator(store, None);
     settings::runtime()?.block_on(async {
         let (namespace, what) = what(&consolidator, args).await?;
         let found = consolidator.forgetting(&namespace, &what).await?;
         if args.dry_run {
-            return dry(&found, args.json);
+            return preview(&found, args.json);
         }
         if found.records.is_empty() && found.sessions.is_empty() {
             output::note(&format!("namespace `{namespace}`: nothing to forget"));
             return Ok(ExitCode::SUCCESS);
         }
         match consolidator.forget(&namespace, &what).await? {
-            Forgot::Done(erased, passages) => {
+            ForgetOutcome::Done(erased, passages) => {
                 let store = &consolidator.store;
                 let files = memory::after_plan(store, &config, &[&namespace]).await?;
                 let proof = consolidator.prove(passages, &files).await?;
-                tell(&erased, &proof, args.json)?;
+                print(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await?;
                 Ok(ExitCode::SUCCESS)
             }
-            Forgot::Busy => Err(Failure::failed(format!(
+            ForgetOutcome::Busy => Err(Failure::failed(format!(
                 "namespace `{namespace}`: another process changes its memory now; nothing was erased, \
                  try again"
             ))),
-            Forgot::Moved(ids) => Err(Failure::failed(format!(
+            ForgetOutcome::Moved(ids) => Err(Failure::failed(format!(
                 "namespace `{namespace}`: {} changed meanwhile; nothing was erased, try again",
                 counted(ids.len() as u64, "memory")
             ))),
@@ -78,45 +95,41 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     })
 }
 
-/// Says which directories of other machines still show what was rendered into them.
+/// Names directories of other machines that still show the namespace.
 async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
     for Directory { host, dir } in consolidator.store.directories(namespace).await? {
         if host != process::host() {
             output::note(&format!(
-                "{dir} on {host} shows `{namespace}` too: `annalist memory render` there brings it in step"
+                "{dir} on {host} shows `{namespace}` too: run `annalist memory render` there"
             ));
         }
     }
     Ok(())
 }
 
-async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, What), Failure> {
+async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, ForgetTarget), Failure> {
     let store = &consolidator.store;
     match (&args.session, &args.record, &args.namespace) {
         (Some(id), ..) => {
             let session = one(store.session(prefix(id)?).await?, "session", id)?;
-            Ok((session.namespace, What::Session(session.id)))
+            Ok((session.namespace, ForgetTarget::Session(session.id)))
         }
         (_, Some(id), _) => {
             let page = one(store.record(prefix(id)?).await?, "record", id)?;
             let record = page.stored.record;
-            Ok((record.provenance.namespace, What::Record(record.id)))
+            Ok((record.provenance.namespace, ForgetTarget::Record(record.id)))
         }
-        (_, _, Some(namespace)) => Ok((namespace.clone(), What::Namespace)),
+        (_, _, Some(namespace)) => Ok((namespace.clone(), ForgetTarget::Namespace)),
         (None, None, None) => {
             Err(Failure::usage("expected --session ID, --record ID or --namespace NAME"))
         }
     }
 }
 
-fn dry(found: &Forgetting, as_json: bool) -> Result<ExitCode, Failure> {
+fn preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
     if as_json {
-        output::json(&json!({
-            "namespace": found.namespace,
-            "sessions": found.sessions,
-            "records": found.records,
-            "memories": found.changes,
-        }))?;
+        let ForgetPlan { namespace, sessions, records, changes, .. } = found;
+        output::json(&ForgetPreview { namespace, sessions, records, memories: changes })?;
         return Ok(ExitCode::SUCCESS);
     }
     output::line(&format!(
@@ -128,8 +141,8 @@ fn dry(found: &Forgetting, as_json: bool) -> Result<ExitCode, Failure> {
     for Change { memory, before, after } in &found.changes {
         let becomes = match (before, after) {
             (_, None) => "goes",
-            (Some(before), Some(after)) if before.state != after.state => "stands again",
-            (_, Some(_)) => "is made anew",
+            (Some(before), Some(after)) if before.state != after.state => "is active again",
+            (_, Some(_)) => "is rebuilt",
         };
         let words = after.as_ref().or(before.as_ref()).map_or("", |it| it.claim.headline());
         output::line(&format!("  {DIM}{} {becomes}:{DIM:#} {words}", short(memory)))?;
@@ -138,9 +151,9 @@ fn dry(found: &Forgetting, as_json: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(erased: &Erased, proof: &Proof, as_json: bool) -> Result<(), Failure> {
+fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Failure> {
     if as_json {
-        return output::json(&json!({"erased": erased, "proof": proof}));
+        return output::json(&ForgetReport { erased, proof });
     }
     let gone = [
         (erased.sessions, "session"),
@@ -149,7 +162,7 @@ fn tell(erased: &Erased, proof: &Proof, as_json: bool) -> Result<(), Failure> {
         (erased.answers, "answer"),
         (erased.jobs, "job"),
     ];
-    let gone: Vec<String> = gone.iter().map(|(count, name)| plural(*count, name)).collect();
+    let gone: Vec<String> = gone.iter().map(|(count, name)| counted(*count, name)).collect();
     output::line(&format!("erased: {}", gone.join(", ")))?;
     output::line(&format!(
         "memories: {} gone, {} changed",
@@ -158,7 +171,7 @@ fn tell(erased: &Erased, proof: &Proof, as_json: bool) -> Result<(), Failure> {
     let looked = format!(
         "searched {} texts for {} of what was erased",
         output::count(proof.texts),
-        plural(proof.passages as u64, "passage")
+        counted(proof.passages as u64, "passage")
     );
     if proof.left.is_empty() {
         return output::line(&format!("{looked}: none is left"));
@@ -175,12 +188,4 @@ fn tell(erased: &Erased, proof: &Proof, as_json: bool) -> Result<(), Failure> {
         ));
     }
     Ok(())
-}
-
-/// A count with its noun.
-fn plural(count: u64, name: &str) -> String {
-    match name.strip_suffix('y') {
-        Some(stem) if count != 1 => format!("{} {stem}ies", output::count(count)),
-        _ => counted(count, name),
-    }
 }

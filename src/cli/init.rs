@@ -1,22 +1,24 @@
-//! `annalist init`: a config.toml with every key; our hooks in the settings of Claude Code.
+//! `annalist init`: an annalist.toml with every key; our hooks in the settings of Claude Code.
 
 use super::output::{self, Failure};
 use super::{claude_code, settings};
+use crate::adapters::files;
 use crate::config::DEFAULT;
-use crate::edge::{disk, prompts};
+use crate::llm::prompt_files;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist init && annalist doctor              a config.toml here, and whether everything is in place
-  annalist init --prompts prompts               all built-in prompts as files, to change them
-  annalist init --claude-code                   put our hooks into .claude/settings.json of this project
-  annalist init --claude-code --user            into ~/.claude/settings.json, for all projects
-  annalist init --claude-code --remove          take them out again
+  annalist init && annalist doctor       an annalist.toml here, then check everything
+  annalist init --prompts prompts        the built-in prompts as files, to change them
+  annalist init --claude-code            add our hooks to this project's
+                                         .claude/settings.json
+  annalist init --claude-code --user     to ~/.claude/settings.json, for all projects
+  annalist init --claude-code --remove   remove them again
 
-Of the prompts, extract.md, slice.md and again.md ask about slices, consolidate.md how records stand to \
+Of the prompts, extract.md, slice.md and retry.md ask about slices, consolidate.md how records stand to \
 memories, reflect.md what records teach. Keep those that you change and set `prompts` to their folder.
 
 Settings of Claude Code are shown before they are written; what is not ours keeps every byte, and doing \
@@ -56,14 +58,17 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         output::line(DEFAULT.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let folder = match args.user {
-        false => PathBuf::new(),
-        true => settings::user_folder().ok_or_else(|| {
-            Failure::usage("neither XDG_CONFIG_HOME nor HOME is set: use `annalist init --print`")
-        })?,
+    let path = match args.user {
+        false => PathBuf::from(settings::PROJECT_FILE),
+        true => {
+            settings::user_folder().map(|it| it.join(settings::FILE_NAME)).ok_or_else(|| {
+                Failure::usage(
+                    "neither XDG_CONFIG_HOME nor HOME is set: use `annalist init --print`",
+                )
+            })?
+        }
     };
-    let path = folder.join("config.toml");
-    let written = disk::create(&path, DEFAULT).map_err(|error| {
+    let written = files::create(&path, DEFAULT).map_err(|error| {
         Failure::failed(format!("{}: cannot be written: {error}", path.display()))
     })?;
     if !written {
@@ -78,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn write_prompts(folder: &Path) -> Result<ExitCode, Failure> {
-    let (written, there) = prompts::write_built_in(folder).map_err(|error| {
+    let (written, there) = prompt_files::write_built_in(folder).map_err(|error| {
         Failure::failed(format!("{}: cannot be written: {error}", folder.display()))
     })?;
     for path in &there {
@@ -88,7 +93,7 @@ fn write_prompts(folder: &Path) -> Result<ExitCode, Failure> {
         output::line(&format!("wrote {}", path.display()))?;
     }
     output::note(
-        "next: set `prompts` in config.toml; `annalist test --prompt` measures a change of extraction",
+        "next: set `prompts` in annalist.toml; `annalist test --prompt` measures a change of extraction",
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -3,11 +3,11 @@
 mod steer;
 
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, lasting, short};
-use super::records::{one, prefix, run_json};
+use super::records::{RunRow, one, prefix};
 use super::settings;
+use crate::adapters::clock;
 use crate::domain::{JobState, Timestamp};
-use crate::edge::clock;
-use crate::edge::store::{JobFilter, JobPage, Open, Store, StoredJob, StoredRun};
+use crate::store::{JobFilter, JobPage, OpenMode, Store, StoredJob, StoredRun};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -106,7 +106,7 @@ impl From<State> for JobState {
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
-    let store = settings::open_store(&config, Open::Existing)?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
     let (runtime, now) = (settings::runtime()?, clock::now());
     runtime.block_on(async {
         match args.command.unwrap_or(Command::List(args.list)) {
@@ -158,16 +158,7 @@ fn print_table<'a>(
     now: Timestamp,
 ) -> Result<(), Failure> {
     let header = [
-        "job",
-        "state",
-        "why",
-        "tries",
-        "prio",
-        "namespace",
-        "session",
-        "entries",
-        "tokens",
-        "age",
+        "job", "state", "why", "tries", "prio", "namespace", "session", "entries", "tokens", "age",
     ];
     let row = |it: &StoredJob| {
         vec![
@@ -222,7 +213,7 @@ async fn show(store: &Store, id: &str, as_json: bool, now: Timestamp) -> Result<
         let mut whole = to_json(&page.stored);
         whole["native_id"] = json!(page.session.native_id);
         whole["title"] = json!(page.session.title);
-        whole["run"] = page.run.as_ref().map(run_json).unwrap_or_default();
+        whole["run"] = page.run.as_ref().map(|run| json!(RunRow::of(run))).unwrap_or_default();
         let next: Vec<String> =
             next(&page.stored).into_iter().map(|(command, _)| command).collect();
         whole["next"] = json!(next);
@@ -295,11 +286,10 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
 fn told(StoredRun { run, current }: &StoredRun) -> String {
     let state = if *current { run.state.name() } else { "replaced" };
     format!(
-        "{} {state}, {}, {} v{}, {} calls, {} tokens, ${:.4}",
+        "{} {state}, {}, {}, {} calls, {} tokens, ${:.4}",
         short(&run.id),
         run.model,
-        run.prompt_id,
-        run.prompt_version,
+        run.prompt(),
         run.calls,
         count(run.usage.prompt_tokens + run.usage.completion_tokens),
         run.cost_micros as f64 / 1e6

@@ -1,7 +1,6 @@
 //! The command line: one file a command. Results go to stdout, everything else to stderr. The only
 //! place that reads arguments and the environment.
 
-mod asks;
 mod card;
 mod cassette;
 mod claude_code;
@@ -9,28 +8,27 @@ mod consolidate;
 mod context;
 mod conversation;
 mod dialog;
+mod docs;
 mod doctor;
 mod enqueue;
 mod forget;
 mod hook;
 mod init;
+mod interrupt;
 mod jobs;
-mod judges;
+mod logging;
 mod memory;
+mod model_args;
 mod output;
 mod progress;
 mod records;
 mod redact;
 mod replay;
 mod schema;
+mod session_input;
 mod settings;
-mod signals;
 mod status;
-mod stored;
 mod test;
-mod transcript;
-mod watched;
-mod why;
 mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -41,7 +39,7 @@ use std::process::ExitCode;
 
 /// Turns what agents and people said into memory that can be trusted.
 #[derive(Debug, Parser)]
-#[command(name = "annalist", version, about, max_term_width = 100, arg_required_else_help = true)]
+#[command(name = "annalist", version, about, max_term_width = 80, arg_required_else_help = true)]
 #[command(after_help = "\
 Start here:
   annalist replay ~/.claude/projects --dry-run   what would be read, sent and paid
@@ -54,7 +52,7 @@ Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configura
 Settings: annalist init --print; NO_COLOR is honoured. \
 Logs: ANNALIST_LOG=info shows what happens, ANNALIST_LOG_FORMAT=json as lines of JSON.")]
 struct Cli {
-    /// Read settings from this file instead of ./config.toml or the user's
+    /// Read settings from this file instead of the project's or the user's
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(subcommand)]
@@ -63,59 +61,58 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Read transcripts and keep every decision, discussion, attempt and request in them
+    /// Extract every decision, discussion, attempt and request from transcripts
     Replay(replay::Args),
-    /// Work on the slices that wait in the queue
+    /// Extract the slices that wait in the queue
     Worker(worker::Args),
-    /// Hand over what was said, for workers to extract
+    /// Add transcripts to the queue, for workers to extract
     Enqueue(enqueue::Args),
     /// List, show, export and compare records
     Records(records::Args),
-    /// Show the words a record rests on, who said them, and which model and prompt found it
-    Why(why::Args),
-    /// Show what became of every entry, what waits, what failed and how to retry it
+    /// Show the words a record rests on, their speaker, the model and the prompt
+    Why(records::WhyArgs),
+    /// Show the state of every entry, the queue, and how to retry failures
     Status(status::Args),
-    /// List the jobs of the queue, try them again, call them off
+    /// List, retry and cancel the jobs of the queue
     Jobs(jobs::Args),
-    /// Make memory of staged records: plan, apply, undo
+    /// Turn staged records into memory: plan, apply, undo
     Consolidate(consolidate::Args),
-    /// Erase a conversation, a record or a namespace with everything that was made of it
+    /// Erase a conversation, a record or a namespace with everything made of it
     Forget(forget::Args),
-    /// Keep the Markdown directory: make, sync, lint, search; list memories and look back
+    /// Maintain the Markdown directory; list memories and look back
     Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
     Conversation(conversation::Args),
-    /// Print memory cards: what conversations were about, by rule, without a model
+    /// Print memory cards: what conversations were about, without a model
     Card(card::Args),
-    /// Print what an agent starts with: the memory directory within a budget
+    /// Print the block an agent starts with: the memory directory in a budget
     Context(context::Args),
-    /// Answer a hook of Claude Code: context, sync, what was said
+    /// Answer a hook of Claude Code: context, sync, new messages
     Hook(hook::Args),
-    /// Print what the privacy gate lets through
+    /// Print a text as the privacy gate lets it through
     Redact(redact::Args),
-    /// Print what a prompt is told of the last few turns of a dialog
+    /// Print the last few turns of a dialog as a prompt has them
     Dialog(dialog::Args),
-    /// Make recorded answers out of answer files
+    /// Turn answer files into recorded answers
     Cassette(cassette::Args),
-    /// Test prompts and models: extractions of recorded fixtures against gold, offline or live
+    /// Test prompts and models against gold, offline or live
     Test(test::Args),
-    /// Print the published JSON schemas, or check them
+    /// Print, write or check the JSON schemas and the generated docs
     Schema(schema::Args),
-    /// Write a config.toml with every key, or put our hooks into the settings of Claude Code
+    /// Write an annalist.toml, or add our hooks to Claude Code's settings
     Init(init::Args),
-    /// Find out what the endpoint can do and whether everything is in place
+    /// Check the endpoint, the settings and the store
     Doctor(doctor::Args),
     /// Print completions for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    #[command(hide = true)]
-    Man,
+    /// Print the manual page of the tool or of a command
+    Man(docs::ManArgs),
 }
 
-/// Runs the command of this process's arguments; what it returns is the exit code.
+/// Runs the command of this process's arguments and returns its exit code.
 pub fn main() -> ExitCode {
     // clap prints help and usage errors itself: 0 for help, 2 for errors.
     let cli = match Cli::try_parse() {
@@ -127,16 +124,16 @@ pub fn main() -> ExitCode {
         }
         Err(error) => error.exit(),
     };
-    let watched = watched::Watched::start();
+    let telemetry = logging::Telemetry::start();
     let code = match run(cli) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     };
-    watched.end();
+    telemetry.end();
     code
 }
 
-/// Whether these arguments are meant for a hook, right or wrong.
+/// Whether the command is `hook`, whatever the rest is.
 fn is_hook(args: impl Iterator<Item = OsString>) -> bool {
     let mut args = args.skip_while(|arg| arg.to_string_lossy().starts_with("--config="));
     let first = args.next();
@@ -155,7 +152,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Worker(args) => worker::run(&args, file),
         Command::Enqueue(args) => enqueue::run(args, file),
         Command::Records(args) => records::run(args, file),
-        Command::Why(args) => why::run(&args, file),
+        Command::Why(args) => records::why(&args, file),
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
         Command::Consolidate(args) => consolidate::run(&args, file),
@@ -173,7 +170,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args, file),
         Command::Completions { shell } => completions(shell),
-        Command::Man => man(),
+        Command::Man(args) => docs::man(&args),
     }
 }
 
@@ -181,12 +178,6 @@ fn completions(shell: clap_complete::Shell) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "annalist", &mut script);
     output::bytes(&script)
-}
-
-fn man() -> Result<ExitCode, Failure> {
-    let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-    output::bytes(&page)
 }
 
 #[cfg(test)]

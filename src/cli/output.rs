@@ -1,30 +1,31 @@
-//! How results and errors are printed. A reader that goes away ends the printing, not the work.
+//! Printing of results and errors. A reader that goes away ends the printing, not the work.
 
 use crate::config::ConfigError;
-use crate::edge::store::{StoreError, StoreErrorKind};
+use crate::store::{StoreError, StoreErrorKind};
+use crate::text::truncate;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Something failed and is listed.
+/// Exit code: something failed and is listed.
 pub(super) const FAILED: u8 = 1;
-/// Wrong usage or configuration.
+/// Exit code: wrong usage or configuration.
 pub(super) const USAGE: u8 = 2;
 
-/// For what is wrong.
+/// Style of errors.
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
-/// For what needs a look.
+/// Style of warnings.
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// For what is well.
+/// Style of success.
 pub(super) const GREEN: Style = AnsiColor::Green.on_default();
-/// For what matters less.
+/// Style of details.
 pub(super) const DIM: Style = Style::new().dimmed();
-/// For headings.
+/// Style of headings.
 pub(super) const BOLD: Style = Style::new().bold();
 
-/// Why a command ended without a result: one line, and the exit code.
+/// Error of a command: one line, and the exit code.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) line: String,
@@ -106,18 +107,25 @@ pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     line(&text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?)
 }
 
-/// Prints what is no result.
+/// Prints a value as one line of JSON, as it is: it may hold what looks like colours.
+pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(value);
+    let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
+    bytes(format!("{text}\n").as_bytes()).map(|_| ())
+}
+
+/// Prints a line on stderr.
 pub(super) fn note(text: &str) {
     // Nothing can be said about a stderr that is gone.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Whether a person looks at stderr.
+/// Whether stderr is a terminal.
 pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// A table without lines, as wide as the terminal at most; elsewhere a row is one line, however long.
+/// A table without borders, at most as wide as the terminal; without a terminal a row is one line.
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -130,7 +138,49 @@ pub(super) fn table(header: &[&str]) -> Table {
     table
 }
 
-/// A table of which a terminal sees every row on one line: where it is too narrow, columns go in the
+/// A line of a table, and an element of the same list as JSON.
+pub(super) trait Row: serde::Serialize {
+    /// Names of the columns.
+    const HEADER: &'static [&'static str];
+
+    /// The line's cells, one for each column.
+    fn cells(&self) -> Vec<String>;
+}
+
+/// Prints rows as a JSON array or as a table; `empty` is the note where there are none.
+pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(), Failure> {
+    if as_json {
+        return json(&rows);
+    }
+    if rows.is_empty() {
+        note(empty);
+        return Ok(());
+    }
+    let mut table = table(R::HEADER);
+    table.add_rows(rows.iter().map(R::cells));
+    print_table(&table)
+}
+
+/// Prints names with their values; those without a value are left out.
+pub(super) fn pairs<N: Into<String>>(
+    pairs: impl IntoIterator<Item = (N, String)>,
+) -> Result<(), Failure> {
+    let mut table = table(&[]);
+    let filled = pairs.into_iter().filter(|(_, value)| !value.is_empty());
+    table.add_rows(filled.map(|(name, value)| [name.into(), value]));
+    print_table(&table)
+}
+
+/// Notes the first `most` lines, then how many `more` there are, such as `more findings: --json`.
+pub(super) fn notes(lines: impl ExactSizeIterator<Item = String>, most: usize, more: &str) {
+    let rest = lines.len().saturating_sub(most);
+    lines.take(most).for_each(|line| note(&line));
+    if rest > 0 {
+        note(&format!("and {} {more}", count(rest as u64)));
+    }
+}
+
+/// A table in which a terminal shows every row on one line. Where it is too narrow, columns go in the
 /// order of `spare`, then the paths in column `path` lose their beginnings.
 pub(super) fn fitted(
     header: &[&str],
@@ -138,9 +188,15 @@ pub(super) fn fitted(
     path: usize,
     spare: &[usize],
 ) -> Table {
-    let mut gone = Vec::new();
+    let mut gone = &[][..];
     if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
-        let letters = fit(header, &rows, path, (spare, usize::from(width.0)), &mut gone);
+        let letters = |at: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
+            cells.chain([header[at].len()]).max().unwrap_or_default()
+        };
+        let columns: Vec<usize> = (0..header.len()).map(letters).collect();
+        let (dropped, letters) = fit(&columns, path, spare, width.0.into());
+        gone = &spare[..dropped];
         rows.iter_mut().filter_map(|row| row.get_mut(path)).for_each(|it| *it = tail(it, letters));
     }
     let kept = |at: &usize| !gone.contains(at);
@@ -152,32 +208,21 @@ pub(super) fn fitted(
     table
 }
 
-/// Letters that are left for paths; adds columns to `gone` until that is enough to tell files apart.
-fn fit(
-    header: &[&str],
-    rows: &[Vec<String>],
-    path: usize,
-    (spare, width): (&[usize], usize),
-    gone: &mut Vec<usize>,
-) -> usize {
+/// The number of `spare` columns to drop so that `columns` fit in `width`, and the letters left for paths.
+fn fit(columns: &[usize], path: usize, spare: &[usize], width: usize) -> (usize, usize) {
     /// Letters of a path that a narrow terminal still shows.
     const PATH_LETTERS_MIN: usize = 16;
     /// Blanks beside each column.
     const BLANKS: usize = 2;
-    let letters = |at: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
-        cells.chain([header[at].len()]).max().unwrap_or_default() + BLANKS
-    };
-    let mut others: usize = (0..header.len()).filter(|at| *at != path).map(letters).sum();
-    let least = letters(path).min(PATH_LETTERS_MIN + BLANKS);
-    for at in spare {
-        if others + least <= width {
-            break;
-        }
-        others -= letters(*at);
-        gone.push(*at);
+    let all: usize = columns.iter().map(|letters| letters + BLANKS).sum();
+    let mut others = all - (columns[path] + BLANKS);
+    let least = columns[path].min(PATH_LETTERS_MIN) + BLANKS;
+    let mut dropped = 0;
+    while let Some(at) = spare.get(dropped).filter(|_| others + least > width) {
+        others -= columns[*at] + BLANKS;
+        dropped += 1;
     }
-    width.saturating_sub(others + BLANKS).max(PATH_LETTERS_MIN)
+    (dropped, width.saturating_sub(others + BLANKS).max(PATH_LETTERS_MIN))
 }
 
 /// A table as text, without blanks at line ends.
@@ -200,24 +245,21 @@ pub(super) fn count(number: u64) -> String {
     parted
 }
 
-/// A number of things, by the name of one of them; its plural is regular or ends in `ies`.
+/// A number of things, by the regular name of one of them.
 pub(super) fn counted(number: u64, name: &str) -> String {
     let number_of = count(number);
-    match (number, name.strip_suffix("try")) {
+    match (number, name.strip_suffix('y')) {
         (1, _) => format!("{number_of} {name}"),
-        (_, Some(stem)) => format!("{number_of} {stem}tries"),
-        (_, None) => format!("{number_of} {name}s"),
+        (_, Some(stem)) if !stem.ends_with('a') => format!("{number_of} {stem}ies"),
+        (_, _) => format!("{number_of} {name}s"),
     }
 }
 
 /// The first line of a text, cut to `letters`.
 pub(super) fn shorten(text: &str, letters: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();
-    match line.char_indices().nth(letters) {
-        None if line.len() == text.len() => line.to_owned(),
-        None => format!("{line}…"),
-        Some((at, _)) => format!("{}…", &line[..at]),
-    }
+    let head = truncate::chars(line, letters);
+    if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
 }
 
 /// The first digits of an id: enough to find it again.
@@ -233,7 +275,7 @@ pub(super) fn tail(path: &str, letters: usize) -> String {
     }
 }
 
-/// How long something lasts, in the largest unit of which there are two.
+/// A duration in the largest unit that fits at least twice.
 pub(super) fn lasting(it: Duration) -> String {
     let secs = it.as_secs();
     let unit = [(86_400, "d"), (3_600, "h"), (60, "min")].into_iter().find(|it| 2 * it.0 <= secs);
@@ -246,26 +288,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn narrow_terminals_lose_spare_columns_first_and_then_the_beginnings_of_paths() {
-        let header = ["id", "path", "tokens", "age"];
-        let row = ["3fa9", "sessions/2026/rollout-one.jsonl", "12,345", "3 min"];
-        let rows = vec![row.map(str::to_owned).to_vec()];
-        let fit = |width| {
-            let mut gone = Vec::new();
-            (fit(&header, &rows, 1, (&[2, 3], width), &mut gone), gone)
-        };
-        // 6 for the id, 8 for the tokens, 7 for the age, 2 beside the path.
-        assert_eq!(fit(54), (31, vec![]));
-        assert_eq!(fit(39), (16, vec![]));
-        assert_eq!(fit(38), (23, vec![2]));
-        assert_eq!(fit(30), (22, vec![2, 3]));
-        assert_eq!(fit(10), (16, vec![2, 3]));
+    fn narrow_terminals_drop_spare_columns_and_then_the_beginnings_of_paths() {
+        // The id, the path, the tokens, the age.
+        let fit = |width| fit(&[4, 31, 6, 5], 1, &[2, 3], width);
+        assert_eq!(fit(54), (0, 31));
+        assert_eq!(fit(39), (0, 16));
+        assert_eq!(fit(38), (1, 23));
+        assert_eq!(fit(30), (2, 22));
+        assert_eq!(fit(10), (2, 16));
     }
 
     #[test]
-    fn what_lasts_is_told_in_the_largest_unit_of_which_there_are_two() {
-        let told = |secs| lasting(Duration::from_secs(secs));
-        let all = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, 999_999_999].map(told);
+    fn durations_have_the_largest_unit_that_fits_twice() {
+        let printed = |secs| lasting(Duration::from_secs(secs));
+        let all = [0, 119, 120, 7_199, 7_200, 172_799, 172_800, 999_999_999].map(printed);
         assert_eq!(all, ["0 s", "119 s", "2 min", "119 min", "2 h", "47 h", "2 d", "11,574 d"]);
     }
 }

@@ -1,31 +1,30 @@
-//! Progress of long work: a bar or a line that changes where somebody watches, a plain line now and
-//! then elsewhere.
+//! Progress of long work: a bar or a changing line on a terminal, a plain line now and then elsewhere.
 
 use super::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// How often progress is looked at where somebody watches.
+/// Refresh interval on a terminal.
 const TICK: Duration = Duration::from_millis(100);
-/// How often a plain line is printed where nobody does, while somebody waits for the end.
+/// Interval of plain lines of a command that ends.
 pub(super) const OFTEN: Duration = Duration::from_secs(10);
-/// The same where nobody waits.
+/// Interval of plain lines of a command that runs until it is stopped.
 pub(super) const SELDOM: Duration = Duration::from_secs(60);
 
-/// How far the work is.
+/// State of the work.
 pub(super) struct Look {
-    /// So much is done …
+    /// Work done.
     pub(super) at: u64,
-    /// … of so much.
+    /// All work.
     pub(super) of: u64,
-    /// In words.
+    /// The state in words.
     pub(super) text: String,
 }
 
-/// Shows what `look` sees, in a style of indicatif, or in plain lines `every` so often; ends when it is
-/// aborted with the work.
+/// Shows the state that `look` returns, in a style of indicatif or in plain lines; runs until it is aborted.
 pub(super) async fn show(
-    (style, prefix): (&'static str, String),
+    style: &'static str,
+    prefix: String,
     every: Duration,
     look: impl Fn() -> Look,
 ) {

@@ -1,20 +1,23 @@
-//! `annalist redact`: what the gate lets through.
+//! `annalist redact`: a text as the privacy gate lets it through.
 
 use super::output::{self, BOLD, Failure, count, counted};
+use super::session_input::unreadable;
 use super::settings;
+use crate::adapters::walk;
 use crate::privacy::{Gate, Only, Report, is_private_file};
 use clap::ValueEnum;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The largest text that is masked at once, in bytes.
+/// Maximum size of a text that is masked at once, in bytes.
 const TEXT_BYTES_MAX: u64 = 1 << 30;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Example: annalist redact notes.md > clean.md \
-Which kinds of personal data are masked is set by privacy.pii; private blocks and secrets always are.")]
+Example: annalist redact notes.md > clean.md
+
+privacy.pii sets which personal data is masked; private blocks and secrets always are.")]
 pub(super) struct Args {
     /// The text; `-` or nothing reads standard input
     #[arg(default_value = "-")]
@@ -43,8 +46,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Some(Part::Secrets) => Only::Secrets,
         Some(Part::Pii) => Only::Pii,
     };
-    let private = matches!(only, Only::Everything | Only::Private) && is_private_file(&text);
-    if private {
+    if matches!(only, Only::Everything | Only::Private) && is_private_file(&text) {
         output::note("private-file 1");
         output::note("the file says `private: true`: nothing of it is let through");
         return Ok(ExitCode::SUCCESS);
@@ -55,11 +57,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if report.counts.is_empty() {
         output::note("nothing was masked");
     }
-    if 0 < report.mentions {
+    if report.mentions > 0 {
         let tags = counted(report.mentions, "tag");
-        output::note(&format!(
-            "{tags} <private> without an end: among words such a tag does not hide anything; expected </private>"
-        ));
+        output::note(&format!("{tags} <private> without an end hide nothing: expected </private>"));
     }
     for (rule, times) in &report.counts {
         output::note(&format!("{BOLD}{rule}{BOLD:#} {}", count(*times)));
@@ -67,16 +67,15 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
+/// An empty text is as good as any other, unlike for commands that expect a transcript.
 fn read(path: &Path) -> Result<String, Failure> {
     let mut bytes = Vec::new();
-    let name =
-        if path == Path::new("-") { "standard input".into() } else { path.display().to_string() };
-    let read = if path == Path::new("-") {
-        std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes)
-    } else {
-        crate::edge::walk::open(path)
-            .and_then(|file| file.take(TEXT_BYTES_MAX).read_to_end(&mut bytes))
+    let is_stdin = path.as_os_str() == "-";
+    let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
+    let read = match is_stdin {
+        true => std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes),
+        false => walk::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
     };
-    read.map_err(|error| Failure::failed(format!("{name}: cannot be read: {error}")))?;
+    read.map_err(|error| unreadable(&name, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

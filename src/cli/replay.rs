@@ -1,15 +1,15 @@
 //! `annalist replay`: the main job.
 
-use super::asks::Asks;
+use super::interrupt::Signals;
+use super::model_args::ModelArgs;
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count};
 use super::progress::{self, Look, OFTEN};
 use super::settings;
-use super::signals::Signals;
+use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::edge::clock;
-use crate::edge::store::Open;
-use crate::worker::{Options, Plan, Replay, Stop, Tally, Totals};
+use crate::pipeline::{Options, Plan, Replay, Stop, Tally, Totals};
+use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    asks: Asks,
+    model: ModelArgs,
     /// Read named files as this format instead of finding it out
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -73,7 +73,7 @@ pub(super) fn date(text: &str) -> Result<Timestamp, String> {
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let mut config = settings::load(file)?;
-    args.asks.lay_over(&mut config);
+    args.model.override_settings(&mut config);
     if let Some(namespace) = &args.namespace {
         config.namespace = Some(namespace.clone());
     }
@@ -88,8 +88,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let tally = Arc::new(Tally::default());
     let started = Instant::now();
     let stop = if args.dry_run {
-        let plan = Plan { config, cancel: CancellationToken::new(), tally: Arc::clone(&tally) };
-        plan.run(&options);
+        let store = settings::known_store(&config)?;
+        let model_name = args.model.name(&config)?;
+        let (cancel, tally) = (CancellationToken::new(), Arc::clone(&tally));
+        let plan = Plan { config, model_name, cancel, tally };
+        settings::runtime()?.block_on(plan.run(options, store))?;
         None
     } else {
         let runtime = settings::runtime()?;
@@ -105,7 +108,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         if forgotten > 0 {
             super::enqueue::forgotten(forgotten);
         }
-        if totals.sessions == 0 && forgotten == 0 {
+        if totals.sessions == 0 && totals.entries == 0 && forgotten == 0 {
             nothing_read(&totals);
         } else {
             print(&totals, args.dry_run, started.elapsed())?;
@@ -139,8 +142,8 @@ async fn replay(
     options: Options,
     tally: Arc<Tally>,
 ) -> Result<Option<Stop>, Failure> {
-    let (model, model_name) = args.asks.model(&config)?;
-    let store = settings::open_store(&config, Open::Create)?;
+    let (model, model_name) = args.model.model(&config)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
     let cancel = CancellationToken::new();
     let signals = Signals::new()?;
     let told = cancel.clone();
@@ -154,7 +157,7 @@ async fn replay(
         let text = line(&totals, started.elapsed());
         Look { at: totals.bytes, of: totals.bytes_planned, text }
     };
-    let shown = tokio::spawn(progress::show((BAR, config.model.model.clone()), OFTEN, look));
+    let shown = tokio::spawn(progress::show(BAR, config.model.model.clone(), OFTEN, look));
     let clock = clock::now;
     let replay = Replay { config, model, model_name, store, cancel, tally, clock };
     let stop = replay.run(options).await;
@@ -230,6 +233,8 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
     if !dry_run {
         row("  extracted", count(coverage.extracted));
         row("  nothing worth keeping", count(coverage.nothing));
+    } else if coverage.extracted + coverage.nothing > 0 {
+        row("  done before", count(coverage.extracted + coverage.nothing));
     }
     row("  skipped", skipped(totals));
     if !dry_run {

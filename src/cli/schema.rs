@@ -1,60 +1,69 @@
-//! `annalist schema`: the published schemas.
+//! `annalist schema`: the published schemas and the generated documents.
 
 use super::output::{self, Failure};
-use crate::consolidate;
-use crate::edge::{disk, model};
+use super::{consolidate, dialog, docs, doctor, forget, memory, records};
+use crate::adapters::files;
+use crate::context::Block;
+use crate::domain::Message;
+use crate::eval;
 use crate::extract::schema_files;
-use crate::score;
-use crate::source::schema_file;
-use crate::worker::answers_schema_file;
+use crate::llm;
+use crate::memory_card::Card;
+use crate::memory_dir::{Hit, TagCounts};
+use crate::pipeline::answers_schema_file;
+use crate::transcripts::schema_file;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// File with the schemas of what commands print as JSON.
+const CLI_SCHEMAS: &str = "cli.v1.json";
+
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: annalist schema write_extracted.v1.json")]
+#[command(after_help = "\
+Examples:
+  annalist schema write_extracted.v1.json
+  annalist schema cli.v1.json   what commands print with --json, by command under $defs
+  annalist schema --write       write the schemas and the generated pages of docs")]
 pub(super) struct Args {
-    /// Which schema; all of them by default
+    /// The schema to print; all of them by default
     name: Option<String>,
-    /// Compare the files of a folder with the types; exit 1 if they differ
+    /// Compare the files with the program; exit 1 if they differ
     #[arg(long)]
     check: bool,
-    /// Write the schemas into the folder
+    /// Write the files
     #[arg(long, conflicts_with = "check")]
     write: bool,
-    /// The folder for --check and --write
+    /// The folder of the schemas for --check and --write
     #[arg(long, value_name = "DIR", default_value = "schemas")]
     dir: PathBuf,
+    /// The folder of the generated pages for --check and --write
+    #[arg(long, value_name = "DIR", default_value = "docs")]
+    docs: PathBuf,
+}
+
+/// A generated file.
+struct Generated {
+    name: String,
+    path: PathBuf,
+    content: String,
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let files = schema_files().into_iter().chain(consolidate::schema_files());
-    let files = files.chain(consolidate::reflect_schema_files());
-    let tests = score::schema_files().into_iter();
-    let tests = tests.chain([model::schema_file(), answers_schema_file()]);
-    let files: Vec<_> = files.chain([schema_file()]).chain(tests).collect();
-    let known: Vec<&str> = files.iter().map(|(name, _)| name.as_ref()).collect();
-    let known = known.join(", ");
-    let wanted = |name: &str| args.name.as_deref().is_none_or(|wanted| wanted == name);
-    let chosen: Vec<_> = files.into_iter().filter(|(name, _)| wanted(name.as_ref())).collect();
-    if chosen.is_empty() {
-        let name = args.name.as_deref().unwrap_or_default();
-        return Err(Failure::usage(format!("unknown schema `{name}`: expected {known}")));
-    }
+    let chosen = chosen(args)?;
     let mut code = ExitCode::SUCCESS;
-    for (name, content) in &chosen {
-        let name: &str = name.as_ref();
-        let path = args.dir.join(name);
+    for Generated { path, content, .. } in &chosen {
         if args.check {
-            let published = disk::read_to_string(&path).unwrap_or_default();
-            let same = published.trim() == content.trim();
-            let state =
-                if same { "is the type" } else { "differs from the type: run `just bless`" };
+            let published = files::read_to_string(path).unwrap_or_default();
+            let is_same = published.trim() == content.trim();
+            let state = if is_same { "is up to date" } else { "is out of date: run `just bless`" };
             output::line(&format!("{}: {state}", path.display()))?;
-            if !same {
+            if !is_same {
                 code = ExitCode::from(output::FAILED);
             }
         } else if args.write {
-            disk::replace(&path, content).map_err(|error| {
+            files::replace(path, content).map_err(|error| {
                 Failure::failed(format!("{}: cannot be written: {error}", path.display()))
             })?;
         } else {
@@ -62,4 +71,84 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
         }
     }
     Ok(code)
+}
+
+/// The files that the arguments name: one schema, all schemas, or with --check and --write the pages too.
+fn chosen(args: &Args) -> Result<Vec<Generated>, Failure> {
+    let mut schemas: Vec<(String, String)> = schema_files();
+    schemas.extend(crate::consolidate::schema_files());
+    schemas.extend(crate::consolidate::reflect_schema_files());
+    schemas.extend([schema_file(), llm::schema_file(), answers_schema_file()]);
+    schemas.extend(eval::schema_files());
+    schemas.push((CLI_SCHEMAS.to_owned(), cli_schemas()));
+    let known: Vec<String> = schemas.iter().map(|(name, _)| name.clone()).collect();
+    let schemas = schemas.into_iter().map(|(name, content)| {
+        let path = args.dir.join(&name);
+        Generated { name, path, content }
+    });
+    let pages = docs::pages().into_iter().map(|(name, content)| {
+        let path = args.docs.join(name);
+        Generated { name: name.to_owned(), path, content }
+    });
+    let with_pages = args.check || args.write;
+    let all = schemas.chain(pages.filter(|_| with_pages));
+    let wanted = |it: &Generated| args.name.as_ref().is_none_or(|name| *name == it.name);
+    let chosen: Vec<Generated> = all.filter(wanted).collect();
+    if chosen.is_empty() {
+        let (name, known) = (args.name.as_deref().unwrap_or_default(), known.join(", "));
+        return Err(Failure::usage(format!("unknown schema `{name}`: expected {known}")));
+    }
+    Ok(chosen)
+}
+
+/// One schema document; `$defs` has an entry for each command that prints JSON, such as `records-list`.
+fn cli_schemas() -> String {
+    let mut generator = SchemaGenerator::default();
+    let mut commands: Vec<(&str, Schema)> = Vec::new();
+    macro_rules! outputs {
+        ($($command:literal: $type:ty,)*) => {
+            $(commands.push(($command, generator.subschema_for::<$type>()));)*
+        };
+    }
+    outputs! {
+        "card": Card,
+        "consolidate": Vec<consolidate::PlanRow<'static>>,
+        "consolidate-log": Vec<consolidate::AppliedPlan>,
+        "consolidate-undo": consolidate::UndonePlan,
+        "context": Block,
+        "conversation": Vec<Message>,
+        "dialog": Vec<dialog::DialogRow>,
+        "doctor": doctor::DoctorReport<'static>,
+        "forget": forget::ForgetReport<'static>,
+        "forget-dry-run": forget::ForgetPreview<'static>,
+        "memory-history": Vec<memory::HistoryRow>,
+        "memory-lint": memory::LintReport<'static>,
+        "memory-list": Vec<memory::MemoryRow<'static>>,
+        "memory-reflect": Vec<memory::RetrospectiveRow<'static>>,
+        "memory-render": memory::SyncReport<'static>,
+        "memory-search": Vec<Hit>,
+        "memory-show": memory::MemoryRow<'static>,
+        "memory-sync": memory::SyncWithPlans<'static>,
+        "memory-tags": TagCounts,
+        "memory-tokens": memory::TokensReport<'static>,
+        "records-cards": Vec<records::CardRow<'static>>,
+        "records-diff": records::RunDiff<'static>,
+        "records-list": Vec<records::RecordRow<'static>>,
+        "records-runs": Vec<records::RunRow<'static>>,
+        "records-show": records::RecordRow<'static>,
+        "why": records::WhyRow<'static>,
+    }
+    let mut definitions = Map::new();
+    definitions.extend(commands.into_iter().map(|(name, it)| (name.to_owned(), it.to_value())));
+    definitions.extend(generator.take_definitions(true));
+    let document = json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Output of annalist's commands with --json, by command",
+        "$defs": definitions,
+    });
+    pretty(&document)
+}
+
+fn pretty(document: &Value) -> String {
+    format!("{document:#}\n")
 }

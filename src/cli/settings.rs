@@ -1,41 +1,147 @@
-//! Finds the settings: the named file, else `config.toml` here, else the user's; and the store.
+//! Finds the settings file and the store.
+//!
+//! Both are looked for in the *project*: the current folder and those above it, up to the root of the
+//! repository. `docs/configuration.md` states the rules.
 
 use super::output::Failure;
-use crate::config::{Config, ENV_PREFIX, Layer};
-use crate::edge::store::{Open, Store};
-use crate::edge::{disk, prompts};
+use crate::adapters::files;
+use crate::config::{Config, ENV_PREFIX, Layer, is_ours};
+use crate::llm::prompt_files;
+use crate::store::{OpenMode, Store, StoreErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The file's name wherever it is looked for.
-const FILE_NAME: &str = "config.toml";
+/// The settings file of a project.
+pub(super) const PROJECT_FILE: &str = "annalist.toml";
+/// The user's settings file; also one of a project, where it is ours.
+pub(super) const FILE_NAME: &str = "config.toml";
+/// A project's own folder, with its store.
+const FOLDER: &str = ".annalist";
+/// The store in that folder, or in the user's.
+const STORE: &str = "annalist.db";
 /// Our name where a shell finds it.
 const NAME: &str = "annalist";
+/// Variable that names the store.
+const STORE_VARIABLE: &str = "ANNALIST__STORE__URL";
+/// Variable that names the prompts.
+const PROMPTS_VARIABLE: &str = "ANNALIST__PROMPTS";
 
-/// The settings in force.
-pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
-    let env = ours()?;
-    let found = match named {
-        Some(path) => Some(path.to_owned()),
-        None => places().into_iter().find(|path| path.is_file()),
-    };
-    let Some(path) = found else { return with_prompts(Config::load(None, &env)?) };
-    let name = path.display().to_string();
-    let text = disk::read_to_string(&path)
-        .map_err(|error| Failure::usage(format!("{name}: cannot be read: {error}")))?;
-    with_prompts(Config::load(Some(Layer { name: &name, text: &text }), &env)?)
+/// A settings file, and the root of the project that it belongs to.
+struct SettingsFile {
+    path: PathBuf,
+    root: Option<PathBuf>,
 }
 
-/// The settings with the prompts that they name.
-fn with_prompts(mut config: Config) -> Result<Config, Failure> {
-    if let Some(path) = &config.prompts_path {
-        let read = prompts::read(Path::new(path));
-        config.prompts = read.map_err(|what| Failure::usage(format!("prompts: {what}")))?;
+/// Loads the settings: of the file `named`, of the project, or of the user; then those of the environment.
+pub(super) fn load(named: Option<&Path>) -> Result<Config, Failure> {
+    let env = variables()?;
+    let folders = project_folders();
+    let file = match named {
+        Some(path) => Some(SettingsFile { path: path.to_owned(), root: None }),
+        None => find_file(&folders)?,
+    };
+    let mut config = match &file {
+        None => Config::load(None, &env)?,
+        Some(SettingsFile { path, .. }) => {
+            let (name, text) = (shown(path), read(path)?);
+            Config::load(Some(Layer { name: &name, text: &text }), &env)?
+        }
+    };
+    let name = file.as_ref().map(|file| shown(&file.path));
+    config.source = name.unwrap_or_else(|| "built-in defaults".to_owned());
+    let root = file.and_then(|file| file.root);
+    let is_set = |variable: &str| env.iter().any(|(name, _)| name == variable);
+    if let Some(path) = &mut config.prompts_path {
+        if let Some(root) = root.as_deref().filter(|_| !is_set(PROMPTS_VARIABLE)) {
+            *path = shown(&root.join(&*path));
+        }
+        let prompts = prompt_files::read(Path::new(path));
+        config.prompts = prompts.map_err(|what| Failure::usage(format!("prompts: {what}")))?;
+    }
+    if config.store_url.is_empty() {
+        config.store_url = format!("sqlite:{}", shown(&store_folder(root, &folders).join(STORE)));
+    } else if let (Some(root), Some(path), false) =
+        (&root, config.store_url.strip_prefix("sqlite:"), is_set(STORE_VARIABLE))
+        && Path::new(path).is_relative()
+    {
+        config.store_url = format!("sqlite:{}", shown(&root.join(path)));
     }
     Ok(config)
 }
 
-/// The variables that are settings. Others may hold what is no text, and are none of ours.
-fn ours() -> Result<Vec<(String, String)>, Failure> {
+fn read(path: &Path) -> Result<String, Failure> {
+    files::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("{}: cannot be read: {error}", shown(path))))
+}
+
+/// A path as people read it: relative where it is in the current folder.
+fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here.and_then(|here| path.strip_prefix(here).ok().map(Path::to_owned));
+    inside.unwrap_or_else(|| path.to_owned()).display().to_string()
+}
+
+/// The nearest settings file of the project, else the user's.
+fn find_file(folders: &[PathBuf]) -> Result<Option<SettingsFile>, Failure> {
+    for (distance, folder) in folders.iter().enumerate() {
+        let root = || Some(folder.clone());
+        for name in [Path::new(PROJECT_FILE), &Path::new(FOLDER).join(FILE_NAME)] {
+            let path = folder.join(name);
+            if path.is_file() {
+                return Ok(Some(SettingsFile { path, root: root() }));
+            }
+        }
+        let path = folder.join(FILE_NAME);
+        if distance == 0 && path.is_file() && is_ours(&read(&path)?) {
+            return Ok(Some(SettingsFile { path, root: root() }));
+        }
+    }
+    let of_user = user_folder().map(|folder| folder.join(FILE_NAME));
+    Ok(of_user.filter(|path| path.is_file()).map(|path| SettingsFile { path, root: None }))
+}
+
+/// The folder of the store where the settings name none: the nearest `.annalist` of the project, else one
+/// beside its settings file or at the root of the repository, else the user's data folder.
+fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
+    let is_root = |folder: &Path| root.as_deref() == Some(folder);
+    let near = folders.iter().find(|it| is_root(it) || it.join(FOLDER).is_dir());
+    let project = near.or_else(|| folders.last().filter(|it| is_repository(it)));
+    let project = project.map(|folder| folder.join(FOLDER));
+    project.or_else(|| folder_of("XDG_DATA_HOME", ".local/share")).unwrap_or_else(|| FOLDER.into())
+}
+
+/// The current folder and those above it: up to the root of the repository; outside of one as far as they
+/// have the same owner, without the user's home.
+fn project_folders() -> Vec<PathBuf> {
+    let Ok(here) = std::env::current_dir() else { return vec![PathBuf::new()] };
+    let all: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
+    let depth = match all.iter().position(|folder| is_repository(folder)) {
+        Some(root) => root,
+        None => {
+            let (home, owner) = (home(), owner(&here));
+            let is_project = |it: &&PathBuf| Some(*it) != home.as_ref() && self::owner(it) == owner;
+            all.iter().skip(1).take_while(is_project).count()
+        }
+    };
+    all.into_iter().take(depth + 1).collect()
+}
+
+fn is_repository(folder: &Path) -> bool {
+    folder.join(".git").exists()
+}
+
+/// The owner of a folder: what another user left in a shared one is not ours to read.
+#[cfg(unix)]
+fn owner(folder: &Path) -> Option<u32> {
+    std::fs::metadata(folder).ok().map(|it| std::os::unix::fs::MetadataExt::uid(&it))
+}
+
+#[cfg(not(unix))]
+fn owner(_: &Path) -> Option<u32> {
+    None
+}
+
+/// The variables that are settings. Others need not be text.
+fn variables() -> Result<Vec<(String, String)>, Failure> {
     let names =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
     let ours = names.filter(|(name, _)| name.starts_with(ENV_PREFIX));
@@ -44,12 +150,6 @@ fn ours() -> Result<Vec<(String, String)>, Failure> {
         Err(_) => Err(Failure::usage(format!("{name}: expected text in UTF-8"))),
     })
     .collect()
-}
-
-fn places() -> Vec<PathBuf> {
-    let mut places = vec![PathBuf::from(FILE_NAME)];
-    places.extend(user_folder().map(|folder| folder.join(FILE_NAME)));
-    places
 }
 
 /// The user's configuration folder, as XDG has it.
@@ -102,9 +202,31 @@ pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Opens the store of the settings.
-pub(super) fn open_store(config: &Config, how: Open) -> Result<Store, Failure> {
+/// Opens the store of the settings. A new `.annalist` is kept out of version control.
+pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failure> {
+    let folder = config.store_url.strip_prefix("sqlite:").and_then(|it| Path::new(it).parent());
+    let is_new = |folder: &&Path| folder.ends_with(FOLDER) && !folder.exists();
+    if let (OpenMode::Create, Some(folder)) = (how, folder.filter(is_new)) {
+        let path = folder.join(".gitignore");
+        files::create(&path, "*\n").map_err(|error| {
+            Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+        })?;
+    }
     Ok(Store::open(&config.store_url, how)?)
+}
+
+/// The settings and the store in force, in a line.
+pub(super) fn in_force(config: &Config, store: &Store) -> String {
+    format!("settings: {}; store: {}", config.source, store.place())
+}
+
+/// The store of the settings, if there is one.
+pub(super) fn known_store(config: &Config) -> Result<Option<Store>, Failure> {
+    match Store::open(&config.store_url, OpenMode::Existing) {
+        Ok(store) => Ok(Some(store)),
+        Err(error) if error.kind == StoreErrorKind::Missing => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A runtime for commands that wait for more than the disk. One thread: what is done between two

@@ -3,12 +3,12 @@
 mod queue;
 
 use super::output::{
-    self, BOLD, Failure, GREEN, RED, YELLOW, count, counted, short, shorten, tail,
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, short, shorten, tail,
 };
 use super::settings;
+use crate::adapters::clock;
 use crate::domain::{ClaimKind, Coverage, Purpose};
-use crate::edge::clock;
-use crate::edge::store::{ABANDONED, BillLine, Depth, Open, SessionStatus, Status};
+use crate::store::{ABANDONED, BillLine, OpenMode, QueueStats, SessionStatus, Status};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,14 +36,22 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
-    let store = settings::open_store(&config, Open::Existing)?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
     let (status, depth) = settings::runtime()?.block_on(async {
         Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
     })?;
     match args.json {
-        true => output::json(&to_json(&status, &depth)),
+        true => {
+            let mut whole = to_json(&status, &depth);
+            whole["settings"] = json!(config.source);
+            whole["store"] = json!(store.place());
+            output::json(&whole)
+        }
         false => print(&status, &depth, args.all),
     }?;
+    if !args.json {
+        output::note(&format!("{DIM}{}{DIM:#}", settings::in_force(&config, &store)));
+    }
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = total(&status).failed > 0 || !status.failed.is_empty() || unbalanced;
     Ok(ExitCode::from(if failed || depth.needs_person() { output::FAILED } else { 0 }))
@@ -61,7 +69,7 @@ fn total(status: &Status) -> Coverage {
     sum
 }
 
-fn to_json(status: &Status, depth: &Depth) -> Value {
+fn to_json(status: &Status, depth: &QueueStats) -> Value {
     let sessions: Vec<Value> = status.sessions.iter().map(session_json).collect();
     let failed: Vec<Value> = status
         .failed
@@ -109,7 +117,7 @@ fn session_json(it: &SessionStatus) -> Value {
     })
 }
 
-fn print(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
+fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
     let sum = total(status);
     let mut header = vec!["session", "transcript", "entries", "extracted", "nothing", "skipped"];
     header.extend((sum.pending > 0).then_some("pending"));
@@ -196,7 +204,7 @@ fn row(it: &SessionStatus, with_pending: bool) -> Vec<String> {
     row
 }
 
-fn print_state(status: &Status, depth: &Depth, all: bool) -> Result<(), Failure> {
+fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
     let shown = if all { status.failed.len() } else { FAILED_MAX };
     for it in status.failed.iter().take(shown) {
         output::line(&format!(

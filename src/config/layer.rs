@@ -1,11 +1,28 @@
-//! Layers of settings: parsing, unknown keys and wrong types with their line, and laying one over
-//! the other.
+//! Layers of settings: parsing, unknown keys and wrong types with their line, and merging.
 
-use super::{ConfigError, ENV_PREFIX, Layer};
+use super::{ConfigError, DEFAULT, ENV_PREFIX, Layer};
 use toml::{Table, Value};
 
-/// How alike an unknown key must be to a known one to be suggested, 0 to 1.
+/// Least similarity, 0 to 1, of an unknown key to the known one that is suggested.
 const ALIKE_MIN: f64 = 0.7;
+/// Least similarity of an unknown key to a known one of which it is a misspelling.
+const MISSPELT_MIN: f64 = 0.9;
+
+/// Whether a `config.toml` that may belong to any tool has our settings: at least one top-level key is
+/// ours, and every other one is at most a misspelling of one. Text that is not TOML counts as ours, so
+/// that a typing error is reported.
+pub(crate) fn is_ours(text: &str) -> bool {
+    let text = text.trim_start_matches('\u{feff}');
+    let (Ok(table), Ok(defaults)) = (text.parse::<Table>(), DEFAULT.parse::<Table>()) else {
+        return true;
+    };
+    let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
+    let names: Vec<String> = known(&defaults).iter().map(|key| last(key)).collect();
+    let misspelt = |key: &str| names.iter().any(|it| strsim::jaro_winkler(key, it) >= MISSPELT_MIN);
+    let is_known = |key: &String| defaults.contains_key(key);
+    table.is_empty()
+        || (table.keys().any(is_known) && table.keys().all(|it| is_known(it) || misspelt(it)))
+}
 
 pub(super) fn parse(layer: Layer<'_>) -> Result<Table, ConfigError> {
     layer.text.parse::<Table>().map_err(|error| {
@@ -15,7 +32,7 @@ pub(super) fn parse(layer: Layer<'_>) -> Result<Table, ConfigError> {
     })
 }
 
-/// Every key is known and has a value of the kind that its default has.
+/// Checks that every key is known and that its value has the type of its default.
 pub(super) fn check_keys(
     table: &Table,
     defaults: &Table,
@@ -67,7 +84,7 @@ fn check_key(
     }
 }
 
-fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
+pub(super) fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
     let (last, sections) = path.split_last()?;
     let mut table = table;
     for section in sections {
@@ -76,7 +93,7 @@ fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {
     table.get(*last)
 }
 
-/// Every key of the defaults, sections before their keys.
+/// All keys of the defaults, sections before their keys.
 fn known(defaults: &Table) -> Vec<String> {
     let mut keys = Vec::new();
     for (key, value) in defaults {
@@ -118,7 +135,7 @@ fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 
-/// The line on which `path` is set; settings are flat enough for a look at headers and names.
+/// Line on which `path` is set, by headers and names.
 pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     let (last, sections) = path.split_last()?;
     let section = sections.join(".");
@@ -140,7 +157,7 @@ pub(super) fn line_of_key(text: &str, path: &[&str]) -> Option<usize> {
     None
 }
 
-/// Lays `over` over `under`, key by key.
+/// Overrides `under` with `over`, key by key.
 pub(super) fn merge(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
@@ -155,7 +172,7 @@ pub(super) fn merge(under: &mut Table, over: Table) {
     }
 }
 
-/// Sets the key that the variable `name` means, as `ANNALIST__MODEL__BASE_URL`.
+/// Sets the key that a variable such as `ANNALIST__MODEL__BASE_URL` names.
 pub(super) fn set_from_env(
     settings: &mut Table,
     defaults: &Table,

@@ -160,3 +160,15 @@ fn a_case_lays_over_how_transcripts_are_read_and_nothing_else() {
     let error = over("[slice]\ntoken = 3\n").unwrap_err().to_string();
     assert!(error.starts_with("case.toml: settings: unknown key `slice.token`"), "{error}");
 }
+
+#[test]
+fn settings_of_another_tool_are_told_from_ours() {
+    for text in ["", "[model]\n", "language = \"x\"\nconcurency = 3\n", "not toml", DEFAULT] {
+        assert!(is_ours(text), "{text}");
+    }
+    for text in
+        ["no = 1\n", "baseURL = \"x\"\ntitle = \"y\"\n", "[store]\n[server]\n", "[models]\n"]
+    {
+        assert!(!is_ours(text), "{text}");
+    }
+}

@@ -91,12 +91,7 @@ pub(super) fn plan(records: &[Record], state: &mut MemoryMap) -> Plan {
 
 /// What holds for every plan.
 #[track_caller]
-pub(super) fn finish(
-    records: &[Record],
-    plan: &Plan,
-    mut memories: Memories,
-    state: &mut MemoryMap,
-) {
+pub(super) fn finish(records: &[Record], plan: &Plan, memories: Memories, state: &mut MemoryMap) {
     let mut fresh: Vec<RecordId> = records.iter().map(|it| it.id).collect();
     fresh.retain(|id| !memories.has_taken(*id));
     assert_eq!(plan.check(&fresh, state), [], "{plan:#?}");
@@ -108,8 +103,15 @@ pub(super) fn finish(
     plan.undo(state).unwrap();
     assert_eq!(*state, before, "undone as it was");
     plan.apply(state).unwrap();
-    memories.applied(plan);
-    assert_eq!(memories.map(), *state);
+    let known = memories;
+    let mut memories = Memories::of(NAMESPACE, state);
+    let dealt_with = records.iter().filter(|it| known.has_taken(it.id));
+    dealt_with.for_each(|it| memories.take(it.id));
+    let withdraws = |it: &crate::domain::Operation| {
+        matches!(it.disposition, crate::domain::Disposition::Withdraw { .. })
+    };
+    let stand = plan.operations.iter().filter(|it| !withdraws(it));
+    stand.for_each(|it| memories.take(it.record));
     let (again, _) = consolidate(records, &memories, &Verdicts::none());
     assert!(again.is_empty(), "{again:#?}");
 }

@@ -1,32 +1,25 @@
-//! Looks back: what became of a memory and why, and what was believed on a day.
+//! The past of memories: events of one memory, memories as of a day, and memories without forgotten records. All of it
+//! replays the applied plans beside what really happened; what people changed between two plans is carried over.
 
-use super::replay::Replay;
 use crate::domain::{
-    MemoryId, MemoryMap, MemoryState, Operation, Plan, PlanId, RecordId, Stage, Timestamp,
+    Change, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan, PlanId,
+    RecordId, Settlement, Stage, Timestamp,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that happened to a memory.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Event {
-    /// The plan that did it.
     pub plan: PlanId,
-    /// The record behind it.
     pub record: RecordId,
-    /// When the first of the record's evidence was said.
     pub at: Option<Timestamp>,
-    /// The disposition of the record.
     pub disposition: &'static str,
-    /// The rule.
     pub rule: String,
-    /// How far the memory has come by it.
     pub stage: Stage,
-    /// Whether it is in use after it.
     pub state: MemoryState,
 }
 
-/// Everything that `plans`, the earliest first, did to memory `id`, in their order. What people did to it in between
-/// shows in the events that follow.
+/// Events of memory `id` by `plans`, the earliest first. Changes by people in between show in the events that follow.
 pub fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
     let mut events = Vec::new();
     for plan in plans {
@@ -63,8 +56,8 @@ pub fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
     events
 }
 
-/// The memories as they were believed at `date`, by what had been said until then: `state` and `plans` are those of
-/// now. What nobody knows the time of counts as said before.
+/// The memories as of `date`, by statements until then; `state` and `plans` are the present ones. Statements without
+/// a time count as earlier.
 pub fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
     let mut replay = Replay::default();
     let none = BTreeSet::new();
@@ -80,4 +73,190 @@ pub fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
         (memory.id, memory)
     });
     held.collect()
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Forgotten {
+    pub changes: Vec<Change>,
+    /// The plans that hold words of the records, or of memories that they made, without them. They keep their ids
+    /// and can still be undone; what they keep is read back by [`Plan`] as it is.
+    pub plans: Vec<Plan>,
+}
+
+#[cfg(test)]
+impl Forgotten {
+    pub(crate) fn apply(&self, state: &mut MemoryMap) {
+        for change in &self.changes {
+            match &change.after {
+                Some(memory) => state.insert(change.memory, memory.clone()),
+                None => state.remove(&change.memory),
+            };
+        }
+    }
+}
+
+/// Forgets `records`: `plans` are all that were applied to `state` and not undone, the earliest first.
+///
+/// What people wrote instead of ours stays, without the sources. Where plans are missing, memories lose their sources,
+/// and go when they have none left.
+pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[Plan]) -> Forgotten {
+    let mut replay = Replay::default();
+    let mut cleared = Vec::new();
+    for plan in plans {
+        let clear = replay.step(plan, records, &|operation| records.contains(&operation.record));
+        if clear != *plan {
+            cleared.push(clear);
+        }
+    }
+    let mut after: BTreeMap<MemoryId, Option<Memory>> =
+        state.values().map(|memory| (memory.id, replay.became(memory, records))).collect();
+    let gone: BTreeSet<MemoryId> =
+        after.iter().filter(|(_, memory)| memory.is_none()).map(|(id, _)| *id).collect();
+    for memory in after.values_mut().flatten() {
+        let lost = memory.superseded_by.is_some_and(|by| gone.contains(&by));
+        if lost && memory.state == MemoryState::Superseded {
+            memory.reinstate();
+        }
+    }
+    let changes = after.into_iter().filter_map(|(id, after)| {
+        let before = state.get(&id);
+        let change = Change { memory: id, before: before.cloned(), after };
+        (before != change.after.as_ref()).then_some(change)
+    });
+    Forgotten { changes: changes.collect(), plans: cleared }
+}
+
+/// Memories with all operations, and without those that are left out.
+#[derive(Debug, Default)]
+pub(super) struct Replay {
+    pub(super) full: MemoryMap,
+    pub(super) rest: MemoryMap,
+}
+
+impl Replay {
+    /// Folds `plan` with and without the operations that `leave_out` names; gives it without them. Sources in
+    /// `gone` are taken from memories that no plan made.
+    pub(super) fn step(
+        &mut self,
+        plan: &Plan,
+        gone: &BTreeSet<RecordId>,
+        leave_out: &dyn Fn(&Operation) -> bool,
+    ) -> Plan {
+        for memory in &plan.before {
+            self.meet(memory, gone);
+        }
+        let mut before: BTreeMap<MemoryId, Option<Memory>> = BTreeMap::new();
+        let mut operations = Vec::new();
+        for operation in &plan.operations {
+            operation.fold(&plan.namespace, &mut self.full);
+            if leave_out(operation) {
+                continue;
+            }
+            let operation = self.without_missing(operation);
+            for id in operation.touches() {
+                before.entry(id).or_insert_with(|| self.rest.get(&id).cloned());
+            }
+            operation.fold(&plan.namespace, &mut self.rest);
+            operations.push(operation);
+        }
+        let kept: BTreeSet<RecordId> = operations.iter().map(|it| it.record).collect();
+        let open = plan.left_open.iter().cloned();
+        let open =
+            open.filter(|it| kept.contains(&it.record) && self.rest.contains_key(&it.memory));
+        Plan {
+            id: plan.id,
+            namespace: plan.namespace.clone(),
+            before: before.into_values().flatten().collect(),
+            left_open: open.collect(),
+            operations,
+        }
+    }
+
+    fn meet(&mut self, actual: &Memory, gone: &BTreeSet<RecordId>) {
+        match self.became(actual, gone) {
+            Some(memory) => self.rest.insert(actual.id, memory),
+            None => self.rest.remove(&actual.id),
+        };
+        self.full.insert(actual.id, actual.clone());
+    }
+
+    pub(super) fn became(&self, actual: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
+        match (self.full.get(&actual.id), self.rest.get(&actual.id)) {
+            (None, _) => without(actual, gone),
+            (Some(full), rest) if full == actual => rest.cloned(),
+            (Some(full), None) => {
+                // Words that a person put there instead of ours are theirs.
+                let theirs = actual.claim != full.claim;
+                theirs.then(|| Memory { sources: Vec::new(), ..actual.clone() })
+            }
+            (Some(full), Some(rest)) => Some(carry(full, rest, actual)),
+        }
+    }
+
+    /// The operation without effects on memories that do not exist any more.
+    fn without_missing(&self, operation: &Operation) -> Operation {
+        let there = |id: &MemoryId| self.rest.contains_key(id);
+        let disposition = match operation.disposition {
+            Disposition::Merge { into, .. } if !there(&into) => Disposition::Add { memory: into },
+            Disposition::Duplicate { of } if !there(&of) => Disposition::Add { memory: of },
+            Disposition::Conflict { with, memory } if !there(&with) => Disposition::Add { memory },
+            Disposition::Supersede { old, memory } if !there(&old) && there(&memory) => {
+                Disposition::Duplicate { of: memory }
+            }
+            Disposition::Supersede { old, memory } if !there(&old) => Disposition::Add { memory },
+            // What is gone is not decided about any more.
+            Disposition::Settle { memory, with, .. } if !there(&memory) || !there(&with) => {
+                Disposition::Settle { memory, with, how: Settlement::Apart }
+            }
+            other @ (Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Duplicate { .. }
+            | Disposition::Conflict { .. }
+            | Disposition::Supersede { .. }
+            | Disposition::Settle { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
+            | Disposition::Discard) => other,
+        };
+        let home = disposition.home();
+        let stands = |id: &MemoryId| there(id) || home == Some(*id);
+        let stands = |effect: &&Effect| stands(&effect.memory) && stands(&effect.by);
+        let effects = operation.effects.iter().filter(stands).cloned().collect();
+        Operation { disposition, effects, ..operation.clone() }
+    }
+}
+
+/// A memory that no plan made, without these sources.
+fn without(memory: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
+    let mut rest = memory.clone();
+    rest.sources.retain(|source| !gone.contains(source));
+    let emptied = rest.sources.is_empty() && !memory.sources.is_empty();
+    (!emptied).then_some(rest)
+}
+
+fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
+    fn pick<T: Clone + PartialEq>(full: &T, rest: &T, actual: &T) -> T {
+        if full == actual { rest.clone() } else { actual.clone() }
+    }
+    let use_of = |it: &Memory| (it.state, it.valid_until, it.superseded_by, it.reason.clone());
+    let (state, valid_until, superseded_by, reason) =
+        pick(&use_of(full), &use_of(rest), &use_of(actual));
+    let known: BTreeSet<&RecordId> = full.sources.iter().collect();
+    let added = actual.sources.iter().filter(|source| !known.contains(source));
+    let sources = rest.sources.iter().chain(added).copied().collect();
+    Memory {
+        id: actual.id,
+        namespace: actual.namespace.clone(),
+        claim: pick(&full.claim, &rest.claim, &actual.claim),
+        stage: pick(&full.stage, &rest.stage, &actual.stage),
+        said_by: pick(&full.said_by, &rest.said_by, &actual.said_by),
+        confirmed: actual.confirmed,
+        edited: actual.edited.clone(),
+        valid_from: pick(&full.valid_from, &rest.valid_from, &actual.valid_from),
+        state,
+        valid_until,
+        superseded_by,
+        reason,
+        sources,
+    }
 }

@@ -1,31 +1,27 @@
-//! A record as it comes in: what it says, who says it, and whether its evidence speaks of a change.
+//! A record as it comes in: its claim, its speakers, and whether its evidence speaks of a change.
 
 use super::dates;
-use super::marker::says_change;
+use super::phrases::says_change;
 use super::subject::Subject;
-use crate::domain::{Claim, Facts, MemoryId, Record, SessionId, Speaker, Stage, Timestamp};
-use crate::words::folded;
+use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
+use crate::text::tokens::folded;
 
-/// A record and what can be said of it alone.
+/// A record and everything that follows from it alone.
 #[derive(Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) record: &'a Record,
     pub(super) facts: Facts,
     pub(super) subject: Subject,
-    /// The memory that it begins, if it begins one.
     pub(super) own: MemoryId,
-    /// Whether a person's words are among its evidence.
     pub(super) person: bool,
-    /// Whether it rests on what tools printed or the web says, and on nothing else.
     pub(super) hearsay: bool,
-    /// The most trusted speaker who says that something changes, if anybody does.
+    /// The most trusted speaker who speaks of a change.
     pub(super) change_by: Option<Speaker>,
-    pub(super) place: Place,
+    pub(super) place: RecordPlace,
 }
 
-/// Where in which conversation something was said: tells the order where nobody knows the time.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Place {
+pub(super) struct RecordPlace {
     pub(super) session: SessionId,
     pub(super) ordinal: u32,
 }
@@ -56,13 +52,25 @@ impl<'a> Incoming<'a> {
             person: by(Speaker::Person),
             hearsay: speakers.all(heard),
             change_by: change_by(record),
-            place: place(record),
+            place: record_place(record),
             record,
+        }
+    }
+
+    /// The order to the beginning of `memory`: by time, and within one conversation by place.
+    pub(super) fn order_to(&self, memory: &Memory, there: Option<RecordPlace>) -> Order {
+        let by_time = self.facts.at.zip(memory.valid_from).map(|(at, then)| at.cmp(&then));
+        let together = there.filter(|there| there.session == self.place.session);
+        let by_place = together.map(|there| self.place.ordinal.cmp(&there.ordinal));
+        match by_time.filter(|order| order.is_ne()).or(by_place).or(by_time) {
+            Some(std::cmp::Ordering::Less) => Order::Earlier,
+            Some(std::cmp::Ordering::Equal) => Order::Same,
+            Some(std::cmp::Ordering::Greater) => Order::Later,
+            None => Order::Unknown,
         }
     }
 }
 
-/// How far a fact has come when it is first heard of.
 fn stage(claim: &Claim) -> Stage {
     match claim {
         Claim::Decision(_) => Stage::Decided,
@@ -77,7 +85,6 @@ fn stage(claim: &Claim) -> Stage {
     }
 }
 
-/// Who says that something changes: in the words of the evidence, or in a field of the claim that those words carry.
 fn change_by(record: &Record) -> Option<Speaker> {
     let heard = record.evidence.iter().filter(|it| says_change(&folded(it.words.as_str())));
     let strings = record.claim.strings();
@@ -87,14 +94,12 @@ fn change_by(record: &Record) -> Option<Speaker> {
     heard.chain(carried).map(|it| it.speaker).min()
 }
 
-/// Where a record was said.
-pub(super) fn place(record: &Record) -> Place {
+pub(super) fn record_place(record: &Record) -> RecordPlace {
     let first = record.evidence.iter().map(|it| it.ordinal).min();
     let ordinal = first.unwrap_or(record.provenance.entries.0);
-    Place { session: record.provenance.session, ordinal }
+    RecordPlace { session: record.provenance.session, ordinal }
 }
 
-/// How two moments stand to one another.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Order {
     Earlier,
@@ -104,29 +109,12 @@ pub(super) enum Order {
 }
 
 impl Order {
-    /// The same, seen from the other side.
     pub(super) fn turned(self) -> Order {
         match self {
             Order::Earlier => Order::Later,
             Order::Later => Order::Earlier,
             Order::Same => Order::Same,
             Order::Unknown => Order::Unknown,
-        }
-    }
-
-    /// How `at` and `place` stand to `then` and `there`: by time, and within one conversation by its entries.
-    pub(super) fn of(
-        (at, place): (Option<Timestamp>, Place),
-        (then, there): (Option<Timestamp>, Option<Place>),
-    ) -> Order {
-        let by_time = at.zip(then).map(|(at, then)| at.cmp(&then));
-        let together = there.filter(|there| there.session == place.session);
-        let by_place = together.map(|there| place.ordinal.cmp(&there.ordinal));
-        match by_time.filter(|order| order.is_ne()).or(by_place).or(by_time) {
-            Some(std::cmp::Ordering::Less) => Order::Earlier,
-            Some(std::cmp::Ordering::Equal) => Order::Same,
-            Some(std::cmp::Ordering::Greater) => Order::Later,
-            None => Order::Unknown,
         }
     }
 }

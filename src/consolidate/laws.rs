@@ -1,14 +1,12 @@
+use super::dates::relative_dates;
 use super::fixture::*;
-use super::{Memories, Verdict, Verdicts, as_of, consolidate, forget, relative_dates};
+use super::{Memories, Verdict, Verdicts, as_of, consolidate, forget};
 use crate::domain::{Claim, MemoryMap, MemoryState, Plan, Record, RecordId, Speaker};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 const SUBJECTS: [&str; 4] = [
-    "queue worker restart",
-    "uploader retry backoff",
-    "session cookie expiry",
-    "src/lib.rs naming",
+    "queue worker restart", "uploader retry backoff", "session cookie expiry", "src/lib.rs naming",
 ];
 const MARKS: [&str; 4] = ["", " instead", " after all", "!"];
 const SPEAKERS: [Speaker; 4] = [Speaker::Person, Speaker::Assistant, Speaker::Tool, Speaker::Web];

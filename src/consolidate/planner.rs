@@ -1,29 +1,26 @@
-//! Makes a plan: takes the records in the order of time, asks the rules about each and the memories that it may
-//! touch, and lets what it becomes stand beside those memories for the records that follow.
+//! Makes a plan: takes the records by time, asks the rules about each and the memories that it may touch, and applies each
+//! operation to a working set for the records that follow.
 
-use super::across::{View, across};
-use super::incoming::{Incoming, Order, Place, place};
-use super::likeness::Likeness;
-use super::memories::{Desk, Memories};
-use super::rules::{Pair, RULES, Ruling};
-use super::settle::OpenPair;
-use super::subject::Subject;
-use super::verdict::{Verdict, Verdicts};
+use super::candidates::{Memories, WorkingSet};
+use super::cross_kind::{View, across, followed};
+use super::incoming::{Incoming, RecordPlace, record_place};
+use super::rules::{RULES, RulePair, Ruling, is_protected};
+use super::subject::{Likeness, Subject};
+use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Memory, MemoryId, MemoryState,
-    Merging, Operation, Plan, Record, RecordId, RecordState, Severity, Stage, Timestamp,
+    Merging, Operation, Plan, Record, RecordId, RecordState, Settlement, Severity, Stage,
+    Timestamp,
 };
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Memories of which one record is left open.
+/// Maximum number of open pairs of one record.
 const OPEN_MAX: usize = 3;
 
-/// Plans what becomes of `records` in the namespace of `memories`: one operation for each that was not dealt with
-/// yet. `verdicts` decide what the rules leave open; without any, that is kept as it is and listed.
-///
-/// The order of `records` does not count, and planning again after the plan was applied gives an empty one.
+/// Plans one operation for each of `records` that was not dealt with yet, in the namespace of `memories`. `verdicts`
+/// decide where the rules do not; without one both sides are kept and the pair is listed as open.
 pub fn consolidate(
     records: &[Record],
     memories: &Memories,
@@ -32,16 +29,16 @@ pub fn consolidate(
     consolidate_with(records, &[], memories, verdicts)
 }
 
-/// As [`consolidate`], and first settles what earlier plans left `open` between memories, where `verdicts` say how: it
-/// was said before, so what comes in meets the memories as they are then. A pair without a verdict stays open.
-pub fn consolidate_with(
+/// As [`consolidate`], and first settles pairs that earlier plans left `open`, where there are verdicts: they were
+/// said before. A pair without a verdict stays open.
+pub(crate) fn consolidate_with(
     records: &[Record],
     open: &[OpenPair],
     memories: &Memories,
     verdicts: &Verdicts,
 ) -> (Plan, Vec<Finding>) {
     let mut planner = Planner {
-        desk: Desk::new(memories),
+        working: WorkingSet::new(memories),
         namespace: memories.namespace(),
         verdicts,
         places: HashMap::new(),
@@ -55,8 +52,8 @@ pub fn consolidate_with(
     for record in in_order(records, memories) {
         planner.take(record);
     }
-    let Planner { desk, operations, open, findings, .. } = planner;
-    let before = desk.before.into_values().collect();
+    let Planner { working, operations, open, findings, .. } = planner;
+    let before = working.before.into_values().collect();
     let namespace = memories.namespace().to_owned();
     (Plan::new(namespace, operations, before, open.into_iter().collect()), findings)
 }
@@ -68,46 +65,43 @@ fn in_order<'a>(records: &'a [Record], memories: &Memories) -> Vec<&'a Record> {
     let mut ordered: Vec<&Record> = records.iter().filter(fresh).collect();
     ordered.sort_by_cached_key(|record| {
         let at = record.provenance.at;
-        (at.is_none(), at, place(record), record.id)
+        (at.is_none(), at, record_place(record), record.id)
     });
     ordered
 }
 
-pub(super) struct Planner<'a> {
-    pub(super) desk: Desk<'a>,
-    pub(super) namespace: &'a str,
-    pub(super) verdicts: &'a Verdicts,
-    /// Where memories that this plan begins were first said.
-    places: HashMap<MemoryId, Place>,
-    pub(super) operations: Vec<Operation>,
+struct Planner<'a> {
+    working: WorkingSet<'a>,
+    namespace: &'a str,
+    verdicts: &'a Verdicts,
+    places: HashMap<MemoryId, RecordPlace>,
+    operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
     findings: Vec<Finding>,
 }
 
-/// A memory, what a rule says of it, and how near it is.
+/// A ruling about a memory, with its rank.
 #[derive(Clone, Debug)]
-struct Judged {
+struct RankedRuling {
     memory: MemoryId,
     ruling: Ruling,
     rule: &'static str,
     words: f64,
     since: Option<Timestamp>,
     active: bool,
-    /// Whether a model or a person may still decide.
     open: bool,
 }
 
-impl Judged {
+impl RankedRuling {
     /// The nearest first; of equals the earliest, then by id.
-    fn order(&self, other: &Judged) -> Ordering {
+    fn order(&self, other: &RankedRuling) -> Ordering {
         let near = other.words.total_cmp(&self.words);
-        let exact = |it: &Judged| it.ruling != Ruling::Duplicate;
+        let exact = |it: &RankedRuling| it.ruling != Ruling::Duplicate;
         let first = (!self.active, exact(self)).cmp(&(!other.active, exact(other)));
         first.then(near).then((self.since, self.memory).cmp(&(other.since, other.memory)))
     }
 }
 
-/// What becomes of a record, before what follows from it.
 struct Choice {
     disposition: Disposition,
     rule: &'static str,
@@ -126,7 +120,7 @@ impl Planner<'_> {
         let own = Memory::id_of(self.namespace, record.id);
         let new = Incoming::new(record, own);
         // It began a memory that others bear since it was withdrawn.
-        let came_back = self.desk.get(own).is_some_and(|memory| !memory.is_hollow());
+        let came_back = self.working.get(own).is_some_and(|memory| !memory.is_hollow());
         let choice = match self.refuse(&new) {
             Some(rule) => Choice::new(Disposition::Discard, rule),
             None if came_back => Choice::new(Disposition::Duplicate { of: own }, "came-back"),
@@ -155,14 +149,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Asks the rules, and of what they say takes what keeps the most.
+    /// Chooses among the rulings the one that keeps the most.
     fn choose(&mut self, new: &Incoming<'_>) -> Choice {
         let mut judged = self.judge(new);
-        judged.sort_by(Judged::order);
+        judged.sort_by(RankedRuling::order);
         let of = |wanted: fn(&Ruling) -> bool| judged.iter().filter(move |it| wanted(&it.ruling));
         let twin =
             of(|it| matches!(it, Ruling::Duplicate | Ruling::Merge(_) | Ruling::Outcome(_))).next();
-        let rivals: Vec<&Judged> = of(|it| *it == Ruling::Supersede).collect();
+        let rivals: Vec<&RankedRuling> = of(|it| *it == Ruling::Supersede).collect();
         if let Some((first, rest)) = rivals.split_first() {
             let memory = twin.filter(|twin| twin.active).map_or(new.own, |twin| twin.memory);
             let disposition = Disposition::Supersede { old: first.memory, memory };
@@ -184,7 +178,7 @@ impl Planner<'_> {
         if let Some(taken_back) = of(|it| *it == Ruling::Discard).next() {
             return Choice::new(Disposition::Discard, taken_back.rule);
         }
-        let doubts: Vec<&Judged> =
+        let doubts: Vec<&RankedRuling> =
             of(|it| matches!(it, Ruling::Conflict | Ruling::Doubt)).collect();
         for doubt in doubts.iter().take(OPEN_MAX) {
             let rule = Cow::Borrowed(doubt.rule);
@@ -206,48 +200,31 @@ impl Planner<'_> {
         }
     }
 
-    /// What the rules say of every memory of the same kind that the record may touch.
-    fn judge(&mut self, new: &Incoming<'_>) -> Vec<Judged> {
+    fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
         let mut judged = Vec::new();
         let mut refused = Vec::new();
-        for memory in self.desk.candidates(&new.subject, new.subject.kind) {
+        for memory in self.working.candidates(&new.subject, new.subject.kind) {
             let subject = Subject::of(&memory.claim);
             let there = self.places.get(&memory.id).copied();
-            let pair = Pair {
+            let pair = RulePair {
                 new,
                 memory,
                 subject: &subject,
                 like: Likeness::of(&new.subject, &subject),
-                order: Order::of((new.facts.at, new.place), (memory.valid_from, there)),
+                order: new.order_to(memory, there),
                 together: there.is_some_and(|there| there.session == new.place.session),
             };
-            let found = RULES.iter().find_map(|rule| Some((rule.name, (rule.judge)(&pair)?)));
+            let found = RULES.iter().find_map(|(name, judge)| Some((*name, judge(&pair)?)));
             let Some((rule, ruling)) = found else { continue };
-            let mut open = true;
-            let (rule, ruling) = match ruling {
-                Ruling::Conflict | Ruling::Doubt => {
-                    let verdict = self.verdicts.get(new.record.id, memory.id);
-                    match verdict.map(|verdict| apply(verdict, &pair)) {
-                        Some(Some(said)) => {
-                            open = false;
-                            said
-                        }
-                        Some(None) => {
-                            refused.push(memory.id);
-                            (rule, ruling)
-                        }
-                        None => (rule, ruling),
-                    }
-                }
-                Ruling::Strangers
-                | Ruling::Duplicate
-                | Ruling::Merge(_)
-                | Ruling::Outcome(_)
-                | Ruling::Supersede
-                | Ruling::Late
-                | Ruling::Discard => (rule, ruling),
-            };
-            judged.push(Judged {
+            let (mut rule, mut ruling, mut open) = (rule, ruling, true);
+            let verdict = self.verdicts.get(new.record.id, memory.id);
+            let verdict = verdict.filter(|_| matches!(ruling, Ruling::Conflict | Ruling::Doubt));
+            match verdict.map(|verdict| apply(verdict, &pair)) {
+                Some(Some(said)) => ((rule, ruling), open) = (said, false),
+                Some(None) => refused.push(memory.id),
+                None => {}
+            }
+            judged.push(RankedRuling {
                 memory: memory.id,
                 ruling,
                 rule,
@@ -263,7 +240,7 @@ impl Planner<'_> {
         judged
     }
 
-    pub(super) fn note(&mut self, record: RecordId, memory: MemoryId) {
+    fn note(&mut self, record: RecordId, memory: MemoryId) {
         let detail = format!("record {record} may not change memory {memory} so; both are kept");
         self.findings.push(Finding::new(Severity::Warning, REFUSED, 0, detail));
     }
@@ -280,11 +257,11 @@ impl Planner<'_> {
             effects,
         };
         for id in operation.touches() {
-            self.desk.touch(id);
+            self.working.touch(id);
         }
-        let former = disposition.home().and_then(|home| self.desk.get(home));
+        let former = disposition.home().and_then(|home| self.working.get(home));
         let former = former.map(|memory| memory.claim.clone());
-        operation.fold(self.namespace, &mut self.desk.map);
+        operation.fold(self.namespace, &mut self.working.map);
         if let Some(home) = disposition.home() {
             self.enter(home, &new.subject, former);
             if home == new.own {
@@ -295,26 +272,25 @@ impl Planner<'_> {
         self.operations.push(operation);
     }
 
-    /// What follows for memories of other kinds, done.
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
-        let (desk, places) = (&self.desk, &self.places);
-        let found = across(new, home, View { desk, places, verdicts: self.verdicts });
+        let (working, places) = (&self.working, &self.places);
+        let found = across(new, home, View { working, places, verdicts: self.verdicts });
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         self.open.extend(found.open.into_iter().filter(|open| !judged(open)));
         for effect in &found.effects {
-            self.desk.touch(effect.memory);
-            self.desk.touch(effect.by);
-            effect.fold(&mut self.desk.map);
+            self.working.touch(effect.memory);
+            self.working.touch(effect.by);
+            effect.fold(&mut self.working.map);
         }
         found.effects
     }
 
     fn enter(&mut self, home: MemoryId, subject: &Subject, former: Option<Claim>) {
-        let Some(former) = former else { return self.desk.enter(home, subject, None) };
-        let Some(claim) = self.desk.get(home).map(|memory| &memory.claim) else { return };
+        let Some(former) = former else { return self.working.enter(home, subject, None) };
+        let Some(claim) = self.working.get(home).map(|memory| &memory.claim) else { return };
         if *claim != former {
             let now = Subject::of(claim);
-            self.desk.enter(home, &now, Some(&Subject::of(&former)));
+            self.working.enter(home, &now, Some(&Subject::of(&former)));
         }
     }
 }
@@ -323,17 +299,16 @@ impl Planner<'_> {
 const REFUSED: &str = "verdict-refused";
 
 /// The rule of a memory that a model held to be about something else.
-pub(super) const UNRELATED: &str = "judged-unrelated";
+const UNRELATED: &str = "judged-unrelated";
 
-/// Whether a model decided by this rule, within what the policy allows.
-pub fn is_judged(rule: &str) -> bool {
+/// True if a model decided by this rule.
+pub(crate) fn is_judged(rule: &str) -> bool {
     rule.starts_with("judged-")
 }
 
-/// What a verdict comes to; none if the policy does not allow it.
-fn apply(verdict: Verdict, pair: &Pair<'_>) -> Option<(&'static str, Ruling)> {
+fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {
     Some(match verdict {
-        Verdict::Unrelated => (UNRELATED, Ruling::Strangers),
+        Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
         Verdict::Replaces if pair.may_follow() => ("judged-replaced", Ruling::Supersede),
@@ -343,18 +318,14 @@ fn apply(verdict: Verdict, pair: &Pair<'_>) -> Option<(&'static str, Ruling)> {
     })
 }
 
-fn join(twin: &Judged) -> Choice {
+fn join(twin: &RankedRuling) -> Choice {
     let into = twin.memory;
-    let (disposition, stage) = match twin.ruling {
-        Ruling::Merge(how) => (Disposition::Merge { into, how }, None),
-        Ruling::Outcome(stage) => (Disposition::Merge { into, how: Merging::Outcome }, Some(stage)),
-        Ruling::Duplicate
-        | Ruling::Strangers
-        | Ruling::Supersede
-        | Ruling::Late
-        | Ruling::Discard
-        | Ruling::Conflict
-        | Ruling::Doubt => (Disposition::Duplicate { of: into }, None),
+    let (disposition, stage) = if let Ruling::Merge(how) = twin.ruling {
+        (Disposition::Merge { into, how }, None)
+    } else if let Ruling::Outcome(stage) = twin.ruling {
+        (Disposition::Merge { into, how: Merging::Outcome }, Some(stage))
+    } else {
+        (Disposition::Duplicate { of: into }, None)
     };
     Choice { stage, ..Choice::new(disposition, twin.rule) }
 }
@@ -362,4 +333,88 @@ fn join(twin: &Judged) -> Choice {
 fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
     let rule = Cow::Borrowed(rule);
     Effect { memory, by, stage: None, supersedes: true, restores: false, at, rule }
+}
+
+/// An open pair as it stands now.
+struct OpenLink<'a> {
+    verdict: Verdict,
+    new: &'a Incoming<'a>,
+    /// The memory that rests on the record.
+    home: &'a Memory,
+    memory: &'a Memory,
+    /// The place of the record that began `memory`, if it is known.
+    place: Option<RecordPlace>,
+}
+
+/// The settlement of a pair, its rule in the ledger, and effects on other memories.
+type Settled = (Settlement, &'static str, Vec<Effect>);
+
+impl Planner<'_> {
+    /// Settles `pair` if there is a verdict that the policy allows; else it stays open.
+    fn settle_pair(&mut self, pair: &OpenPair) {
+        let record = &pair.record;
+        let Some(verdict) = self.verdicts.get(record.id, pair.memory) else { return };
+        let both = self.working.get(pair.home).zip(self.working.get(pair.memory));
+        let in_use = |it: &Memory| it.state == MemoryState::Active;
+        // What another settlement took out of use is decided already.
+        let both = both.filter(|(home, memory)| in_use(home) && in_use(memory));
+        let Some((home, memory)) = both else { return };
+        let new = Incoming::new(record, pair.home);
+        let place = pair.first.as_ref().map(record_place);
+        let settled = OpenLink { verdict, new: &new, home, memory, place }.settle();
+        let Some((how, rule, effects)) = settled else {
+            return self.note(record.id, pair.memory);
+        };
+        let operation = Operation {
+            record: record.id,
+            disposition: Disposition::Settle { memory: pair.home, with: pair.memory, how },
+            rule: Cow::Borrowed(rule),
+            facts: new.facts.clone(),
+            effects,
+        };
+        for id in operation.touches() {
+            self.working.touch(id);
+        }
+        operation.fold(self.namespace, &mut self.working.map);
+        self.operations.push(operation);
+    }
+}
+
+impl OpenLink<'_> {
+    /// `None` where the policy forbids the verdict.
+    fn settle(&self) -> Option<Settled> {
+        let OpenLink { verdict, new, home, memory, place } = *self;
+        let order = new.order_to(memory, place);
+        let alike = memory.claim.kind() == new.subject.kind;
+        let (how, rule) = match verdict {
+            Verdict::Unrelated => (Settlement::Apart, UNRELATED),
+            Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
+            // A memory of another kind says something else.
+            Verdict::Same | Verdict::Nothing if !alike => return None,
+            // The words that stay must not be those of a speaker who is trusted less.
+            Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
+            Verdict::Same if home.confirmed && !memory.confirmed => return None,
+            Verdict::Same => (Settlement::Joined, "judged-same"),
+            Verdict::Nothing if new.person || is_protected(home) || home.sources.len() > 1 => {
+                return None;
+            }
+            Verdict::Nothing => (Settlement::Dropped, "judged-nothing"),
+            Verdict::Replaces if alike => {
+                let subject = Subject::of(&memory.claim);
+                let like = Likeness::of(&new.subject, &subject);
+                let together = place.is_some_and(|place| place.session == new.place.session);
+                let pair = RulePair { new, memory, subject: &subject, like, order, together };
+                if !pair.may_follow() {
+                    return None;
+                }
+                (Settlement::Replaced, "judged-replaced")
+            }
+            Verdict::Replaces => {
+                let effects = followed(new, home, memory, order);
+                let settled = (Settlement::Followed, "judged-followed", effects);
+                return (!settled.2.is_empty()).then_some(settled);
+            }
+        };
+        Some((how, rule, Vec::new()))
+    }
 }

@@ -1,7 +1,7 @@
 //! Pairs that were left open, settled later.
 
 use super::fixture::*;
-use super::{Memories, OpenPair, Verdict, Verdicts, consolidate_with, forget, offer};
+use super::{Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate_with, forget};
 use crate::domain::{Memory, MemoryMap, MemoryState, Plan, Record, Speaker, Stage};
 use std::collections::BTreeSet;
 
@@ -155,8 +155,13 @@ fn what_was_asked_is_not_offered_again_and_no_verdict_leaves_it_open() {
     let (settled, findings) = consolidate_with(&[], &pairs, &memories, &Verdicts::none());
     assert!(settled.is_empty() && findings.is_empty());
     let none = BTreeSet::new();
-    let offered = offer((&settled, &[]), &pairs, &memories, &none);
+    let offered = Undecided { plan: &settled, records: &[], earlier: &pairs, memories: &memories }
+        .batches(&none);
     assert_eq!(offered.iter().flat_map(|it| it.pairs()).count(), 1);
     let asked = offered.iter().flat_map(|it| it.pairs()).collect();
-    assert!(offer((&settled, &[]), &pairs, &memories, &asked).is_empty());
+    assert!(
+        Undecided { plan: &settled, records: &[], earlier: &pairs, memories: &memories }
+            .batches(&asked)
+            .is_empty()
+    );
 }

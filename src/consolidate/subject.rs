@@ -1,15 +1,17 @@
-//! What a claim is about, as two claims are compared: its words, what may not differ, and for a decision its
-//! alternatives. Folded as evidence is, so that case, quotes and Markdown part nothing; a Turkish dotless i meets the
-//! dotted one where candidates are looked for, and is told from it where two claims are called equal.
+//! The subject of a claim as it is compared, and the likeness of two subjects. Text is folded as evidence is, so that
+//! case, quotes and Markdown make no difference. A Turkish dotless i equals the dotted one where candidates are looked
+//! for, not where two claims are called equal.
 
-use super::marker::{hard_words, without_exact};
+use super::phrases::{hard_words, without_exact};
 use crate::domain::{Claim, ClaimKind, Digest};
-use crate::words::{folded, hash, words};
+use crate::text::tokens::{folded, hash, words};
+use crate::text::truncate;
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-/// Alternatives of one decision that are compared; a longer list is none that somebody chose from.
+/// Maximum number of alternatives of one decision that are compared.
 pub(super) const ALTERNATIVES_MAX: usize = 16;
-/// Bytes of a claim's subject, and of what surrounds it, that are compared: the length of a long paragraph.
+/// Maximum length of a subject, and of the text around it, that is compared: a long paragraph.
 const TEXT_BYTES_MAX: usize = 2_000;
 
 /// A claim taken apart for comparing.
@@ -18,21 +20,16 @@ pub(super) struct Subject {
     pub(super) kind: ClaimKind,
     /// Digest of everything it says; equal ones say the same.
     pub(super) content: Digest,
-    /// The words that name what it is about, sorted, each once.
+    /// The words of the subject, sorted, without repetitions.
     pub(super) words: Vec<u64>,
-    /// Those of them that stand in no exact word: what is left where only values differ.
     pub(super) soft: Vec<u64>,
     /// Neighbours among them, sorted, each once: the same words in another order say something else.
     pub(super) pairs: Vec<u64>,
-    /// What may not differ; see [`hard_words`].
     pub(super) hard: Vec<u64>,
     /// The words of the rest: rationale, points, result, intent.
     pub(super) around: Vec<u64>,
-    /// What a decision was made among, the chosen one included, sorted, each once.
     pub(super) alternatives: Vec<u64>,
-    /// What it chose.
     pub(super) chosen: Option<u64>,
-    /// The words of each alternative.
     pub(super) named: Vec<Vec<u64>>,
 }
 
@@ -65,19 +62,17 @@ impl Subject {
         }
     }
 
-    /// Whether there is anything to compare.
     pub(super) fn is_empty(&self) -> bool {
         self.words.is_empty() && self.hard.is_empty()
     }
 
-    /// Words of the subject and of what surrounds it, sorted, each once.
+    /// Words of the subject and around it, sorted, without repetitions.
     pub(super) fn all(&self) -> Vec<u64> {
         let mut all = [self.words.as_slice(), self.around.as_slice()].concat();
         sort(&mut all);
         all
     }
 
-    /// How many words name it, exact ones counted twice: below three a subject is like many others.
     pub(super) fn weight(&self) -> usize {
         self.words.len() + self.hard.len()
     }
@@ -102,11 +97,10 @@ fn texts(claim: &Claim) -> (String, String) {
 }
 
 fn cut(text: &str) -> &str {
-    text.get(..text.floor_char_boundary(TEXT_BYTES_MAX)).unwrap_or(text)
+    truncate::bytes(text, TEXT_BYTES_MAX)
 }
 
-/// The words of `text` in their order. A dotless i counts as a dotted one: what is typed in capitals has lost the
-/// difference.
+/// The words of `text` in their order. A dotless i counts as a dotted one, since capitals lose the difference.
 pub(super) fn keys(text: &str) -> Vec<u64> {
     let text = match text.contains('ı') {
         true => Cow::Owned(text.replace('ı', "i")),
@@ -185,7 +179,6 @@ fn content(claim: &Claim) -> Digest {
     Digest::of(&all)
 }
 
-/// How many keys two sorted lists share.
 pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
     let (mut left, mut right, mut count) = (one, other, 0);
     while let ([first, rest @ ..], [second, after @ ..]) = (left, right) {
@@ -199,4 +192,96 @@ pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
         }
     }
     count
+}
+
+/// The least share of words in common with which one statement repeats another that says a word more.
+const NEAR_WORDS: f64 = 0.8;
+/// The least share of neighbouring words in common: order makes meaning.
+const NEAR_PAIRS: f64 = 0.5;
+/// Alternatives that stand in decisions about anything.
+const GENERIC: &str = "yes|no|on|off|true|false|keep|remove|now|later|both|none|a|b|c|option a|option b|option 1|option 2|\
+     enable|disable|ja|nein|evet|hayır|sí|si|oui|non|はい|いいえ|accept|reject|approve|wait";
+
+static GENERIC_WORDS: LazyLock<Vec<u64>> =
+    LazyLock::new(|| GENERIC.split('|').flat_map(keys).collect());
+
+pub(super) fn is_generic(words: &[u64]) -> bool {
+    words.iter().all(|word| GENERIC_WORDS.contains(word))
+}
+
+/// Two subjects compared.
+#[derive(Clone, Debug)]
+pub(super) struct Likeness {
+    pub(super) words: f64,
+    pairs: f64,
+    within: bool,
+    around: bool,
+    hard: bool,
+    common: bool,
+    hard_any: bool,
+    rationale: usize,
+    generic: usize,
+    more: bool,
+}
+
+impl Likeness {
+    pub(super) fn of(new: &Subject, old: &Subject) -> Likeness {
+        let common = shared(&new.words, &old.words);
+        let options = |subject: &Subject| {
+            let mut all = subject.named.concat();
+            all.sort_unstable();
+            all
+        };
+        let (options, others) = (options(new), options(old));
+        let matter =
+            |key: &&u64| options.binary_search(key).is_err() && others.binary_search(key).is_err();
+        let reasons: Vec<u64> = new.around.iter().filter(matter).copied().collect();
+        let generic = |key: &&u64| {
+            old.alternatives.binary_search(key).is_ok()
+                && GENERIC.split('|').any(|word| hash(word) == **key)
+        };
+        Likeness {
+            words: share(common, &new.words, &old.words),
+            pairs: share(shared(&new.pairs, &old.pairs), &new.pairs, &old.pairs),
+            within: common == new.words.len(),
+            around: common == old.words.len(),
+            hard: new.hard == old.hard,
+            common: common > 0,
+            hard_any: !new.hard.is_empty(),
+            rationale: shared(&reasons, &old.around),
+            generic: new.alternatives.iter().filter(generic).count(),
+            more: shared(&new.around, &old.around) < new.around.len(),
+        }
+    }
+
+    pub(super) fn is_near(&self) -> bool {
+        let something = self.common || self.hard_any;
+        something
+            && self.hard
+            && self.within
+            && self.words >= NEAR_WORDS
+            && self.pairs >= NEAR_PAIRS
+    }
+
+    pub(super) fn is_one_sided(&self) -> bool {
+        self.within || self.around
+    }
+
+    /// Words of their reasons in common, those of the alternatives left out: that both are about one matter.
+    pub(super) fn rationale(&self) -> usize {
+        self.rationale
+    }
+
+    pub(super) fn is_generic(&self, count: usize) -> bool {
+        self.generic >= count
+    }
+
+    pub(super) fn says_more(&self) -> bool {
+        self.more
+    }
+}
+
+fn share(common: usize, one: &[u64], other: &[u64]) -> f64 {
+    let all = one.len() + other.len() - common;
+    if all == 0 { 1.0 } else { common as f64 / all as f64 }
 }

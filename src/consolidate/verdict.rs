@@ -1,19 +1,14 @@
-//! What a model judged of the pairs that the rules left open, after the host had checked every id in it. Planning
-//! takes it as advice: the policy still says what may change what.
+//! Pairs that a plan left open, and a model's verdicts on pairs after the host checked every id. Planning takes a
+//! verdict as advice: the policy still says what may change what.
 
-use crate::domain::{MemoryId, RecordId};
+use crate::domain::{MemoryId, Record, RecordId};
 use std::collections::BTreeMap;
 
-/// How a record stands to a memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Verdict {
-    /// They have nothing to do with one another.
     Unrelated,
-    /// They say the same.
     Same,
-    /// The record takes the memory's place.
     Replaces,
-    /// They contradict one another, and both stand.
     Conflict,
     /// The record says nothing that is worth keeping beside the memory.
     Nothing,
@@ -24,7 +19,7 @@ pub enum Verdict {
 pub struct Verdicts(BTreeMap<(RecordId, MemoryId), Verdict>);
 
 impl Verdicts {
-    /// None: what the rules leave open stays open.
+    /// No verdicts: pairs that the rules leave open stay open.
     pub fn none() -> Verdicts {
         Verdicts::default()
     }
@@ -44,13 +39,24 @@ impl Verdicts {
         self.0.extend(others.0);
     }
 
-    /// How many there are.
+    /// Number of verdicts.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// A pair that an earlier plan left open: a record that became a memory of its own, and the memory beside it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct OpenPair {
+    pub record: Record,
+    pub home: MemoryId,
+    pub memory: MemoryId,
+    /// The record that began that one, where it is known: tells the order within one conversation.
+    pub first: Option<Record>,
+    pub rule: String,
 }

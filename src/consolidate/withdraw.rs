@@ -1,9 +1,7 @@
-//! Takes records back whose conversation was read anew: what a newer reading does not say is not believed any more.
-//!
-//! Only what rested on them alone goes out of use. It comes after what the newer reading says, so that a memory which
-//! both say keeps its id, and its place in the directory.
+//! Withdraws records whose conversation was read anew. Only memories that rested on them alone go out of use. It follows
+//! the newer reading, so that a memory which both readings support keeps its id and its place in the directory.
 
-use super::forget::forget;
+use super::history::forget;
 use super::incoming::Incoming;
 use crate::domain::{
     Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Merging, Operation, Plan,
@@ -17,25 +15,19 @@ const RULE: &str = "read-anew";
 
 /// A record that counts no more, and the memory that came of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Withdrawn {
-    /// The record.
+pub(crate) struct Withdrawn {
     pub record: Record,
-    /// The memory that its disposition names.
     pub memory: MemoryId,
 }
 
-/// Whether nothing but `withdrawn` bears `memory`.
-pub fn rests_on_nothing_else(memory: &Memory, withdrawn: &BTreeSet<RecordId>) -> bool {
+pub(crate) fn rests_on_nothing_else(memory: &Memory, withdrawn: &BTreeSet<RecordId>) -> bool {
     let all = memory.sources.iter().all(|source| withdrawn.contains(source));
     all && !memory.sources.is_empty() && !memory.confirmed
 }
 
-/// Adds to `plan`, which was made of the memories `known`, what withdrawing comes to; `applied` are the plans that stand
-/// in the namespace, the earliest first.
-///
-/// Memories become what they were had the records never been there, but that those which rest on nothing else stay to be
-/// looked up, out of use. What people wrote or confirmed stands.
-pub fn withdraw(
+/// Adds the withdrawal to `plan`, which was made of the memories `known`; `applied` are the plans that stand in the
+/// namespace, the earliest first.
+pub(crate) fn withdraw(
     plan: Plan,
     withdrawn: &[Withdrawn],
     known: &MemoryMap,
@@ -92,8 +84,8 @@ fn whole(plan: Plan, more: Vec<Operation>, known: &MemoryMap) -> Plan {
     Plan::new(made.namespace, made.operations, made.before, left_open)
 }
 
-/// An operation for each record and each memory that rests on it. Of a record that none rests on any more the one that
-/// came of it is told, so that it is known to have been looked at.
+/// An operation for each record and each memory that rests on it. A record that bears no memory is noted with the one
+/// that came of it.
 fn taken_back(withdrawn: &[Withdrawn], now: &MemoryMap, plans: &[Plan]) -> Vec<Operation> {
     let mut gone: BTreeSet<RecordId> = withdrawn.iter().map(|it| it.record.id).collect();
     let mut bears: BTreeMap<RecordId, Vec<MemoryId>> = BTreeMap::new();
@@ -120,7 +112,7 @@ fn taken_back(withdrawn: &[Withdrawn], now: &MemoryMap, plans: &[Plan]) -> Vec<O
     operations
 }
 
-/// For memories that are to say something else, what each record that is left makes of them.
+/// Restatements of memories whose words change, by the records that are left.
 fn restated(
     targets: &BTreeMap<MemoryId, Memory>,
     now: &MemoryMap,
@@ -166,7 +158,6 @@ fn operation(record: RecordId, disposition: Disposition, facts: Facts) -> Operat
     Operation { record, disposition, rule: Cow::Borrowed(RULE), facts, effects: Vec::new() }
 }
 
-/// What each of these records says, what became of it, and its place among all.
 fn facts_of<'p>(
     records: &BTreeSet<RecordId>,
     plans: &'p [Plan],
@@ -199,7 +190,6 @@ fn responsible(
     found
 }
 
-/// What has to follow for `memory` to come to the stage and use of `target`.
 fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
     let effect = |by| Effect {
         memory: memory.id,

@@ -1,7 +1,7 @@
-//! Puts the parts together: each within its own bound first, then within what is left of the whole.
+//! Assembly of the block: each part is cut to its own bound, then to the room that is left.
 
-use super::beside;
 use super::budget::{Budget, Kind, Size};
+use super::conversation;
 use super::fence::{self, CLOSE, OPEN, OPENED, PREAMBLE};
 use super::fit::{Fitted, fit};
 use super::material::{Decision, Document, Material, Section};
@@ -10,36 +10,36 @@ use crate::privacy::{Gate, Redacted, Woven};
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// The longest mark of parts that are left out, in characters, line ends with it.
+/// Maximum length of the mark for omitted parts, in characters, with its line ends.
 const MARK_CHARS_MAX: usize = 40;
-/// The name of the list of decisions.
+/// Name of the list of decisions.
 const INDEX: &str = "decisions/";
 
-/// What a session starts with.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+/// Block that a session starts with.
+#[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Block {
-    /// The text, ending with a line end; empty where nothing is known, or nothing fits.
+    /// Text, ending with a line end; empty if nothing is known or nothing fits.
     pub text: Redacted,
-    /// How long it is, in tokens: a quarter of its characters.
+    /// Length in tokens: a quarter of its characters.
     pub tokens: Tokens,
-    /// How long it may be.
+    /// Maximum length.
     pub tokens_max: Tokens,
-    /// Its parts in their order, those that are left out among them.
+    /// Parts in order, omitted ones included.
     pub parts: Vec<Part>,
 }
 
 /// A part of a block.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Part {
-    /// What it is.
+    /// Kind.
     pub kind: Kind,
-    /// Its name in the fence.
+    /// Name in the fence.
     pub name: String,
-    /// How long it is with its fence; 0 where it is left out.
+    /// Length with its fence; 0 if omitted.
     pub tokens: Tokens,
-    /// Entries that are shown.
+    /// Shown entries.
     pub entries: usize,
-    /// Entries that are left out.
+    /// Omitted entries.
     pub omitted: usize,
 }
 
@@ -47,11 +47,11 @@ pub struct Part {
 ///
 /// A part is cut at its own bound first, then at what is left of the whole, at the boundaries of entries
 /// and with a mark. A decision that does not fit in what is left joins the list of the others. Room is kept
-/// for what stands beside the directory by its presence alone, so that its length moves nothing before it.
+/// for the parts of the conversation by their presence alone, so that their length moves nothing before them.
 pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     let mut block = Assembly::new(budget, gate);
-    let beside = beside(material);
-    let kept = beside.iter().fold(Size::default(), |kept, (kind, _)| {
+    let conversation = conversation_parts(material);
+    let kept = conversation.iter().fold(Size::default(), |kept, (kind, _)| {
         let size = Size::of_tokens(budget.part_tokens(*kind));
         kept + Size { units: size.chars, ..size }
     });
@@ -75,29 +75,28 @@ pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     block.decisions(&material.decisions);
     material.glossary.iter().for_each(|document| block.add(Kind::Glossary, document));
     block.left += kept;
-    beside.iter().for_each(|(kind, document)| block.add(*kind, document));
+    conversation.iter().for_each(|(kind, document)| block.add(*kind, document));
     block.finish(budget)
 }
 
-/// What stands beside the directory.
-fn beside(material: &Material) -> Vec<(Kind, Document)> {
+/// Parts that do not come from the directory.
+fn conversation_parts(material: &Material) -> Vec<(Kind, Document)> {
     let text = |kind, name, text: &Option<Redacted>| {
-        text.as_ref().map(|text| (kind, beside::text(name, text)))
+        text.as_ref().map(|text| (kind, conversation::text(name, text)))
     };
-    let dialog = material.dialog.as_ref().map(|block| (Kind::Dialog, beside::dialog(block)));
-    let card = material.card.as_ref().map(|card| (Kind::Card, beside::card(card)));
+    let dialog = material.dialog.as_ref().map(|block| (Kind::Dialog, conversation::dialog(block)));
+    let card = material.card.as_ref().map(|card| (Kind::Card, conversation::card(card)));
     let entities = text(Kind::Entities, "entities", &material.entities);
     let summary = text(Kind::Summary, "summary", &material.summary);
     [dialog, entities, summary, card].into_iter().flatten().collect()
 }
 
-/// A block that grows.
 struct Assembly<'a> {
     budget: &'a Budget,
     gate: &'a Gate,
-    /// What may still be added, without the preamble and the mark of what is left out.
+    /// Remaining room, without the preamble and the mark for omitted parts.
     left: Size,
-    /// Name and text of each part that is shown.
+    /// Name and text of each shown part.
     shown: Vec<(String, Redacted)>,
     parts: Vec<Part>,
 }
@@ -110,13 +109,12 @@ impl<'a> Assembly<'a> {
         Assembly { budget, gate, left, shown: Vec::new(), parts: Vec::new() }
     }
 
-    /// Adds as much of `document` as fits.
     fn add(&mut self, kind: Kind, document: &Document) {
         let fitted = self.fits(kind, document, self.left);
         self.push(kind, document, fitted);
     }
 
-    /// What of `document` fits into `room`, its fence with it.
+    /// Part of `document` that fits into `room` with its fence.
     fn fits(&self, kind: Kind, document: &Document, room: Size) -> Option<Fitted> {
         let room = room.less(fence_size(&fence::name(&document.name, self.gate)))?;
         let most = Size::of_tokens(self.budget.part_tokens(kind));
@@ -139,7 +137,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    /// The decisions: whole as long as they fit, the others by a line each.
+    /// Adds decisions: whole while they fit, the others by a line each.
     fn decisions(&mut self, decisions: &[Decision]) {
         let mut order: Vec<&Decision> = decisions.iter().collect();
         order.sort_by_key(|decision| Reverse(decision.line.score));
@@ -185,7 +183,7 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// What a part takes besides its text.
+/// Size of a part's fence.
 fn fence_size(name: &str) -> Size {
     const LINE_ENDS: usize = 3;
     let ends = Size { chars: LINE_ENDS, units: LINE_ENDS };

@@ -1,4 +1,4 @@
-//! How long a block and its parts may be. Tokens are a quarter of the characters, rounded up: the
+//! Limits of a block and its parts. Tokens are a quarter of the characters, rounded up: the
 //! estimate by which the presets of the memory directory were made.
 
 use crate::domain::{Finding, Severity, Tokens};
@@ -6,14 +6,15 @@ use crate::memory_dir::{self, LETTERS_PER_TOKEN, Preset};
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
-/// What stands beside the directory takes one of so many parts of the whole at most.
-const BESIDE_SHARE: Tokens = 8;
-/// The fewest tokens that a decision takes with its headings and its fence.
+/// Each part that does not come from the directory takes at most one of so many parts of the whole.
+const CONVERSATION_SHARE: Tokens = 8;
+/// Minimum size of a decision with its headings and its fence.
 const DECISION_TOKENS_MIN: Tokens = 50;
 
-/// What a part of a block is.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, serde::Serialize)]
+/// Kind of a part.
+#[derive(schemars::JsonSchema, Clone, Copy, Debug, Eq, Hash, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "PartKind")]
 pub enum Kind {
     /// `active-context.md`.
     ActiveContext,
@@ -27,22 +28,22 @@ pub enum Kind {
     Session,
     /// A decision.
     Decision,
-    /// The decisions that are not shown whole, by a line each.
+    /// Decisions that are not shown whole, a line each.
     DecisionIndex,
     /// `glossary.md`.
     Glossary,
-    /// The last turns of a dialog.
+    /// Recent turns.
     Dialog,
     /// Known entities.
     Entities,
-    /// The summary of the conversation.
+    /// Summary of the conversation.
     Summary,
-    /// The card of the conversation.
+    /// Card of the conversation.
     Card,
 }
 
 impl Kind {
-    /// The kind of file that it is made of; none of what stands beside the directory.
+    /// Kind of the file it is made of; `None` if it does not come from the directory.
     fn file(self) -> Option<memory_dir::Kind> {
         Some(match self {
             Kind::ActiveContext => memory_dir::Kind::ActiveContext,
@@ -57,7 +58,7 @@ impl Kind {
     }
 }
 
-/// How long a block may be.
+/// Maximum size of a block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Budget {
     preset: Preset,
@@ -72,18 +73,18 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// The budget of a preset.
+    /// Budget of a preset.
     pub fn of(preset: Preset) -> Budget {
         Budget { preset, tokens: preset.total(), units_max: None }
     }
 
-    /// So many tokens; the parts are as long as those of the standard preset, in proportion.
+    /// Budget of so many tokens; parts are in proportion to those of the standard preset.
     pub fn of_tokens(tokens: Tokens) -> Budget {
         Budget { preset: Preset::Standard, tokens, units_max: None }
     }
 
-    /// Reads a preset's name or a number of tokens. `compact` is an older name of `economy`, and what is
-    /// neither is `standard`; the finding, with the rule `budget-alias` or `unknown-budget`, says so.
+    /// Parses a preset's name or a number of tokens. `compact` is an old name of `economy`;
+    /// anything else is `standard`. The finding (`budget-alias`, `unknown-budget`) says so.
     pub fn parse(text: &str) -> (Budget, Vec<Finding>) {
         let name = text.trim().to_ascii_lowercase();
         if let Some(preset) = Preset::of_name(&name) {
@@ -112,44 +113,44 @@ impl Budget {
         (Budget::of(preset), vec![Finding::new(severity, rule, 0, detail)])
     }
 
-    /// The same, and at most so many UTF-16 units: what takes the block counts them and shows no more. Parts
-    /// are shortened in proportion, so that later ones have their room.
+    /// Limits the block to so many UTF-16 units, which the receiving client counts. Parts are
+    /// shortened in proportion.
     pub fn within_units(self, units: usize) -> Budget {
         let tokens = Tokens::try_from(units / LETTERS_PER_TOKEN).unwrap_or(Tokens::MAX);
         Budget { tokens: self.tokens.min(tokens), units_max: Some(units), ..self }
     }
 
-    /// The longest block, in tokens.
+    /// Maximum length of the block.
     pub fn tokens(&self) -> Tokens {
         self.tokens
     }
 
-    /// How many decisions can be shown whole at most: the others need not be read.
+    /// Maximum number of decisions that can be shown whole; the others need not be read.
     pub fn decisions_max(&self) -> usize {
         (self.tokens / DECISION_TOKENS_MIN) as usize
     }
 
-    /// The longest part of a kind, in tokens: the upper ends of the preset's ranges. What stands beside the
-    /// directory has none there; it takes an eighth of the whole at most, each.
+    /// Maximum length of a part: the upper end of the preset's range, or an eighth of the whole for
+    /// a part that does not come from the directory.
     pub fn part_tokens(&self, kind: Kind) -> Tokens {
         let whole = self.preset.total();
         let range = kind.file().and_then(|file| self.preset.range(file));
-        let most = range.map_or(whole / BESIDE_SHARE, |(_, most)| most);
+        let most = range.map_or(whole / CONVERSATION_SHARE, |(_, most)| most);
         let share = u64::from(most) * u64::from(self.tokens) / u64::from(whole.max(1));
         Tokens::try_from(share).unwrap_or(Tokens::MAX)
     }
 
-    /// The room of the whole block.
+    /// Room of the whole block.
     pub(super) fn room(&self) -> Size {
         let room = Size::of_tokens(self.tokens);
         Size { units: self.units_max.unwrap_or(usize::MAX), ..room }
     }
 }
 
-/// How much room a text takes, or may take.
+/// Size of a text, or room for one.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Size {
-    /// Characters, by which tokens are estimated.
+    /// Characters, from which tokens are estimated.
     pub(super) chars: usize,
     /// UTF-16 units, which clients count.
     pub(super) units: usize,
@@ -161,23 +162,23 @@ impl Size {
         sizes.fold(Size::default(), Size::add)
     }
 
-    /// The most that `tokens` hold, in any number of units.
+    /// Characters of `tokens`, in any number of units.
     pub(super) fn of_tokens(tokens: Tokens) -> Size {
         Size { chars: (tokens as usize).saturating_mul(LETTERS_PER_TOKEN), units: usize::MAX }
     }
 
-    /// The tokens that it comes to.
+    /// Estimated tokens.
     pub(super) fn tokens(self) -> Tokens {
         Tokens::try_from(self.chars.div_ceil(LETTERS_PER_TOKEN)).unwrap_or(Tokens::MAX)
     }
 
-    /// What is left of it; none if `taken` is more.
+    /// Difference; `None` if `taken` is larger.
     pub(super) fn less(self, taken: Size) -> Option<Size> {
         let chars = self.chars.checked_sub(taken.chars)?;
         Some(Size { chars, units: self.units.checked_sub(taken.units)? })
     }
 
-    /// The smaller of both, each by itself.
+    /// Smaller of both, in each dimension.
     pub(super) fn min(self, other: Size) -> Size {
         Size { chars: self.chars.min(other.chars), units: self.units.min(other.units) }
     }

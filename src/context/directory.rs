@@ -1,5 +1,5 @@
-//! The memory directory as material: its files by their kinds, their entries under their headings, nothing
-//! private. Which files are read is the caller's decision; what is not there is not shown.
+//! The memory directory as material: files by kind, entries under their headings, nothing private.
+//! The caller decides which files are read.
 
 use super::budget::Budget;
 use super::material::{Decision, Document, Entry, Material, Section};
@@ -11,16 +11,15 @@ use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Entries that a query tells apart; the others answer it alike. No block shows as many.
+/// Maximum number of entries that a query scores; no block shows as many.
 const SCORED_MAX: usize = 200;
-/// Parts of a score that are told apart.
+/// Resolution of a score.
 const SCORE_STEPS: f64 = 1_000.0;
-/// How much of a decision is read to know what it is and whether it holds, in bytes.
+/// Bytes of a decision that are read to know its title and status.
 const HEAD_BYTES: usize = 4 * 1024;
 
-/// The sessions among `paths`, the newest first: by the day in the name, then by the rest of it. Others
-/// stand last.
-pub fn newest_sessions<'p>(paths: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+/// Sessions among `paths`, newest first by the day in their name. Files without a day come last.
+pub(crate) fn newest_sessions<'p>(paths: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
     let is_session =
         |path: &&str| path.starts_with(SESSIONS) && Kind::of_path(path) == Kind::Session;
     let mut sessions: Vec<&str> = paths.into_iter().filter(is_session).collect();
@@ -28,9 +27,9 @@ pub fn newest_sessions<'p>(paths: impl IntoIterator<Item = &'p str>) -> Vec<&'p 
     sessions
 }
 
-/// Whether a block may show something of the file at `path` whatever is asked: base files and decisions. Of
-/// sessions it shows one, so without a query the others of [`newest_sessions`] need not be read.
-pub fn is_shown(path: &str) -> bool {
+/// Returns whether a block may show the file at `path` without a query: base files and decisions.
+/// Of sessions it shows the newest only.
+pub(crate) fn is_shown(path: &str) -> bool {
     match Kind::of_path(path) {
         Kind::ActiveContext
         | Kind::ProductContext
@@ -42,9 +41,13 @@ pub fn is_shown(path: &str) -> bool {
     }
 }
 
-/// What of `files` a block within `budget` may show. With a `query` each entry has a score: how well it
-/// answers, by the search of the directory.
-pub fn material(files: &Files, budget: &Budget, query: Option<&str>, gate: &Gate) -> Material {
+/// Material of `files` for a block within `budget`. With a `query`, each entry has a search score.
+pub(crate) fn material(
+    files: &Files,
+    budget: &Budget,
+    query: Option<&str>,
+    gate: &Gate,
+) -> Material {
     let reader = Reader { scores: query.map(|words| scores(files, words, gate)), gate };
     let file = |path: &str| files.get(path).and_then(|text| reader.document(path, text));
     let paths = || files.keys().map(String::as_str);
@@ -60,7 +63,7 @@ pub fn material(files: &Files, budget: &Budget, query: Option<&str>, gate: &Gate
     }
 }
 
-/// How well entries answer: for each file, by their first lines.
+/// Scores by file and first line.
 type Scores = BTreeMap<String, BTreeMap<u32, u32>>;
 
 fn scores(files: &Files, words: &str, gate: &Gate) -> Scores {
@@ -78,15 +81,14 @@ fn scores(files: &Files, words: &str, gate: &Gate) -> Scores {
     scores
 }
 
-/// Reads files.
 struct Reader<'g> {
-    /// None where nothing is asked.
+    /// `None` without a query.
     scores: Option<Scores>,
     gate: &'g Gate,
 }
 
 impl Reader<'_> {
-    /// A file as it may be shown; none where nothing but its head is left.
+    /// File as it may be shown; `None` if only its head is left.
     fn document(&self, path: &str, text: &str) -> Option<Document> {
         let kind = Kind::of_path(path);
         let (document, _) = memory_dir::Document::parse(kind, text);
@@ -111,7 +113,7 @@ impl Reader<'_> {
         Some(Document { name: self.gate.redact(path), sections })
     }
 
-    /// The score of an entry, or the best of a file.
+    /// Score of an entry, or the best of a file.
     fn score(&self, path: &str, line: Option<u32>) -> u32 {
         let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
         let score = lines.and_then(|lines| match line {
@@ -121,8 +123,8 @@ impl Reader<'_> {
         score.copied().unwrap_or_default()
     }
 
-    /// The accepted decisions, those with the highest numbers first: as many whole as could be shown, the
-    /// others by a line.
+    /// Accepted decisions by descending number: as many whole as can be shown, the others by a
+    /// line.
     fn decisions(&self, files: &Files, budget: &Budget) -> Vec<Decision> {
         let is_decision = |path: &&String| Kind::of_path(path) == Kind::Decision;
         let mut paths: Vec<&String> = files.keys().filter(is_decision).collect();
@@ -141,7 +143,8 @@ impl Reader<'_> {
         decisions.into_iter().map(|(_, decision)| decision).collect()
     }
 
-    /// A decision in a line, such as `ADR-007: Keep the queue in Postgres`; none if it does not hold.
+    /// A decision as one line, such as `ADR-007: Keep the queue in Postgres`; `None` if it is not
+    /// accepted.
     fn line(&self, path: &str, text: &str) -> Option<Entry> {
         if is_private_file(text) {
             return None;
@@ -164,7 +167,7 @@ impl Reader<'_> {
     }
 }
 
-/// The status of a record: at its top, or in a section of that name, as others write it.
+/// Status of a record: at its top, or in a section of that name.
 fn status(document: &memory_dir::Document<'_>) -> Option<Status> {
     let first = || {
         let is_it =
@@ -175,8 +178,7 @@ fn status(document: &memory_dir::Document<'_>) -> Option<Status> {
     meta(document).status.map(|(status, _)| status).or_else(first)
 }
 
-/// The beginning of a text, in whole lines where it has any. All of it where a private tag there has its other half
-/// behind the beginning, or none.
+/// Head of a text in whole lines; all of it if a private tag there has no other half in the head.
 fn head(text: &str) -> &str {
     if text.len() <= HEAD_BYTES {
         return text;

@@ -148,13 +148,8 @@ fn any_files() -> impl Strategy<Value = Files> {
         "- [a-z \r]{0,30}\n",
     ];
     let path = prop::sample::select(vec![
-        "active-context.md",
-        "progress.md",
-        "glossary.md",
-        "decisions/ADR-001-a.md",
-        "decisions/ADR-002-b.md",
-        "sessions/2026-01-02-a.md",
-        "sessions/b.md",
+        "active-context.md", "progress.md", "glossary.md", "decisions/ADR-001-a.md",
+        "decisions/ADR-002-b.md", "sessions/2026-01-02-a.md", "sessions/b.md",
     ]);
     let text = prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat());
     prop::collection::btree_map(path.prop_map(str::to_owned), text, 0..6)

@@ -1,4 +1,4 @@
-//! The part of a document that fits: whole entries, under their headings, in their order.
+//! Selection of the entries that fit: whole entries, under their headings, in order.
 
 use super::budget::Size;
 use super::fence::{harmless, visible};
@@ -7,26 +7,22 @@ use crate::privacy::{Gate, Redacted};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-/// The longest mark of what is left out, with the line end before it: more entries have no file.
+/// Maximum length of the mark for omitted entries, with its line end.
 const MARK_CHARS_MAX: usize = 40;
 
-/// How often lines are looked at again; the second time nearly never finds anything.
+/// Maximum number of passes; the second nearly never finds anything.
 const ROUNDS_MAX: usize = 4;
 
-/// What of a document is shown.
+/// Selected part of a document.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Fitted {
-    /// Its lines, harmless, without a line end behind them.
     pub(super) text: Redacted,
-    /// How long they are.
     pub(super) size: Size,
-    /// Entries in them.
     pub(super) entries: usize,
-    /// Entries left out.
     pub(super) omitted: usize,
 }
 
-/// An entry as it is shown, and what it takes with its line end.
+/// An entry as it is shown, and its size with the line end.
 struct Line<'d> {
     text: Cow<'d, str>,
     size: Size,
@@ -35,8 +31,8 @@ struct Line<'d> {
     stays: bool,
 }
 
-/// What of `document` fits into `room`; none if that is nothing. Of entries that cannot all stay those
-/// with the greater score do, else those before others; one that is too long by itself is left out.
+/// Selects the entries of `document` that fit into `room`: higher scores first, then earlier ones;
+/// an entry that is too long by itself is omitted. `None` if nothing fits.
 pub(super) fn fit(document: &Document, room: Size, gate: &Gate) -> Option<Fitted> {
     let mut lines = lines(document);
     choose(&mut lines, &document.sections, room);
@@ -53,8 +49,8 @@ pub(super) fn fit(document: &Document, room: Size, gate: &Gate) -> Option<Fitted
     says_something.then_some(Fitted { text, size, entries, omitted })
 }
 
-/// The lines once more through the gate, and harmless: what came to stand together, or lost a bracket, may
-/// show what it did not show before. None where it shows more each time.
+/// Redacts the joined lines again, since joining or a replaced bracket may reveal more. `None` if
+/// each pass finds more.
 fn passed(page: &str, gate: &Gate) -> Option<Redacted> {
     let mut text = gate.redact(page);
     for _ in 0..ROUNDS_MAX {
@@ -67,7 +63,6 @@ fn passed(page: &str, gate: &Gate) -> Option<Redacted> {
     None
 }
 
-/// Every entry.
 fn lines(document: &Document) -> Vec<Line<'_>> {
     let entries = document
         .sections
@@ -85,16 +80,14 @@ fn lines(document: &Document) -> Vec<Line<'_>> {
     lines.collect()
 }
 
-/// What a line end takes.
 const LINE_END: Size = Size { chars: 1, units: 1 };
 
-/// What a heading takes, with its line end and the blank line before it.
+/// Size of a heading with its line end and the blank line before it.
 fn heading_size(section: &Section) -> Size {
     let heading = section.heading.as_ref().map(|heading| Size::of(&visible(heading.as_str())));
     heading.map_or(LINE_END, |size| size + LINE_END + LINE_END)
 }
 
-/// Marks the entries that stay.
 fn choose(lines: &mut [Line<'_>], sections: &[Section], room: Size) {
     let headings: Vec<Size> = sections.iter().map(heading_size).collect();
     let heading = |section: usize| headings.get(section).copied().unwrap_or_default();
@@ -128,7 +121,7 @@ fn choose(lines: &mut [Line<'_>], sections: &[Section], room: Size) {
     }
 }
 
-/// The lines of what stays.
+/// Text of the selected lines.
 fn page(lines: &[Line<'_>], sections: &[Section], omitted: usize) -> String {
     let (mut page, mut last) = (String::new(), None);
     for line in lines.iter().filter(|line| line.stays) {

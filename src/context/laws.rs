@@ -2,7 +2,7 @@
 
 use super::tests::{gate, passed};
 use super::*;
-use crate::card::Card;
+use crate::memory_card::Card;
 use crate::memory_dir::Preset;
 use crate::privacy::Redacted;
 use proptest::prelude::*;

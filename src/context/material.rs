@@ -1,57 +1,56 @@
-//! What a block is made of. Everything here has passed the gate and holds nothing private: documents that
-//! are private as a whole are not handed over.
+//! Input of a block. Everything here is redacted and public; private documents are left out by the
+//! caller.
 
-use crate::card::Card;
+use crate::memory_card::Card;
 use crate::privacy::Redacted;
 
-/// What stands in a document and is shown whole or not at all: a paragraph, an item of a list with what
-/// belongs to it, a row of a table.
+/// A paragraph, list item or table row that is shown whole or not at all.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Entry {
-    /// Its text, without a line end behind it.
+    /// Text without a trailing line end.
     pub text: Redacted,
-    /// How well it answers the query; 0 without one. Of entries that cannot all stay, those with more
-    /// do, and those before others.
+    /// Search score; 0 without a query. Entries with higher scores are kept first, then earlier
+    /// ones.
     pub score: u32,
 }
 
-/// A heading and what stands under it.
+/// A heading and its entries.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Section {
-    /// The heading as it is written, marks and all; shown where one of the entries is.
+    /// Heading line with its marks; shown if one of its entries is.
     pub heading: Option<Redacted>,
-    /// The entries in their order.
+    /// Entries in order.
     pub entries: Vec<Entry>,
 }
 
 /// A file of the memory directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Document {
-    /// Its name in the directory, such as `decisions/ADR-007-queue.md`.
+    /// Path in the directory, such as `decisions/ADR-007-queue.md`.
     pub name: Redacted,
-    /// Its sections in their order.
+    /// Sections in order.
     pub sections: Vec<Section>,
 }
 
 impl Document {
-    /// How many entries it has.
     pub(super) fn entries(&self) -> usize {
         self.sections.iter().map(|section| section.entries.len()).sum()
     }
 
-    /// How well its best entry answers the query.
+    /// Score of its best entry.
     pub(super) fn score(&self) -> u32 {
         let entries = self.sections.iter().flat_map(|section| &section.entries);
         entries.map(|entry| entry.score).max().unwrap_or_default()
     }
 }
 
-/// A decision that is accepted.
+/// An accepted decision.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Decision {
-    /// It in a line, such as `ADR-007: Keep the queue in Postgres`, and how well it answers the query.
+    /// One line, such as `ADR-007: Keep the queue in Postgres`, with its score.
     pub line: Entry,
-    /// The whole, where it was read: see [`Budget::decisions_max`](super::Budget::decisions_max).
+    /// The whole document, if it was read: see
+    /// [`Budget::decisions_max`](super::Budget::decisions_max).
     pub document: Option<Document>,
 }
 
@@ -72,12 +71,12 @@ pub struct Material {
     pub decisions: Vec<Decision>,
     /// `glossary.md`.
     pub glossary: Option<Document>,
-    /// The block that tells the last turns of a dialog.
+    /// Recent turns of the dialog.
     pub dialog: Option<Redacted>,
-    /// Entities that are known of the conversation.
+    /// Known entities of the conversation.
     pub entities: Option<Redacted>,
-    /// The summary of the conversation.
+    /// Summary of the conversation.
     pub summary: Option<Redacted>,
-    /// The card of the conversation.
+    /// Card of the conversation.
     pub card: Option<Card>,
 }

@@ -1,7 +1,7 @@
 //! What a block shows, in which order, and what it leaves out.
 
 use super::*;
-use crate::card::Card;
+use crate::memory_card::Card;
 use crate::memory_dir::Preset;
 use crate::privacy::{Gate, Pii, Redacted};
 

@@ -82,7 +82,7 @@ pub struct PersonRequest {
 named! {
     /// The four kinds of claim, and of record.
     #[derive(JsonSchema)]
-    ClaimKind {
+    pub ClaimKind {
         /// See [`Decision`].
         Decision = "decision",
         /// See [`Discussion`].
@@ -95,7 +95,7 @@ named! {
 }
 
 /// One claim, unproven.
-#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Claim {
     /// A judgement.

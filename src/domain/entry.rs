@@ -3,28 +3,32 @@
 use super::Timestamp;
 use crate::privacy::Redacted;
 use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 macro_rules! named {
-    ($(#[$doc:meta])* $type:ident { $($(#[$vdoc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $vis:vis $type:ident { $($(#[$vdoc:meta])* $variant:ident = $name:literal),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[derive(serde::Serialize, serde::Deserialize)]
-        pub enum $type { $($(#[$vdoc])* #[serde(rename = $name)] $variant),* }
+        $vis enum $type { $($(#[$vdoc])* #[serde(rename = $name)] $variant),* }
 
         impl $type {
             /// Every value.
-            pub const ALL: &'static [$type] = &[$($type::$variant),*];
+            $vis const ALL: &'static [$type] = &[$($type::$variant),*];
 
             /// The name in the database, in JSON and in print.
-            pub fn name(self) -> &'static str {
+            $vis fn name(self) -> &'static str {
                 match self { $($type::$variant => $name),* }
             }
 
             /// The value with this name.
-            pub fn of_name(name: &str) -> Option<$type> {
+            $vis fn of_name(name: &str) -> Option<$type> {
                 match name { $($name => Some($type::$variant),)* _ => None }
             }
         }
+
+        // Not every type needs all of these.
+        const _: (&[$type], fn(&str) -> Option<$type>) = ($type::ALL, $type::of_name);
     };
 }
 pub(crate) use named;
@@ -32,7 +36,7 @@ pub(crate) use named;
 named! {
     /// Who said it; decides how far it is trusted.
     #[derive(JsonSchema)]
-    Speaker {
+    pub Speaker {
         /// A person: typed, answered, refused.
         Person = "person",
         /// The model that the person talked to.
@@ -49,7 +53,7 @@ named! {
 named! {
     /// What sort of item it is.
     #[derive(JsonSchema)]
-    EntryKind {
+    pub EntryKind {
         /// A person's message.
         Prompt = "prompt",
         /// What a person typed while the agent was working.
@@ -77,7 +81,7 @@ named! {
 
 named! {
     /// Which line of the conversation it stands on.
-    Branch {
+    pub Branch {
         /// The conversation as it ended.
         Active = "active",
         /// A line that was rewound, regenerated or edited away.
@@ -90,7 +94,7 @@ named! {
 named! {
     /// How a tool call ended, read from exit codes, flags and the person's reply.
     #[derive(JsonSchema)]
-    Outcome {
+    pub Outcome {
         /// Exit code 0, or a success flag.
         Succeeded = "succeeded",
         /// Another exit code, or an error flag.
@@ -104,7 +108,7 @@ named! {
 
 named! {
     /// Why an entry never enters a slice.
-    Skip {
+    pub Skip {
         /// Context that a client added; nobody said it.
         Injected = "injected context",
         /// A copy of an entry that stands elsewhere.
@@ -156,4 +160,86 @@ pub struct Entry {
     pub at: Option<Timestamp>,
     /// Why no model reads it, if so.
     pub skip: Option<Skip>,
+}
+
+/// Where an entry ended; exactly one of these.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CoverageState {
+    /// A record rests on it.
+    Extracted,
+    /// A model read it and found nothing worth keeping in it.
+    Nothing,
+    /// No model read it, for a reason that is kept.
+    Skipped,
+    /// Reading it failed, for a reason that is kept.
+    Failed,
+    /// Not read yet: a dry run, or work that was stopped.
+    Pending,
+}
+
+impl CoverageState {
+    /// Every state.
+    pub const ALL: &'static [CoverageState] = &[
+        CoverageState::Extracted,
+        CoverageState::Nothing,
+        CoverageState::Skipped,
+        CoverageState::Failed,
+        CoverageState::Pending,
+    ];
+
+    /// The name in a database column and in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            CoverageState::Extracted => "extracted",
+            CoverageState::Nothing => "nothing",
+            CoverageState::Skipped => "skipped",
+            CoverageState::Failed => "failed",
+            CoverageState::Pending => "pending",
+        }
+    }
+}
+
+/// Entries by where they ended.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Coverage {
+    /// See [`CoverageState::Extracted`].
+    pub extracted: u64,
+    /// See [`CoverageState::Nothing`].
+    pub nothing: u64,
+    /// See [`CoverageState::Skipped`].
+    pub skipped: u64,
+    /// See [`CoverageState::Failed`].
+    pub failed: u64,
+    /// See [`CoverageState::Pending`].
+    pub pending: u64,
+}
+
+impl Coverage {
+    /// Counts `entries` more that ended in `state`.
+    pub fn add(&mut self, state: CoverageState, entries: u64) {
+        *match state {
+            CoverageState::Extracted => &mut self.extracted,
+            CoverageState::Nothing => &mut self.nothing,
+            CoverageState::Skipped => &mut self.skipped,
+            CoverageState::Failed => &mut self.failed,
+            CoverageState::Pending => &mut self.pending,
+        } += entries;
+    }
+
+    /// How many ended in `state`.
+    pub fn of(&self, state: CoverageState) -> u64 {
+        match state {
+            CoverageState::Extracted => self.extracted,
+            CoverageState::Nothing => self.nothing,
+            CoverageState::Skipped => self.skipped,
+            CoverageState::Failed => self.failed,
+            CoverageState::Pending => self.pending,
+        }
+    }
+
+    /// Every entry that was counted.
+    pub fn total(&self) -> u64 {
+        self.extracted + self.nothing + self.skipped + self.failed + self.pending
+    }
 }

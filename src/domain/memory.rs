@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 named! {
     /// How far a fact has come. Each kind of claim walks the same way: a request is proposed, attempted,
     /// done; a discussion is proposed while it is open and decided when it is settled.
-    Stage {
+    #[derive(schemars::JsonSchema)]
+    pub Stage {
         /// Wished for, or raised and still open.
         Proposed = "proposed",
         /// Tried, and not settled by that.
@@ -34,7 +35,8 @@ impl Stage {
 
 named! {
     /// Whether a memory is what is believed now.
-    MemoryState {
+    #[derive(schemars::JsonSchema)]
+    pub MemoryState {
         /// Believed now.
         Active = "active",
         /// Another memory took its place; kept with the reason.
@@ -45,7 +47,7 @@ named! {
 }
 
 /// A kept fact. Nothing of it comes from a model but the claim, which was proven first.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Memory {
     /// Digest of the namespace and of the first record that it rests on.
     pub id: MemoryId,

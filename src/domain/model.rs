@@ -12,7 +12,8 @@ use std::time::Duration;
 
 named! {
     /// What a model is asked for.
-    Purpose {
+    #[derive(schemars::JsonSchema)]
+    pub Purpose {
         /// What was said in a conversation.
         Extract = "extract",
         /// What becomes of it in memory.
@@ -27,7 +28,7 @@ named! {
 named! {
     /// Who speaks in a request.
     #[derive(JsonSchema)]
-    Role {
+    pub Role {
         /// The rules.
         System = "system",
         /// The slice, and complaints about an answer.
@@ -40,7 +41,7 @@ named! {
 named! {
     /// The ladder: how an answer is asked for, best first.
     #[derive(JsonSchema)]
-    Rung {
+    pub OutputMode {
         /// The tool, named in `tool_choice`.
         ForcedTool = "forced_tool",
         /// The tool with `tool_choice: "required"`, for servers that ignore or refuse a name.
@@ -56,24 +57,24 @@ named! {
     }
 }
 
-impl Rung {
+impl OutputMode {
     /// The next rung down, if there is one.
-    pub fn next(self) -> Option<Rung> {
-        let at = Rung::ALL.iter().position(|rung| *rung == self)?;
-        Rung::ALL.get(at + 1).copied()
+    pub fn next(self) -> Option<OutputMode> {
+        let at = OutputMode::ALL.iter().position(|rung| *rung == self)?;
+        OutputMode::ALL.get(at + 1).copied()
     }
 
     /// Whether the answer is a tool call.
     pub fn is_tool(self) -> bool {
         match self {
-            Rung::ForcedTool | Rung::RequiredTool | Rung::OfferedTool => true,
-            Rung::JsonSchema | Rung::JsonObject | Rung::Text => false,
+            OutputMode::ForcedTool | OutputMode::RequiredTool | OutputMode::OfferedTool => true,
+            OutputMode::JsonSchema | OutputMode::JsonObject | OutputMode::Text => false,
         }
     }
 }
 
 /// One message of a request, or of what a conversation memory shows.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Message {
     /// Who speaks.
     pub role: Role,
@@ -115,7 +116,7 @@ pub struct Request {
     /// System prompt first, then the slice, then earlier answers and complaints.
     pub messages: Vec<Message>,
     /// How the answer is asked for.
-    pub rung: Rung,
+    pub rung: OutputMode,
     /// The tool or schema of the answer.
     pub tool: Arc<ToolSpec>,
     /// The longest answer, in the model's tokens.
@@ -165,7 +166,7 @@ pub struct Call {
 named! {
     /// Why the model stopped. Never trusted alone: servers disagree.
     #[derive(JsonSchema)]
-    Finish {
+    pub Finish {
         /// It was done.
         Stop = "stop",
         /// It called a tool.
@@ -269,7 +270,7 @@ pub enum Retry {
         charged: bool,
     },
     /// Ask on the next rung.
-    NextRung,
+    NextOutputMode,
     /// Cut the slice in two.
     Smaller,
     /// This slice is lost, the next may work.
@@ -300,7 +301,7 @@ impl ModelError {
             ErrorKind::RateLimited { wait } => Retry::After { wait, charged: false },
             ErrorKind::Unavailable { wait } => Retry::After { wait, charged: true },
             ErrorKind::TooLong => Retry::Smaller,
-            ErrorKind::Unsupported => Retry::NextRung,
+            ErrorKind::Unsupported => Retry::NextOutputMode,
             ErrorKind::BadRequest | ErrorKind::Stale => Retry::Never,
             ErrorKind::Unauthorised
             | ErrorKind::NotFound

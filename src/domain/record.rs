@@ -9,7 +9,7 @@ use std::ops::Range;
 named! {
     /// How a piece of evidence was found.
     #[derive(JsonSchema)]
-    Match {
+    pub Match {
         /// The very words.
         Exact = "exact",
         /// The words after folding case, blanks, quotes and dashes.
@@ -22,7 +22,7 @@ named! {
 }
 
 /// Words of one entry that a claim rests on.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Serialize)]
 pub struct Evidence {
     /// The field it supports, such as `options[1]`.
     pub field: String,
@@ -60,7 +60,7 @@ pub struct Provenance {
 named! {
     /// What a record may be used for.
     #[derive(JsonSchema)]
-    RecordState {
+    pub RecordState {
         /// Proven; waits for consolidation.
         Staged = "staged",
         /// Not proven; kept with the reason, never consolidated.
@@ -72,7 +72,8 @@ named! {
 
 named! {
     /// How a run ended.
-    RunState {
+    #[derive(schemars::JsonSchema)]
+    pub RunState {
         /// With an extraction, be it empty.
         Done = "done",
         /// Without one, for a reason that is kept.

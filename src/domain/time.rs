@@ -8,7 +8,19 @@ use std::time::Duration;
 const DAY_MILLIS: i64 = 86_400_000;
 
 /// Milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Eq,
+    Hash,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    schemars::JsonSchema,
+    Serialize,
+    Deserialize,
+)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 

@@ -1,15 +1,12 @@
-//! From a slice to claims: what a model is asked, how its answer is read, checked and asked for
-//! again. No model is called here: [`Exchange`] says what to ask and is handed the reply.
+//! From a slice to claims: the request, and how its answer is read, checked and asked for again. No model is called here:
+//! [`Exchange`] returns the request and takes the reply.
 
-mod asking;
+mod answer;
 mod exchange;
-mod schema;
+mod spec;
 mod validate;
 
-pub use crate::tool::Repair;
-pub use asking::{Asking, REPLY_TOKENS_DEFAULT};
-pub use exchange::{
-    CUTS_MAX, Exchange, Extraction, Failure, FailureKind, REMINDERS_MAX, REPAIRS_MAX, Step,
-};
-pub use schema::{SCHEMA_VERSION, TOOL_NAME, full, schema_files, tool, wire};
+pub use exchange::{Exchange, Extraction, Failure, FailureKind, Step};
+pub use spec::{ExtractionSpec, SCHEMA_VERSION, tool};
+pub(crate) use spec::{TOOL_NAME, schema_files};
 pub use validate::{Checked, decode, validate};

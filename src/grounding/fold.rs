@@ -1,9 +1,8 @@
-//! A text folded for comparing: lower case, runs of blanks as one, quotes and dashes of one kind,
-//! marks of Markdown left out; with the way back to the bytes of the original.
+//! Text folded for comparing, with the way back to the bytes of the original. Labels of a slice, and marks of omitted
+//! tool output, are not part of it: their figures and digests are nobody's words.
 
-use super::mark::{marks, named};
 use crate::domain::Slice;
-use crate::words::{Fold, fold, lower};
+use crate::text::tokens::{Fold, fold, lower};
 use std::ops::Range;
 
 /// Stands between entries, and where something was left out of one. No folded text holds it, so that
@@ -13,6 +12,15 @@ const GAP: char = '\0';
 /// The most places of a first piece from which the others are looked for.
 const STARTS_MAX: usize = 256;
 
+const HEAD: &str = "[… ";
+/// Words of every mark between a number and a digest.
+const MIDDLE: &str = " bytes left out; digest of the whole ";
+const TAIL: &str = " …]";
+/// The longest number before the middle, in digits.
+const NUMBER_BYTES_MAX: usize = 20;
+/// The longest digest after it, in bytes.
+const DIGEST_BYTES_MAX: usize = 80;
+
 /// Folded text and where each of its bytes came from.
 #[derive(Debug)]
 pub(super) struct Folded {
@@ -21,7 +29,7 @@ pub(super) struct Folded {
     from: Vec<u32>,
     /// The entries' stretches of `text`, in order.
     entries: Vec<Range<usize>>,
-    /// Bytes of the original that are no entry's words though they stand inside one, in order.
+    /// Bytes of the original inside entries that are no entry's words, in order.
     marks: Vec<Range<usize>>,
 }
 
@@ -96,7 +104,7 @@ impl Folded {
         }
     }
 
-    /// Whether `span` of the original has something of a mark in it.
+    /// Returns whether `span` of the original overlaps a mark.
     pub(super) fn is_marked(&self, span: &Range<usize>) -> bool {
         self.marks.iter().any(|mark| mark.start < span.end && span.start < mark.end)
     }
@@ -106,13 +114,13 @@ impl Folded {
         self.text.trim_end()
     }
 
-    /// Where `needle`, folded too, stands in the original: every place, in order.
+    /// Positions of `needle`, folded too, in the original, in order.
     pub(super) fn find<'a>(&'a self, needle: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let found = memchr::memmem::find_iter(self.text.as_bytes(), needle.as_bytes());
         found.map(|start| self.original(start, start + needle.len()))
     }
 
-    /// Whether `needle`, folded too, occurs; where it begins or ends with a letter or digit, only as
+    /// Position of `needle`, folded too; where it begins or ends with a letter or digit, only as
     /// whole words.
     pub(super) fn has_whole(&self, needle: &str) -> Option<Range<usize>> {
         let (start, end) = self.apart(needle, 0..self.text.len(), char::is_alphanumeric).next()?;
@@ -152,7 +160,7 @@ impl Folded {
         self.entries[..after].last().map(|entry| entry.end)
     }
 
-    /// Whether `needle`, a number, occurs as a whole one; a unit may follow at once.
+    /// Position of `needle`, a number, as a whole one; a unit may follow at once.
     pub(super) fn has_number(&self, needle: &str) -> Option<Range<usize>> {
         let digit = |letter: char| letter.is_ascii_digit();
         let (start, end) = self.apart(needle, 0..self.text.len(), digit).next()?;
@@ -191,23 +199,77 @@ impl Folded {
     }
 }
 
+/// Marks of omitted tool output in `text`, in order.
+fn marks(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let found = memchr::memmem::find_iter(text.as_bytes(), MIDDLE.as_bytes());
+    found.filter_map(|middle| {
+        let before = text[..middle].trim_end_matches(|letter: char| letter.is_ascii_digit());
+        let is_number = (1..=NUMBER_BYTES_MAX).contains(&(middle - before.len()));
+        let start = before.len().checked_sub(HEAD.len())?;
+        let after = middle + MIDDLE.len();
+        let near = text.floor_char_boundary(after + DIGEST_BYTES_MAX + TAIL.len());
+        let end = after + text[after..near].find(TAIL)? + TAIL.len();
+        (is_number && before.ends_with(HEAD)).then_some(start..end)
+    })
+}
+
+/// The part of the label at the end of `label` that is from the transcript: the tool's name, how the call ended
+/// and its exit code.
+fn named(label: &str) -> Option<Range<usize>> {
+    let from = label.rfind('[')?;
+    let to = from + label[from..].find(']')?;
+    let to = label[from..to].find(", part ").map_or(to, |part| from + part);
+    let starts = ["[ToolCall ", "[ToolResult ", ": ToolCall ", ": ToolResult ", ", exit "];
+    let start = starts.iter().find_map(|start| Some(label[from..to].find(start)? + start.len()))?;
+    Some(from + start..to)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    mod fold {
+        use super::super::*;
 
-    #[test]
-    fn what_is_found_leads_back_to_the_original() {
-        let original = "We’ll  use **Postgres** –\nfor now";
-        let folded = Folded::new(original);
-        let needle = Folded::new("we'll use postgres - for");
-        let found: Vec<_> = folded.find(needle.as_str()).collect();
-        assert_eq!(&original[found[0].clone()], "We’ll  use **Postgres** –\nfor");
+        #[test]
+        fn what_is_found_leads_back_to_the_original() {
+            let original = "We’ll  use **Postgres** –\nfor now";
+            let folded = Folded::new(original);
+            let needle = Folded::new("we'll use postgres - for");
+            let found: Vec<_> = folded.find(needle.as_str()).collect();
+            assert_eq!(&original[found[0].clone()], "We’ll  use **Postgres** –\nfor");
+        }
+
+        #[test]
+        fn part_of_a_word_is_no_whole_word() {
+            let folded = Folded::new("port 54321, a.rs");
+            assert!(folded.has_whole("5432").is_none());
+            assert!(folded.has_whole("54321").is_some() && folded.has_whole("a.rs").is_some());
+        }
     }
 
-    #[test]
-    fn part_of_a_word_is_no_whole_word() {
-        let folded = Folded::new("port 54321, a.rs");
-        assert!(folded.has_whole("5432").is_none());
-        assert!(folded.has_whole("54321").is_some() && folded.has_whole("a.rs").is_some());
+    mod mark {
+        use super::super::*;
+        use crate::privacy::Gate;
+
+        #[test]
+        fn names_of_tools_and_exit_codes_in_labels_are_the_transcripts() {
+            let check = |label: &str, expected: Option<&str>| {
+                assert_eq!(named(label).map(|span| &label[span]), expected, "{label}");
+            };
+            check("\n[ToolCall book_seat] ", Some("book_seat"));
+            check("[Sub-agent: ToolResult run, exit 127, part 12 of 30] ", Some("run, exit 127"));
+            check("[User runs: failed, exit 127] ", Some("127"));
+            check("[User, part 12 of 30] ", None);
+        }
+
+        #[test]
+        fn the_mark_that_slices_have_is_found_whole() {
+            let long: String = (0..500).map(|n| format!("line {n}\n")).collect();
+            let kept = crate::slicing::bound(&Gate::new(&[]).redact(&long), 100).unwrap();
+            let text = kept.as_str();
+            let found: Vec<&str> = marks(text).map(|mark| &text[mark]).collect();
+            assert_eq!(found.len(), 1);
+            assert!(found[0].starts_with(HEAD) && found[0].ends_with(TAIL), "{found:?}");
+            assert_eq!(marks("3 bytes left out; digest of the whole thing …]").count(), 0);
+        }
     }
 }

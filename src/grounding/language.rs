@@ -1,8 +1,6 @@
-//! Whether a slice is in another language than a claim about it. Words that only share a meaning
-//! cannot be compared.
+//! Language of a slice and of a claim about it. Words that only share a meaning cannot be compared.
 
 use crate::domain::{Slice, Speaker};
-use crate::words::hash;
 use std::cmp::Ordering;
 
 /// Function words that English text cannot do without.
@@ -14,29 +12,16 @@ const OTHER: &[&str] = &[
     "het", "een", "niet", "van", "ve", "bir", "bu", "için", "değil", "ile", "não", "uma", "com",
     "się", "nie", "jest", "och", "att", "det", "ikke",
 ];
-/// The longest of them, in bytes.
+/// Maximum length of these words, in bytes.
 const FUNCTION_WORD_BYTES_MAX: usize = 6;
-static ENGLISH_KEYS: [u64; ENGLISH.len()] = keys(ENGLISH);
-static OTHER_KEYS: [u64; OTHER.len()] = keys(OTHER);
-
-const fn keys<const N: usize>(words: &[&str]) -> [u64; N] {
-    let mut keys = [0; N];
-    let mut at = 0;
-    while at < N {
-        keys[at] = hash(words[at]);
-        at += 1;
-    }
-    keys
-}
-
 /// The share of letters outside Latin above which a text is in another script, in percent.
 const OTHER_SCRIPT_PERCENT: usize = 15;
-/// How much of a text is looked at, in bytes.
+/// Maximum size of a text that is read, in bytes.
 const LOOK_BYTES_MAX: usize = 3 * 1024;
 
-/// What a text is written in, as far as words need to know that are compared.
+/// Language of a text, as far as the comparison of words needs it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Tongue {
+pub(super) enum Language {
     /// Latin letters, mostly with English function words.
     English,
     /// Latin letters, with function words of another language.
@@ -47,18 +32,18 @@ pub(super) enum Tongue {
     Unknown,
 }
 
-impl Tongue {
-    /// What people and assistants speak in `slice`.
-    pub(super) fn of_slice(slice: &Slice) -> Tongue {
+impl Language {
+    /// Language of people and assistants in `slice`.
+    pub(super) fn of_slice(slice: &Slice) -> Language {
         let said = slice.parts.iter();
         let said = said
             .filter(|part| matches!(part.speaker, Speaker::Person | Speaker::Assistant))
             .map(|part| slice.text.as_str().get(part.span.clone()).unwrap_or_default());
-        Tongue::of(said)
+        Language::of(said)
     }
 
-    /// What `texts` are written in, taken together.
-    pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Tongue {
+    /// Language of `texts` taken together.
+    pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str>) -> Language {
         let mut counts = Counts::default();
         for text in texts {
             if counts.looked > LOOK_BYTES_MAX {
@@ -66,15 +51,15 @@ impl Tongue {
             }
             counts.add(&text[..text.floor_char_boundary(LOOK_BYTES_MAX)]);
         }
-        counts.tongue()
+        counts.language()
     }
 
-    /// Whether words of a claim in `claim` cannot be compared with those of a slice in this.
-    pub(super) fn is_foreign_to(self, claim: Tongue) -> bool {
+    /// Returns whether words of a claim in `claim` cannot be compared with those of a slice in this.
+    pub(super) fn is_foreign_to(self, claim: Language) -> bool {
         match self {
-            Tongue::English | Tongue::Unknown => false,
-            Tongue::OtherLatin => matches!(claim, Tongue::English | Tongue::OtherScript),
-            Tongue::OtherScript => claim != Tongue::OtherScript,
+            Language::English | Language::Unknown => false,
+            Language::OtherLatin => matches!(claim, Language::English | Language::OtherScript),
+            Language::OtherScript => claim != Language::OtherScript,
         }
     }
 }
@@ -102,21 +87,20 @@ impl Counts {
                 lower.clear();
                 lower.push_str(word);
                 lower.make_ascii_lowercase();
-                let key = hash(&lower);
-                self.english += usize::from(ENGLISH_KEYS.contains(&key));
-                self.other += usize::from(OTHER_KEYS.contains(&key));
+                self.english += usize::from(ENGLISH.contains(&lower.as_str()));
+                self.other += usize::from(OTHER.contains(&lower.as_str()));
             }
         }
     }
 
-    fn tongue(&self) -> Tongue {
+    fn language(&self) -> Language {
         if self.other_script * 100 > self.letters * OTHER_SCRIPT_PERCENT {
-            return Tongue::OtherScript;
+            return Language::OtherScript;
         }
         match self.other.cmp(&self.english) {
-            Ordering::Greater => Tongue::OtherLatin,
-            Ordering::Less => Tongue::English,
-            Ordering::Equal => Tongue::Unknown,
+            Ordering::Greater => Language::OtherLatin,
+            Ordering::Less => Language::English,
+            Ordering::Equal => Language::Unknown,
         }
     }
 }
@@ -127,10 +111,10 @@ mod tests {
 
     #[test]
     fn claims_are_foreign_only_to_a_slice_in_another_language() {
-        let tongue = |text: &str| Tongue::of(std::iter::once(text));
+        let language = |text: &str| Language::of(std::iter::once(text));
         let (german, english) = ("das ist nicht der Port", "that is not the port");
         let (chinese, bare) = ("端口不是这个", "Postgres port");
-        let check = |slice: &str, claim: &str| tongue(slice).is_foreign_to(tongue(claim));
+        let check = |slice: &str, claim: &str| language(slice).is_foreign_to(language(claim));
         assert!(check(german, english) && check(german, chinese));
         assert!(check(chinese, english) && check(chinese, german) && check(chinese, bare));
         assert!(!check(german, german) && !check(german, bare) && !check(chinese, chinese));

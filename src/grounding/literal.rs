@@ -1,4 +1,4 @@
-//! What may not be paraphrased: identifiers, paths, commands, numbers and quotes. Each must occur in
+//! Literals, which may not be paraphrased: identifiers, paths, commands, numbers and quotes. Each must occur in
 //! the slice.
 
 use regex::Regex;
@@ -63,7 +63,7 @@ fn is_path(text: &str) -> bool {
     slashes == 0 || slashes > 1 || text.starts_with(['/', '~', '.']) || text.contains('.')
 }
 
-/// Where `literal` stands in the slice; none if it does not.
+/// Position of `literal` in the slice.
 pub(super) fn find(literal: &Literal, slice: &super::fold::Folded) -> Option<Range<usize>> {
     let folded = super::fold::Folded::new(&literal.text);
     if literal.rule == "number" {

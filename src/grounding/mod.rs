@@ -1,11 +1,9 @@
-//! Finds the words that a claim rests on. The model is never asked: each string of a claim is looked
-//! for in the slice, exactly, then folded, then by its rare words; what must occur and does not, or
-//! what is not there at all, quarantines the claim with the reason.
+//! Finds the words that support a claim, without a model: each string of a claim is searched in the slice, exactly, then
+//! folded, then by its rare words. A claim without support, or with a literal that does not occur, is quarantined.
 
 mod fold;
 mod language;
 mod literal;
-mod mark;
 mod overlap;
 mod verdict;
 

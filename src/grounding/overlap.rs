@@ -3,9 +3,8 @@
 
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Slice, Speaker};
-use crate::words::{Word, words};
+use crate::text::tokens::{Word, words};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 /// A further entry is evidence only if it adds this share of the claim's weight, in percent.
@@ -13,68 +12,50 @@ const GAIN_PERCENT_MIN: f64 = 12.0;
 /// The most places of one word in one entry that are looked at.
 const PLACES_MAX: usize = 64;
 
-/// A place of a word: which part of the slice, and its bytes in the slice's text.
+/// Position of a word: the part of the slice, and its bytes in the slice's text.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct WordPosition {
     part: u32,
     start: u32,
     end: u32,
 }
 
-/// Where the words of all claims stand in one slice. Built in one pass over its text.
+/// Positions of the words of all claims in one slice. Built in one pass over its text.
 #[derive(Debug)]
-pub(super) struct Index<'a> {
+pub(super) struct WordIndex<'a> {
     slice: &'a Slice,
-    ids: Ids,
-    places: Vec<Vec<Place>>,
-    /// What each word weighs.
+    ids: HashMap<u64, u32>,
+    places: Vec<Vec<WordPosition>>,
+    /// Weight of each word.
     weights: Vec<f64>,
 }
 
-/// Words by key. Keys are hashes already.
-type Ids = HashMap<u64, u32, BuildHasherDefault<AsIs>>;
-
-/// Takes a hash for one.
-#[derive(Default)]
-struct AsIs(u64);
-
-impl Hasher for AsIs {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| hash << 8 | u64::from(*byte));
-    }
-
-    fn write_u64(&mut self, key: u64) {
-        self.0 = key;
-    }
-}
-
-/// What supports a string.
+/// Support of a string.
 #[derive(Debug, Default)]
-pub(super) struct Support {
+pub(super) struct WordSupport {
     /// The share of the string's weight that is covered, 0 to 1.
     pub(super) score: f64,
-    /// What the string weighs in its record.
+    /// Weight of the string in its record.
     pub(super) weight: f64,
-    /// How many different words of it stand in the slice.
+    /// Number of its different words in the slice.
     pub(super) shared: usize,
     /// Bytes of the slice's text, best first, each with the weight that its entry covers.
     pub(super) spans: Vec<(Range<usize>, f64)>,
 }
 
-impl<'a> Index<'a> {
-    pub(super) fn new<'b>(slice: &'a Slice, strings: impl Iterator<Item = &'b str>) -> Index<'a> {
-        let mut ids = Ids::default();
+impl<'a> WordIndex<'a> {
+    pub(super) fn new<'b>(
+        slice: &'a Slice,
+        strings: impl Iterator<Item = &'b str>,
+    ) -> WordIndex<'a> {
+        let mut ids: HashMap<u64, u32> = HashMap::new();
         for string in strings {
             words(string, |word| {
                 let next = ids.len() as u32;
                 ids.entry(word.key).or_insert(next);
             });
         }
-        let mut places: Vec<Vec<Place>> = vec![Vec::new(); ids.len()];
+        let mut places: Vec<Vec<WordPosition>> = vec![Vec::new(); ids.len()];
         let mut parts_with = vec![0; ids.len()];
         // The part that each word was last seen in, and how often.
         let mut counted = vec![(u32::MAX, 0); ids.len()];
@@ -89,7 +70,8 @@ impl<'a> Index<'a> {
                 if here.1 < PLACES_MAX {
                     here.1 += 1;
                     let at = |byte: usize| (part.span.start + byte) as u32;
-                    let place = Place { part: number, start: at(word.start), end: at(word.end) };
+                    let place =
+                        WordPosition { part: number, start: at(word.start), end: at(word.end) };
                     places[id as usize].push(place);
                 }
             };
@@ -101,11 +83,11 @@ impl<'a> Index<'a> {
         }
         let parts = slice.parts.len() as f64;
         let weights = parts_with.into_iter().map(|with| weight(with, parts)).collect();
-        Index { slice, ids, places, weights }
+        WordIndex { slice, ids, places, weights }
     }
 
-    /// What of `string` stands in the slice.
-    pub(super) fn support(&self, string: &str) -> Support {
+    /// Support of `string` by the slice.
+    pub(super) fn support(&self, string: &str) -> WordSupport {
         let mut wanted: Vec<u32> = Vec::new();
         words(string, |word| {
             if let Some(id) = self.ids.get(&word.key)
@@ -116,11 +98,12 @@ impl<'a> Index<'a> {
         });
         let total: f64 = wanted.iter().map(|id| self.weight(*id)).sum();
         if total <= 0.0 {
-            return Support::default();
+            return WordSupport::default();
         }
         let present = |id: &&u32| !self.places[**id as usize].is_empty();
         let mut open: Vec<u32> = wanted.iter().filter(present).copied().collect();
-        let mut support = Support { weight: total, shared: open.len(), ..Support::default() };
+        let mut support =
+            WordSupport { weight: total, shared: open.len(), ..WordSupport::default() };
         let mut covered = 0.0;
         while support.spans.len() < EVIDENCE_PER_STRING_MAX && !open.is_empty() {
             let Some((part, gain)) = self.best_part(&open) else { break };
@@ -175,7 +158,7 @@ impl<'a> Index<'a> {
     /// The stretch of `part` with most of the wanted words, widened to whole lines where they are
     /// short.
     fn window(&self, part: u32, open: &[u32]) -> Range<usize> {
-        let mut places: Vec<(Place, u32)> = Vec::new();
+        let mut places: Vec<(WordPosition, u32)> = Vec::new();
         for id in open {
             let list = &self.places[*id as usize];
             let from = list.partition_point(|place| place.part < part);

@@ -1,9 +1,9 @@
 //! From claims to records: evidence, score, and whether it is enough.
 
 use super::fold::Folded;
-use super::language::Tongue;
+use super::language::Language;
 use super::literal::{find, literals};
-use super::overlap::{Index, Support};
+use super::overlap::{WordIndex, WordSupport};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
     Claim, ClaimKind, Evidence, Match, Provenance, Record, RecordState, Slice, Speaker,
@@ -15,15 +15,15 @@ use std::ops::Range;
 pub const SCORE_MIN: f64 = 0.42;
 /// A string shorter than this is found anywhere by chance; its words are weighed instead. In bytes.
 const EXACT_BYTES_MIN: usize = 12;
-/// What folded words score; a little less than the very words.
+/// Score of folded words; a little less than that of the very words.
 const FOLDED_SCORE: f64 = 0.98;
 /// A claim in another language than the slice rests on the names and words that both share; this
 /// many of them are enough.
 const SHARED_WORDS_MIN: usize = 2;
-/// The most that such a claim scores.
+/// Maximum score of such a claim.
 const SHARED_SCORE_MAX: f64 = 0.6;
 
-/// What one literal carries where no other word of its string is found; as much as a string without
+/// Weight of one literal where no other word of its string is found; as much as a string without
 /// words.
 const LITERAL_WEIGHT: f64 = 0.5;
 /// Of what is found of a decision or request, those who may decide or ask must have said this share,
@@ -33,9 +33,13 @@ const TRUSTED_PERCENT_MIN: f64 = 40.0;
 /// Grounds `claims` in `slice`: each becomes a record, staged or quarantined, in the same order.
 pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Vec<Record> {
     let strings: Vec<Vec<(String, String)>> = claims.iter().map(owned).collect();
-    let index = Index::new(slice, strings.iter().flatten().map(|(_, text)| text.as_str()));
-    let ground =
-        Ground { slice, folded: Folded::of_slice(slice), index, tongue: Tongue::of_slice(slice) };
+    let index = WordIndex::new(slice, strings.iter().flatten().map(|(_, text)| text.as_str()));
+    let ground = Grounder {
+        slice,
+        folded: Folded::of_slice(slice),
+        index,
+        language: Language::of_slice(slice),
+    };
     let grounded = claims.into_iter().zip(strings);
     grounded.map(|(claim, strings)| ground.record(claim, &strings, provenance)).collect()
 }
@@ -44,33 +48,33 @@ fn owned(claim: &Claim) -> Vec<(String, String)> {
     claim.strings().into_iter().map(|(field, text)| (field, text.to_owned())).collect()
 }
 
-struct Ground<'a> {
+struct Grounder<'a> {
     slice: &'a Slice,
     folded: Folded,
-    index: Index<'a>,
-    /// What the slice is written in.
-    tongue: Tongue,
+    index: WordIndex<'a>,
+    /// Language of the slice.
+    language: Language,
 }
 
-/// What has been found for one claim.
+/// Evidence and scores of one claim.
 #[derive(Default)]
-struct Proof {
+struct ClaimSupport {
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
     scores: Vec<(f64, f64)>,
-    /// Who said how much of it, by weight.
+    /// Weight by speaker.
     carried: Vec<(Speaker, f64)>,
     shared: usize,
 }
 
-impl Ground<'_> {
+impl Grounder<'_> {
     fn record(&self, claim: Claim, strings: &[(String, String)], from: &Provenance) -> Record {
-        let mut proof = Proof::default();
+        let mut proof = ClaimSupport::default();
         for (field, text) in strings {
             self.prove(field, text, &mut proof);
         }
-        let tongue = Tongue::of(strings.iter().map(|(_, text)| text.as_str()));
-        let score = score(&proof, self.tongue.is_foreign_to(tongue));
+        let language = Language::of(strings.iter().map(|(_, text)| text.as_str()));
+        let score = score(&proof, self.language.is_foreign_to(language));
         let reason = self.reason(&claim, &proof, score);
         let state = match reason {
             Some(_) => RecordState::Quarantined,
@@ -86,7 +90,7 @@ impl Ground<'_> {
         Record { id, claim, provenance, evidence: proof.evidence, score, state, reason }
     }
 
-    fn prove(&self, field: &str, text: &str, proof: &mut Proof) {
+    fn prove(&self, field: &str, text: &str, proof: &mut ClaimSupport) {
         let support = self.index.support(text);
         proof.shared += support.shared;
         let found = self.verbatim(text);
@@ -118,7 +122,7 @@ impl Ground<'_> {
         }
     }
 
-    fn by_words(&self, field: &str, text: &str, support: Support, proof: &mut Proof) {
+    fn by_words(&self, field: &str, text: &str, support: WordSupport, proof: &mut ClaimSupport) {
         // A string of stop words and marks alone proves nothing and disproves nothing.
         if support.weight > 0.0 {
             proof.scores.push((support.score, support.weight));
@@ -130,14 +134,21 @@ impl Ground<'_> {
         }
     }
 
-    fn add(&self, field: &str, span: Range<usize>, how: Match, weight: f64, proof: &mut Proof) {
+    fn add(
+        &self,
+        field: &str,
+        span: Range<usize>,
+        how: Match,
+        weight: f64,
+        proof: &mut ClaimSupport,
+    ) {
         if let Some(evidence) = self.evidence(field, span, how) {
             proof.carried.push((evidence.speaker, weight));
             proof.evidence.push(evidence);
         }
     }
 
-    /// Where the whole of `text` stands in one entry, a person's first.
+    /// Position of the whole of `text` in one entry, a person's first.
     fn verbatim(&self, text: &str) -> Option<(Range<usize>, Match)> {
         let text = text.trim();
         if text.len() < EXACT_BYTES_MIN {
@@ -185,7 +196,7 @@ impl Ground<'_> {
         })
     }
 
-    fn reason(&self, claim: &Claim, proof: &Proof, score: f64) -> Option<String> {
+    fn reason(&self, claim: &Claim, proof: &ClaimSupport, score: f64) -> Option<String> {
         if let Some((field, literal)) = proof.absent.first() {
             let more = proof.absent.len() - 1;
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -216,7 +227,7 @@ impl Ground<'_> {
     }
 }
 
-fn score(proof: &Proof, foreign: bool) -> f64 {
+fn score(proof: &ClaimSupport, foreign: bool) -> f64 {
     let weight: f64 = proof.scores.iter().map(|(_, weight)| weight).sum();
     let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
     // Rounding may leave a hair more than all.

@@ -4,85 +4,54 @@
 use super::budget::Preset;
 use super::document::{Document, Part};
 use super::kind::Kind;
-use crate::domain::{Finding, Severity, named};
+use crate::domain::{Finding, Severity};
 
-/// The window of a model, in tokens, where nothing is said about it (§4.1).
-pub const WINDOW_TOKENS: u32 = 200_000;
 /// Of the window, in per cent: from here on memory is synced (§4.1).
-pub const AUTO_SYNC_PERCENT: u32 = 60;
+pub(crate) const AUTO_SYNC_PERCENT: u32 = 60;
 /// Of the window, in per cent: from here on prompts wait for a sync (§4.1).
-pub const HARD_BLOCK_PERCENT: u32 = 80;
-
-named! {
-    /// How much is said while memory is written.
-    OutputStyle {
-        /// Nothing.
-        Quiet = "quiet",
-        /// What was done.
-        Normal = "normal",
-        /// And why.
-        Explanatory = "explanatory",
-    }
-}
+pub(crate) const HARD_BLOCK_PERCENT: u32 = 80;
 
 /// The settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct MemoryConfig {
-    /// Whether additions are suggested.
-    pub suggest_memories: bool,
-    /// Whether a session starts with its memory.
+pub(crate) struct MemoryConfig {
     pub auto_load: bool,
-    /// How much is said.
-    pub output_style: OutputStyle,
-    /// How much of memory a session starts with.
     pub token_budget: Preset,
     /// In per cent of the window; above 0 and not above the other.
     pub auto_sync_threshold: u32,
-    /// In per cent of the window; not above 100.
     pub hard_block_threshold: u32,
     /// The window in tokens, where the file says so; else that of the model, or [`WINDOW_TOKENS`].
     pub context_window_tokens: Option<u32>,
-    /// Keys that are not ours, with their values; they stay in the file.
-    pub unknown: Vec<(String, String)>,
 }
 
 impl Default for MemoryConfig {
     fn default() -> MemoryConfig {
         MemoryConfig {
-            suggest_memories: true,
             auto_load: true,
-            output_style: OutputStyle::Normal,
             token_budget: Preset::Standard,
             auto_sync_threshold: AUTO_SYNC_PERCENT,
             hard_block_threshold: HARD_BLOCK_PERCENT,
             context_window_tokens: None,
-            unknown: Vec::new(),
         }
     }
 }
 
 /// The keys of the file.
 const KEYS: [&str; 7] = [
-    "suggest_memories",
-    "auto_load",
-    "output_style",
-    "token_budget",
-    "auto_sync_threshold",
-    "hard_block_threshold",
-    "context_window_tokens",
+    "suggest_memories", "auto_load", "output_style", "token_budget", "auto_sync_threshold",
+    "hard_block_threshold", "context_window_tokens",
 ];
 
 impl MemoryConfig {
     /// Reads the text of the file; an empty one gives the defaults.
-    pub fn parse(text: &str) -> (MemoryConfig, Vec<Finding>) {
+    pub(crate) fn parse(text: &str) -> (MemoryConfig, Vec<Finding>) {
         let mut reader = Reader { config: MemoryConfig::default(), findings: Vec::new(), line: 1 };
         let (document, odd) = Document::parse(Kind::Config, text);
         reader.findings.extend(odd);
         let front = document.blocks().first().filter(|block| block.part == Part::FrontMatter);
         let Some(front) = front else {
             if !text.trim().is_empty() {
-                reader
-                    .warn("config-front-matter", "expected settings between two lines ---".into());
+                let expected = "expected settings between two lines ---";
+                reader.warn("config-front-matter", expected.into());
             }
             return (reader.config, reader.findings);
         };
@@ -93,29 +62,20 @@ impl MemoryConfig {
             if content.is_empty() || content.starts_with('#') || matches!(content, "---" | "...") {
                 continue;
             }
-            match content.split_once(':') {
-                Some((key, value)) => {
-                    let (key, value) = (unquoted(key), unquoted(without_comment(value)));
-                    if seen.contains(&key) {
-                        reader.warn(
-                            "config-key-twice",
-                            format!("`{key}` again: the last one counts"),
-                        );
-                    }
-                    seen.push(key);
-                    reader.key(key, value);
-                }
-                None => reader.warn("config-line", "expected `key: value`".into()),
+            let Some((key, value)) = content.split_once(':') else {
+                reader.warn("config-line", "expected `key: value`".into());
+                continue;
+            };
+            let (key, value) = (unquoted(key), unquoted(without_comment(value)));
+            if seen.contains(&key) {
+                reader.warn("config-key-twice", format!("`{key}` again: the last one counts"));
             }
+            seen.push(key);
+            reader.key(key, value);
         }
         reader.line = front.line;
         reader.thresholds();
         (reader.config, reader.findings)
-    }
-
-    /// The window in tokens.
-    pub fn window_tokens(&self) -> u32 {
-        self.context_window_tokens.unwrap_or(WINDOW_TOKENS)
     }
 }
 
@@ -146,58 +106,44 @@ impl Reader {
 
     fn key(&mut self, key: &str, value: &str) {
         let config = &mut self.config;
-        let expected = match key {
-            "suggest_memories" => set(&mut config.suggest_memories, truth(value), "true or false"),
-            "auto_load" => set(&mut config.auto_load, truth(value), "true or false"),
-            "output_style" => set(
-                &mut config.output_style,
-                OutputStyle::of_name(&value.to_ascii_lowercase()),
+        let lower = value.to_ascii_lowercase();
+        let (is_set, expected) = match key {
+            "suggest_memories" => (truth(&lower).is_some(), "true or false"),
+            "auto_load" => (set(&mut config.auto_load, truth(&lower)), "true or false"),
+            "output_style" => (
+                matches!(lower.as_str(), "quiet" | "normal" | "explanatory"),
                 "quiet, normal or explanatory",
             ),
-            "token_budget" => return self.budget(value),
+            "token_budget" if lower == "compact" => {
+                config.token_budget = Preset::Economy;
+                let detail = "`compact` is called `economy` now: write that";
+                let notice = Finding::new(Severity::Info, "config-alias", self.line, detail);
+                return self.findings.push(notice);
+            }
+            "token_budget" => (
+                set(&mut config.token_budget, Preset::of_name(&lower)),
+                "economy, light, standard, detailed",
+            ),
             "auto_sync_threshold" => {
-                set(&mut config.auto_sync_threshold, value.parse().ok(), "a number of per cent")
+                (set(&mut config.auto_sync_threshold, value.parse().ok()), "a number of per cent")
             }
             "hard_block_threshold" => {
-                set(&mut config.hard_block_threshold, value.parse().ok(), "a number of per cent")
+                (set(&mut config.hard_block_threshold, value.parse().ok()), "a number of per cent")
             }
             "context_window_tokens" => {
                 let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);
-                set(&mut config.context_window_tokens, tokens.map(Some), "a number above 0")
+                (set(&mut config.context_window_tokens, tokens.map(Some)), "a number above 0")
             }
-            unknown => {
-                config.unknown.push((unknown.to_owned(), value.to_owned()));
+            _ => {
                 let known = KEYS.join(", ");
                 return self.warn("config-unknown-key", format!("not known; known are {known}"));
             }
         };
-        if let Some(expected) = expected {
+        if !is_set {
             self.warn("config-value", format!("`{key}`: expected {expected}; the default is used"));
         }
     }
 
-    fn budget(&mut self, value: &str) {
-        let name = value.to_ascii_lowercase();
-        match Preset::of_name(&name) {
-            Some(preset) => self.config.token_budget = preset,
-            None if name == "compact" => {
-                self.config.token_budget = Preset::Economy;
-                let detail = "`compact` is called `economy` now: write that";
-                let notice = Finding::new(Severity::Info, "config-alias", self.line, detail);
-                self.findings.push(notice);
-            }
-            None => {
-                let known: Vec<&str> = Preset::ALL.iter().map(|preset| preset.name()).collect();
-                let expected = known.join(", ");
-                self.warn(
-                    "config-value",
-                    format!("`token_budget`: expected {expected}; standard is used"),
-                );
-            }
-        }
-    }
-
-    /// `0 < auto ≤ hard ≤ 100`, or both are what they are by default.
     fn thresholds(&mut self) {
         let (auto, hard) = (self.config.auto_sync_threshold, self.config.hard_block_threshold);
         if 0 < auto && auto <= hard && hard <= 100 {
@@ -211,19 +157,17 @@ impl Reader {
     }
 }
 
-/// Sets a value that could be read; says what was expected where it could not.
-fn set<T>(field: &mut T, value: Option<T>, expected: &'static str) -> Option<&'static str> {
-    match value {
-        Some(value) => {
-            *field = value;
-            None
-        }
-        None => Some(expected),
+/// Sets a value that could be read; false if it could not.
+fn set<T>(field: &mut T, value: Option<T>) -> bool {
+    let is_set = value.is_some();
+    if let Some(value) = value {
+        *field = value;
     }
+    is_set
 }
 
 fn truth(value: &str) -> Option<bool> {
-    match value.to_ascii_lowercase().as_str() {
+    match value {
         "true" | "yes" | "on" => Some(true),
         "false" | "no" | "off" => Some(false),
         _ => None,
@@ -247,18 +191,16 @@ mod tests {
              context_window_tokens: 1_000_000\n---\n",
         );
         assert!(odd.is_empty(), "{odd:?}");
-        assert!(!config.suggest_memories && !config.auto_load);
-        assert_eq!(config.output_style, OutputStyle::Explanatory);
+        assert!(!config.auto_load);
         assert_eq!(config.token_budget, Preset::Detailed);
         assert_eq!((config.auto_sync_threshold, config.hard_block_threshold), (30, 50));
-        assert_eq!(config.window_tokens(), 1_000_000);
+        assert_eq!(config.context_window_tokens, Some(1_000_000));
     }
 
     #[test]
     fn what_is_not_said_is_the_default() {
         assert_eq!(rules(""), (MemoryConfig::default(), vec![]));
         assert_eq!(rules("---\n---\n").0, MemoryConfig::default());
-        assert_eq!(MemoryConfig::default().window_tokens(), 200_000);
     }
 
     #[test]
@@ -266,13 +208,9 @@ mod tests {
         let (config, odd) = rules(
             "---\ntoken_budget: huge\nauto_load: perhaps\ncontext_window_tokens: 0\nfavourite: x\nwords\n---\n",
         );
-        assert_eq!(MemoryConfig { unknown: vec![], ..config.clone() }, MemoryConfig::default());
-        assert_eq!(config.unknown, [("favourite".to_owned(), "x".to_owned())]);
+        assert_eq!(config, MemoryConfig::default());
         let expected = [
-            "2:config-value",
-            "3:config-value",
-            "4:config-value",
-            "5:config-unknown-key",
+            "2:config-value", "3:config-value", "4:config-value", "5:config-unknown-key",
             "6:config-line",
         ];
         assert_eq!(odd, expected);

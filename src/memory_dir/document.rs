@@ -2,75 +2,49 @@
 //! gives the same bytes. Nothing is ever thrown away; what is not understood is a paragraph.
 
 use super::kind::Kind;
-use super::line;
-use super::parse;
+use super::line::{self, Line, LineShape};
 use super::tag::Tag;
-use crate::domain::Finding;
+use crate::domain::{Finding, Severity};
 use crate::privacy::{UNCLOSED_PRIVATE, is_private_file, private_spans};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What a block is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Part {
-    /// From the first `---` to the next.
     FrontMatter,
-    /// The first heading of the first level, with its tags.
     Title,
     /// A heading of the second level, with its tags; it begins a section.
     Section,
-    /// Another heading, with its tags.
     Heading,
     /// A line such as `**Status:** Accepted` before the first section of a record.
     Meta,
-    /// Something that was noted, with its tags.
     Entry(Shape),
-    /// Heading and rule of a table.
     TableHead,
-    /// A comment that is no tag.
     Comment,
-    /// A tag that nothing stands above.
     StrayTag,
-    /// Lines that an author marked as private.
     Private,
-    /// A line of git around what it could not merge.
     Marker,
-    /// A line across the page.
     Rule,
-    /// The last line, with the rule above it.
     Footer,
-    /// Empty lines.
     Blank,
 }
 
-/// What an entry is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
-    /// A list item.
     Bullet,
-    /// A list item with a box that is empty or ticked.
-    Task {
-        /// Whether it is ticked.
-        done: bool,
-    },
-    /// A row of a table.
+    Task { done: bool },
     Row,
-    /// Lines of text.
     Paragraph,
-    /// A block of code between fences.
     Code,
 }
 
 /// A piece of a document.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Block {
-    /// What it is.
     pub part: Part,
-    /// Its bytes, line ends and tags included.
     pub span: Range<usize>,
     /// The byte at which its tags begin; the end where it has none.
     pub tags_at: usize,
-    /// Its first line, from 1.
     pub line: u32,
     /// The block that begins its section; none before the first.
     pub section: Option<usize>,
@@ -87,11 +61,11 @@ pub struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// Parses a file. Takes any text; what is odd about it is a finding.
+    /// Parses a file. Any text parses; oddities are findings.
     pub fn parse(kind: Kind, text: &'t str) -> (Document<'t>, Vec<Finding>) {
         let (private, remarks) = private_spans(text);
-        let (blocks, findings) = parse::blocks(kind, text, &private);
-        let code = findings.iter().any(|it| it.rule == parse::UNCLOSED_FENCE);
+        let (blocks, findings) = blocks(kind, text, &private);
+        let code = findings.iter().any(|it| it.rule == UNCLOSED_FENCE);
         let code = code.then(|| text.len().saturating_sub(1));
         let block = remarks.iter().filter(|remark| remark.what == UNCLOSED_PRIVATE);
         let open = block.map(|remark| remark.at).chain(code).min();
@@ -104,7 +78,7 @@ impl<'t> Document<'t> {
         self.blocks.iter().map(|block| self.raw(block)).collect()
     }
 
-    /// What the file is.
+    /// Kind of the file.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -124,7 +98,7 @@ impl<'t> Document<'t> {
         self.blocks.iter().filter(|block| matches!(block.part, Part::Entry(_)))
     }
 
-    /// Whether the front matter makes the whole file private.
+    /// True if the front matter makes the whole file private.
     pub fn is_private(&self) -> bool {
         is_private_file(self.text)
     }
@@ -139,8 +113,7 @@ impl<'t> Document<'t> {
         self.text.get(block.span.start..block.tags_at).unwrap_or_default()
     }
 
-    /// The lines of a block without its tags and without what is private. Of a block that is private
-    /// nothing is left.
+    /// The lines of a block without tags and private text; empty for a private block.
     pub fn public(&self, block: &Block) -> Cow<'t, str> {
         if block.part == Part::Private {
             return Cow::Borrowed("");
@@ -148,17 +121,16 @@ impl<'t> Document<'t> {
         without(self.text, block.span.start..block.tags_at, &self.private)
     }
 
-    /// Whether part of the block is private.
+    /// True if part of the block is private.
     pub fn holds_private(&self, block: &Block) -> bool {
         self.private_in(block).next().is_some()
     }
 
-    /// Where private text stands in the block; all of it does, since no block ends within it.
     pub(super) fn private_in(&self, block: &Block) -> impl Iterator<Item = &Range<usize>> {
         overlapping(&self.private, &block.span)
     }
 
-    /// Where private text stands, in bytes.
+    /// Byte ranges of private text.
     pub fn private(&self) -> &[Range<usize>] {
         &self.private
     }
@@ -169,7 +141,7 @@ impl<'t> Document<'t> {
         tags.lines().filter_map(Tag::parse)
     }
 
-    /// The words of a heading, up to what is private in it.
+    /// The words of a heading before its first private text.
     pub fn heading_words(&self, block: &Block) -> &'t str {
         let private = self.private_in(block).next();
         let end = private.map_or(block.tags_at, |range| range.start.min(block.tags_at));
@@ -184,12 +156,14 @@ impl<'t> Document<'t> {
 
     /// The words of the heading of the file; empty if it has none.
     pub fn title(&self) -> &'t str {
-        let title = self.blocks.iter().find(|block| block.part == Part::Title);
-        title.map_or("", |title| self.heading_words(title))
+        self.first(Part::Title).map_or("", |title| self.heading_words(title))
     }
 
-    /// The block that is a fence or a private block without an end: what is written behind it becomes
-    /// part of it.
+    pub(super) fn first(&self, part: Part) -> Option<&Block> {
+        self.blocks.iter().find(|block| block.part == part)
+    }
+
+    /// The fence or private block without an end; text behind it becomes part of it.
     pub(super) fn open(&self) -> Option<usize> {
         self.open
     }
@@ -232,7 +206,7 @@ pub(super) fn without<'t>(
     Cow::Owned(public)
 }
 
-/// For each line whether all of it is private, or it stands in a private block of more lines.
+/// True for each line that is private as a whole or stands in a private block of several lines.
 pub(super) fn private_lines(
     text: &str,
     lines: &[line::Line],
@@ -255,4 +229,295 @@ pub(super) fn private_lines(
         ranges.any(crosses) || is_blank(&without(text, span.clone(), private))
     };
     lines.iter().map(hidden).collect()
+}
+
+/// The rule of a block of code that does not end.
+pub(super) const UNCLOSED_FENCE: &str = "unclosed-fence";
+
+/// Cuts `text` into blocks that tile it.
+pub(super) fn blocks(
+    kind: Kind,
+    text: &str,
+    private: &[Range<usize>],
+) -> (Vec<Block>, Vec<Finding>) {
+    let lines = line::lines(text);
+    let hidden = private_lines(text, &lines, private);
+    let blocks = Vec::with_capacity(lines.len() / 2);
+    let mut parser = Parser {
+        kind,
+        text,
+        lines,
+        hidden,
+        next: 0,
+        blocks,
+        section: None,
+        is_titled: false,
+        findings: Vec::new(),
+    };
+    parser.front_matter();
+    while parser.next < parser.lines.len() {
+        parser.block();
+    }
+    parser.footer();
+    (parser.blocks, parser.findings)
+}
+
+pub(super) fn begins_front_matter(text: &str) -> bool {
+    let mut lines = text.lines().map(|line| line.trim_start_matches('\u{feff}').trim_end());
+    lines.find(|line| line::shape(line) != LineShape::Blank) == Some("---")
+}
+
+struct Parser<'t> {
+    kind: Kind,
+    text: &'t str,
+    lines: Vec<Line>,
+    hidden: Vec<bool>,
+    next: usize,
+    blocks: Vec<Block>,
+    section: Option<usize>,
+    is_titled: bool,
+    findings: Vec<Finding>,
+}
+
+impl<'t> Parser<'t> {
+    /// The line without its end, and the first one without a mark of byte order.
+    fn line(&self, at: usize) -> Option<&'t str> {
+        let line = self.lines.get(at)?;
+        let bare = self.text.get(line.start..line.end).map(line::bare)?;
+        Some(bare.strip_prefix('\u{feff}').filter(|_| at == 0).unwrap_or(bare))
+    }
+
+    fn is_hidden(&self, at: usize) -> bool {
+        self.hidden.get(at).copied().unwrap_or_default()
+    }
+
+    /// The line; `None` at the end and for a private line. Private text begins and ends nothing but front matter, so
+    /// that no block ends within it.
+    fn shown(&self, at: usize) -> Option<&'t str> {
+        if self.is_hidden(at) { None } else { self.line(at) }
+    }
+
+    fn shape(&self, at: usize) -> Option<LineShape> {
+        self.shown(at).map(line::shape)
+    }
+
+    fn start_of(&self, at: usize) -> usize {
+        self.lines.get(at).map_or(self.text.len(), |line| line.start)
+    }
+
+    /// Ends a block before line `tags`, takes the tags that stand there, and goes on behind them.
+    fn push(&mut self, part: Part, tags: usize) {
+        let mut end = tags;
+        while self.shape(end) == Some(LineShape::Tag) {
+            end += 1;
+        }
+        self.push_bare(part, tags, end);
+    }
+
+    fn push_bare(&mut self, part: Part, tags: usize, end: usize) {
+        let span = self.start_of(self.next)..self.start_of(end);
+        let line = u32::try_from(self.next + 1).unwrap_or(u32::MAX);
+        if part == Part::Section {
+            self.section = Some(self.blocks.len());
+        }
+        let tags_at = self.start_of(tags);
+        self.blocks.push(Block { part, span, tags_at, line, section: self.section });
+        self.next = end;
+    }
+
+    fn push_plain(&mut self, part: Part, end: usize) {
+        self.push_bare(part, end, end);
+    }
+
+    fn finding(&mut self, rule: &'static str, detail: &str) {
+        let line = u32::try_from(self.next + 1).unwrap_or(u32::MAX);
+        self.findings.push(Finding::new(Severity::Warning, rule, line, detail));
+    }
+
+    /// Front matter ends where others end it, within a private block too: whether the file is private is read from
+    /// there. What of that block stands behind the end belongs to it.
+    fn front_matter(&mut self) {
+        let is_blank = |at: &usize| self.shape(*at) == Some(LineShape::Blank);
+        let first = (0..self.lines.len()).find(|at| !is_blank(at)).unwrap_or_default();
+        let is_fence = |at: usize, fence: &str| {
+            let line = self.line(at).unwrap_or_default();
+            line.trim_start_matches('\u{feff}').trim_end() == fence
+        };
+        if !is_fence(first, "---") {
+            return;
+        }
+        let mut after = first + 1..self.lines.len();
+        match after.find(|at| is_fence(*at, "---") || is_fence(*at, "...")) {
+            Some(last) => {
+                let is_in = |at: &usize| self.is_hidden(last) && self.is_hidden(*at);
+                let end = (last + 1..self.lines.len()).find(|at| !is_in(at));
+                self.push_plain(Part::FrontMatter, end.unwrap_or(self.lines.len()));
+            }
+            None => self.finding("unclosed-front-matter", "expected a line --- that ends it"),
+        }
+    }
+
+    fn block(&mut self) {
+        let at = self.next;
+        let Some(shape) = self.shape(at) else {
+            let mut rest = at..self.lines.len();
+            let shown = rest.find(|at| !self.is_hidden(*at));
+            return self.push_plain(Part::Private, shown.unwrap_or(self.lines.len()).max(at + 1));
+        };
+        match shape {
+            LineShape::Blank => {
+                let end = self.run(at, |shape| shape == LineShape::Blank);
+                self.push_plain(Part::Blank, end);
+            }
+            LineShape::Heading(level) => {
+                let part = self.heading(level);
+                self.push(part, at + 1);
+            }
+            LineShape::Item(done) => {
+                let item = done.map_or(Shape::Bullet, |done| Shape::Task { done });
+                self.push(Part::Entry(item), self.item_end(at));
+            }
+            LineShape::Tag => self.push_plain(Part::StrayTag, at + 1),
+            LineShape::Comment => self.comment(),
+            LineShape::Fence => self.code(),
+            LineShape::Row => self.row(),
+            LineShape::Rule => self.push_plain(Part::Rule, at + 1),
+            LineShape::Marker => self.push_plain(Part::Marker, at + 1),
+            LineShape::Indented | LineShape::Text if self.is_meta(at) => {
+                self.push_plain(Part::Meta, at + 1);
+            }
+            LineShape::Indented | LineShape::Text => {
+                let ends = |at: usize| {
+                    !matches!(self.shape(at), Some(LineShape::Indented | LineShape::Text))
+                };
+                let end = (at + 1..self.lines.len()).find(|at| ends(*at) || self.is_meta(*at));
+                self.push(Part::Entry(Shape::Paragraph), end.unwrap_or(self.lines.len()));
+            }
+        }
+    }
+
+    fn run(&self, at: usize, takes: impl Fn(LineShape) -> bool) -> usize {
+        let ends = |at: &usize| !self.shape(*at).is_some_and(&takes);
+        (at + 1..self.lines.len()).find(ends).unwrap_or(self.lines.len())
+    }
+
+    fn heading(&mut self, level: usize) -> Part {
+        match level {
+            1 if self.section.is_none() && !self.is_titled => {
+                self.is_titled = true;
+                Part::Title
+            }
+            2 => Part::Section,
+            _ => Part::Heading,
+        }
+    }
+
+    fn is_meta(&self, at: usize) -> bool {
+        let line = self.line(at).unwrap_or_default().trim_start();
+        self.kind == Kind::Decision
+            && self.section.is_none()
+            && line.starts_with("**")
+            && line.contains(":**")
+    }
+
+    fn item_end(&self, at: usize) -> usize {
+        let mut end = at + 1;
+        loop {
+            match self.shape(end) {
+                Some(LineShape::Indented | LineShape::Text) => end += 1,
+                Some(LineShape::Blank) => {
+                    let after = self.run(end, |shape| shape == LineShape::Blank);
+                    if self.shape(after) != Some(LineShape::Indented) {
+                        return end;
+                    }
+                    end = after + 1;
+                }
+                Some(
+                    LineShape::Heading(_)
+                    | LineShape::Item(_)
+                    | LineShape::Tag
+                    | LineShape::Comment
+                    | LineShape::Fence
+                    | LineShape::Row
+                    | LineShape::Rule
+                    | LineShape::Marker,
+                )
+                | None => return end,
+            }
+        }
+    }
+
+    /// Parses a comment. An unclosed one is a paragraph, so that it swallows no entries below it.
+    fn comment(&mut self) {
+        let at = self.next;
+        let ends = |at: usize| self.shown(at).is_some_and(|line| line.contains("-->"));
+        let begins =
+            |at: usize| matches!(self.shape(at), Some(LineShape::Comment | LineShape::Tag));
+        let last = match ends(at) {
+            true => Some(at),
+            false => (at + 1..self.lines.len()).find(|at| ends(*at) || begins(*at)),
+        };
+        match last.filter(|last| ends(*last) && (*last == at || !begins(*last))) {
+            Some(last) => self.push_plain(Part::Comment, last + 1),
+            None => {
+                self.finding("unclosed-comment", "expected --> behind <!--");
+                self.push(Part::Entry(Shape::Paragraph), at + 1);
+            }
+        }
+    }
+
+    fn code(&mut self) {
+        let at = self.next;
+        let opened = self.line(at).and_then(|line| line::fence(line.trim()));
+        let closes = |at: &usize| {
+            let line = self.shown(*at).unwrap_or_default();
+            opened.is_some_and(|opened| line::closes(line, opened))
+        };
+        let end = match (at + 1..self.lines.len()).find(closes) {
+            Some(last) => last + 1,
+            None => {
+                self.finding(UNCLOSED_FENCE, "expected a fence that ends this block");
+                self.lines.len()
+            }
+        };
+        self.push(Part::Entry(Shape::Code), end);
+    }
+
+    fn row(&mut self) {
+        let at = self.next;
+        let is_rule = |at: usize| {
+            self.shape(at) == Some(LineShape::Row) && self.line(at).is_some_and(line::is_table_rule)
+        };
+        if is_rule(at + 1) {
+            return self.push_plain(Part::TableHead, at + 2);
+        }
+        if is_rule(at) {
+            return self.push_plain(Part::TableHead, at + 1);
+        }
+        self.push(Part::Entry(Shape::Row), at + 1);
+    }
+
+    /// Joins the last line with the rule above it, where they are a footer: `---`, `*…*`.
+    fn footer(&mut self) {
+        let shown = |block: &Block| block.part != Part::Blank;
+        let Some(last) = self.blocks.iter().rposition(shown) else { return };
+        let Some(rule) = self.blocks.get(..last).and_then(|head| head.iter().rposition(shown))
+        else {
+            return;
+        };
+        let is_line = |block: &Block| {
+            let line = self.text.get(block.span.clone()).unwrap_or_default().trim();
+            let inner = line.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'));
+            let words =
+                inner.is_some_and(|inner| !inner.is_empty() && !inner.contains(['*', '\n']));
+            block.part == Part::Entry(Shape::Paragraph) && words
+        };
+        let ruled = self.blocks.get(rule).is_some_and(|block| block.part == Part::Rule);
+        let end = self.blocks.get(last).filter(|block| is_line(block)).map(|block| block.span.end);
+        let (true, Some(end)) = (ruled, end) else { return };
+        self.blocks.drain(rule + 1..=last);
+        if let Some(block) = self.blocks.get_mut(rule) {
+            (block.part, block.span.end, block.tags_at) = (Part::Footer, end, end);
+        }
+    }
 }

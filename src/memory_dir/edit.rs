@@ -1,37 +1,30 @@
-//! Changes to a document that touch nothing else: entries are put in, replaced and taken out, and all other
-//! bytes stay. All changes of a file are gathered and written at once. No change shows what was private, hides
-//! what was not, or puts something where it cannot be seen.
+//! Changes to a document: entries are put in, replaced and taken out, and all other bytes stay. All changes of a file are
+//! written at once. No change shows what was private, hides what was not, or puts something where it cannot be seen.
 
-use super::document::{Document, Part, Shape};
-use super::writer::Writer;
+use super::document::{Block, Document, Part, Shape, begins_front_matter};
+use super::line;
+use crate::privacy::{is_private_file, private_spans};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 /// An entry as it is to stand in a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct NewEntry {
-    /// What it is.
+pub(crate) struct NewEntry {
     pub shape: Shape,
-    /// Its lines, tags included, each with `\n` at its end.
     pub lines: String,
 }
 
-/// Where an entry goes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Place {
-    /// Before the first entry of its section.
-    First,
-    /// Behind everything in its section.
+pub(crate) enum Place {
     Last,
     /// Before the block with this place in [`Document::blocks`].
     Before(usize),
-    /// Behind it.
     After(usize),
 }
 
 /// A file after its changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Edited {
-    /// What it is to hold.
+pub(crate) struct Edited {
     pub text: String,
     /// Why nothing was changed: the rule of the linter that says where; none where all could be done.
     pub held: Option<&'static str>,
@@ -39,67 +32,54 @@ pub struct Edited {
 
 /// A private block that does not end begins in front matter, so that there is no place outside of it.
 const HELD_UNCLOSED: &str = "private-unclosed";
-/// A private tag without its other half would find one: what is public would be hidden, or the other way round.
+/// An unpaired private tag would pair with another one and hide public text, or show private text.
 const HELD_TAG: &str = "private-tag";
 
 /// Changes that are gathered.
 #[derive(Debug)]
-pub struct Edits<'d, 't> {
+pub(crate) struct Edits<'d, 't> {
     document: &'d Document<'t>,
     /// The heading of each section, and the place behind the last thing in it.
     known: HashMap<&'t str, (usize, usize)>,
     removed: BTreeSet<usize>,
-    bodies: BTreeMap<usize, String>,
     raws: BTreeMap<usize, String>,
     inserted: BTreeMap<usize, Vec<NewEntry>>,
     sections: Vec<(String, Vec<NewEntry>)>,
 }
 
 impl<'d, 't> Edits<'d, 't> {
-    /// No change yet.
-    pub fn new(document: &'d Document<'t>) -> Edits<'d, 't> {
+    pub(crate) fn new(document: &'d Document<'t>) -> Edits<'d, 't> {
         Edits {
             document,
             known: sections(document),
             removed: BTreeSet::new(),
-            bodies: BTreeMap::new(),
             raws: BTreeMap::new(),
             inserted: BTreeMap::new(),
             sections: Vec::new(),
         }
     }
 
-    /// Whether nothing is to be changed.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.removed.is_empty()
-            && self.bodies.is_empty()
             && self.raws.is_empty()
             && self.inserted.is_empty()
             && self.sections.is_empty()
     }
 
-    /// Takes a block out, with its tags.
-    pub fn remove(&mut self, block: usize) {
+    pub(crate) fn remove(&mut self, block: usize) {
         self.removed.insert(block);
     }
 
-    /// Replaces the lines of a block; its tags stay. `lines` end with `\n` each.
-    pub fn replace_body(&mut self, block: usize, lines: &str) {
-        self.bodies.insert(block, lines.to_owned());
-    }
-
-    /// Replaces a block with its tags, byte for byte.
-    pub fn replace_raw(&mut self, block: usize, raw: &str) {
+    pub(crate) fn replace_raw(&mut self, block: usize, raw: &str) {
         self.raws.insert(block, raw.to_owned());
     }
 
     /// Puts an entry in; a section that is not there is made, in the schema's order. Entries for one
     /// place stand in the order in which they came.
-    pub fn insert(&mut self, section: &str, place: Place, entry: NewEntry) {
+    pub(crate) fn insert(&mut self, section: &str, place: Place, entry: NewEntry) {
         let at = match place {
             Place::Before(block) => Some(block),
             Place::After(block) => Some(block + 1),
-            Place::First => self.section(section).map(|heading| self.first_in(heading)),
             Place::Last => self.known.get(section).map(|(_, behind)| *behind),
         };
         match at.map(|at| self.outside(at)) {
@@ -108,8 +88,7 @@ impl<'d, 't> Edits<'d, 't> {
         }
     }
 
-    /// Makes a section even if nothing is put into it.
-    pub fn make_section(&mut self, section: &str) {
+    pub(crate) fn make_section(&mut self, section: &str) {
         if self.section(section).is_none() {
             self.section_entries(section);
         }
@@ -130,8 +109,7 @@ impl<'d, 't> Edits<'d, 't> {
         &mut self.sections[at].1
     }
 
-    /// The block that begins the section with this heading.
-    pub fn section(&self, words: &str) -> Option<usize> {
+    pub(crate) fn section(&self, words: &str) -> Option<usize> {
         self.known.get(words).map(|(heading, _)| *heading)
     }
 
@@ -139,51 +117,21 @@ impl<'d, 't> Edits<'d, 't> {
         self.document.blocks().get(at).map(|block| block.part)
     }
 
-    /// Behind a heading and the hint below it.
-    fn first_in(&self, heading: usize) -> usize {
-        let skipped = |at: &usize| {
-            matches!(self.part(*at), Some(Part::Comment | Part::TableHead | Part::Blank))
-        };
-        let mut end = heading + 1;
-        let mut kept = end;
-        while skipped(&end) {
-            end += 1;
-            if self.part(end - 1) != Some(Part::Blank) {
-                kept = end;
-            }
-        }
-        let is_end = matches!(self.part(end), None | Some(Part::Section | Part::Footer));
-        if is_end { kept } else { end }
-    }
-
-    /// Where a new section goes: before the first that the schema puts behind it, else at the end.
     fn place_of_new(&self, section: &str) -> usize {
         let order = self.document.kind().sections();
         let rank = |name: &str| order.iter().position(|known| *known == name);
         let own = rank(section).unwrap_or(order.len());
         let blocks = self.document.blocks();
-        let later = blocks.iter().position(|block| match block.part {
-            Part::Section => rank(self.document.heading_words(block)).is_some_and(|it| own < it),
-            Part::Footer => true,
-            Part::FrontMatter
-            | Part::Title
-            | Part::Heading
-            | Part::Meta
-            | Part::Entry(_)
-            | Part::TableHead
-            | Part::Comment
-            | Part::StrayTag
-            | Part::Private
-            | Part::Marker
-            | Part::Rule
-            | Part::Blank => false,
+        let later = blocks.iter().position(|block| {
+            let words = || self.document.heading_words(block);
+            let is_later = || rank(words()).is_some_and(|it| own < it);
+            block.part == Part::Footer || (block.part == Part::Section && is_later())
         });
         self.outside(later.unwrap_or(blocks.len()))
     }
 
-    /// The text with all changes. It stays as it is where one of them cannot be made outside of what is private, or
-    /// would change what is.
-    pub fn finish(mut self) -> Edited {
+    /// The text with all changes; unchanged if one of them would stand in private text or change what is private.
+    pub(crate) fn finish(mut self) -> Edited {
         let order = self.document.kind().sections();
         let rank = |name: &str| order.iter().position(|known| *known == name);
         let mut made = std::mem::take(&mut self.sections);
@@ -217,14 +165,9 @@ impl<'d, 't> Edits<'d, 't> {
                 out.leave_out();
                 continue;
             }
-            match (self.raws.get(&at), self.bodies.get(&at)) {
-                (Some(raw), _) => out.replaced(block, raw),
-                (None, Some(body)) => {
-                    let tags = self.document.raw(block).get(block.tags_at - block.span.start..);
-                    let body = out.with_ends(body);
-                    out.replaced(block, &format!("{body}{}", tags.unwrap_or_default()));
-                }
-                (None, None) => out.kept(block),
+            match self.raws.get(&at) {
+                Some(raw) => out.replaced(block, raw),
+                None => out.kept(block),
             }
         }
         out
@@ -242,29 +185,196 @@ fn sections<'t>(document: &Document<'t>) -> HashMap<&'t str, (usize, usize)> {
         }
     };
     for (at, block) in document.blocks().iter().enumerate() {
-        match block.part {
-            Part::Section => {
-                end(open.take());
-                open = Some((document.heading_words(block), at, at + 1));
-            }
-            Part::Footer => end(open.take()),
-            Part::Blank | Part::Rule => {}
-            Part::FrontMatter
-            | Part::Title
-            | Part::Heading
-            | Part::Meta
-            | Part::Entry(_)
-            | Part::TableHead
-            | Part::Comment
-            | Part::StrayTag
-            | Part::Private
-            | Part::Marker => {
-                if let Some((_, _, behind)) = &mut open {
-                    *behind = at + 1;
-                }
-            }
+        if matches!(block.part, Part::Section | Part::Footer) {
+            end(open.take());
+        }
+        if block.part == Part::Section {
+            open = Some((document.heading_words(block), at, at + 1));
+        } else if !matches!(block.part, Part::Blank | Part::Rule)
+            && let Some((_, _, behind)) = &mut open
+        {
+            *behind = at + 1;
         }
     }
     end(open);
     sections
+}
+
+const LIST_END: &str = "<!-- -->";
+/// The mark of byte order; it stays the first.
+const MARK: char = '\u{feff}';
+
+/// Writes blocks and entries one after the other, with an empty line where two would run together.
+struct Writer<'d, 't> {
+    document: &'d Document<'t>,
+    text: String,
+    line_end: &'static str,
+    mark: usize,
+    private: Vec<Range<usize>>,
+    is_other: bool,
+    last: Option<Part>,
+    is_new: bool,
+    gone: bool,
+    above: Option<Part>,
+    changed: bool,
+}
+
+impl<'d, 't> Writer<'d, 't> {
+    fn new(document: &'d Document<'t>) -> Writer<'d, 't> {
+        let mut text = String::with_capacity(document.text().len() + 256);
+        if document.text().starts_with(MARK) {
+            text.push(MARK);
+        }
+        let (mark, line_end) = (text.len(), document.line_end());
+        Writer {
+            document,
+            text,
+            line_end,
+            mark,
+            private: Vec::new(),
+            is_other: false,
+            last: None,
+            is_new: false,
+            gone: false,
+            above: None,
+            changed: false,
+        }
+    }
+
+    /// The text; `None` if the changes hide or show anything.
+    fn finish(mut self) -> Option<String> {
+        let before = self.document.text();
+        // What stands at the top now must not become front matter.
+        if begins_front_matter(&self.text) && !begins_front_matter(before) {
+            let line = format!("{LIST_END}{}", self.line_end);
+            self.text.insert_str(self.mark, &line);
+            let moved = |it: &mut Range<usize>| *it = it.start + line.len()..it.end + line.len();
+            self.private.iter_mut().for_each(moved);
+        }
+        let is_same = private_spans(&self.text).0 == self.private
+            && is_private_file(&self.text) == is_private_file(before);
+        (is_same && !self.is_other).then_some(self.text)
+    }
+
+    fn with_ends(&self, lines: &str) -> String {
+        if self.line_end == "\n" { lines.to_owned() } else { lines.replace('\n', self.line_end) }
+    }
+
+    fn end_line(&mut self) {
+        if self.mark < self.text.len() && !self.text.ends_with('\n') {
+            self.text.push_str(self.line_end);
+        }
+    }
+
+    fn gap(&mut self) {
+        self.end_line();
+        if self.last.is_some_and(|last| last != Part::Blank) {
+            self.text.push_str(self.line_end);
+        }
+    }
+
+    fn entry(&mut self, entry: &NewEntry) {
+        if runs_together(self.last, Part::Entry(entry.shape)) {
+            self.gap()
+        } else {
+            self.end_line()
+        }
+        let lines = self.with_ends(&entry.lines);
+        self.expect(private_spans(&lines).0, 0);
+        self.text.push_str(&lines);
+        (self.last, self.is_new) = (Some(Part::Entry(entry.shape)), true);
+        self.above = self.last;
+    }
+
+    fn section(&mut self, name: &str, entries: &[NewEntry]) {
+        self.gap();
+        self.text.push_str(&format!("## {name}{}", self.line_end));
+        (self.last, self.is_new) = (Some(Part::Section), true);
+        self.above = self.last;
+        entries.iter().for_each(|entry| self.entry(entry));
+        self.text.push_str(self.line_end);
+        self.last = Some(Part::Blank);
+    }
+
+    fn leave_out(&mut self) {
+        self.gone = true;
+    }
+
+    fn kept(&mut self, block: &Block) {
+        let raw = self.document.raw(block);
+        let bare = unmarked(block, raw);
+        self.before(block, bare);
+        let start = block.span.end - bare.len();
+        let private = self.document.private_in(block).cloned();
+        let private = private.collect();
+        self.expect(private, start);
+        self.text.push_str(bare);
+    }
+
+    fn replaced(&mut self, block: &Block, raw: &str) {
+        let bare = unmarked(block, raw);
+        self.before(block, bare);
+        let private = private_spans(bare).0;
+        let was = self.document.private_in(block).map(|it| self.document.text().get(it.clone()));
+        self.is_other |= !private.iter().map(|it| bare.get(it.clone())).eq(was);
+        self.expect(private, 0);
+        self.text.push_str(bare);
+    }
+
+    /// Notes the private ranges of the next piece, which began at `start`.
+    fn expect(&mut self, private: Vec<Range<usize>>, start: usize) {
+        let at = self.text.len();
+        let moved = |it: Range<usize>| it.start + at - start..it.end + at - start;
+        self.private.extend(private.into_iter().map(moved));
+    }
+
+    fn before(&mut self, block: &Block, raw: &str) {
+        let touches = self.is_new || self.gone;
+        if touches && runs_together(self.last, block.part) {
+            self.gap();
+        } else if self.is_new {
+            self.end_line();
+        }
+        if block.part != Part::Blank {
+            let changed = std::mem::take(&mut self.changed) || touches;
+            if changed && goes_on(self.above, raw) {
+                self.text.push_str(LIST_END);
+                self.text.push_str(self.line_end);
+            }
+            self.above = Some(block.part);
+        }
+        self.changed |= touches && block.part == Part::Blank;
+        (self.last, self.is_new, self.gone) = (Some(block.part), false, false);
+    }
+}
+
+/// The bytes of a block without the mark of byte order at the beginning of the file.
+fn unmarked<'r>(block: &Block, raw: &'r str) -> &'r str {
+    let bare = raw.strip_prefix(MARK).filter(|_| block.span.start == 0);
+    bare.unwrap_or(raw)
+}
+
+fn goes_on(above: Option<Part>, raw: &str) -> bool {
+    let is_item = matches!(above, Some(Part::Entry(Shape::Bullet | Shape::Task { .. })));
+    is_item && raw.lines().next().map(line::shape) == Some(line::LineShape::Indented)
+}
+
+fn runs_together(above: Option<Part>, below: Part) -> bool {
+    let Some(above) = above else { return false };
+    let is_entry = matches!(above, Part::Entry(_));
+    let is_item = matches!(above, Part::Entry(Shape::Bullet | Shape::Task { .. }));
+    let is_text = above == Part::Entry(Shape::Paragraph);
+    if let Part::Entry(shape) = below {
+        return match shape {
+            Shape::Paragraph => is_entry,
+            Shape::Row => is_text || is_item,
+            Shape::Bullet | Shape::Task { .. } => {
+                is_text || matches!(above, Part::Entry(Shape::Row | Shape::Code))
+            }
+            Shape::Code => false,
+        };
+    }
+    let is_heading = matches!(above, Part::Title | Part::Section | Part::Heading);
+    (is_entry && matches!(below, Part::TableHead | Part::Rule | Part::Footer))
+        || (below == Part::StrayTag && (is_entry || is_heading))
 }

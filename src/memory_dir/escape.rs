@@ -1,9 +1,9 @@
 //! Makes a line of somebody's words, so that they can be nothing else in the file than words: no heading,
 //! no item, no tag, no comment, no private tag, no marker.
 
-use super::line::{self, Shape};
+use super::line::{self, LineShape};
 use crate::privacy::Gate;
-use unicode_segmentation::UnicodeSegmentation;
+use crate::text::truncate;
 
 /// The mark of a cut; it counts towards the length.
 const ELLIPSIS: char = '…';
@@ -23,7 +23,7 @@ pub(super) fn one_line(text: &str, letters_max: usize) -> String {
     cut(line, letters_max)
 }
 
-/// Characters that show nothing but change what is seen: directions, joints that no script needs.
+/// Invisible characters that change the display: directions, joints that no script needs.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -31,22 +31,17 @@ fn is_unseen(c: char) -> bool {
 
 /// The line in at most `letters_max` letters, at the end of a word where one is near.
 fn cut(line: String, letters_max: usize) -> String {
-    let Some((end, _)) = line.char_indices().nth(letters_max.saturating_sub(1)) else {
-        return line;
-    };
     if line.chars().nth(letters_max).is_none() {
         return line;
     }
-    let starts = line.grapheme_indices(true).map(|(at, _)| at).take_while(|at| *at <= end);
-    let head = line.get(..starts.last().unwrap_or(end)).unwrap_or_default();
+    let head = truncate::letters(&line, letters_max.saturating_sub(1));
     let at_word = head.rfind(' ').filter(|at| *at * 10 >= head.len() * 7);
     let kept = head.get(..at_word.unwrap_or(head.len())).unwrap_or(head).trim_end();
     format!("{kept}{ELLIPSIS}")
 }
 
-/// Somebody's words as one line that has passed the gate, in at most so many letters; fit to stand anywhere in a line
-/// of Markdown.
-pub fn words_line(text: &str, letters_max: usize, gate: &Gate) -> String {
+/// Words as one redacted line of at most `letters_max` letters, safe anywhere in a line of Markdown.
+pub(crate) fn words_line(text: &str, letters_max: usize, gate: &Gate) -> String {
     let passed = gate.redact(&one_line(text, usize::MAX));
     // A cut in the right place can make a number of what was none.
     let cut = gate.redact(&one_line(passed.as_str(), letters_max));
@@ -58,7 +53,7 @@ pub(super) fn plain(words: &str) -> String {
     let inner = inline(words);
     let is_link = inner.starts_with('[') && inner.contains("]:");
     let is_html = inner.starts_with('<');
-    let special = line::shape(&inner) != Shape::Text || line::task(&inner).is_some();
+    let special = line::shape(&inner) != LineShape::Text || line::task(&inner).is_some();
     if !(special || is_link || is_html || is_meta(&inner)) || inner.is_empty() {
         return inner;
     }
@@ -71,7 +66,6 @@ pub(super) fn plain(words: &str) -> String {
     format!("{head}\\{tail}")
 }
 
-/// Whether a line could be taken for one about a record: `**Status:** …`.
 fn is_meta(line: &str) -> bool {
     line.starts_with("**") && line.contains(":**")
 }
@@ -97,7 +91,6 @@ pub(super) fn inline(words: &str) -> String {
     line
 }
 
-/// Whether `<` before `after` begins a comment, an end tag or a private tag.
 fn opens(after: &str) -> bool {
     let name = after.trim_start_matches('/');
     let letters = name.chars().take("private".len()).map(|c| match c {

@@ -1,28 +1,34 @@
-//! What a file of the directory is, by its path, and what its kind must look like (the schema of
-//! ConKeeper). A path is relative to the directory, with `/`.
+//! Kinds of files by their path, the form of each kind (the schema of ConKeeper), and files as they begin. A path is
+//! relative to the directory, with `/`.
 
 use crate::domain::named;
+use std::collections::BTreeMap;
 
-/// The file that says what is going on now.
-pub const ACTIVE_CONTEXT: &str = "active-context.md";
+/// The files of a directory by their paths, which are relative to it and have `/` between names.
+pub type Files = BTreeMap<String, String>;
+
+/// The file of current work.
+pub(crate) const ACTIVE_CONTEXT: &str = "active-context.md";
 /// The file that says what the project is.
-pub const PRODUCT_CONTEXT: &str = "product-context.md";
+pub(crate) const PRODUCT_CONTEXT: &str = "product-context.md";
 /// The file of tasks.
-pub const PROGRESS: &str = "progress.md";
+pub(crate) const PROGRESS: &str = "progress.md";
 /// The file of recurring patterns.
-pub const PATTERNS: &str = "patterns.md";
+pub(crate) const PATTERNS: &str = "patterns.md";
 /// The file of terms.
-pub const GLOSSARY: &str = "glossary.md";
+pub(crate) const GLOSSARY: &str = "glossary.md";
 /// The file of settings.
-pub const CONFIG: &str = ".memory-config.md";
+pub(crate) const CONFIG: &str = ".memory-config.md";
 /// The folder of architecture decision records.
-pub const DECISIONS: &str = "decisions/";
+pub(crate) const DECISIONS: &str = "decisions/";
 /// The folder of sessions.
-pub const SESSIONS: &str = "sessions/";
+pub(crate) const SESSIONS: &str = "sessions/";
 
 named! {
     /// What a file of the directory is.
-    Kind {
+    #[derive(schemars::JsonSchema)]
+    #[schemars(rename = "FileKind")]
+    pub Kind {
         /// What is going on now.
         ActiveContext = "active-context",
         /// What the project is.
@@ -47,7 +53,7 @@ named! {
 }
 
 impl Kind {
-    /// What the file at `path` is.
+    /// Kind of the file at `path`.
     pub fn of_path(path: &str) -> Kind {
         match path {
             ACTIVE_CONTEXT => Kind::ActiveContext,
@@ -67,8 +73,7 @@ impl Kind {
         }
     }
 
-    /// The heading of the file; for records and sessions what it begins with. None where the schema
-    /// asks for none.
+    /// The heading of the file; for records and sessions its beginning. `None` where the schema asks for none.
     pub fn title(self) -> Option<&'static str> {
         match self {
             Kind::ActiveContext => Some("Active Context"),
@@ -84,35 +89,29 @@ impl Kind {
 
     /// The headings of the second level, in their order.
     pub fn sections(self) -> &'static [&'static str] {
+        const PRODUCT: &[&str] =
+            &["Project Overview", "Architecture", "Key Stakeholders", "Constraints", "Non-Goals"];
+        const DECISION: &[&str] =
+            &["Context", "Decision", "Rationale", "Consequences", "Alternatives Considered"];
+        const SESSION: &[&str] = &[
+            "Summary", "Work Completed", "Decisions Made", "Context for Next Session",
+            "Open Questions",
+        ];
         match self {
             Kind::ActiveContext => {
                 &["Current Focus", "Recent Decisions", "Open Questions", "Blockers"]
             }
-            Kind::ProductContext => &[
-                "Project Overview",
-                "Architecture",
-                "Key Stakeholders",
-                "Constraints",
-                "Non-Goals",
-            ],
+            Kind::ProductContext => PRODUCT,
             Kind::Progress => &["In Progress", "Completed (Recent)", "Backlog"],
             Kind::Patterns => &["Code Conventions", "Architecture Patterns", "Testing Patterns"],
             Kind::Glossary => &["Terms", "Abbreviations"],
-            Kind::Decision => {
-                &["Context", "Decision", "Rationale", "Consequences", "Alternatives Considered"]
-            }
-            Kind::Session => &[
-                "Summary",
-                "Work Completed",
-                "Decisions Made",
-                "Context for Next Session",
-                "Open Questions",
-            ],
+            Kind::Decision => DECISION,
+            Kind::Session => SESSION,
             Kind::Retrospective | Kind::Config | Kind::Other => &[],
         }
     }
 
-    /// What the line at the end begins with, behind its asterisk; none where there is no such line.
+    /// Beginning of the last line, behind its asterisk; `None` without such a line.
     pub fn footer(self) -> Option<&'static str> {
         match self {
             Kind::ActiveContext => Some("Session: "),
@@ -122,5 +121,134 @@ impl Kind {
             Kind::Session => Some("Session duration: "),
             Kind::Decision | Kind::Retrospective | Kind::Config | Kind::Other => None,
         }
+    }
+}
+
+/// Selection of files for `annalist memory init`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Initial {
+    /// Required files.
+    Required,
+    /// Every file of the schema, and the settings.
+    All,
+}
+
+/// The files of a new directory, with their texts, for a day such as `2026-11-21`. The folders of records and
+/// sessions are to be made too; they may be empty.
+pub fn initial_files(which: Initial, day: &str) -> Vec<(&'static str, String)> {
+    let required = [ACTIVE_CONTEXT, PRODUCT_CONTEXT];
+    let others = [PROGRESS, PATTERNS, GLOSSARY, CONFIG];
+    let others: &[&str] = match which {
+        Initial::Required => &[],
+        Initial::All => &others,
+    };
+    let paths = required.into_iter().chain(others.iter().copied());
+    paths.map(|path| (path, template(Kind::of_path(path), day))).collect()
+}
+
+/// A file of a kind, with nothing noted yet.
+pub(super) fn template(kind: Kind, day: &str) -> String {
+    if kind == Kind::Config {
+        return CONFIG_TEXT.to_owned();
+    }
+    let mut text = String::new();
+    if let Some(title) = kind.title() {
+        let day = if kind == Kind::Session { day } else { "" };
+        text.push_str(&format!("# {title}{day}\n\n"));
+    }
+    for section in kind.sections() {
+        text.push_str(&format!("## {section}\n{}\n", hint(kind, section)));
+    }
+    if let Some(footer) = footer(kind, day) {
+        text.push_str(&format!("---\n{footer}\n"));
+    }
+    text
+}
+
+/// The last line of a file of a kind.
+pub(super) fn footer(kind: Kind, day: &str) -> Option<String> {
+    let value = if kind == Kind::Session { UNKNOWN_DURATION } else { day };
+    let by = if kind == Kind::ProductContext { " by annalist" } else { "" };
+    kind.footer().map(|head| format!("*{head}{value}{by}*"))
+}
+
+pub(super) const UNKNOWN_DURATION: &str = "unknown";
+
+/// The text below an empty heading: a comment, or the head of a table.
+pub(super) fn hint(kind: Kind, section: &str) -> String {
+    let words = match (kind, section) {
+        (Kind::ActiveContext, "Current Focus") => "What is being worked on, in a sentence.",
+        (Kind::ActiveContext, "Recent Decisions") => "What was decided lately and matters now.",
+        (Kind::ActiveContext, "Open Questions") => "What must be answered before work goes on.",
+        (Kind::ActiveContext, "Blockers") => "What stands in the way.",
+        (Kind::ProductContext, "Project Overview") => "What it is and which problem it solves.",
+        (Kind::ProductContext, "Architecture") => "Its parts and what they are built with.",
+        (Kind::ProductContext, "Key Stakeholders") => "Who uses it, who looks after it.",
+        (Kind::ProductContext, "Constraints") => "Limits by technique, business or law.",
+        (Kind::ProductContext, "Non-Goals") => "What it does not do on purpose.",
+        (Kind::Glossary, section) => return table_head(section).to_owned(),
+        _ => return String::new(),
+    };
+    format!("<!-- {words} -->\n")
+}
+
+/// Heading and rule of a table of the glossary.
+pub(super) fn table_head(section: &str) -> &'static str {
+    match section {
+        "Abbreviations" => "| Abbrev | Expansion |\n|--------|-----------|\n",
+        _ => "| Term | Definition |\n|------|------------|\n",
+    }
+}
+
+/// The settings with their defaults.
+const CONFIG_TEXT: &str = "\
+---
+suggest_memories: true         # whether additions are suggested
+auto_load: true                # whether a session starts with its memory
+output_style: normal           # quiet, normal or explanatory
+token_budget: standard         # economy, light, standard or detailed
+auto_sync_threshold: 60        # per cent of the window: memory is synced
+hard_block_threshold: 80       # per cent of the window: prompts wait for a sync
+context_window_tokens: 200000  # the window of the model
+---
+";
+
+#[cfg(test)]
+mod template_tests {
+    use super::*;
+    use crate::memory_dir::{Document, MemoryConfig, Part};
+
+    #[test]
+    fn templates_have_the_headings_of_the_schema() {
+        for (path, text) in initial_files(Initial::All, "2026-11-21") {
+            let kind = Kind::of_path(path);
+            let (document, odd) = Document::parse(kind, &text);
+            assert!(odd.is_empty(), "{path}: {odd:?}");
+            assert_eq!(document.title(), kind.title().unwrap_or_default());
+            let sections = document.blocks().iter().filter(|block| block.part == Part::Section);
+            let names: Vec<&str> = sections.map(|block| document.heading_words(block)).collect();
+            assert_eq!(names, kind.sections(), "{path}");
+            let footers = document.blocks().iter().filter(|block| block.part == Part::Footer);
+            assert_eq!(footers.count(), usize::from(kind.footer().is_some()), "{path}");
+            assert_eq!(document.entries().count(), 0, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_must_be_there_is_written_at_first() {
+        let paths: Vec<&str> = initial_files(Initial::Required, "2026-11-21")
+            .into_iter()
+            .map(|(path, _)| path)
+            .collect();
+        assert_eq!(paths, ["active-context.md", "product-context.md"]);
+    }
+
+    #[test]
+    fn the_settings_of_the_template_are_the_defaults() {
+        let (config, odd) = MemoryConfig::parse(CONFIG_TEXT);
+        assert!(odd.is_empty(), "{odd:?}");
+        let expected =
+            MemoryConfig { context_window_tokens: Some(200_000), ..MemoryConfig::default() };
+        assert_eq!(config, expected);
     }
 }

@@ -1,4 +1,4 @@
-//! What a single line of Markdown is.
+//! The shape of a single line of Markdown.
 
 use super::tag::Tag;
 
@@ -29,30 +29,19 @@ pub(super) fn bare(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// What a line looks like, whatever stands around it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Shape {
-    /// Nothing but blanks.
+pub(super) enum LineShape {
     Blank,
-    /// `#` to `######`.
     Heading(usize),
-    /// A list item; a task is open or done.
     Item(Option<bool>),
-    /// A tag.
     Tag,
-    /// It begins a comment.
     Comment,
-    /// It begins or ends a block of code.
     Fence,
-    /// A row of a table.
     Row,
-    /// A line across the page.
     Rule,
     /// `<<<<<<<` of git, or `|||||||`, `=======`, `>>>>>>>`.
     Marker,
-    /// Indented by two or more.
     Indented,
-    /// A line of a paragraph.
     Text,
 }
 
@@ -61,8 +50,7 @@ const MARKER_LENGTH: usize = 7;
 /// Blanks by which a line belongs to the item above it.
 const INDENT: usize = 2;
 
-/// What `line` looks like, its end taken off.
-pub(super) fn shape(line: &str) -> Shape {
+pub(super) fn shape(line: &str) -> LineShape {
     // A mark of byte order stands before the first line, whichever that is.
     let line = line.trim_start_matches('\u{feff}');
     let text = line.trim_start_matches([' ', '\t', '\u{feff}']);
@@ -71,23 +59,22 @@ pub(super) fn shape(line: &str) -> Shape {
     let indent = before.chars().filter(|letter| *letter != '\u{feff}').count();
     let tabbed = line.starts_with('\t');
     let rest = text.trim_end();
-    let Some(first) = rest.bytes().next() else { return Shape::Blank };
+    let Some(first) = rest.bytes().next() else { return LineShape::Blank };
     if rest.starts_with("<!--") {
-        return if Tag::parse(rest).is_some() { Shape::Tag } else { Shape::Comment };
+        return if Tag::parse(rest).is_some() { LineShape::Tag } else { LineShape::Comment };
     }
     if indent >= INDENT || tabbed {
-        return Shape::Indented;
+        return LineShape::Indented;
     }
     match first {
-        b'#' => heading(rest).map_or(Shape::Text, Shape::Heading),
-        b'`' | b'~' if fence(rest).is_some() => Shape::Fence,
-        b'|' if rest.len() > 1 && !is_marker(line) => Shape::Row,
-        b'<' | b'>' | b'=' | b'|' if is_marker(line) => Shape::Marker,
-        b'-' | b'*' | b'_' if is_rule(rest) => Shape::Rule,
-        b'-' | b'*' | b'+' | b'0'..=b'9' => {
-            item(rest).map_or(Shape::Text, |body| Shape::Item(task(body).map(|(done, _)| done)))
-        }
-        _ => Shape::Text,
+        b'#' => heading(rest).map_or(LineShape::Text, LineShape::Heading),
+        b'`' | b'~' if fence(rest).is_some() => LineShape::Fence,
+        b'|' if rest.len() > 1 && !is_marker(line) => LineShape::Row,
+        b'<' | b'>' | b'=' | b'|' if is_marker(line) => LineShape::Marker,
+        b'-' | b'*' | b'_' if is_rule(rest) => LineShape::Rule,
+        b'-' | b'*' | b'+' | b'0'..=b'9' => item(rest)
+            .map_or(LineShape::Text, |body| LineShape::Item(task(body).map(|(done, _)| done))),
+        _ => LineShape::Text,
     }
 }
 
@@ -114,14 +101,12 @@ pub(super) fn fence(text: &str) -> Option<(char, usize)> {
     (length >= 3 && !(mark == '`' && after.contains('`'))).then_some((mark, length))
 }
 
-/// Whether `text` ends the block that `opened` began.
 pub(super) fn closes(text: &str, opened: (char, usize)) -> bool {
     let text = text.trim();
     let length = text.chars().take_while(|c| *c == opened.0).count();
     length >= opened.1 && length == text.chars().count()
 }
 
-/// Whether a line is one that git writes around what it could not merge.
 pub(super) fn is_marker(line: &str) -> bool {
     let mark = line.chars().next().filter(|c| matches!(c, '<' | '|' | '=' | '>'));
     let Some(mark) = mark else { return false };
@@ -137,7 +122,6 @@ fn is_rule(text: &str) -> bool {
     marks >= 3 && text.bytes().all(|b| Some(b) == mark || b == b' ' || b == b'\t')
 }
 
-/// What stands behind the mark of a list item.
 pub(super) fn item(text: &str) -> Option<&str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let rest = text.get(digits..)?;
@@ -147,7 +131,6 @@ pub(super) fn item(text: &str) -> Option<&str> {
         .then(|| after.trim_start())
 }
 
-/// Whether a list item is a task that is done, and what the task is.
 pub(super) fn task(body: &str) -> Option<(bool, &str)> {
     let inner = body.strip_prefix('[')?;
     let mut letters = inner.chars();
@@ -161,7 +144,6 @@ pub(super) fn task(body: &str) -> Option<(bool, &str)> {
     (rest.is_empty() || rest.starts_with([' ', '\t'])).then(|| (done, rest.trim_start()))
 }
 
-/// Whether a row only says how the columns of a table stand.
 pub(super) fn is_table_rule(line: &str) -> bool {
     line.contains('-')
         && line.trim().bytes().all(|b| matches!(b, b'|' | b'-' | b':' | b' ' | b'\t'))
@@ -174,28 +156,28 @@ mod tests {
     #[test]
     fn lines_have_shapes() {
         for (line, expected) in [
-            ("", Shape::Blank),
-            (" \t", Shape::Blank),
-            ("## A", Shape::Heading(2)),
-            ("##A", Shape::Text),
-            ("- a", Shape::Item(None)),
-            ("* [x] a", Shape::Item(Some(true))),
-            ("- [ ] a", Shape::Item(Some(false))),
-            ("-a", Shape::Text),
-            ("12) a", Shape::Item(None)),
-            ("  - a", Shape::Indented),
-            ("---", Shape::Rule),
-            ("* * *", Shape::Rule),
-            ("*Session: x*", Shape::Text),
-            ("| a | b |", Shape::Row),
-            ("```rs", Shape::Fence),
-            ("``a`` b", Shape::Text),
-            ("<<<<<<< HEAD", Shape::Marker),
-            ("=======", Shape::Marker),
-            ("======", Shape::Text),
-            ("||||||| base", Shape::Marker),
-            ("  <!-- @tag: a -->", Shape::Tag),
-            ("<!-- a", Shape::Comment),
+            ("", LineShape::Blank),
+            (" \t", LineShape::Blank),
+            ("## A", LineShape::Heading(2)),
+            ("##A", LineShape::Text),
+            ("- a", LineShape::Item(None)),
+            ("* [x] a", LineShape::Item(Some(true))),
+            ("- [ ] a", LineShape::Item(Some(false))),
+            ("-a", LineShape::Text),
+            ("12) a", LineShape::Item(None)),
+            ("  - a", LineShape::Indented),
+            ("---", LineShape::Rule),
+            ("* * *", LineShape::Rule),
+            ("*Session: x*", LineShape::Text),
+            ("| a | b |", LineShape::Row),
+            ("```rs", LineShape::Fence),
+            ("``a`` b", LineShape::Text),
+            ("<<<<<<< HEAD", LineShape::Marker),
+            ("=======", LineShape::Marker),
+            ("======", LineShape::Text),
+            ("||||||| base", LineShape::Marker),
+            ("  <!-- @tag: a -->", LineShape::Tag),
+            ("<!-- a", LineShape::Comment),
         ] {
             assert_eq!(shape(line), expected, "{line:?}");
         }

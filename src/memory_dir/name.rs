@@ -1,13 +1,14 @@
-//! Names of records and sessions.
+//! Names of records and sessions, links between files, and the lines at the top of a record.
 
+use super::document::{Document, Part};
 use super::kind::{DECISIONS, SESSIONS};
 use crate::domain::Timestamp;
 
 /// The longest slug in a file name, in bytes.
 const SLUG_BYTES_MAX: usize = 60;
-/// Sessions of one minute with one topic that are told apart.
+/// Maximum number of sessions with the same minute and topic.
 const SAME_NAME_MAX: u32 = 1_000;
-/// Latin letters and what stands for them in a file name.
+/// Latin letters and their ASCII replacements.
 const FOLDED: [(&str, &str); 22] = [
     ("àáâãåāą", "a"),
     ("ä", "ae"),
@@ -34,7 +35,7 @@ const FOLDED: [(&str, &str); 22] = [
 ];
 
 /// `text` as a piece of a file name: small letters, digits and single hyphens. None if nothing is left.
-pub fn slug(text: &str) -> Option<String> {
+pub(crate) fn slug(text: &str) -> Option<String> {
     let mut slug = String::new();
     let mut gap = false;
     for letter in text.chars().flat_map(char::to_lowercase) {
@@ -63,7 +64,6 @@ pub fn slug(text: &str) -> Option<String> {
     (!slug.is_empty()).then_some(slug)
 }
 
-/// Whether `text` is a slug.
 fn is_slug(text: &str) -> bool {
     let part = |part: &str| {
         !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
@@ -71,51 +71,31 @@ fn is_slug(text: &str) -> bool {
     text.split('-').all(part)
 }
 
-/// The name of a record: `ADR-NNN-title.md`, or `ADR-NNN-YYYYMMDD-HHMM-title.md` where two were written
-/// at a time.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct AdrName<'p> {
-    /// Its number.
-    pub number: u32,
-    /// Its number as it is written.
-    pub digits: &'p str,
-    /// Day and time, where it has them.
-    pub stamp: Option<&'p str>,
-    /// Its title.
-    pub slug: &'p str,
-}
-
-impl<'p> AdrName<'p> {
-    /// Reads the path of a record; none if it is not named as one.
-    pub fn parse(path: &'p str) -> Option<AdrName<'p>> {
-        let name = path.strip_prefix(DECISIONS)?.strip_suffix(".md")?;
-        let (digits, rest) = name.strip_prefix("ADR-")?.split_once('-')?;
-        let padded = digits.len() == 3 || (digits.len() > 3 && !digits.starts_with('0'));
-        let number = digits.parse().ok().filter(|_| padded && is_number(digits))?;
-        let stamped = rest.get(..14).zip(rest.get(14..)).filter(|(stamp, _)| {
-            let (day, time) = stamp.trim_end_matches('-').split_once('-').unwrap_or_default();
-            stamp.ends_with('-') && day.len() == 8 && is_number(day) && is_clock(time)
-        });
-        let (stamp, slug) = match stamped {
-            Some((stamp, slug)) => (Some(stamp.trim_end_matches('-')), slug),
-            None => (None, rest),
-        };
-        is_slug(slug).then_some(AdrName { number, digits, stamp, slug })
-    }
+/// The title in the name of a record: `ADR-NNN-title.md`, or `ADR-NNN-YYYYMMDD-HHMM-title.md` where two were written at a
+/// time. `None` if the path is no such name.
+pub(crate) fn adr_title_slug(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(DECISIONS)?.strip_suffix(".md")?;
+    let (digits, rest) = name.strip_prefix("ADR-")?.split_once('-')?;
+    let padded = digits.len() == 3 || (digits.len() > 3 && !digits.starts_with('0'));
+    let stamped = rest.get(..14).zip(rest.get(14..)).filter(|(stamp, _)| {
+        let (day, time) = stamp.trim_end_matches('-').split_once('-').unwrap_or_default();
+        stamp.ends_with('-') && day.len() == 8 && is_number(day) && is_clock(time)
+    });
+    let slug = stamped.map_or(rest, |(_, slug)| slug);
+    (padded && is_number(digits) && is_slug(slug)).then_some(slug)
 }
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether `text` is an hour and a minute: `HHMM`.
 fn is_clock(text: &str) -> bool {
     let minutes = text.get(..2).zip(text.get(2..)).filter(|_| text.len() == 4 && is_number(text));
     minutes.is_some_and(|(hour, minute)| hour < "24" && minute < "60")
 }
 
 /// The number that a file among the records claims: also where its name is not quite right.
-pub fn adr_number(path: &str) -> Option<u32> {
+pub(crate) fn adr_number(path: &str) -> Option<u32> {
     let name = path.strip_prefix(DECISIONS)?;
     let head = name.get(..4).filter(|head| head.eq_ignore_ascii_case("adr-"))?;
     let digits = name.get(head.len()..)?;
@@ -124,29 +104,18 @@ pub fn adr_number(path: &str) -> Option<u32> {
 }
 
 /// The number of the next record: one more than the highest.
-pub fn next_adr<'p>(paths: impl IntoIterator<Item = &'p str>) -> u32 {
+pub(crate) fn next_adr<'p>(paths: impl IntoIterator<Item = &'p str>) -> u32 {
     paths.into_iter().filter_map(adr_number).max().unwrap_or(0).saturating_add(1)
 }
 
 /// `ADR-007`; beyond 999 it has four digits.
-pub fn adr_label(number: u32) -> String {
+pub(crate) fn adr_label(number: u32) -> String {
     format!("ADR-{number:03}")
 }
 
-/// Where a record goes.
-pub fn adr_path(number: u32, title: &str) -> String {
-    format!("{DECISIONS}{}-{}.md", adr_label(number), adr_slug(title))
-}
-
-/// Where a record goes whose number somebody else took at the same time.
-pub fn adr_path_at(number: u32, title: &str, at: Timestamp) -> String {
-    let (day, time) = day_and_time(at);
-    let day = day.replace('-', "");
-    format!("{DECISIONS}{}-{day}-{time}-{}.md", adr_label(number), adr_slug(title))
-}
-
-fn adr_slug(title: &str) -> String {
-    slug(title).unwrap_or_else(|| "decision".to_owned())
+pub(crate) fn adr_path(number: u32, title: &str) -> String {
+    let slug = slug(title).unwrap_or_else(|| "decision".to_owned());
+    format!("{DECISIONS}{}-{slug}.md", adr_label(number))
 }
 
 /// The day, and hour with minute, in UTC: `2026-11-21`, `0905`.
@@ -159,7 +128,11 @@ fn day_and_time(at: Timestamp) -> (String, String) {
 
 /// Where a session goes that began at `at`: by day and topic, without a topic by day and time; by all of
 /// them where `is_taken` says that the name is another session's.
-pub fn session_path(at: Timestamp, topic: Option<&str>, is_taken: impl Fn(&str) -> bool) -> String {
+pub(crate) fn session_path(
+    at: Timestamp,
+    topic: Option<&str>,
+    is_taken: impl Fn(&str) -> bool,
+) -> String {
     let (day, time) = day_and_time(at);
     let short = match topic.and_then(slug) {
         Some(topic) => format!("{day}-{topic}"),
@@ -173,21 +146,130 @@ pub fn session_path(at: Timestamp, topic: Option<&str>, is_taken: impl Fn(&str) 
 }
 
 /// The day that a session's file is named for; none if it is not named as one.
-pub fn session_day(path: &str) -> Option<&str> {
+pub(crate) fn session_day(path: &str) -> Option<&str> {
     let name = path.strip_prefix(SESSIONS)?.strip_suffix(".md")?;
     let (day, rest) = name.get(..10).zip(name.get(10..))?;
     let topic = rest.strip_prefix('-').is_some_and(is_slug);
     (is_day(day) && topic).then_some(day)
 }
 
-/// Whether `text` is a day that there is: `YYYY-MM-DD`.
-pub fn is_day(text: &str) -> bool {
+pub(crate) fn is_day(text: &str) -> bool {
     let dashes = text.len() == 10 && text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
     dashes && text.parse::<jiff::civil::Date>().is_ok()
 }
 
+/// Something within the directory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Link {
+    File(String),
+    Record(u32),
+}
+
+/// Links of the file at `path` to files of the directory and to records, with their lines from 0.
+pub(super) fn links(path: &str, text: &str) -> Vec<(u32, Link)> {
+    let mut links = Vec::new();
+    for (line, content) in (0..).zip(text.lines()) {
+        for (at, _) in content.match_indices("](") {
+            let rest = content.get(at + 2..).unwrap_or_default();
+            let target = rest.split([')', ' ']).next().unwrap_or_default();
+            links.extend(file(path, target).map(|file| (line, Link::File(file))));
+        }
+        for (at, label) in content.match_indices("ADR-") {
+            let before = content.get(..at).and_then(|head| head.chars().next_back());
+            let rest = content.get(at + label.len()..).unwrap_or_default();
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let is_word = !before.is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '-');
+            // `ADR-007-title.md` is a file's name, in a link most often.
+            let is_name = rest.get(digits..).is_some_and(|rest| rest.starts_with('-'));
+            let number = rest.get(..digits).and_then(|digits| digits.parse().ok());
+            if digits >= 3 && is_word && !is_name {
+                links.extend(number.map(|number| (line, Link::Record(number))));
+            }
+        }
+    }
+    links
+}
+
+/// The file that a target names, relative to the directory.
+fn file(path: &str, target: &str) -> Option<String> {
+    let target = target.split('#').next().unwrap_or(target);
+    if !target.ends_with(".md") || target.contains(':') || target.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Status {
+    Proposed,
+    Accepted,
+    Deprecated,
+    SupersededBy(u32),
+}
+
+impl Status {
+    pub(crate) fn parse(text: &str) -> Option<Status> {
+        let text = text.trim().to_ascii_lowercase();
+        match text.as_str() {
+            "proposed" => Some(Status::Proposed),
+            "accepted" => Some(Status::Accepted),
+            "deprecated" => Some(Status::Deprecated),
+            other => {
+                let label = other.strip_prefix("superseded by ")?.trim();
+                let label = label.trim_start_matches('[').split(']').next().unwrap_or(label);
+                adr_number(&format!("{DECISIONS}{label}")).map(Status::SupersededBy)
+            }
+        }
+    }
+}
+
+/// The lines at the top of a record, numbered from 1.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct RecordMeta<'t> {
+    pub status: Option<(Status, u32)>,
+    pub status_line: Option<u32>,
+    pub date: Option<(&'t str, u32)>,
+    pub tags: Vec<&'t str>,
+}
+
+/// Reads the top of a record.
+pub(crate) fn meta<'t>(document: &Document<'t>) -> RecordMeta<'t> {
+    let mut meta = RecordMeta::default();
+    let lines = document.blocks().iter().filter(|block| block.part == Part::Meta);
+    for block in lines {
+        for field in document.body(block).split('|') {
+            let Some((name, value)) = field.split_once(":**") else { continue };
+            let value = value.trim();
+            match name.trim().trim_start_matches('*').to_ascii_lowercase().as_str() {
+                "status" => {
+                    meta.status = Status::parse(value).map(|status| (status, block.line));
+                    meta.status_line = Some(block.line);
+                }
+                "date" => meta.date = Some((value, block.line)),
+                "tags" => {
+                    meta.tags =
+                        value.split(',').map(str::trim).filter(|tag| !tag.is_empty()).collect();
+                }
+                _ => {}
+            }
+        }
+    }
+    meta
+}
+
 #[cfg(test)]
-mod tests {
+mod name_tests {
     use super::*;
 
     const NOON: Timestamp = Timestamp(1_767_355_200_000);
@@ -207,9 +289,7 @@ mod tests {
     #[test]
     fn the_next_number_is_one_more_than_the_highest() {
         let paths = [
-            "decisions/ADR-002-a.md",
-            "decisions/ADR-010-b.md",
-            "decisions/adr-12.md",
+            "decisions/ADR-002-a.md", "decisions/ADR-010-b.md", "decisions/adr-12.md",
             "ADR-99-c.md",
         ];
         assert_eq!(next_adr(paths), 13);
@@ -220,15 +300,13 @@ mod tests {
 
     #[test]
     fn a_name_that_was_taken_is_told_apart_by_the_time() {
-        let path = adr_path_at(7, "Use it", NOON);
-        assert_eq!(path, "decisions/ADR-007-20260102-1200-use-it.md");
-        let name = AdrName::parse(&path).unwrap();
-        assert_eq!((name.number, name.stamp, name.slug), (7, Some("20260102-1200"), "use-it"));
-        assert_eq!(AdrName::parse("decisions/ADR-007-20260102-9900-x.md").unwrap().stamp, None);
+        let taken = "decisions/ADR-007-20260102-1200-use-it.md";
+        assert_eq!(adr_title_slug(taken), Some("use-it"));
+        assert_eq!(adr_title_slug("decisions/ADR-007-20260102-9900-x.md"), Some("20260102-9900-x"));
         for bad in
             ["decisions/ADR-7-x.md", "decisions/ADR-0007-x.md", "decisions/ADR-007.md", "x.md"]
         {
-            assert_eq!(AdrName::parse(bad), None, "{bad}");
+            assert_eq!(adr_title_slug(bad), None, "{bad}");
         }
     }
 
@@ -244,5 +322,37 @@ mod tests {
         assert_eq!(session_day("sessions/2026-01-02-1200.md"), Some("2026-01-02"));
         assert_eq!(session_day("sessions/2026-02-30-x.md"), None);
         assert_eq!(session_day("sessions/session-2025-01-15.md"), None);
+    }
+}
+
+#[cfg(test)]
+mod links_tests {
+    use super::*;
+
+    #[test]
+    fn links_are_files_of_the_directory_and_numbers_of_records() {
+        let text = "a [x](../decisions/ADR-001-x.md#y) and ADR-007,\n[y](https://a.md) [z](/a.md) [o](../../o.md) XADR-001 ADR-XXX";
+        let expected = [(0, Link::File("decisions/ADR-001-x.md".to_owned())), (0, Link::Record(7))];
+        assert_eq!(links("sessions/s.md", text), expected);
+    }
+}
+
+#[cfg(test)]
+mod record_meta_tests {
+    use super::*;
+    use crate::memory_dir::Kind;
+
+    #[test]
+    fn three_lines_and_one_line_say_the_same() {
+        let three = "# ADR-001: X\n\n**Status:** Superseded by ADR-012\n**Date:** 2026-01-02\n**Tags:** a, b\n\n## Context\n**Status:** no\n";
+        let one = "# ADR-001: X\n**Status:** superseded by ADR-012 | **Date:** 2026-01-02 | **Tags:** a, b\n";
+        for text in [three, one] {
+            let (document, _) = Document::parse(Kind::Decision, text);
+            let meta = meta(&document);
+            assert_eq!(meta.status.map(|it| it.0), Some(Status::SupersededBy(12)));
+            assert_eq!(meta.date.map(|it| it.0), Some("2026-01-02"));
+            assert_eq!(meta.tags, ["a", "b"]);
+        }
+        assert_eq!(Status::parse("Proposed | Accepted"), None);
     }
 }

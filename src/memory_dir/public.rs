@@ -1,12 +1,11 @@
-//! The lines of a file that may be shown: nothing of a private block, and nothing that the gate masks.
+//! Text of a file that may be shown: nothing of a private block, and nothing that the gate masks.
 
-use super::document::{Document, private_lines, without};
+use super::document::{Block, Document, Part, private_lines, without};
 use super::line;
 use crate::privacy::{Gate, Redacted, Woven};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// What is shown in place of a line that only the whole text tells to be secret.
 const MASKED: &str = "<SECRET>";
 
 /// The public lines of a document with their numbers from 1, without line ends.
@@ -42,19 +41,13 @@ impl<'g> Shown<'g> {
         Shown { gate, kept }
     }
 
-    /// Lines as they may be shown.
     pub(super) fn text(&self, text: &str) -> Redacted {
         if self.kept.is_none() {
             return self.gate.redact(text);
         }
-        let lines: Vec<Redacted> = text.lines().map(|line| self.line(line)).collect();
-        let pieces = lines.iter().enumerate().flat_map(|(at, line)| {
-            [Woven::Ours(if at == 0 { "" } else { "\n" }), Woven::Passed(line)]
-        });
-        Redacted::weave(&pieces.collect::<Vec<_>>())
+        joined(&text.lines().map(|line| self.line(line)).collect::<Vec<_>>())
     }
 
-    /// The line as it may be shown.
     pub(super) fn line(&self, line: &str) -> Redacted {
         let masked = self.gate.redact(line);
         let is_safe = |kept: &HashSet<String>| kept.contains(masked.as_str().trim());
@@ -62,5 +55,110 @@ impl<'g> Shown<'g> {
             Some(kept) if masked.as_str() == line && !is_safe(kept) => self.gate.redact(MASKED),
             Some(_) | None => masked,
         }
+    }
+}
+
+/// An entry that may be shown.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Readable {
+    pub line: u32,
+    pub is_head: bool,
+    /// Headings and table head above it, without those of the entry before.
+    pub heading: Option<Redacted>,
+    /// Its lines, without tags and without a line end behind them.
+    pub text: Redacted,
+}
+
+/// The entries of `document` in their order; none if the file is private. The heading of the file is an
+/// entry, and so are the lines at the top of a record; comments, tags and footers are left out.
+pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
+    if document.is_private() {
+        return Vec::new();
+    }
+    let lines = public_lines(document);
+    let shown = Shown::of(&lines, gate);
+    let text = |block: &Block| {
+        let public = document.public(block);
+        let public = public.trim_matches(['\r', '\n']).trim_end();
+        (!public.trim().is_empty()).then(|| shown.text(public))
+    };
+    let (mut entries, mut headings) = (Vec::new(), Vec::new());
+    for block in document.blocks() {
+        if block.part == Part::Section {
+            headings = text(block).into_iter().collect();
+        } else if matches!(block.part, Part::Heading | Part::TableHead) {
+            headings.extend(text(block));
+        } else if matches!(block.part, Part::Title | Part::Meta | Part::Entry(_)) {
+            let Some(text) = text(block) else { continue };
+            let above: Vec<Redacted> = std::mem::take(&mut headings);
+            let heading = (!above.is_empty()).then(|| joined(&above));
+            let is_head = matches!(block.part, Part::Title | Part::Meta);
+            entries.push(Readable { line: block.line, is_head, heading, text });
+        }
+    }
+    entries
+}
+
+/// Texts under one another, a line each.
+fn joined(texts: &[Redacted]) -> Redacted {
+    let pieces = texts
+        .iter()
+        .enumerate()
+        .flat_map(|(at, text)| [Woven::Ours(if at == 0 { "" } else { "\n" }), Woven::Passed(text)]);
+    Redacted::weave(&pieces.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod readable_tests {
+    use super::*;
+    use crate::memory_dir::Kind;
+    use crate::privacy::Pii;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[(u32, &str, &str)]) {
+        let gate = Gate::new(&Pii::ALL);
+        let (document, _) = Document::parse(Kind::of_path("active-context.md"), text);
+        let entries = readable(&document, &gate);
+        let found: Vec<(u32, &str, &str)> = entries
+            .iter()
+            .map(|it| (it.line, it.heading.as_ref().map_or("", Redacted::as_str), it.text.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn entries_stand_under_their_headings() {
+        check(
+            "# Active Context\n\n## Focus\n- one\n  more\n<!-- @tag: x -->\n- two\n\n## Open\n\n## Blockers\n### CI\nred\n",
+            &[
+                (1, "", "# Active Context"),
+                (4, "## Focus", "- one\n  more"),
+                (7, "", "- two"),
+                (13, "## Blockers\n### CI", "red"),
+            ],
+        );
+        check(
+            "## Terms\n\n| Term | Is |\n|---|---|\n| WAL | a log |\r\n| LSN | a place |\n",
+            &[
+                (5, "## Terms\n| Term | Is |\n|---|---|", "| WAL | a log |"),
+                (6, "", "| LSN | a place |"),
+            ],
+        );
+    }
+
+    #[test]
+    fn nothing_private_and_nothing_secret_is_readable() {
+        check("- a <private>b</private> c\n- <private>\n- d\n</private>\n", &[(1, "", "- a  c")]);
+        check("---\nprivate: true\n---\n- a\n", &[]);
+        check("- mail ada@example.org\n", &[(1, "", "- mail <EMAIL>")]);
+        // The lines of a key tell nothing by themselves.
+        let key = "-----BEGIN PRIVATE KEY-----\n- MIIEvQIBADANBgkqhkiG9w0B\n- qqqq\n-----END PRIVATE KEY-----\n";
+        let gate = Gate::new(&Pii::ALL);
+        let text = format!("- before\n{key}- after\n");
+        let (document, _) = Document::parse(Kind::Other, &text);
+        let entries = readable(&document, &gate);
+        let all: Vec<&str> = entries.iter().map(|it| it.text.as_str()).collect();
+        assert!(!all.join("\n").contains("MIIE") && !all.join("\n").contains("qqqq"), "{all:?}");
+        assert_eq!((all.first(), all.last()), (Some(&"- before\n<SECRET>"), Some(&"- after")));
     }
 }

@@ -5,36 +5,24 @@ use crate::domain::{Digest, MemoryId, RecordId, named};
 use std::collections::BTreeMap;
 
 /// The longest line of a tag, in letters (schema, validation of tags).
-pub const TAG_LINE_LETTERS_MAX: usize = 80;
+pub(crate) const TAG_LINE_LETTERS_MAX: usize = 80;
 /// Digits of an id in a tag, where they are enough to tell it from others.
-pub const SOURCE_DIGITS_MIN: usize = 8;
-/// What a tag of a memory begins with.
-pub const SOURCE: &str = "src-";
-/// What the tags begin with that say that an entry is ours. All go on with hex digits.
+pub(crate) const SOURCE_DIGITS_MIN: usize = 8;
+pub(crate) const SOURCE: &str = "src-";
 const OURS: [&str; 6] = [SOURCE, "session-", "summary-", "focus-", "card-", "next-"];
 
 named! {
-    /// What an entry is about.
-    Category {
-        /// A choice that was made.
+    /// Category of an entry; the second five belong to retrospectives.
+    pub Category {
         Decision = "decision",
-        /// A pattern that recurs.
         Pattern = "pattern",
-        /// A bug, and its fix or workaround.
         Bugfix = "bugfix",
-        /// Naming, format, style.
         Convention = "convention",
-        /// New knowledge.
         Learning = "learning",
-        /// Retrospectives: speed, automation.
         Efficiency = "efficiency",
-        /// Retrospectives: fewer bugs, better tests.
         Quality = "quality",
-        /// Retrospectives: how it is to work with.
         Ux = "ux",
-        /// Retrospectives: understanding that was gained.
         Knowledge = "knowledge",
-        /// Retrospectives: structure.
         Architecture = "architecture",
     }
 }
@@ -49,23 +37,12 @@ const GIVEN_BY: [(Category, &[&str]); 5] = [
 ];
 
 impl Category {
-    /// Whether it belongs to retrospectives rather than to memory.
     pub fn is_retrospective(self) -> bool {
-        match self {
-            Category::Decision
-            | Category::Pattern
-            | Category::Bugfix
-            | Category::Convention
-            | Category::Learning => false,
-            Category::Efficiency
-            | Category::Quality
-            | Category::Ux
-            | Category::Knowledge
-            | Category::Architecture => true,
-        }
+        use Category::{Architecture, Efficiency, Knowledge, Quality, Ux};
+        matches!(self, Efficiency | Quality | Ux | Knowledge | Architecture)
     }
 
-    /// What `text` is about, by its words; the first rule that holds decides.
+    /// The category of `text` by its words; the first rule that holds decides.
     pub fn of_words(text: &str) -> Option<Category> {
         let letters = |c: char| if c.is_alphanumeric() { c } else { ' ' };
         let folded: String = text.chars().map(letters).flat_map(char::to_lowercase).collect();
@@ -81,11 +58,8 @@ impl Category {
 /// A line that is meant as a tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Tag<'t> {
-    /// What stands before the colon: `category` or `tag`, or what somebody wrote there.
     pub name: &'t str,
-    /// What stands behind it.
     pub value: &'t str,
-    /// Whether it is written as the schema asks, to the blank.
     pub is_exact: bool,
 }
 
@@ -104,18 +78,15 @@ impl<'t> Tag<'t> {
         Some(Tag { is_exact: known && frame && blanks, ..tag })
     }
 
-    /// The category that it gives.
     pub fn category(&self) -> Option<Category> {
         if self.name == "category" { Category::of_name(self.value) } else { None }
     }
 
-    /// Whether it says that the entry is ours, and which one.
     pub fn ours(&self) -> Option<&'t str> {
         (self.name == "tag" && is_ours(self.value)).then_some(self.value)
     }
 }
 
-/// Whether a tag's value is one that we write to know an entry by.
 fn is_ours(value: &str) -> bool {
     let digits = |rest: &str| {
         let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
@@ -125,34 +96,30 @@ fn is_ours(value: &str) -> bool {
     last && OURS.iter().any(|ours| value.starts_with(ours))
 }
 
-/// Whether a value has the form `[a-z][a-z0-9-]*`.
-pub fn is_value(value: &str) -> bool {
+pub(crate) fn is_value(value: &str) -> bool {
     let tail = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     value.starts_with(|c: char| c.is_ascii_lowercase()) && value.bytes().all(tail)
 }
 
-/// What a tag begins with that names a record which an entry was made from.
 const RECORD: &str = "record-";
 /// Digits of the id in such a tag.
 const RECORD_DIGITS: usize = 10;
 
 /// The tag by which an entry names a record that it was made from.
-pub fn record_tag(record: RecordId) -> String {
+pub(crate) fn record_tag(record: RecordId) -> String {
     let digits: String = record.to_string().chars().take(RECORD_DIGITS).collect();
     format!("{RECORD}{digits}")
 }
 
-/// What a tag begins with that tells the words of an entry as they were written.
 const WORDS: &str = "words-";
 
-/// The tag by which an entry is known to be as it was written: a person who changes its words makes it theirs.
-pub fn words_tag(entry: &str) -> String {
+/// Tag with a digest of the words of an entry; it no longer matches after a person changed them.
+pub(crate) fn words_tag(entry: &str) -> String {
     let words = entry.trim().replace("\r\n", "\n");
     let digest = Digest::of(&["words", &words]).to_string();
     format!("{WORDS}{}", digest.get(..SOURCE_DIGITS_MIN).unwrap_or(&digest))
 }
 
-/// How the id of the record begins that the tag names.
 pub(super) fn record_prefix<'t>(tag: &Tag<'t>) -> Option<&'t str> {
     let digits = tag.value.strip_prefix(RECORD).filter(|_| tag.name == "tag")?;
     let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
@@ -172,7 +139,7 @@ pub(super) fn tag_line(value: &str) -> String {
 /// The tag of each memory: `src-` and the first [`SOURCE_DIGITS_MIN`] digits of its id. Of several ids
 /// that begin alike the lowest keeps that many, and each other has as many as tell it from the one
 /// before it, so that no two have the same tag.
-pub fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<MemoryId, String> {
+pub(crate) fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<MemoryId, String> {
     let mut ids: Vec<MemoryId> = ids.into_iter().collect();
     ids.sort_unstable();
     ids.dedup();

@@ -1,25 +1,24 @@
 //! `<private>` blocks: what an author marks as private goes, and in doubt more of it goes rather
 //! than less.
 
-use super::letter::is_space;
-use super::places::{Places, outermost};
-use super::tag::{Stand, Tag, tags};
+use super::letter::{is_space, is_word};
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use std::ops::Range;
+use std::sync::LazyLock;
 
-/// How often a text is looked at. The first look finds nearly everything, the second that there is no more.
+/// Maximum number of passes. The first finds nearly everything, the second that nothing is left.
 pub(super) const PASSES_MAX: usize = 8;
-/// What is odd about a block that ends with the text.
-pub const UNCLOSED_PRIVATE: &str = "unclosed private block";
-/// What is odd about an opening tag that hides nothing: somebody speaks about it, or forgot its end.
-pub const PRIVATE_MENTION: &str = "mention or unclosed inline tag";
+/// Remark about a block that ends with the text.
+pub(crate) const UNCLOSED_PRIVATE: &str = "unclosed private block";
+/// Remark about an opening tag that hides nothing: it is mentioned, or its end is missing.
+pub(crate) const PRIVATE_MENTION: &str = "mention or unclosed inline tag";
 const STRAY: &str = "closing tag without opening";
 
 /// Something odd about a private tag.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PrivateRemark {
+pub(crate) struct PrivateRemark {
     /// The byte at which the tag begins.
     pub at: usize,
-    /// What is odd about it.
     pub what: &'static str,
 }
 
@@ -36,39 +35,39 @@ pub struct PrivateRemark {
 ///   stray fence before a block would let it out.
 /// - What stands around a block may make a tag, or a pair of tags, once the block is gone. So the text
 ///   is looked at again until nothing more is found; where that takes too long the rest is private.
-pub fn strip_private(text: &str) -> (String, Vec<&'static str>) {
-    let found = Found::of(text);
+pub(crate) fn strip_private(text: &str) -> (String, Vec<&'static str>) {
+    let found = PrivateText::find(text);
     let mut remarks: Vec<&'static str> = found.remarks.iter().map(|remark| remark.what).collect();
     remarks.sort_unstable();
     remarks.dedup();
     (found.left, remarks)
 }
 
-/// Where private text stands, by the rules of [`strip_private`], tags included: bytes from, bytes to. In
-/// order, none overlaps another. And what was odd about the tags, each with its place.
-pub fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
-    let found = Found::of(text);
+/// Returns the private byte ranges, tags included, in order and without overlap, by the rules of
+/// [`strip_private`], and remarks about the tags.
+pub(crate) fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
+    let found = PrivateText::find(text);
     (found.spans, found.remarks)
 }
 
-/// What [`strip_counted`] found.
+/// Result of [`strip_counted`].
 pub(super) struct Stripped {
     /// The text without its private spans and how many there were; none if there were none.
     pub(super) left: Option<(String, u64)>,
-    /// How many opening tags hide nothing.
+    /// Number of opening tags that hide nothing.
     pub(super) mentions: u64,
 }
 
 /// Removes private blocks and counts them.
 pub(super) fn strip_counted(text: &str) -> Stripped {
-    let found = Found::of(text);
+    let found = PrivateText::find(text);
     let mentions = found.remarks.iter().filter(|it| it.what == PRIVATE_MENTION).count() as u64;
     let count = found.spans.len() as u64;
     Stripped { left: (0 < count).then_some((found.left, count)), mentions }
 }
 
-/// What was found in a text.
-struct Found {
+/// Private spans of a text, found in several passes.
+struct PrivateText {
     spans: Vec<Range<usize>>,
     /// The spans with the lines that held nothing else.
     cuts: Vec<Range<usize>>,
@@ -77,13 +76,13 @@ struct Found {
     left: String,
 }
 
-impl Found {
-    fn of(text: &str) -> Found {
+impl PrivateText {
+    fn find(text: &str) -> PrivateText {
         let tags = tags(text);
         let (spans, remarks) = spans(text, &tags);
         let cuts = cuts(text, &spans);
         let left = without(text, &cuts);
-        let mut found = Found { spans, cuts, remarks, left };
+        let mut found = PrivateText { spans, cuts, remarks, left };
         if found.spans.is_empty() {
             return found;
         }
@@ -149,7 +148,7 @@ pub(super) fn before_first_tag(text: &str) -> Option<&str> {
     text.get(..first.at.start)
 }
 
-/// What is private, and remarks about it.
+/// Private spans of one pass, and remarks about them.
 fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     let (mut spans, mut remarks) = (Vec::new(), Vec::new());
     let remark = |tag: &Tag, what| PrivateRemark { at: tag.at.start, what };
@@ -185,7 +184,7 @@ fn spans(text: &str, tags: &[Tag]) -> (Vec<Range<usize>>, Vec<PrivateRemark>) {
     (spans, remarks)
 }
 
-/// Which of `tags` closes a block that is one deep.
+/// Index of the tag that closes a block that is one deep.
 fn outer_close(tags: &[Tag], remarks: &mut Vec<PrivateRemark>) -> Option<usize> {
     let mut depth = 1_usize;
     for (index, tag) in tags.iter().enumerate() {
@@ -236,6 +235,231 @@ fn without(text: &str, cuts: &[Range<usize>]) -> String {
     public
 }
 
+/// Finds `private` in any case at any speed. The Turkish capital and dotless i count as an i, as
+/// they do where text was upper-cased in that language.
+static WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
+    let spellings = ["<private", "</private", "<pr\u{130}vate", "</pr\u{130}vate"];
+    let dotless = ["<pr\u{131}vate", "</pr\u{131}vate"];
+    let words = spellings.into_iter().chain(dotless);
+    AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok()
+});
+
+/// The most digits a number before an item or a line has.
+const NUMBER_DIGITS_MAX: usize = 9;
+
+/// A tag in the text.
+struct Tag {
+    at: Range<usize>,
+    closes: bool,
+    stand: Stand,
+}
+
+/// Position of a tag on its line.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stand {
+    /// Only blanks stand before it.
+    Alone,
+    /// Only marks stand before it, of a list, a task, a quote, a heading, a table, a numbered line, or
+    /// only blanks behind it.
+    Marked,
+    /// Among words.
+    Within,
+}
+
+/// Every tag, in order. Linear: where the next `>` or line end stands is looked up once, and where the marks of
+/// a line end.
+fn tags(text: &str) -> Vec<Tag> {
+    let mut tags = Vec::new();
+    let Some(word) = WORD.as_ref() else { return tags };
+    let bytes = text.as_bytes();
+    let (mut end_known, mut after_last) = (None::<usize>, 0);
+    let mut marks = marks_end(text, 0);
+    for hit in word.find_iter(bytes) {
+        let (start, name_end) = (hit.start(), hit.end());
+        if start < after_last || !name_ends(text, name_end) {
+            continue;
+        }
+        let end = match end_known.filter(|end| name_end <= *end) {
+            Some(end) => end,
+            None => {
+                let rest = bytes.get(name_end..).unwrap_or_default();
+                name_end + memchr::memchr2(b'>', b'\n', rest).unwrap_or(rest.len())
+            }
+        };
+        end_known = Some(end);
+        if bytes.get(end) == Some(&b'>') {
+            let between = bytes.get(after_last..start).unwrap_or_default();
+            if let Some(line_end) = memchr::memrchr2(b'\n', b'\r', between) {
+                marks = marks_end(text, after_last + line_end + 1);
+            }
+            let closes = bytes.get(start + 1) == Some(&b'/');
+            after_last = end + 1;
+            let stand = if starts_line(text, start) {
+                Stand::Alone
+            } else if start <= marks || ends_line(text, after_last) {
+                Stand::Marked
+            } else {
+                Stand::Within
+            };
+            tags.push(Tag { at: start..after_last, closes, stand });
+        }
+    }
+    tags
+}
+
+fn name_ends(text: &str, at: usize) -> bool {
+    text.get(at..).and_then(|rest| rest.chars().next()).is_none_or(|next| !is_word(next))
+}
+
+/// Returns whether only blanks precede `at` on its line.
+fn starts_line(text: &str, at: usize) -> bool {
+    let head = text.get(..at).unwrap_or_default();
+    let head = head.trim_end_matches([' ', '\t', '\u{feff}']);
+    head.is_empty() || head.ends_with('\n')
+}
+
+/// Returns whether only blanks follow `at` on its line.
+fn ends_line(text: &str, at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let next = rest.chars().find(|letter| matches!(letter, '\n' | '\r') || !is_blank(*letter));
+    matches!(next, None | Some('\n' | '\r'))
+}
+
+/// End of the marks that the line starting at `from` begins with. Backticks are not marks: a tag in
+/// code is only mentioned.
+fn marks_end(text: &str, from: usize) -> usize {
+    let mut rest = text.get(from..).unwrap_or_default();
+    while let Some(length) = mark(rest) {
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    text.len() - rest.len()
+}
+
+/// The length of the blank or mark that `text` begins with; none if it begins with neither, or its line ends.
+fn mark(text: &str) -> Option<usize> {
+    let mut letters = text.chars();
+    let first = letters.next()?;
+    let is_mark =
+        |letter: char| "->*+#|_~=:\u{2022}\u{25e6}\u{2013}\u{2014}\u{b7}".contains(letter);
+    match first {
+        '\n' | '\r' => None,
+        '[' => {
+            letters.next().filter(|tick| !matches!(tick, '\n' | '\r'))?;
+            let rest = letters.as_str();
+            rest.starts_with(']').then(|| text.len() - rest.len() + 1)
+        }
+        _ if is_blank(first) || is_mark(first) => Some(first.len_utf8()),
+        _ if first.is_ascii_alphanumeric() => numbered(text),
+        _ => None,
+    }
+}
+
+/// The length of a number or of a single letter and what ends it: `12.`, `a)`, `7:`; or of the number of a line as
+/// tools print it.
+fn numbered(text: &str) -> Option<usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let name = digits.max(1);
+    let ends: &[char] =
+        if digits == 0 { &['.', ')'] } else { &['.', ')', ':', '|', '\t', '\u{2192}'] };
+    let end = text.get(name..)?.chars().next().filter(|end| ends.contains(end))?;
+    (digits <= NUMBER_DIGITS_MAX).then(|| name + end.len_utf8())
+}
+
+fn is_blank(letter: char) -> bool {
+    is_space(letter) || letter == '\u{feff}'
+}
+
+/// Map from positions in the remaining text to positions in the original.
+struct Places {
+    /// For each cut the byte of what is left that stands behind it, and how much was cut so far.
+    cuts: Vec<(usize, usize)>,
+    /// The bytes that are left.
+    left: usize,
+}
+
+impl Places {
+    fn of(cuts: &[Range<usize>], left: usize) -> Places {
+        let mut gone = 0;
+        let known = cuts.iter().map(|cut| {
+            let at = cut.start - gone;
+            gone += cut.len();
+            (at, gone)
+        });
+        Places { cuts: known.collect(), left }
+    }
+
+    fn place(&self, at: usize) -> usize {
+        let before = self.cuts.partition_point(|(cut, _)| *cut <= at);
+        let last = before.checked_sub(1).and_then(|last| self.cuts.get(last));
+        at + last.map_or(0, |(_, gone)| *gone)
+    }
+
+    fn range(&self, range: &Range<usize>) -> Range<usize> {
+        // What ends with what is left takes in what was cut behind it.
+        if range.end == self.left {
+            return self.place(range.start)..self.place(range.end);
+        }
+        let last = range.end.saturating_sub(1).max(range.start);
+        self.place(range.start)..self.place(last) + (range.end - last)
+    }
+}
+
+/// The ranges that stand in no other, in order. Of two, one holds the other or they share nothing.
+fn outermost(ranges: impl Iterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+    let mut all: Vec<Range<usize>> = ranges.collect();
+    all.sort_unstable_by_key(|range| (range.start, usize::MAX - range.end));
+    let mut end = 0;
+    all.retain(|range| {
+        let is_outer = end < range.end;
+        end = end.max(range.end);
+        is_outer
+    });
+    all
+}
+
+/// Returns whether the front matter says `private: true` (or yes, or on): quoted or not, in any
+/// case, indented, commented. A block that never ends counts; of several keys the private one
+/// counts.
+pub(crate) fn is_private_file(text: &str) -> bool {
+    // A mark of byte order hides no front matter, and ends none.
+    let mut lines = text.split(['\n', '\r']).skip_while(|line| unmarked(line).trim().is_empty());
+    if !lines.next().is_some_and(|line| is_fence(unmarked(line), "---")) {
+        return false;
+    }
+    lines.take_while(|line| !is_fence(line, "---") && !is_fence(line, "...")).any(says_private)
+}
+
+fn unmarked(line: &str) -> &str {
+    line.trim_start_matches('\u{feff}')
+}
+
+fn is_fence(line: &str, fence: &str) -> bool {
+    line.trim_end() == fence
+}
+
+fn says_private(line: &str) -> bool {
+    let Some((key, value)) = line.split_once(':') else { return false };
+    let key = key.trim().trim_matches(['"', '\'']).trim();
+    let value = value.trim();
+    let word = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => {
+            let inner = value.get(1..).unwrap_or_default();
+            let (word, after) = inner.split_once(quote).unwrap_or((inner, ""));
+            let after = after.trim_start();
+            if !after.is_empty() && !after.starts_with('#') {
+                return false;
+            }
+            word.trim()
+        }
+        Some(_) | None => {
+            let comment = value.find(" #").or_else(|| value.find("\t#"));
+            value.get(..comment.unwrap_or(value.len())).unwrap_or_default().trim()
+        }
+    };
+    let yes = ["true", "yes", "on"].iter().any(|yes| word.eq_ignore_ascii_case(yes));
+    yes && key.eq_ignore_ascii_case("private")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +468,25 @@ mod tests {
     #[track_caller]
     fn check(text: &str, public: &str) {
         assert_eq!(strip_private(text).0, public);
+    }
+
+    #[test]
+    fn front_matter_may_say_private_in_many_ways() {
+        for yes in [
+            "---\nprivate: true # note\n---\n",
+            "\u{feff}---\r\nprivate: \"Yes\"\r\n---\r\n",
+            "\n---\ntitle: x\n  private : on\n",
+            "---\nprivate:true\n",
+            "---\nprivate: true\nprivate: false\n---\n",
+            "\n\u{feff}---\n\u{feff}---\nprivate: true\n---\n",
+        ] {
+            assert!(is_private_file(yes), "{yes:?}");
+        }
+        for no in
+            ["", "---\nprivate: trueish\n---\n", "private: true", "---\na: 1\n---\nprivate: on\n"]
+        {
+            assert!(!is_private_file(no), "{no:?}");
+        }
     }
 
     #[test]
@@ -274,24 +517,8 @@ mod tests {
     #[test]
     fn a_tag_behind_marks_of_a_line_opens_a_block() {
         for mark in [
-            "- ",
-            "* ",
-            "+ ",
-            "1. ",
-            "12) ",
-            "a. ",
-            "> ",
-            "> > - ",
-            "- [ ] ",
-            "- [x] ",
-            "## ",
-            "| ",
-            "- **",
-            "\u{2022} ",
-            "- \u{a0}",
-            "   12\u{2192}",
-            "    12\t",
-            "\u{feff}- ",
+            "- ", "* ", "+ ", "1. ", "12) ", "a. ", "> ", "> > - ", "- [ ] ", "- [x] ", "## ",
+            "| ", "- **", "\u{2022} ", "- \u{a0}", "   12\u{2192}", "    12\t", "\u{feff}- ",
             "-\t",
         ] {
             let text = format!("a\n{mark}<private>key\nmore\n");
@@ -350,12 +577,7 @@ mod tests {
     #[test]
     fn many_tags_take_linear_time() {
         for text in [
-            "<private>",
-            "<private ",
-            "x <private>",
-            "</private>",
-            "<private>\n",
-            "- ",
+            "<private>", "<private ", "x <private>", "</private>", "<private>\n", "- ",
             "- <private>x ",
         ] {
             let many = text.repeat(200_000);
@@ -402,21 +624,8 @@ mod tests {
 
     fn parts() -> impl Strategy<Value = Vec<&'static str>> {
         let parts = [
-            "<private>",
-            "</private>",
-            "a",
-            "\n",
-            " ",
-            "<PRIVATE x>",
-            "\u{15f}",
-            "<pri",
-            "vate>",
-            "\r\n",
-            "\u{feff}",
-            "- ",
-            "> ",
-            "1. ",
-            "`",
+            "<private>", "</private>", "a", "\n", " ", "<PRIVATE x>", "\u{15f}", "<pri", "vate>",
+            "\r\n", "\u{feff}", "- ", "> ", "1. ", "`",
         ];
         prop::collection::vec(prop::sample::select(parts.to_vec()), 0..30)
     }

@@ -1,5 +1,5 @@
-//! What counts as a letter, a digit and a blank in any script. Combining marks are no letters here,
-//! so that the patterns of personal data mean the same as in their published form.
+//! Character classes for any script. Combining marks are not letters here, so that the patterns of
+//! personal data mean the same as in their published form.
 
 use regex::Regex;
 use std::sync::LazyLock;
@@ -46,7 +46,7 @@ pub(super) fn is_space(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
 }
 
-/// What a decimal digit is worth; every script keeps its ten digits together, the zero first.
+/// Value of a decimal digit. Every script keeps its ten digits together, zero first.
 pub(super) fn digit_value(digit: char) -> u32 {
     if let Some(value) = digit.to_digit(10) {
         return value;

@@ -2,18 +2,19 @@
 //! that skips the gate does not compile.
 
 mod block;
-mod file;
+mod json;
 mod letter;
 mod mask;
 mod pii;
-mod places;
+mod redacted;
 mod secret;
-mod tag;
 
-pub use block::{PRIVATE_MENTION, PrivateRemark, UNCLOSED_PRIVATE, private_spans, strip_private};
-pub use file::is_private_file;
-pub use mask::{Gate, Only, Redacted, Report, Woven};
+pub(crate) use block::{
+    PRIVATE_MENTION, UNCLOSED_PRIVATE, is_private_file, private_spans, strip_private,
+};
+pub use mask::{Gate, Only};
 pub use pii::{Pii, UnknownPii};
+pub use redacted::{Redacted, Report, Woven};
 
 #[cfg(test)]
 mod tests;

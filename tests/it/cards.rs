@@ -3,8 +3,8 @@
 use super::input::claude;
 use super::place::Place;
 use super::shared::{beside, json_of};
-use annalist::card::{Builder, Card, Ellipsis, checklist};
-use annalist::privacy::{Gate, Pii};
+use annalist::{Card, CardBuilder, Ellipsis, card_checklist};
+use annalist::{Gate, Pii};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::process::Stdio;
 /// The card of a session as the golden file has it: messages with a role and a text, or parts of one.
 fn card_of(session: &Value, ellipsis: Ellipsis) -> Card {
     let gate = Gate::new(&Pii::ALL);
-    let mut builder = Builder::new(&gate).ellipsis(ellipsis);
+    let mut builder = CardBuilder::new(&gate).ellipsis(ellipsis);
     for message in session["messages"].as_array().unwrap_or(&Vec::new()) {
         let parts = message["content"].as_array().into_iter().flatten();
         let parts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
@@ -22,7 +22,7 @@ fn card_of(session: &Value, ellipsis: Ellipsis) -> Card {
     }
     let opening = builder.opening().cloned();
     let card = builder.finish();
-    for check in checklist(&card, opening.as_ref(), &gate) {
+    for check in card_checklist(&card, opening.as_ref(), &gate) {
         assert!(check.holds(), "{check:?}");
     }
     card

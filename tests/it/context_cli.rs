@@ -45,13 +45,8 @@ fn a_block_shows_memory_in_order_and_nothing_private() {
     }
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words}: {text}"));
     let order = [
-        "The queue moves",
-        "ship the queue",
-        "Work of day 2026-03-05",
-        "We take number 59.",
-        "We take number 58.",
-        "ADR-001: Choice 1",
-        "| WAL | a log |",
+        "The queue moves", "ship the queue", "Work of day 2026-03-05", "We take number 59.",
+        "We take number 58.", "ADR-001: Choice 1", "| WAL | a log |",
     ];
     assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{text}");
     assert!(!text.contains("Choice 60") && !text.contains("Work of day 2026-03-04"), "{text}");

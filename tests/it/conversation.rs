@@ -2,12 +2,13 @@
 
 use super::place::Place;
 use super::shared::{beside, json_of};
-use annalist::conversation::{
-    Absorbed, ConversationMemory, Limits, MemoryMessage, MemoryType, Metadata, create, from_json,
+use annalist::Gate;
+use annalist::Role;
+use annalist::SummaryPrompt;
+use annalist::{
+    Absorbed, ConversationLimits, ConversationMemory, MemoryMessage, MemoryType, MessageMetadata,
+    create_conversation_memory, messages_from_json,
 };
-use annalist::domain::Role;
-use annalist::privacy::Gate;
-use annalist::prompt::SummaryPrompt;
 use serde_json::{Value, json};
 
 fn gate() -> Gate {
@@ -18,24 +19,24 @@ fn message(said: &Value) -> MemoryMessage {
     let role = Role::of_name(said["role"].as_str().unwrap()).unwrap();
     let mut message = MemoryMessage::new(role, gate().redact(said["content"].as_str().unwrap()));
     if let Some(metadata) = said["metadata"].as_object() {
-        message.metadata = Metadata::seal(metadata.clone(), &gate());
+        message.metadata = MessageMetadata::seal(metadata.clone(), &gate());
     }
     message
 }
 
 /// The memory of a case, or why there is none.
-fn made(case: &Value) -> Result<Box<dyn ConversationMemory>, String> {
+fn made(case: &Value) -> Result<ConversationMemory, String> {
     let run = &case["upstream"];
     let kind: MemoryType = run["type"].as_str().unwrap().parse().unwrap();
-    let mut limits = Limits::default();
+    let mut limits = ConversationLimits::default();
     if let Some(limit) = run["config"][kind.limit_name()].as_i64() {
         limits = limits.with(kind, limit).map_err(|error| error.to_string())?;
     }
-    create(kind, &limits, None).map_err(|error| error.to_string())
+    create_conversation_memory(kind, &limits, None).map_err(|error| error.to_string())
 }
 
 /// A model that numbers its summaries, or says nothing; what it was asked is kept.
-fn answer(memory: &mut dyn ConversationMemory, asked: &mut Vec<String>, is_silent: bool) {
+fn answer(memory: &mut ConversationMemory, asked: &mut Vec<String>, is_silent: bool) {
     let Some(request) = memory.due() else { return };
     asked.push(request.prompt(&SummaryPrompt::built_in()).as_str().to_owned());
     let reply = if is_silent { String::new() } else { format!("summary#{}", asked.len()) };
@@ -60,9 +61,9 @@ fn check(case: &Value) {
     for said in run["messages"].as_array().unwrap() {
         assert_eq!(memory.add_message(message(said)).filter(|it| it.rule != "pinned-fill"), None);
         if prompts.is_some() {
-            answer(memory.as_mut(), &mut asked, is_silent);
+            answer(&mut memory, &mut asked, is_silent);
         }
-        memory = from_json(&memory.to_json(), &gate()).unwrap();
+        memory = messages_from_json(&memory.to_json(), &gate()).unwrap();
     }
     let shown = serde_json::to_value(memory.messages()).unwrap();
     let expected = [decided, run].map(|it| &it["get_messages"]);
@@ -91,7 +92,7 @@ fn memories_show_what_the_golden_cases_say() {
         assert_eq!(kind.is_ok(), made["error"].is_null(), "{made}");
     }
     let saved: Value = serde_json::from_str(
-        &create(MemoryType::Buffer, &Limits::default(), None)
+        &create_conversation_memory(MemoryType::Buffer, &ConversationLimits::default(), None)
             .map(|mut memory| {
                 let _ = memory.add_message(MemoryMessage::user(gate().redact("x")));
                 memory.to_json()

@@ -2,8 +2,10 @@
 
 use super::place::{Place, read};
 use super::shared::beside;
-use annalist::dialog::{Asked, CompactSummary, DialogSummary, Limits, Rules, Turn};
-use annalist::privacy::{Gate, Pii, Redacted};
+use annalist::{
+    AskedQuestion, CompactSummary, DialogLimits, DialogRules, DialogSummary, DialogTurn,
+};
+use annalist::{Gate, Pii, Redacted};
 use serde_json::{Value, json};
 
 const HEADER: &str = "DIALOG_SUMMARY (last few turns):";
@@ -79,20 +81,19 @@ fn published_dialogs_come_out_as_decided() {
 fn published_turns_get_the_words_that_were_decided() {
     let Some(cases) = cases("helpers") else { return };
     let gate = Gate::new(&Pii::ALL);
-    let rules = Rules { gate: &gate, limits: Limits::default() };
     for case in &cases {
         let output = &case["output"];
         let pass = |value: &Value| gate.redact(text(value));
         let question = (output["ask_user"] == true).then(|| pass(&output["question"]));
-        let turn = Turn {
+        let turn = DialogTurn {
             said: pass(&case["user_input"]),
             route: Some(pass(&output["route"])),
             intent: Some(pass(&output["calendar_intent"])),
             tools: output["tool_plan"].as_array().unwrap().iter().map(pass).collect(),
             replied: !text(&output["assistant_reply"]).is_empty(),
-            asked: Asked { leave: output["requires_confirmation"] == true, question },
+            asked: AskedQuestion { leave: output["requires_confirmation"] == true, question },
         };
-        let compact = turn.compact(rules);
+        let compact = turn.compact(&gate);
         let expected = &case["seed_code"];
         // With the route in it, the sentence is the one of the published example.
         let intent = match text(&expected["intent"]) {
@@ -110,7 +111,7 @@ fn published_turns_get_the_words_that_were_decided() {
 fn personal_data_of_every_published_case_stays_out_of_the_block() {
     let Some(cases) = cases("pii") else { return };
     let gate = Gate::new(&Pii::ALL);
-    let rules = Rules { gate: &gate, limits: Limits::default() };
+    let rules = DialogRules { gate: &gate, limits: DialogLimits::default() };
     for case in &cases {
         let said = gate.redact(text(&case["input"]));
         let mut dialog = DialogSummary::default();

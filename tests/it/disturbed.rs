@@ -6,12 +6,12 @@ use super::input::claude;
 use super::place::{ANNALIST, Place, count};
 use super::server::say_left_out;
 use super::stub::{Answer, Stub, error};
-use annalist::config::Config;
-use annalist::domain::Timestamp;
-use annalist::edge::clock;
-use annalist::edge::model::{Endpoint, EndpointConfig};
-use annalist::privacy::Gate;
-use annalist::worker::{Consumer, Counts, Model, Tally, Until};
+use annalist::Config;
+use annalist::Gate;
+use annalist::Timestamp;
+use annalist::now;
+use annalist::{Endpoint, EndpointConfig};
+use annalist::{RunUntil, Tally, Worker, WorkerCounts, WorkerModel};
 use std::fs;
 use std::process::Command;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ static AHEAD: AtomicI64 = AtomicI64::new(0);
 const HOUR: i64 = 3_600_000;
 
 fn jumping() -> Timestamp {
-    Timestamp(clock::now().0 + AHEAD.load(Ordering::SeqCst))
+    Timestamp(now().0 + AHEAD.load(Ordering::SeqCst))
 }
 
 #[test]
@@ -113,16 +113,16 @@ fn a_clock_that_jumps_under_a_worker_makes_it_neither_wait_nor_ask_twice() {
     };
     let endpoint = Endpoint::new(endpoint, Gate::new(&[]), jumping).unwrap();
     let report = in_store(&place, |store| {
-        let consumer = Consumer {
+        let consumer = Worker {
             config,
-            model: Model::Endpoint(Box::new(endpoint)),
+            model: WorkerModel::Endpoint(Box::new(endpoint)),
             model_name: "stub-1".to_owned(),
             store,
             id: "the only one".to_owned(),
-            until: Until::Drained,
+            until: RunUntil::Drained,
             closing: CancellationToken::new(),
             tally: Arc::new(Tally::default()),
-            counts: Arc::new(Counts::default()),
+            counts: Arc::new(WorkerCounts::default()),
             tell: |_| {},
             clock: jumping,
         };

@@ -25,15 +25,8 @@ fn examples(name: &str) -> String {
 fn replayed() -> (Place, Value) {
     let place = Place::new();
     let (answers, sessions) = (examples("answers"), examples("sessions"));
-    let made = place.run(&[
-        "cassette",
-        "import",
-        &answers,
-        "--transcripts",
-        &sessions,
-        "--to",
-        "cassette",
-    ]);
+    let made = place
+        .run(&["cassette", "import", &answers, "--transcripts", &sessions, "--to", "cassette"]);
     assert_eq!(made.code, 0, "{}", made.stderr);
     assert_eq!(made.stdout.lines().count(), 4, "{}", made.stdout);
     let totals = place.json(&["replay", &sessions, "--cassette", "cassette", "--json"]);

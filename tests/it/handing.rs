@@ -2,12 +2,10 @@
 
 use super::input::talk;
 use super::place::Place;
-use annalist::domain::{
-    Branch, Digest, Entry, EntryKind, Format, Job, JobId, Session, Speaker, Timestamp,
-};
-use annalist::edge::store::{Growth, Intake, Open, Store};
-use annalist::privacy::{Gate, Redacted, Report};
-use annalist::slice::{Cut, Cutting, Settings, Slicer};
+use annalist::{Branch, Digest, Entry, EntryKind, Format, Job, JobId, Session, Speaker, Timestamp};
+use annalist::{Cutting, SliceCut, SliceSettings, Slicer};
+use annalist::{Gate, Redacted, RedactionReport};
+use annalist::{Intake, OpenMode, SessionProgress, Store};
 use std::collections::BTreeSet;
 use std::future::Future;
 use std::ops::Range;
@@ -46,14 +44,14 @@ impl Handed<'_> {
         let words = talks.flat_map(talk);
         let entries: Vec<Entry> =
             (0..).zip(words).map(|(at, words)| entry(at, gate.redact(&words))).collect();
-        let settings = Settings { tokens: self.slice, tool_tokens: 100 };
+        let settings = SliceSettings { tokens: self.slice, tool_tokens: 100 };
         let mut slicer = Slicer::new(id, settings, BTreeSet::new());
         let mut cut: Vec<Cutting> =
             entries.iter().flat_map(|entry| slicer.push(entry.clone())).collect();
         cut.extend(slicer.finish());
         let intake = Intake {
             session,
-            growth: Growth::default(),
+            growth: SessionProgress::default(),
             anew: None,
             goes_on: false,
             known: entries.len() as u32,
@@ -63,7 +61,7 @@ impl Handed<'_> {
             priority: self.priority,
             document: None,
             findings: vec![],
-            masked: Report::default(),
+            masked: RedactionReport::default(),
             remembered: None,
             at: Timestamp(1_000),
         };
@@ -76,7 +74,7 @@ impl Handed<'_> {
 /// Does `work` on the store of a place, and closes it.
 pub(crate) fn in_store<F: Future>(place: &Place, work: impl FnOnce(Store) -> F) -> F::Output {
     let url = format!("sqlite:{}", place.database().display());
-    let store = Store::open(&url, Open::Create).unwrap();
+    let store = Store::open(&url, OpenMode::Create).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(work(store))
 }
@@ -101,7 +99,7 @@ fn entry(ordinal: u32, text: Redacted) -> Entry {
 
 fn job(cutting: &Cutting) -> Job {
     let slice = &cutting.slice;
-    let place = |part: Option<&annalist::domain::Part>| part.map(|it| (it.ordinal, it.part));
+    let place = |part: Option<&annalist::Part>| part.map(|it| (it.ordinal, it.part));
     Job {
         id: JobId(Digest::of(&["job", &slice.id.to_string()])),
         slice: slice.id,
@@ -109,13 +107,13 @@ fn job(cutting: &Cutting) -> Job {
         first: place(slice.parts.first()).unwrap(),
         last: place(slice.parts.last()).unwrap(),
         tokens: slice.tokens,
-        cut: serde_json::to_string(&Cut::of(cutting)).unwrap(),
+        cut: serde_json::to_string(&SliceCut::of(cutting)).unwrap(),
         context: None,
     }
 }
 
 impl Place {
-    /// Settings for a worker at an endpoint, with short leases.
+    /// SliceSettings for a worker at an endpoint, with short leases.
     pub(crate) fn with_worker(url: &str) -> Place {
         let mut place = Place::with_endpoint(url);
         place.set("ANNALIST__QUEUE__LEASE_SECS", "2");

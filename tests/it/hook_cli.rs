@@ -3,9 +3,9 @@
 use super::input::claude;
 use super::place::{Output, Place, read};
 use super::shared::{beside, json_of};
-use annalist::edge::clock;
-use annalist::edge::hooks::HookFolder;
-use annalist::hook::OUTPUT_UNITS_MAX;
+use annalist::HOOK_OUTPUT_UNITS_MAX;
+use annalist::HookFolder;
+use annalist::now;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
@@ -104,9 +104,9 @@ fn a_prompt_waits_until_a_sync_was_completed() {
     let second = prompt(&place, "go on");
     assert_eq!(action(&second), "block");
     assert!(second.stderr.contains("85 %") && second.stderr.contains("annalist override"));
-    folder(&place).note_synced("another", clock::now()).unwrap();
+    folder(&place).note_synced("another", now()).unwrap();
     assert_eq!(action(&prompt(&place, "go on")), "block");
-    folder(&place).note_synced(SESSION, clock::now()).unwrap();
+    folder(&place).note_synced(SESSION, now()).unwrap();
     assert_eq!(action(&prompt(&place, "go on")), "none");
 }
 
@@ -154,7 +154,7 @@ fn nothing_that_is_wrong_holds_a_prompt_up() {
     assert_eq!((unsafe_name.code, unsafe_name.stdout.as_str()), (0, ""));
     place.write("home/.local/state/annalist/hooks/s-1.json", "{broken");
     assert_eq!(action(&prompt(&place, "go on")), "inject_sync");
-    place.write("config.toml", "no = 1\n");
+    place.write("config.toml", "[model]\nno = 1\n");
     for event in ["session-start", "stop", "session-end"] {
         place.write(".claude/memory/active-context.md", "## Current Focus\nx\n");
         let output = run(&place, event, &json!({}));
@@ -213,7 +213,7 @@ fn a_context_is_never_longer_than_the_client_takes() {
     let told: Value = serde_json::from_str(&output.stdout).unwrap();
     let context = told["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
     let units = context.encode_utf16().count();
-    assert!((OUTPUT_UNITS_MAX / 2..=OUTPUT_UNITS_MAX).contains(&units), "{units}");
+    assert!((HOOK_OUTPUT_UNITS_MAX / 2..=HOOK_OUTPUT_UNITS_MAX).contains(&units), "{units}");
 }
 
 #[test]
@@ -272,6 +272,7 @@ fn settings_and_store_are_those_of_the_project_wherever_the_agent_went() {
     place.write("app/.claude/memory/active-context.md", "## Current Focus\nThe app.\n");
     place.write("t.jsonl", claude(0..1));
     place.write("app/deep/x", "");
+    place.write("app/annalist.toml", "");
     let cwd = json!({"cwd": place.path("app/deep")});
     assert!(run(&place, "session-start", &cwd).stdout.contains("The app."));
     place.set("CLAUDE_PROJECT_DIR", place.path("app").to_str().unwrap());

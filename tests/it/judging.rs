@@ -3,12 +3,12 @@
 
 use super::place::{Place, count};
 use super::stub::{Answer, Ask, Stub};
-use annalist::consolidate::{Exchange, Judging, Memories, Verdicts, batches, consolidate};
-use annalist::domain::{Call, Finish, Reply, Rung, Usage};
-use annalist::edge::model::{CassetteFile, Origin};
-use annalist::edge::store::{Open, Store};
-use annalist::privacy::Redacted;
-use annalist::prompt::BatchPrompt;
+use annalist::BatchPrompt;
+use annalist::Redacted;
+use annalist::{Adjudication, AdjudicationSpec, Memories, Verdicts, consolidate, pair_batches};
+use annalist::{AnswerOrigin, CassetteFile};
+use annalist::{Finish, OutputMode, Reply, ToolCall, Usage};
+use annalist::{OpenMode, Store};
 use serde_json::{Value, json};
 
 pub(crate) const BY_MODEL: [&str; 4] = ["consolidate", "--model", "stub-1", "--json"];
@@ -194,6 +194,7 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
     let place = opposed(&stub);
     place.json(&BY_RULE);
     let back = "DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills;
+        DROP TABLE batch_jobs; ALTER TABLE runs DROP COLUMN prompt_digest;
         DROP INDEX records_replaced; DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
@@ -329,15 +330,8 @@ fn a_session_is_forgotten_with_the_answers_about_it_and_no_others() {
     }
     place.json(&["replay", "t", "--json"]);
     // The plan of one namespace is never applied: what it was asked is known all the same.
-    place.json(&[
-        "consolidate",
-        "--namespace",
-        "roofs",
-        "--model",
-        "stub-1",
-        "--dry-run",
-        "--json",
-    ]);
+    place
+        .json(&["consolidate", "--namespace", "roofs", "--model", "stub-1", "--dry-run", "--json"]);
     place.json(&["consolidate", "--namespace", "cellars", "--model", "stub-1", "--json"]);
     let about =
         |place: &Place| place.number("SELECT count(*) FROM journal WHERE reply LIKE '%odd words%'");
@@ -401,24 +395,25 @@ fn record(place: &Place, arguments: &Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let records = runtime.block_on(async {
         let url = format!("sqlite:{}", place.database().display());
-        let store = Store::open(&url, Open::Existing).unwrap();
+        let store = Store::open(&url, OpenMode::Existing).unwrap();
         store.waiting_records("roofs", 99).await.unwrap()
     });
     let memories = Memories::new("roofs");
     let (plan, _) = consolidate(&records, &memories, &Verdicts::none());
-    let batch = batches(&plan, &records, &memories).remove(0);
-    let mut judging = Judging::new("recorded", "English", BatchPrompt::to_consolidate().into());
-    judging.way.temperature = Some(0.0);
-    let (_, request) = Exchange::start(&judging.into(), batch, Rung::ForcedTool);
+    let batch = pair_batches(&plan, &records, &memories).remove(0);
+    let mut judging =
+        AdjudicationSpec::new("recorded", "English", BatchPrompt::to_consolidate().into());
+    judging.ask.temperature = Some(0.0);
+    let (_, request) = Adjudication::start(&judging.into(), batch, OutputMode::ForcedTool);
     let arguments = Redacted::reopened(arguments.to_string());
     let reply = Reply {
-        calls: vec![Call { name: "write_consolidated".to_owned(), arguments }],
+        calls: vec![ToolCall { name: "write_consolidated".to_owned(), arguments }],
         content: Redacted::default(),
         refusal: None,
         finish: Finish::ToolCalls,
         usage: Usage::default(),
     };
-    let mut file = CassetteFile::new(Origin::HandWritten, "one pair, judged");
+    let mut file = CassetteFile::new(AnswerOrigin::HandWritten, "one pair, judged");
     file.push(&request, &reply);
     file.save(&place.path("cassette"), "one").unwrap();
 }

@@ -7,7 +7,9 @@ mod baselines;
 mod beside;
 mod caps;
 mod consolidating;
+mod contract;
 mod context_cli;
+mod cli_schemas;
 mod conversation;
 mod cards;
 mod crash;
@@ -19,7 +21,6 @@ mod forgetting;
 mod handed;
 mod handing;
 mod hook_cli;
-mod house;
 mod input;
 mod judging;
 mod judging_badly;
@@ -31,15 +32,17 @@ mod printing;
 mod prompt_tests;
 mod prompt_tests_told;
 mod queue;
-mod reviewing;
-#[path = "../../src/edge/store/fixture/server.rs"]
+mod redacted_answers;
+#[path = "../../src/store/fixture/server.rs"]
 mod server;
 mod reflecting;
 mod reflecting_badly;
+mod settings;
 mod shared;
 mod stores;
 mod stream;
 mod stub;
+mod tidy;
 mod told;
 #[cfg(feature = "otel")]
 mod traces;

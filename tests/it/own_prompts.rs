@@ -9,7 +9,7 @@ use serde_json::json;
 /// What prompts of one's own say beside the built-in words.
 const OWN: &str = "We build roofs; a later choice of a roof holds.";
 /// All that `init --prompts` writes.
-const FILES: [&str; 5] = ["extract.md", "slice.md", "again.md", "consolidate.md", "reflect.md"];
+const FILES: [&str; 5] = ["extract.md", "slice.md", "retry.md", "consolidate.md", "reflect.md"];
 
 /// A server that extracts and looks back well, and takes the later choice only where it is told so.
 fn roofer() -> Stub {
@@ -133,11 +133,10 @@ fn a_prompt_test_asks_with_prompts_of_extraction_alone() {
     let place = Place::new();
     place.run(&["init", "--prompts", "own"]);
     place.write("memory/consolidate.md", read(&place.path("own/consolidate.md")));
-    let words = ["no prompt test asks with it", "extract.md, slice.md, again.md"];
+    let words = ["no prompt test asks with it", "extract.md, slice.md, retry.md"];
     for path in ["own/consolidate.md", "own/reflect.md", "memory"] {
         let words = [&[path][..], &words].concat();
         place.run(&["test", "--prompt", path]).refused(2, &words);
-        place.run(&["test", "review", "--prompt", path]).refused(2, &words);
     }
     place.write("own/summary.md", "");
     place.run(&["test", "--prompt", "own/summary.md"]).refused(2, &["no command asks"]);

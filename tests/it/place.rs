@@ -42,6 +42,8 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         let place = Place { folder, env: BTreeMap::new(), schema: None };
         fs::create_dir_all(place.path("home")).unwrap();
+        // The folder is a project, with a store of its own.
+        fs::create_dir_all(place.path(".annalist")).unwrap();
         place
     }
 

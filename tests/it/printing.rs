@@ -83,23 +83,18 @@ fn totals_hold_everything_that_is_promised() {
     let place = replayed(3);
     let totals = place.json(&["replay", "s.jsonl", "--json"]);
     for key in [
-        "files",
-        "sessions",
-        "entries",
-        "slices",
-        "calls",
-        "coverage",
-        "records",
-        "quarantined",
-        "tokens",
-        "cost",
+        "files", "sessions", "entries", "slices", "calls", "coverage", "records", "quarantined",
+        "tokens", "cost",
     ] {
         assert!(!totals[key].is_null(), "{key}: {totals}");
     }
     for key in ["extracted", "nothing", "skipped", "failed"] {
         assert!(totals["coverage"][key].is_u64(), "{key}: {totals}");
     }
-    let dry = place.json(&["replay", "s.jsonl", "--dry-run", "--json"]);
+    let known = place.json(&["replay", "s.jsonl", "--dry-run", "--json"]);
+    assert_eq!(known["coverage"]["pending"], 0, "{known}");
+    place.write("t.jsonl", claude(5..8));
+    let dry = place.json(&["replay", "t.jsonl", "--dry-run", "--json"]);
     balanced(&dry);
     assert_eq!(dry["coverage"]["pending"], dry["entries"]);
     assert!(dry["tokens"]["estimated"].as_u64().unwrap() > 0);
@@ -184,7 +179,8 @@ fn sessions_before_a_day_are_left_out_and_so_many_are_read() {
 fn schemas_are_those_that_are_published() {
     let place = Place::new();
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/schemas");
-    let checked = place.run(&["schema", "--check", "--dir", folder]);
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
+    let checked = place.run(&["schema", "--check", "--dir", folder, "--docs", docs]);
     assert_eq!(checked.code, 0, "{}", checked.stdout);
     place.write("schemas/write_extracted.v1.json", "{}");
     assert_eq!(place.run(&["schema", "--check"]).code, 1);
@@ -195,12 +191,12 @@ fn schemas_are_those_that_are_published() {
 fn init_writes_the_defaults_once() {
     let place = Place::new();
     assert_eq!(place.run(&["init"]).code, 0);
-    let written = super::place::read(&place.path("config.toml"));
-    assert_eq!(String::from_utf8(written).unwrap(), annalist::config::DEFAULT);
-    place.run(&["init"]).refused(2, &["config.toml", "left as it is"]);
+    let written = super::place::read(&place.path("annalist.toml"));
+    assert_eq!(String::from_utf8(written).unwrap(), annalist::DEFAULT_CONFIG);
+    place.run(&["init"]).refused(2, &["annalist.toml", "left as it is"]);
     assert_eq!(place.run(&["init", "--user"]).code, 0);
     assert!(place.path("home/xdg/annalist/config.toml").exists());
-    assert_eq!(place.run(&["init", "--print"]).stdout.trim(), annalist::config::DEFAULT.trim());
+    assert_eq!(place.run(&["init", "--print"]).stdout.trim(), annalist::DEFAULT_CONFIG.trim());
 }
 
 #[test]

@@ -42,28 +42,6 @@ fn ends_of_lines_that_a_checkout_changes_are_no_difference() {
 }
 
 #[test]
-fn embeddings_without_a_recording_are_counted_and_no_prompt_is_shown() {
-    let place = with_case("lock-file-retry");
-    place.write(
-        "cases/lock-file-retry/case.toml",
-        "about = \"by embeddings\"\nembeddings = \"embedder\"\n",
-    );
-    place.write(
-        "cases/lock-file-retry/gold.json",
-        r#"{"must": [{"id": "a", "kind": "attempt", "importance": "core", "statement": "Quux"}]}"#,
-    );
-    let report = place.json_with(1, &["test", "cases", "--json"]);
-    let case = &report["variants"][0]["cases"][0];
-    let [problem] = case["problems"].as_array().unwrap().as_slice() else { panic!("{case}") };
-    let attempts = case["records"].as_array().unwrap().iter();
-    let attempts = attempts.filter(|it| it["kind"] == "attempt").count();
-    let texts = format!("the embeddings of {} texts by embedder have no recording", 1 + attempts);
-    assert_eq!(case["outcome"], "stale");
-    let detail = problem["detail"].as_str().unwrap();
-    assert!(detail.contains(&texts) && !detail.contains("nearest"), "{detail}");
-}
-
-#[test]
 fn no_word_of_what_is_wrong_is_lost_in_a_file() {
     let place = with_case("quick-question");
     let unknown = "z".repeat(90);

@@ -2,13 +2,13 @@
 //! from where their unit changes, so that what is printed does not depend on how fast the test runs.
 
 use super::place::{Output, Place};
-use annalist::domain::{
-    Branch, Claimed, Digest, Entry, EntryKind, Format, Job, JobId, Session, SliceId, Speaker,
-    Timestamp, Wait,
+use annalist::now;
+use annalist::{
+    Branch, Claimed, Digest, Entry, EntryKind, Format, Job, JobId, JobWait, Session, SliceId,
+    Speaker, Timestamp,
 };
-use annalist::edge::clock;
-use annalist::edge::store::{Claim, Ending, Gathering, Intake, Open, Release, Store};
-use annalist::privacy::{Redacted, Report};
+use annalist::{ClaimRequest, Gathering, Intake, JobEnding, JobRelease, OpenMode, Store};
+use annalist::{Redacted, RedactionReport};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ impl Queue {
     fn new() -> Queue {
         let place = Place::new();
         let url = format!("sqlite:{}", place.database().display());
-        Queue { place, store: Store::open(&url, Open::Create).unwrap(), now: clock::now() }
+        Queue { place, store: Store::open(&url, OpenMode::Create).unwrap(), now: now() }
     }
 
     fn ago(&self, it: Duration) -> Timestamp {
@@ -108,7 +108,7 @@ impl Queue {
             priority: 0,
             document: None,
             findings: vec![],
-            masked: Report::default(),
+            masked: RedactionReport::default(),
             remembered: None,
             at,
         };
@@ -117,7 +117,7 @@ impl Queue {
 
     async fn claim(&self, jobs_max: u32, at: Timestamp, until: Timestamp) -> Vec<Claimed> {
         let holder = "host-1-ab".to_owned();
-        let claim = Claim { holder, jobs_max, until, attempts_max: 5, now: at };
+        let claim = ClaimRequest { holder, jobs_max, until, attempts_max: 5, batch: None, now: at };
         self.store.claim(claim).await.unwrap().jobs
     }
 
@@ -143,7 +143,7 @@ async fn full() -> Queue {
     queue.enqueue(&roof, &names, false, long_ago).await;
     let jobs = queue.claim(5, queue.ago(3 * HOUR), queue.ahead(3 * MINUTE + MINUTE / 2)).await;
     for claimed in &jobs[..2] {
-        let dead = Ending::Dead {
+        let dead = JobEnding::Dead {
             kind: "refused".to_owned(),
             detail: "the model would not answer".to_owned(),
             asking: Digest::of(&["asking"]),
@@ -153,8 +153,8 @@ async fn full() -> Queue {
     }
     for claimed in &jobs[2..4] {
         let detail = "limits.day_tokens_max is reached".to_owned();
-        let wait = Some((Wait::Cap, queue.ahead(5 * HOUR + HOUR / 2), detail));
-        let release = Release { wait, charged: false };
+        let wait = Some((JobWait::Cap, queue.ahead(5 * HOUR + HOUR / 2), detail));
+        let release = JobRelease { wait, charged: false };
         queue.store.release(claimed.lease, release, queue.ago(2 * HOUR)).await.unwrap();
     }
     queue.store.cancel(vec![job("off", 0).id], queue.ago(HOUR)).await.unwrap();

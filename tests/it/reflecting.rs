@@ -4,12 +4,12 @@
 use super::judging::{CHOICES, place, talk};
 use super::place::{Place, count, read};
 use super::stub::{Answer, Ask, Stub, error};
-use annalist::consolidate::{LookBack, REFLECT_TOOL_NAME, Reflecting, materials};
-use annalist::domain::{Call, Finish, Record, Reply, Rung, Usage};
-use annalist::edge::model::{CassetteFile, Origin};
-use annalist::edge::store::{Open, RecordFilter, Store};
-use annalist::privacy::{Gate, Redacted};
-use annalist::prompt::BatchPrompt;
+use annalist::BatchPrompt;
+use annalist::{AnswerOrigin, CassetteFile};
+use annalist::{Finish, OutputMode, Record, Reply, ToolCall, Usage};
+use annalist::{Gate, Redacted};
+use annalist::{LessonSpec, LessonTask, REFLECT_TOOL_NAME, lesson_batches};
+use annalist::{OpenMode, RecordFilter, Store};
 use serde_json::{Value, json};
 
 pub(crate) const BY_MODEL: [&str; 5] = ["memory", "reflect", "--model", "stub-1", "--json"];
@@ -285,24 +285,24 @@ fn record(place: &Place, arguments: &Value) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let records: Vec<Record> = runtime.block_on(async {
         let url = format!("sqlite:{}", place.database().display());
-        let store = Store::open(&url, Open::Existing).unwrap();
+        let store = Store::open(&url, OpenMode::Existing).unwrap();
         let stored = store.records(RecordFilter::default()).await.unwrap();
         stored.into_iter().map(|it| it.record).collect()
     });
     let gate = Gate::new(&[]);
-    let material = materials(&records, &gate).0.remove(0);
-    let mut way = Reflecting::new("recorded", "English", BatchPrompt::to_reflect().into(), gate);
-    way.way.temperature = Some(0.0);
-    let (_, request) = LookBack::start(&way.into(), material, Rung::ForcedTool);
+    let material = lesson_batches(&records, &gate).0.remove(0);
+    let mut way = LessonSpec::new("recorded", "English", BatchPrompt::to_reflect().into(), gate);
+    way.ask.temperature = Some(0.0);
+    let (_, request) = LessonTask::start(&way.into(), material, OutputMode::ForcedTool);
     let arguments = Redacted::reopened(arguments.to_string());
     let reply = Reply {
-        calls: vec![Call { name: REFLECT_TOOL_NAME.to_owned(), arguments }],
+        calls: vec![ToolCall { name: REFLECT_TOOL_NAME.to_owned(), arguments }],
         content: Redacted::default(),
         refusal: None,
         finish: Finish::ToolCalls,
         usage: Usage::default(),
     };
-    let mut file = CassetteFile::new(Origin::HandWritten, "two choices, looked back at");
+    let mut file = CassetteFile::new(AnswerOrigin::HandWritten, "two choices, looked back at");
     file.push(&request, &reply);
     file.save(&place.path("cassette"), "one").unwrap();
 }

@@ -11,6 +11,8 @@ const REPLAY: [&str; 3] = ["replay", "s.jsonl", "--json"];
 fn timeless(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
+            // Which store was used is all that may differ.
+            fields.remove("store");
             for (name, field) in fields {
                 let time = ["extracted_at", "finished_at"].contains(&name.as_str());
                 *field = if time { Value::Null } else { timeless(field.take()) };

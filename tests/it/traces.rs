@@ -4,12 +4,12 @@
 use super::input::{claude, extracted};
 use super::place::{Place, records};
 use super::stub::{Answer, Ask, Stub, error};
-use annalist::domain::{LanguageModel, Message, Request, Role, Rung, Timestamp};
-use annalist::edge::metrics::Outcome;
-use annalist::edge::model::{Endpoint, EndpointConfig};
-use annalist::edge::telemetry::{JobSpan, Traces, TracesConfig};
-use annalist::extract::tool;
-use annalist::privacy::Gate;
+use annalist::Gate;
+use annalist::JobOutcome;
+use annalist::extraction_tool;
+use annalist::{Endpoint, EndpointConfig};
+use annalist::{JobSpan, Traces, TracesConfig};
+use annalist::{LanguageModel, Message, OutputMode, Request, Role, Timestamp};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
@@ -271,8 +271,8 @@ fn request(words: &str) -> Request {
     Request {
         model: "stub-1".to_owned(),
         messages: vec![Message { role: Role::User, content }],
-        rung: Rung::JsonSchema,
-        tool: tool(),
+        rung: OutputMode::JsonSchema,
+        tool: extraction_tool(),
         reply_tokens_max: 500,
         temperature: None,
         generation: 0,
@@ -300,8 +300,8 @@ fn calls_stand_under_their_job() {
             poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_ready())).await;
         };
         runtime.block_on(ask.instrument(well.span()));
-        well.ended(Outcome::Done, None);
-        dead.ended(Outcome::Dead, Some("malformed"));
+        well.ended(JobOutcome::Done, None);
+        dead.ended(JobOutcome::Dead, Some("malformed"));
     });
     traces.flush().unwrap();
     let (resource, spans) = collector.spans();

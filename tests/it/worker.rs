@@ -46,7 +46,7 @@ fn what_a_replay_extracted_is_not_asked_about_again() {
     place.write("s.jsonl", claude(0..2));
     place.json(&["replay", "s.jsonl", "--json"]);
     let asked = stub.count();
-    let again = "INSERT INTO lanes (namespace) VALUES ('roofs');
+    let again = "DELETE FROM jobs; INSERT OR IGNORE INTO lanes (namespace) VALUES ('roofs');
         INSERT INTO jobs (id, session_no, lane, state, priority, since, enqueued_at, slice,
             slice_index, first_ordinal, first_part, last_ordinal, last_part, tokens, cut)
         SELECT id, session_no, 1, 'ready', 0, 0, 0, slice, slice_index, first_ordinal, first_part,

@@ -3,7 +3,7 @@
 use super::super::output::{self, Failure, GREEN, YELLOW, count, short};
 use super::super::records::{one, prefix};
 use crate::domain::{JobId, JobState, Timestamp};
-use crate::edge::store::{Steered, Store, Which};
+use crate::store::{JobChange, JobSelection, Store};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -101,8 +101,8 @@ pub(super) async fn retry(
     now: Timestamp,
 ) -> Result<ExitCode, Failure> {
     let which = match args.all_dead {
-        true => Which::Dead { kind: args.kind.clone(), namespace: args.namespace.clone() },
-        false => Which::Ids(resolve(store, &args.ids).await?),
+        true => JobSelection::Dead { kind: args.kind.clone(), namespace: args.namespace.clone() },
+        false => JobSelection::Ids(resolve(store, &args.ids).await?),
     };
     let steered = store.retry(which, now).await?;
     if steered.is_empty() && !args.json {
@@ -122,11 +122,11 @@ pub(super) async fn cancel(
 
 pub(super) async fn drop_jobs(store: &Store, args: &Drop) -> Result<ExitCode, Failure> {
     let which = if args.all_dead {
-        Which::Dead { kind: None, namespace: None }
+        JobSelection::Dead { kind: None, namespace: None }
     } else if args.all_cancelled {
-        Which::Cancelled
+        JobSelection::Cancelled
     } else {
-        Which::Ids(resolve(store, &args.ids).await?)
+        JobSelection::Ids(resolve(store, &args.ids).await?)
     };
     let steered = store.drop_jobs(which).await?;
     if steered.is_empty() && !args.json {
@@ -166,8 +166,13 @@ async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), F
     Ok(())
 }
 
-fn tell(order: Order, all: bool, steered: &[Steered], as_json: bool) -> Result<ExitCode, Failure> {
-    let left = |it: &Steered| order.left(&short(&it.id), it.was);
+fn tell(
+    order: Order,
+    all: bool,
+    steered: &[JobChange],
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
+    let left = |it: &JobChange| order.left(&short(&it.id), it.was);
     let fine = steered.iter().all(|it| it.done || left(it).1);
     let code = ExitCode::from(if fine { 0 } else { output::FAILED });
     if as_json {
@@ -196,7 +201,7 @@ fn tell(order: Order, all: bool, steered: &[Steered], as_json: bool) -> Result<E
 }
 
 /// How many, and what they had died of.
-fn sum(order: Order, steered: &[Steered]) -> Result<(), Failure> {
+fn sum(order: Order, steered: &[JobChange]) -> Result<(), Failure> {
     if steered.is_empty() {
         return Ok(());
     }

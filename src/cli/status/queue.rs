@@ -3,7 +3,7 @@
 
 use super::super::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, lasting, shorten};
 use crate::domain::{JobState, Timestamp};
-use crate::edge::store::{DeadJobs, Depth, OpenJobs, Overdue, Presence, Stuck};
+use crate::store::{DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
 use serde_json::{Value, json};
 
 /// Letters of a reason in the table and in a line.
@@ -13,7 +13,7 @@ const LINE_LETTERS: usize = 200;
 const WORKERS_MAX: usize = 10;
 
 /// The queue as other programs read it.
-pub(super) fn to_json(depth: &Depth) -> Value {
+pub(super) fn to_json(depth: &QueueStats) -> Value {
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
     let overdue = |it: Overdue| json!({"jobs": it.jobs, "since": it.since.to_string()});
     let stuck = depth.stuck().into_iter().map(|it| {
@@ -51,7 +51,7 @@ pub(super) fn to_json(depth: &Depth) -> Value {
 }
 
 /// Prints the queue; nothing where there is none.
-pub(super) fn print(depth: &Depth) -> Result<(), Failure> {
+pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     if depth.is_empty() {
         return Ok(());
     }
@@ -73,7 +73,7 @@ fn retry(it: &DeadJobs) -> String {
     format!("annalist jobs retry --all-dead --kind {}", it.kind)
 }
 
-fn print_open(depth: &Depth) -> Result<(), Failure> {
+fn print_open(depth: &QueueStats) -> Result<(), Failure> {
     let mut table = output::table(&["queue", "jobs", "oldest", "next", "why"]);
     for it in &depth.open {
         let name = it.wait.map_or(it.state.name(), |wait| wait.name());
@@ -110,7 +110,7 @@ fn next(it: &OpenJobs, now: Timestamp) -> String {
     }
 }
 
-fn print_workers(depth: &Depth) -> Result<(), Failure> {
+fn print_workers(depth: &QueueStats) -> Result<(), Failure> {
     let alive = depth.alive().count();
     let silent = depth.workers.iter().filter(|it| it.stopped.is_none()).count() - alive;
     let mut said = format!("{alive} at work");
@@ -130,8 +130,8 @@ fn print_workers(depth: &Depth) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print_unwell(depth: &Depth) -> Result<(), Failure> {
-    for Presence { id, seen_at, stopped, .. } in depth.stopped() {
+fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
+    for WorkerStatus { id, seen_at, stopped, .. } in depth.stopped() {
         let line = shorten(stopped.as_deref().unwrap_or_default(), LINE_LETTERS);
         let ago = lasting(depth.at.since(*seen_at));
         output::line(&format!("{RED}stopped{RED:#} {id} {ago} ago: {line}"))?;

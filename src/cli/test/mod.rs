@@ -1,31 +1,43 @@
 //! `annalist test`: prompt tests, against gold, on recorded answers or live.
 
-mod changes;
-mod grid;
 mod new;
 mod print;
-mod review;
-mod run;
-mod update;
 
-use super::output::{self, Failure};
-use crate::edge::case_names::Scope;
-use crate::edge::cases::{self, CasePlace};
+use super::interrupt::Signals;
+use super::output::{self, DIM, Failure, GREEN, RED, counted};
+use super::progress::{self, Look, OFTEN};
+use super::settings;
+use crate::adapters::{clock, files};
+use crate::config::Config;
+use crate::eval::{
+    Answers, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, LiveModel, Recording,
+    Report, ReportFile, SCHEMA_VERSION, Scope, Variation, compare, find, junit, page, update,
+    write_if_changed,
+};
+use crate::llm::prompt_files;
+use crate::pipeline::Tally;
+use crate::store::OpenMode;
 use clap::Subcommand;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
-/// Where cases are looked for if none are named.
+/// Folder of cases if none are named.
 const CASES: &str = "tests/fixtures/cases";
+/// Progress bar.
+const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg}";
+/// File name that means standard output.
+const STDOUT: &str = "-";
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 A case is a folder with case.toml, transcript.*, gold.json and cassette/. It is named by its folder, by its name in \
-tests/fixtures/cases, or by a folder above it. A folder with gold/, transcripts/ and answers/ is a suite of answers that \
-were recorded for whole transcripts.
+tests/fixtures/cases, or by a folder above it.
 
-A report calls a case by its way below the next folder above it that is called `cases`, whichever folder was
+A report calls a case by its path below the next folder above it that is called `cases`, whichever folder was
 named, or else below the folder that was named; by these names it is compared with a baseline.
 
 Examples:
@@ -34,77 +46,362 @@ Examples:
   annalist test --baseline report.json            what changed since; exits 1 if a case is worse
   annalist test --live --model small --model large --prompt prompts --prompt tried/prompts
                                                   ask both models with both prompts, side by side
-  annalist test --record && annalist test review  record a model's answers, look, accept them
+  annalist test --record && git diff              record a model's answers, look at the changes
   annalist test new two-choices --from session.jsonl
-  annalist test --update                          make cassettes of answers.json, and expected/, anew
+  annalist test --update                          make recordings of answers.json, and expected/, anew
 
 Offline nothing is asked and no store is opened. Live answers are journaled in the store of the settings and paid for \
-once, also where several runs ask the same at the same time. Exit codes: 0 all pass, 1 a case failed, is stale or \
-broken, is worse than the baseline or gone from a folder that was named, or nothing of a model and prompt could be \
-compared, 2 wrong usage.")]
+once. --record overwrites the file of the model in cassette/ of every case that was answered completely, and removes \
+answers to the same requests from the other files there. Exit codes: 0 all pass, 1 a case failed, is stale or broken, \
+is worse than the baseline or gone from a folder that was named, or nothing of a model and prompt could be compared, 2 \
+wrong usage.")]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    run: run::Run,
+    run: RunArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Make a case of a transcript: its folder, a case.toml with comments, a gold.json to fill in
     New(new::Args),
-    /// Look at new recordings, and accept or reject them
-    Review(review::Args),
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// Cases or folders of them; tests/fixtures/cases by default
+    #[arg(value_name = "CASE")]
+    cases: Vec<PathBuf>,
+    /// Take the answers from the cases' cassettes and ask nobody, which is the default
+    #[arg(long, conflicts_with_all = ["live", "record"])]
+    cassette: bool,
+    /// Ask the endpoint of the settings
+    #[arg(long)]
+    live: bool,
+    /// Ask the endpoint, and overwrite the recordings of the cases with its answers
+    #[arg(long)]
+    record: bool,
+    /// A model, instead of the one of each case's recordings; several stand side by side
+    #[arg(long = "model", value_name = "NAME")]
+    models: Vec<String>,
+    /// A prompt, instead of the one of the settings: an extract.md, or a folder with extract.md, slice.md
+    /// and retry.md, of which what is missing is the built-in; several stand side by side. Tests are of
+    /// extraction: other prompts of a folder are checked and not asked with
+    #[arg(long = "prompt", value_name = "FILE")]
+    prompts: Vec<PathBuf>,
+    /// Calls at the same time, instead of model.concurrency
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    concurrency: Option<u32>,
+    /// Compare with the report of an earlier run
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Write the report as JSON into the file; instead of the table to stdout where none is named, or `-`
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
+    json: Option<PathBuf>,
+    /// Write the report as JUnit XML into the file, for continuous integration
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write the report as a page into the file: transcripts with the evidence marked, records, gold
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Describe cases that passed like the others
+    #[arg(short, long)]
+    verbose: bool,
+    /// Make the recordings of cases with answers.json anew, and expected/ of those that have it; run nothing
+    #[arg(long, conflicts_with_all = ["live", "record", "baseline", "json", "junit", "html"])]
+    update: bool,
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     match args.command {
         Some(Command::New(args)) => new::run(&args, file),
-        Some(Command::Review(args)) => review::run(&args, file),
-        None => run::run(&args.run, file),
+        None => run_cases(&args.run, file),
     }
 }
 
-/// The cases that are named: folders, or names in the usual place; all of that if none are. And which that covers.
-fn find(named: &[PathBuf]) -> Result<(Vec<CasePlace>, Scope), Failure> {
-    let usual = Path::new(CASES);
-    if named.is_empty() && !usual.is_dir() {
+fn run_cases(args: &RunArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let mut config = settings::load(file)?;
+    if let Some(concurrency) = args.concurrency {
+        config.model.concurrency = concurrency as usize;
+    }
+    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    let live = args.live || args.record;
+    let variations = variations(&config, &args.models, &args.prompts)?;
+    let (cases, scope) = find_cases(&args.cases)?;
+    let answers = if live { Answers::Live } else { Answers::Recorded };
+    let run = EvalRun { config, variations, cases, answers };
+    if args.update {
+        return update_cases(&run);
+    }
+    let written = [("--json", &args.json), ("--junit", &args.junit), ("--html", &args.html)];
+    for (flag, path) in written {
+        path.as_deref().map_or(Ok(()), |path| check_writable(flag, path))?;
+    }
+    let result = if live { run_live(run)? } else { run.offline() };
+    let comparison = baseline.map(|before| {
+        let tolerances = |case: &str| result.tolerances.get(case).copied().unwrap_or_default();
+        let compared = compare(&before, &result.report, &tolerances);
+        // Models or prompts that were not named were not to be run.
+        let partial = !args.models.is_empty() || !args.prompts.is_empty();
+        Comparison { partial, ..compared.of_cases(&|name| scope.covers(name)) }
+    });
+    write_reports(args, &result, comparison.as_ref())?;
+    if args.record {
+        record(&result.recordings)?;
+    }
+    if let Some(reason) = &result.stopped {
+        output::note(&format!("{RED}stopped:{RED:#} {reason}"));
+    }
+    let mut cases = result.report.variants.iter().flat_map(|variant| &variant.cases);
+    let passed = cases.all(|case| case.outcome == CaseOutcome::Passed);
+    let compared = comparison.is_none_or(|it| it.passes());
+    let good = passed && compared && result.stopped.is_none();
+    Ok(ExitCode::from(if good { 0 } else { output::FAILED }))
+}
+
+/// The cases that are named: folders, or names in the default folder; all of it if none are.
+fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
+    let default = Path::new(CASES);
+    if named.is_empty() && !default.is_dir() {
         return Err(Failure::usage(format!(
             "{CASES}: there is no such folder: name a case or a folder of cases, or make one with \
              `annalist test new`"
         )));
     }
-    let place = |path: &PathBuf| {
-        let inside = usual.join(path);
+    let resolve = |path: &PathBuf| {
+        let inside = default.join(path);
         if !path.exists() && inside.exists() { inside } else { path.clone() }
     };
     let paths: Vec<PathBuf> = match named.is_empty() {
-        true => vec![usual.to_owned()],
-        false => named.iter().map(place).collect(),
+        true => vec![default.to_owned()],
+        false => named.iter().map(resolve).collect(),
     };
-    let (found, scope, wrong) = cases::find(&paths);
-    if let Some((path, why)) = wrong.first() {
-        return Err(Failure::usage(format!("{}: {why}", path.display())));
+    find(&paths).map_err(Failure::usage)
+}
+
+/// Each model with each prompt.
+fn variations(
+    config: &Config,
+    models: &[String],
+    paths: &[PathBuf],
+) -> Result<Vec<Variation>, Failure> {
+    let mut sets = Vec::new();
+    for path in paths {
+        let read = prompt_files::read_extraction(path).map_err(Failure::usage)?;
+        sets.push((Some(label(path)), read));
     }
-    let twice = found.windows(2).find(|pair| pair[0].name == pair[1].name);
-    if let Some(pair) = twice {
-        let (name, one, other) = (&pair[0].name, pair[0].is.path(), pair[1].is.path());
-        return Err(Failure::usage(format!(
-            "two cases are called {name}: {} and {}: name a folder above both, or run them apart",
-            one.display(),
-            other.display()
+    if sets.is_empty() {
+        sets.push((None, config.prompts.extraction()));
+    }
+    let models: Vec<Option<&String>> = match models.is_empty() {
+        true => vec![None],
+        false => models.iter().map(Some).collect(),
+    };
+    let (mut variations, mut names) = (Vec::new(), BTreeSet::new());
+    for model in models {
+        for (label, prompts) in &sets {
+            let mut name = match (model, label) {
+                (None, None) => "all".to_owned(),
+                (Some(model), None) => model.clone(),
+                (None, Some(label)) => label.clone(),
+                (Some(model), Some(label)) => format!("{model}, {label}"),
+            };
+            if !names.insert(name.clone()) {
+                name = format!("{name} ({:.8})", prompts.digest().to_string());
+                if !names.insert(name.clone()) {
+                    return Err(Failure::usage(format!(
+                        "{name}: is named twice: name each model and each prompt once"
+                    )));
+                }
+            }
+            variations.push(Variation {
+                name,
+                model: model.cloned(),
+                prompts: Arc::clone(prompts),
+            });
+        }
+    }
+    Ok(variations)
+}
+
+/// Name of a prompt in a table: its file, or its folder if the file has a standard name.
+fn label(path: &Path) -> String {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let own = name(path).unwrap_or_else(|| path.display().to_string());
+    let stem = own.strip_suffix(".md").unwrap_or(&own);
+    match (stem, path.parent().and_then(name)) {
+        ("extract" | "slice" | "retry", Some(folder)) => format!("{folder}/{stem}"),
+        _ => stem.to_owned(),
+    }
+}
+
+fn read_baseline(path: &Path) -> Result<Report, Failure> {
+    let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let text =
+        files::read_to_string(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let report: Report = serde_json::from_str(&text).map_err(|error| {
+        wrong(format!("expected a report that `annalist test --json` wrote: {error}"))
+    })?;
+    if report.report != SCHEMA_VERSION {
+        let version = report.report;
+        return Err(wrong(format!(
+            "is a report of version {version}, expected {SCHEMA_VERSION}: write a new baseline"
         )));
     }
-    Ok((found, scope))
+    Ok(report)
 }
 
-/// How wide the terminal is. Whoever reads from a file or a pipe misses nothing.
-fn width() -> usize {
-    let size = terminal_size::terminal_size_of(std::io::stdout());
-    size.map_or(usize::MAX, |(width, _)| usize::from(width.0))
+/// Asks the endpoint and shows progress.
+fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
+    let runtime = settings::runtime()?;
+    runtime.block_on(async {
+        let endpoint = super::model_args::endpoint(&run.config)?;
+        let store = settings::open_store(&run.config, OpenMode::Create)?;
+        let (cancel, tally) = (CancellationToken::new(), Arc::new(Tally::default()));
+        let signals = Signals::new()?;
+        let stop = cancel.clone();
+        tokio::spawn(signals.hear(move || {
+            stop.cancel();
+            output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
+        }));
+        let seen = Arc::clone(&tally);
+        let look = move || {
+            let totals = seen.totals();
+            let tokens = totals.tokens.sent + totals.tokens.answered;
+            let text = format!(
+                "{}/{} slices, {} tokens, ${:.2}",
+                totals.slices_done, totals.slices, tokens, totals.cost
+            );
+            Look { at: totals.slices_done, of: totals.slices, text }
+        };
+        let shown = tokio::spawn(progress::show(BAR, "asking".to_owned(), OFTEN, look));
+        let stopped = cancel.clone();
+        let model = LiveModel { endpoint, store, cancel, tally, clock: clock::now };
+        let done = run.live(model).await;
+        shown.abort();
+        // An aborted task has no result.
+        let _ = shown.await;
+        let mut result = done?;
+        if stopped.is_cancelled() {
+            let by_user = || "you asked for it; what was answered is in the journal".to_owned();
+            result.stopped.get_or_insert_with(by_user);
+        }
+        Ok(result)
+    })
 }
 
-/// Prints lines that may be styled.
-fn print_lines(text: &str) -> Result<(), Failure> {
-    output::line(text.trim_end_matches('\n'))
+/// Writes the reports, and prints the run unless the JSON goes to stdout.
+fn write_reports(
+    args: &RunArgs,
+    result: &EvalResult,
+    comparison: Option<&Comparison>,
+) -> Result<(), Failure> {
+    let report = &result.report;
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::failed(format!("cannot write the report: {error}"))
+    };
+    let to_stdout = args.json.as_deref().is_some_and(|path| path.as_os_str() == STDOUT);
+    if let Some(path) = &args.json {
+        let written = ReportFile { report: report.clone(), comparison: comparison.cloned() };
+        match to_stdout {
+            true => output::json(&written)?,
+            false => {
+                let text =
+                    serde_json::to_string_pretty(&written).map_err(|error| failed(&error))?;
+                save(path, &(text + "\n"))?;
+            }
+        }
+    }
+    if let Some(path) = &args.junit {
+        save(path, &junit(report, comparison).map_err(|error| failed(&error))?)?;
+    }
+    if let Some(path) = &args.html {
+        let page = page(report, &result.shown, comparison);
+        save(path, &page.map_err(|error| failed(&error))?)?;
+    }
+    match to_stdout {
+        true => Ok(()),
+        false => output::line(&print::run_lines(report, comparison, args.verbose).join("\n")),
+    }
+}
+
+/// Checks a path before anything is run or paid for.
+fn check_writable(flag: &str, path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    if path.is_dir() {
+        return Err(Failure::usage(format!(
+            "{flag} {shown}: is a folder: name a file, or put {flag} behind the cases"
+        )));
+    }
+    match path.parent().filter(|it| !it.as_os_str().is_empty() && !it.is_dir()) {
+        None => Ok(()),
+        Some(folder) => Err(Failure::usage(format!(
+            "{flag} {shown}: there is no folder {}: make it, or name another file",
+            folder.display()
+        ))),
+    }
+}
+
+fn save(path: &Path, text: &str) -> Result<(), Failure> {
+    write_if_changed(path, text).map_err(|error| {
+        Failure::failed(format!("{}: cannot be written: {error}", path.display()))
+    })?;
+    output::note(&format!("{DIM}wrote {}{DIM:#}", path.display()));
+    Ok(())
+}
+
+/// Writes recordings into the cassettes of their cases.
+fn record(recordings: &[Recording]) -> Result<(), Failure> {
+    let (mut written, mut unchanged) = (0, 0);
+    for recording in recordings {
+        match recording.write().map_err(Failure::failed)? {
+            Some(path) => {
+                output::note(&format!("{DIM}wrote {}{DIM:#}", path.display()));
+                written += 1;
+            }
+            None => unchanged += 1,
+        }
+    }
+    if unchanged > 0 {
+        output::note(&format!("{} unchanged", counted(unchanged, "recording")));
+    }
+    if written > 0 {
+        let written = counted(written, "recording");
+        output::note(&format!("{GREEN}{written} written:{GREEN:#} `git diff` shows the changes"));
+    }
+    Ok(())
+}
+
+/// Makes derived files of the cases anew.
+fn update_cases(run: &EvalRun) -> Result<ExitCode, Failure> {
+    let [variation] = run.variations.as_slice() else {
+        return Err(Failure::usage("--update: expected one model and one prompt at most"));
+    };
+    let (mut changed, mut failed) = (0, false);
+    for case in &run.cases {
+        match update(&run.config, case, variation) {
+            Ok(updated) => {
+                for path in &updated.written {
+                    output::line(&format!("wrote {}", path.display()))?;
+                }
+                for path in &updated.removed {
+                    output::line(&format!("took away {}", path.display()))?;
+                }
+                for finding in &updated.findings {
+                    output::note(&format!("{}: {finding}", case.name));
+                }
+                changed += updated.written.len() + updated.removed.len();
+            }
+            Err(what) => {
+                failed = true;
+                output::note(&format!("{RED}error:{RED:#} {}: {what}", case.name));
+            }
+        }
+    }
+    if changed == 0 && !failed {
+        let cases = counted(run.cases.len() as u64, "case");
+        output::note(&format!("{cases}: everything that is derived is up to date"));
+    }
+    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }

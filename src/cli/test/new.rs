@@ -2,16 +2,17 @@
 
 use super::super::output::{self, Failure, GREEN, YELLOW, counted};
 use super::super::settings;
-use super::CASES;
-use super::run::{ask, variations};
+use super::{CASES, run_live, variations};
+use crate::adapters::files;
 use crate::config::Config;
-use crate::edge::cases::{self, CASE_FILE, CASSETTE, CasePlace, GOLD_FILE, Place, bring};
-use crate::edge::disk;
-use crate::worker::{Drafted, Recordings, Trial, Tried, draft, gold_of};
+use crate::eval::{
+    Answers, CASE_FILE, CASSETTE, CaseFolder, EvalRun, GOLD_FILE, TranscriptSummary, candidate,
+    copy_transcript, create, draft_gold, summarize, write_if_changed,
+};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Conversations of a transcript that are named where one must be chosen.
+/// Maximum number of conversations that are listed where one must be chosen.
 const NAMED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -56,25 +57,25 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             args.name
         )));
     }
-    let transcript = cases::candidate(&args.from).map_err(Failure::usage)?;
-    let drafted =
-        draft(&config, &transcript, args.conversation.as_deref()).map_err(Failure::usage)?;
-    chosen(args, &drafted)?;
+    let transcript = candidate(&args.from).map_err(Failure::usage)?;
+    let summary =
+        summarize(&config, &transcript, args.conversation.as_deref()).map_err(Failure::usage)?;
+    check_single(args, &summary)?;
     let folder = args.dir.join(&args.name);
     let wrong = |error| Failure::failed(format!("{}: {error}", folder.display()));
-    if !cases::make(&folder).map_err(wrong)? {
+    if !create(&folder).map_err(wrong)? {
         return Err(Failure::usage(format!(
             "{}: is there already and is left as it is: choose another name",
             folder.display()
         )));
     }
-    cases::copy_transcript(&args.from, &folder).map_err(wrong)?;
+    copy_transcript(&args.from, &folder).map_err(wrong)?;
     let empty = "{\n  \"must\": [],\n  \"must_not\": []\n}\n";
-    bring(&folder.join(GOLD_FILE), empty).map_err(wrong)?;
-    bring(&folder.join(CASE_FILE), &case_toml(args, &config, None)).map_err(wrong)?;
-    tell(&folder, &drafted);
+    write_if_changed(&folder.join(GOLD_FILE), empty).map_err(wrong)?;
+    write_if_changed(&folder.join(CASE_FILE), &case_toml(args, &config, None)).map_err(wrong)?;
+    describe(&folder, &summary);
     let code = if args.live || args.cassette.is_some() {
-        answered(args, config, &folder)?
+        add_answers(args, config, &folder)?
     } else {
         ExitCode::SUCCESS
     };
@@ -87,29 +88,29 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(code)
 }
 
-/// A case is about one conversation.
-fn chosen(args: &Args, drafted: &Drafted) -> Result<(), Failure> {
-    if drafted.conversations.len() < 2 {
+/// A case has one conversation.
+fn check_single(args: &Args, summary: &TranscriptSummary) -> Result<(), Failure> {
+    if summary.conversations.len() < 2 {
         return Ok(());
     }
     let named: Vec<&str> =
-        drafted.conversations.iter().take(NAMED_MAX).map(String::as_str).collect();
-    let more = if drafted.conversations.len() > NAMED_MAX { ", …" } else { "" };
+        summary.conversations.iter().take(NAMED_MAX).map(String::as_str).collect();
+    let more = if summary.conversations.len() > NAMED_MAX { ", …" } else { "" };
     Err(Failure::usage(format!(
         "{}: holds {} conversations: name one with --conversation: {}{more}",
         args.from.display(),
-        drafted.conversations.len(),
+        summary.conversations.len(),
         named.join(", ")
     )))
 }
 
-/// Says how the transcript is read, and what the copy holds that the gate masks.
-fn tell(folder: &Path, drafted: &Drafted) {
+/// Prints the format of the transcript, and what the gate masks in the copy.
+fn describe(folder: &Path, summary: &TranscriptSummary) {
     let (entries, slices) =
-        (counted(drafted.entries, "entry"), counted(drafted.slices as u64, "slice"));
-    output::note(&format!("read as {}: {entries}, {slices}", drafted.format));
-    if !drafted.masked.is_empty() {
-        let rules = drafted.masked.iter();
+        (counted(summary.entries, "entry"), counted(summary.slices as u64, "slice"));
+    output::note(&format!("read as {}: {entries}, {slices}", summary.format));
+    if !summary.masked.is_empty() {
+        let rules = summary.masked.iter();
         let rules: Vec<String> = rules.map(|(rule, times)| format!("{rule} {times}")).collect();
         output::note(&format!(
             "{YELLOW}look:{YELLOW:#} the gate masks in this transcript: {}. The copy in {} holds it as it \
@@ -120,55 +121,42 @@ fn tell(folder: &Path, drafted: &Drafted) {
     }
 }
 
-/// Puts the answers into the new case, with their records as a draft of the gold.
-fn answered(args: &Args, config: Config, folder: &Path) -> Result<ExitCode, Failure> {
+/// Puts answers into the new case, and their records as a draft of the gold.
+fn add_answers(args: &Args, config: Config, folder: &Path) -> Result<ExitCode, Failure> {
     let models: Vec<String> = args.model.iter().cloned().collect();
-    let trial = Trial {
+    let answers = args.cassette.clone().map_or(Answers::Live, Answers::From);
+    let is_live = answers == Answers::Live;
+    let run = EvalRun {
         variations: variations(&config, &models, &[])?,
-        cases: vec![CasePlace { name: args.name.clone(), is: Place::Folder(folder.to_owned()) }],
-        recordings: match &args.cassette {
-            Some(from) => Recordings::From(from.clone()),
-            None => Recordings::Live,
-        },
+        cases: vec![CaseFolder { name: args.name.clone(), path: folder.to_owned() }],
+        answers,
         config: config.clone(),
     };
-    let (tried, recordings, stop) = match &args.cassette {
-        Some(_) => {
-            let (tried, recordings) = trial.recorded();
-            (tried, recordings, None)
-        }
-        None => ask(trial)?,
-    };
-    let Some(recording) = recordings.first() else {
-        let why = stop.unwrap_or_else(|| why(&tried));
+    let result = if is_live { run_live(run)? } else { run.offline() };
+    let Some(recording) = result.recordings.first() else {
+        let cases = result.report.variants.iter().flat_map(|variant| &variant.cases);
+        let problem = cases.flat_map(|case| &case.problems).find(|it| it.fails);
+        let reason = result.stopped.or(problem.map(|it| it.detail.clone())).unwrap_or_default();
         return Err(Failure::failed(format!(
-            "{}: was made, but there are no answers for it: {why}",
+            "{}: was made, but there are no answers for it: {reason}",
             folder.display()
         )));
     };
     let wrong = |error| Failure::failed(format!("{}: {error}", folder.display()));
-    recording.file.save(&folder.join(CASSETTE), &recording.name).map_err(wrong)?;
-    let model = recording.file.model().map(str::to_owned);
-    let case = case_toml(args, &config, model.as_deref());
-    bring(&folder.join(CASE_FILE), &case).map_err(wrong)?;
-    let gold = gold_of(&tried);
+    recording.write().map_err(Failure::failed)?;
+    let case = case_toml(args, &config, recording.file.model());
+    write_if_changed(&folder.join(CASE_FILE), &case).map_err(wrong)?;
+    let gold = draft_gold(&result);
     let items = gold.items.len() as u64;
     let text = serde_json::to_string_pretty(&gold)
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
-    disk::replace(&folder.join(GOLD_FILE), &(text + "\n")).map_err(wrong)?;
+    files::replace(&folder.join(GOLD_FILE), &(text + "\n")).map_err(wrong)?;
     output::note(&format!(
         "{GREEN}answers are in {CASSETTE}/{}.json{GREEN:#}; {GOLD_FILE} has the {} they came to as a draft",
         recording.name,
         counted(items, "record")
     ));
-    Ok(ExitCode::from(if stop.is_some() { output::FAILED } else { 0 }))
-}
-
-/// Why the one case of a run has no answers.
-fn why(tried: &Tried) -> String {
-    let cases = tried.report.variants.iter().flat_map(|variant| &variant.cases);
-    let mut problems = cases.flat_map(|case| &case.problems).filter(|it| it.fails);
-    problems.next().map(|it| it.detail.clone()).unwrap_or_default()
+    Ok(ExitCode::from(if result.stopped.is_some() { output::FAILED } else { 0 }))
 }
 
 fn case_toml(args: &Args, config: &Config, model: Option<&str>) -> String {
@@ -182,35 +170,8 @@ fn case_toml(args: &Args, config: &Config, model: Option<&str>) -> String {
         Some(model) => format!("model = {}", quoted(model)),
         None => "# model = \"hand-written\"".to_owned(),
     };
-    format!(
-        "\
-# One line for people: what the case shows, and why it is hard.
-about = \"\"
-# Language of the records, as config.toml's `language`.
-language = {language}
-# Which conversation of the transcript, where it holds several: its id, or its number in the file.
-{conversation}
-# The model that the recorded requests name. Answers that a person wrote name \"hand-written\".
-{model}
-
-# Settings that differ from config.toml's: of [slice], [conversation], [dialog] and [privacy].
-# [settings.slice]
-# tokens = 800
-
-# What must be reached, rates from 0 to 1; the case fails below (above, for quarantined_max). A bar that has
-# nothing to measure is left out.
-[bars]
-# precision = 0.8
-# recall = 1.0
-# core_recall = 1.0
-# succeeded = 1.0
-# grounded = 0.7
-# restraint = 1.0
-# quarantined_max = 0.0
-
-# How much worse than a baseline it may be; nothing where it is left out.
-[tolerances]
-# precision = 0.1
-"
-    )
+    include_str!("new_case.toml")
+        .replace("{language}", &language)
+        .replace("{conversation}", &conversation)
+        .replace("{model}", &model)
 }

@@ -1,417 +1,343 @@
-//! What a person sees after a run of prompt tests: a line for each case, what is wrong with those that did not
-//! pass, and the counts behind every rate.
+//! A run on a terminal: a line for each case, the problems of those that did not pass, the rates, and the changes
+//! against a baseline.
 
-use super::super::output::{BOLD, DIM, GREEN, RED, YELLOW, count, counted};
-use super::changes;
-use super::grid::{Cell, Grid, cut};
-use crate::domain::{ClaimKind, CoverageState, RecordState};
-use crate::score::{
-    Asks, CaseOutcome, CaseReport, Comparison, Interval, Measure, Rate, RecordReport, Report, Sums,
-    Variant, Why, headline,
+use super::super::output::{self, BOLD, DIM, GREEN, RED, YELLOW, count, counted};
+use crate::domain::RecordState;
+use crate::eval::tables::{
+    Table, asked_text, by_kind, changes_by_kind, measure_change_text, other_measures, rate_text,
+    side_by_side, side_text,
+};
+use crate::eval::{
+    CaseComparison, CaseOutcome, CaseReport, Comparison, MeasureChange, RecordChange, RecordReport,
+    RecordSide, Report, Trend, Variant, VariantComparison, headline,
 };
 use anstyle::Style;
 
-/// Cases below which a rate says little without how far it may be off.
-const FEW_CASES: usize = 100;
-/// Lines of a problem that are shown: a difference of two requests has many.
+/// Maximum number of lines of a problem: a difference of two requests has many.
 const PROBLEM_LINES_MAX: usize = 40;
-/// Problems, items or records of a case that are shown of one sort.
-const LISTED_MAX: usize = 20;
-/// Measures of all kinds together that the table by kind does not show.
-const OTHER_MEASURES: [Measure; 6] = [
-    Measure::CoreRecall,
-    Measure::Succeeded,
-    Measure::Grounded,
-    Measure::Restraint,
-    Measure::Quarantined,
-    Measure::Schema,
-];
+/// Maximum number of problems, items or records of one sort that are listed of a case.
+const LIST_MAX: usize = 20;
 
-/// What a run came to, as lines no wider than `width` columns but for what is wrong, of which no word is lost. `verbose` tells of cases that passed what it
-/// tells of the others: what they missed, and what of theirs answers nothing.
-pub(super) fn table(
+/// The lines of a run. With `verbose`, cases that passed are described like the others.
+pub(super) fn run_lines(
     report: &Report,
     comparison: Option<&Comparison>,
-    width: usize,
     verbose: bool,
-) -> String {
+) -> Vec<String> {
+    let several = report.variants.len() > 1;
     let mut lines = Vec::new();
     match report.variants.as_slice() {
         [] => lines.push("nothing was run".to_owned()),
-        [variant] => {
-            lines.extend(cases(variant, width));
-            lines.extend(troubles(variant, width, verbose));
-            // A table of nothing says less than none.
-            if is_measured(variant) {
-                lines.push(String::new());
-                lines.extend(by_kind(variant, width));
-            }
-        }
-        several => {
-            lines.extend(beside(several, width));
-            for variant in several {
-                let troubles = troubles(variant, width, verbose);
-                if !troubles.is_empty() {
-                    lines.push(format!("\n{BOLD}{}{BOLD:#}", cut(&variant.name, width)));
-                    lines.extend(troubles);
-                }
-            }
+        [variant] => lines.extend(table_lines(&cases(variant))),
+        variants => lines.extend(table_lines(&cases_side_by_side(variants))),
+    }
+    for variant in &report.variants {
+        let described = described_cases(variant, verbose);
+        let is_named = several && !described.is_empty();
+        lines.extend(is_named.then(|| format!("\n{BOLD}{}{BOLD:#}", one_line(&variant.name))));
+        lines.extend(described);
+    }
+    match report.variants.as_slice() {
+        // An empty table says less than none.
+        [variant] if variant.summary.sums.asks.slices > 0 => {
             lines.push(String::new());
-            lines.extend(side_by_side(several, width));
+            lines.extend(table_lines(&by_kind(variant)));
+            lines.push(String::new());
+            lines.extend(table_lines(&other_measures(variant)));
+        }
+        [] | [_] => {}
+        variants => {
+            lines.push(String::new());
+            lines.extend(table_lines(&side_by_side(variants)));
         }
     }
     for variant in &report.variants {
-        lines.extend(ending(variant, report.variants.len() > 1));
+        lines.push(String::new());
+        lines.extend(several.then(|| format!("{BOLD}{}{BOLD:#}", one_line(&variant.name))));
+        if variant.summary.sums.asks.slices > 0 {
+            lines.push(asked_text(&variant.summary.sums));
+            let answers = variant.answers();
+            lines.push(format!("{}: {}", counted(answers.total(), "answer"), answers.text()));
+        }
+        lines.push(verdict(variant));
     }
-    lines.extend(comparison.into_iter().flat_map(|it| changes::lines(it, width, verbose)));
-    lines.join("\n")
+    lines.extend(comparison.into_iter().flat_map(|it| comparison_lines(it, verbose)));
+    lines
 }
 
-/// The word for what became of a case, in its colour.
-fn state(outcome: CaseOutcome) -> Cell {
-    let style = match outcome {
-        CaseOutcome::Passed => GREEN,
-        CaseOutcome::Failed | CaseOutcome::Broken => RED,
-        CaseOutcome::Stale => YELLOW,
-    };
-    Cell::styled(outcome.name(), style)
-}
-
-/// A rate with the counts behind it; a bar where there is nothing to take it of.
-pub(super) fn rate(rate: Rate) -> String {
-    match rate.value() {
-        Some(value) => format!("{}/{} {:.1}%", count(rate.hits), count(rate.of), value * 100.0),
-        None => "–".to_owned(),
+fn table_lines(table: &Table) -> Vec<String> {
+    let mut grid = output::table(&[]);
+    // Names of models stay as they are.
+    let known = ["case", "kind", "measure", "rate", "precision", "recall", "f1", "95% interval"];
+    let more = ["outcome", "unproven", "unsaid"];
+    let is_known = |name: &str| known.contains(&name) || more.contains(&name);
+    let name = |name: &String| if is_known(name) { name.to_uppercase() } else { one_line(name) };
+    grid.set_header(table.header.iter().map(name));
+    for row in &table.rows {
+        grid.add_row(row.iter().map(|cell| one_line(cell)));
     }
+    let text = grid.to_string();
+    text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect()
 }
 
-fn bare(rate: Rate) -> String {
-    if rate.of == 0 { "–".to_owned() } else { format!("{}/{}", count(rate.hits), count(rate.of)) }
-}
-
-/// A line for each case of one variant; where that is too wide, counts without what they come to.
-fn cases(variant: &Variant, width: usize) -> Vec<String> {
-    let grid = case_grid(variant, rate);
-    if grid.width(1) <= width {
-        return grid.lines(1, width);
-    }
-    case_grid(variant, bare).lines(1, width)
-}
-
-fn case_grid(variant: &Variant, rate: fn(Rate) -> String) -> Grid {
-    let header = ["", "case", "precision", "recall", "f1", "unproven", "unsaid"];
-    let mut grid = Grid::new(&header);
+/// A line for each case.
+fn cases(variant: &Variant) -> Table {
+    let header = ["case", "outcome", "precision", "recall", "f1", "unproven", "unsaid"];
+    let mut table = Table::new(&header);
     for case in &variant.cases {
-        let mut row = vec![state(case.outcome), Cell::new(&case.name)];
+        let mut cells = vec![case.outcome.name().to_owned()];
         if case.is_measured() {
-            let measured = [Measure::Precision, Measure::Recall, Measure::F1];
-            row.extend(measured.map(|it| Cell::new(rate(case.sums.rate(it)))));
-            row.push(Cell::new(count(case.sums.tally.quarantined.hits)));
-            row.push(broken_restraint(case.sums.tally.restraint));
+            let tally = &case.sums.tally;
+            cells.extend(tally.all().rates().map(rate_text));
+            cells.extend([count(tally.quarantined.hits), rate_text(tally.restraint)]);
         }
-        grid.row(row);
+        table.row(&case.name, cells);
     }
-    grid
+    table
 }
 
-fn broken_restraint(restraint: Rate) -> Cell {
-    let style = if restraint.hits < restraint.of { RED } else { Style::new() };
-    Cell::styled(bare(restraint), style)
-}
-
-/// The same of several variants, a column each.
-fn beside(variants: &[Variant], width: usize) -> Vec<String> {
-    let mut grid = Grid::beside("case", variants.iter().map(|it| it.name.as_str()));
-    let mut names: Vec<&str> =
-        variants.iter().flat_map(|it| it.cases.iter().map(|it| it.name.as_str())).collect();
-    names.sort_unstable();
-    names.dedup();
-    for name in names {
-        let mut row = vec![Cell::new(name)];
-        for variant in variants {
-            let case = variant.cases.iter().find(|it| it.name == name);
-            row.push(case.map_or_else(Cell::default, in_short));
-        }
-        grid.row(row);
+/// A line for each case, a column for each variant.
+fn cases_side_by_side(variants: &[Variant]) -> Table {
+    let mut table = Table::new(&["case"]);
+    table.header.extend(variants.iter().map(|it| it.name.clone()));
+    // Every variant has the same cases.
+    let cases = variants.first().map(|it| it.cases.as_slice()).unwrap_or_default();
+    for (at, case) in cases.iter().enumerate() {
+        let cells = variants.iter().filter_map(|it| it.cases.get(at));
+        table.row(
+            &case.name,
+            cells.map(|case| match case.is_measured() {
+                true => {
+                    format!("{} f1 {}", case.outcome.name(), rate_text(case.sums.tally.all().f1()))
+                }
+                false => case.outcome.name().to_owned(),
+            }),
+        );
     }
-    grid.lines(0, width)
+    table
 }
 
-/// What became of a case, and how it did, in a cell.
-fn in_short(case: &CaseReport) -> Cell {
-    let Cell { .. } = state(case.outcome);
-    let style = match case.outcome {
-        CaseOutcome::Passed => Style::new(),
-        CaseOutcome::Failed | CaseOutcome::Broken => RED,
-        CaseOutcome::Stale => YELLOW,
-    };
-    let text = match case.is_measured() {
-        true => format!("{} f1 {}", case.outcome.name(), rate(case.sums.rate(Measure::F1))),
-        false => case.outcome.name().to_owned(),
-    };
-    Cell::styled(text, style)
-}
-
-/// What is wrong with the cases that did not pass; with `verbose` what is to be said of all.
-fn troubles(variant: &Variant, width: usize, verbose: bool) -> Vec<String> {
+/// The problems of the cases that did not pass; with `verbose` of all.
+fn described_cases(variant: &Variant, verbose: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for case in &variant.cases {
-        let fails = case.outcome != CaseOutcome::Passed;
-        let told = trouble(case, width);
-        if !told.is_empty() && (fails || verbose) {
-            let style = if fails { RED } else { BOLD };
-            lines.push(format!("\n{style}{}{style:#}  {}", case.name, case.outcome.name()));
-            lines.extend(told);
+        let passed = case.outcome == CaseOutcome::Passed;
+        if passed && !verbose {
+            continue;
+        }
+        let described = case_lines(case);
+        if !described.is_empty() {
+            let (style, name) = (if passed { BOLD } else { RED }, one_line(&case.name));
+            lines.push(format!("\n{style}{name}{style:#}  {}", case.outcome.name()));
+            lines.extend(described);
         }
     }
     lines
 }
 
-fn trouble(case: &CaseReport, width: usize) -> Vec<String> {
+fn case_lines(case: &CaseReport) -> Vec<String> {
     let mut lines = Vec::new();
-    for problem in case.problems.iter().take(LISTED_MAX) {
+    for problem in case.problems.iter().take(LIST_MAX) {
         let style = if problem.fails { RED } else { YELLOW };
         let mut details = problem.detail.lines();
         let first = details.next().unwrap_or_default();
-        lines.push(format!("  {style}{}{style:#}: {}", problem.rule, cut(first, usize::MAX)));
+        lines.push(format!("  {style}{}{style:#}: {}", problem.rule, one_line(first)));
         let more = details.clone().count().saturating_sub(PROBLEM_LINES_MAX);
-        lines.extend(details.take(PROBLEM_LINES_MAX).map(|line| difference(line, width)));
+        lines.extend(details.take(PROBLEM_LINES_MAX).map(difference_line));
         lines.extend((more > 0).then(|| format!("    {DIM}and {more} lines more{DIM:#}")));
     }
     if !case.is_measured() {
         return lines;
     }
-    let missed = case.items.iter().filter(|it| it.answered_by.is_none());
-    let missed = missed.map(|it| {
-        let what =
-            format!("{} {} {}: {}", it.importance.name(), it.kind.name(), it.id, it.statement);
-        ("missed", RED, what)
+    let text = |it: &RecordReport| format!("{} {}", it.kind.name(), headline(it.kind, &it.claim));
+    let missed = case.items.iter().filter(|it| it.answered_by.is_none()).map(|it| {
+        format!("{} {} {}: {}", it.importance.name(), it.kind.name(), it.id, it.statement)
     });
+    list(&mut lines, "missed", RED, missed);
     let said = case.forbidden.iter().filter_map(|it| {
         let record = case.records.get(it.said_by?)?;
-        let what = format!("{} {}: {}", it.why.name(), it.id, text(record));
-        Some(("said", RED, what))
+        let headline = headline(record.kind, &record.claim);
+        Some(format!("{} {}: {headline}", it.why.name(), it.id))
     });
-    let staged = case.records.iter().filter(|it| it.state == RecordState::Staged);
-    let says = |it: &RecordReport| {
-        let records = case.forbidden.iter().filter_map(|it| case.records.get(it.said_by?));
-        records.into_iter().any(|said| std::ptr::eq(said, it))
-    };
-    // What breaks a ban is told by the ban.
-    let idle = staged.filter(|it| it.answers.is_none() && !says(it));
-    let idle =
-        idle.map(|it| ("answers nothing", YELLOW, format!("{} {}", it.kind.name(), text(it))));
-    let doubted = case.records.iter().filter(|it| it.state == RecordState::Quarantined);
-    let doubted = doubted.map(|it| {
-        let reason = it.reason.as_deref().unwrap_or("not proven");
-        ("unproven", YELLOW, format!("{} {} ({reason})", it.kind.name(), text(it)))
+    list(&mut lines, "said", RED, said);
+    let says_forbidden = |at: usize| case.forbidden.iter().any(|it| it.said_by == Some(at));
+    let idle = case.records.iter().enumerate().filter(|(at, it)| {
+        it.state == RecordState::Staged && it.answers.is_none() && !says_forbidden(*at)
     });
-    lines.extend(listed(missed, width));
-    lines.extend(listed(said, width));
-    lines.extend(listed(idle, width));
-    lines.extend(listed(doubted, width));
+    list(&mut lines, "answers nothing", YELLOW, idle.map(|(_, it)| text(it)));
+    let unproven = case.records.iter().filter(|it| it.state == RecordState::Quarantined);
+    let unproven = unproven
+        .map(|it| format!("{} ({})", text(it), it.reason.as_deref().unwrap_or("not proven")));
+    list(&mut lines, "unproven", YELLOW, unproven);
     lines
 }
 
-/// Things of one sort, a line each, so many at most.
-fn listed(all: impl Iterator<Item = (&'static str, Style, String)>, width: usize) -> Vec<String> {
-    let all: Vec<_> = all.collect();
-    let line = |(name, style, what): &(&str, Style, String)| {
-        let room = width.saturating_sub(name.len() + 4);
-        format!("  {style}{name}{style:#}: {}", cut(what, room))
-    };
-    let mut lines: Vec<String> = all.iter().take(LISTED_MAX).map(line).collect();
-    let more = all.len().saturating_sub(LISTED_MAX);
+/// Adds a line for each text, up to [`LIST_MAX`].
+fn list(lines: &mut Vec<String>, name: &str, style: Style, texts: impl Iterator<Item = String>) {
+    let mut more = 0;
+    for (at, text) in texts.enumerate() {
+        match at < LIST_MAX {
+            true => lines.push(format!("  {style}{name}{style:#}: {}", one_line(&text))),
+            false => more += 1,
+        }
+    }
     lines.extend((more > 0).then(|| format!("  {DIM}and {more} more{DIM:#}")));
-    lines
 }
 
-fn text(record: &RecordReport) -> &str {
-    headline(record.kind, &record.claim)
-}
-
-/// A line of a difference: what goes red, what comes green.
-fn difference(line: &str, width: usize) -> String {
+/// A line of a difference: removed lines red, added ones green.
+fn difference_line(line: &str) -> String {
     let style = match line.as_bytes().first() {
         Some(b'-') => RED,
         Some(b'+') => GREEN,
         _ => DIM,
     };
-    format!("    {style}{}{style:#}", cut(line, width.saturating_sub(4)))
+    format!("    {style}{}{style:#}", one_line(line))
 }
 
-/// The counts of one variant by kind, and of everything together.
-fn by_kind(variant: &Variant, width: usize) -> Vec<String> {
-    let mut grid = Grid::new(&["kind", "precision", "recall", "f1"]);
-    let sums = &variant.summary.sums;
-    for kind in ClaimKind::ALL {
-        let counts = sums.tally.of(*kind);
-        let rates = [counts.precision(), counts.recall(), counts.f1()].map(rate);
-        grid.row([format!("{}s", kind.name())].into_iter().chain(rates).map(Cell::new).collect());
-    }
-    let mut all = vec![Cell::styled("all", BOLD)];
-    for measure in [Measure::Precision, Measure::Recall, Measure::F1] {
-        all.push(Cell::styled(rate(sums.rate(measure)), BOLD));
-    }
-    grid.row(all);
-    let off = |measure| interval(variant, measure).map(between).unwrap_or_default();
-    let intervals = [Measure::Precision, Measure::Recall, Measure::F1].map(off);
-    if intervals.iter().any(|it| !it.is_empty()) && variant.cases.len() < FEW_CASES {
-        let row = ["95% of draws".to_owned()].into_iter().chain(intervals);
-        grid.row(row.map(|it| Cell::styled(it, DIM)).collect());
-    }
-    let mut lines = grid.lines(0, width);
-    let offs = OTHER_MEASURES
-        .map(|it| if variant.cases.len() < FEW_CASES { off(it) } else { String::new() });
-    let header = if offs.iter().any(|it| !it.is_empty()) { "95% of draws" } else { "" };
-    let mut others = Grid::new(&["measure", "rate", header]);
-    for (measure, off) in OTHER_MEASURES.into_iter().zip(offs) {
-        let of = sums.rate(measure);
-        if of.of > 0 {
-            let row = [measure_name(measure), &rate(of)].map(Cell::new);
-            others.row(row.into_iter().chain([Cell::styled(off, DIM)]).collect());
-        }
-    }
-    for why in Why::ALL {
-        let of = sums.tally.restraints.of(*why);
-        if of.of > 0 {
-            others.row(vec![Cell::new(format!("  not {}", why.name())), Cell::new(rate(of))]);
-        }
-    }
-    if !others.is_empty() {
-        lines.push(String::new());
-        lines.extend(others.lines(0, width));
-    }
-    lines
-}
-
-pub(super) fn measure_name(measure: Measure) -> &'static str {
-    match measure {
-        Measure::Precision => "precision",
-        Measure::Recall => "recall",
-        Measure::F1 => "f1",
-        Measure::CoreRecall => "core recall",
-        Measure::Succeeded => "outcomes told right",
-        Measure::Grounded => "grounded",
-        Measure::Restraint => "restraint",
-        Measure::Quarantined => "quarantined",
-        Measure::Schema => "fitted the schema",
-    }
-}
-
-/// From where to where a measure may lie for the choice of cases.
-fn interval(variant: &Variant, measure: Measure) -> Option<Interval> {
-    let mut all = variant.summary.intervals.iter();
-    all.find(|it| it.measure == measure).map(|it| it.interval)
-}
-
-fn between(it: Interval) -> String {
-    format!("{:.0}–{:.0}%", it.low * 100.0, it.high * 100.0)
-}
-
-/// The rates of several variants, a column each.
-fn side_by_side(variants: &[Variant], width: usize) -> Vec<String> {
-    let mut grid = Grid::beside("measure", variants.iter().map(|it| it.name.as_str()));
-    let mut add = |name: String, of: &dyn Fn(&Sums) -> Rate| {
-        let rates: Vec<Rate> = variants.iter().map(|it| of(&it.summary.sums)).collect();
-        if rates.iter().any(|it| it.of > 0) {
-            let row = [name].into_iter().chain(rates.into_iter().map(rate));
-            grid.row(row.map(Cell::new).collect());
-        }
-    };
-    for kind in ClaimKind::ALL {
-        add(format!("{}s precision", kind.name()), &|sums| sums.tally.of(*kind).precision());
-        add(format!("{}s recall", kind.name()), &|sums| sums.tally.of(*kind).recall());
-        add(format!("{}s f1", kind.name()), &|sums| sums.tally.of(*kind).f1());
-    }
-    for measure in [Measure::Precision, Measure::Recall, Measure::F1].iter().chain(&OTHER_MEASURES)
-    {
-        add(measure_name(*measure).to_owned(), &|sums| sums.rate(*measure));
-    }
-    for why in Why::ALL {
-        add(format!("  not {}", why.name()), &|sums| sums.tally.restraints.of(*why));
-    }
-    /// Something that is no rate.
-    type Number = (&'static str, fn(&Asks) -> String);
-    let numbers: [Number; 4] = [
-        ("requests", |it| count(it.requests)),
-        ("tokens sent", |it| count(it.tokens_sent)),
-        ("tokens answered", |it| count(it.tokens_answered)),
-        ("cost", |it| dollars(it.cost_micros)),
-    ];
-    for (name, number) in numbers {
-        let row = variants.iter().map(|it| number(&it.summary.sums.asks));
-        grid.row([name.to_owned()].into_iter().chain(row).map(Cell::new).collect());
-    }
-    grid.lines(0, width)
-}
-
-pub(super) fn dollars(micros: u64) -> String {
-    format!("${:.4}", micros as f64 / 1e6)
-}
-
-/// The last lines: what was asked, where entries ended, whose answers these are, what became of the cases.
-fn ending(variant: &Variant, is_named: bool) -> Vec<String> {
-    let Sums { asks, coverage, .. } = &variant.summary.sums;
-    let mut lines = vec![String::new()];
-    lines.extend(is_named.then(|| format!("{BOLD}{}{BOLD:#}", variant.name)));
-    if !is_measured(variant) {
-        lines.push(verdict(variant));
-        return lines;
-    }
-    let failed = if asks.failed > 0 { format!(", {} failed", asks.failed) } else { String::new() };
-    lines.push(format!(
-        "{}: {} fitted at once, {} after asking again{failed}; {}, {}",
-        counted(asks.slices, "slice"),
-        count(asks.fitted),
-        count(asks.repaired),
-        counted(asks.requests, "request"),
-        counted(asks.repairs, "repair"),
-    ));
-    lines.push(format!(
-        "{} tokens sent, {} of them cached, {} answered; {}",
-        count(asks.tokens_sent),
-        count(asks.tokens_cached),
-        count(asks.tokens_answered),
-        dollars(asks.cost_micros)
-    ));
-    let ends = CoverageState::ALL.iter().filter(|it| coverage.of(**it) > 0);
-    let ends: Vec<String> =
-        ends.map(|it| format!("{} {}", count(coverage.of(*it)), it.name())).collect();
-    lines.push(format!("{}: {}", counted(coverage.total(), "entry"), ends.join(", ")));
-    lines.push(origins(variant));
-    lines.push(verdict(variant));
-    lines
-}
-
-/// Whether anything of it was measured.
-fn is_measured(variant: &Variant) -> bool {
-    variant.summary.sums.asks.slices > 0
-}
-
-/// Whose answers a score is of: it says as little of a model as they do.
-fn origins(variant: &Variant) -> String {
-    let (all, number) = (variant.answers(), variant.answers().total());
-    let parts: Vec<String> =
-        all.named().map(|(number, name)| format!("{} {name}", count(number))).collect();
-    let what = if parts.is_empty() { "none".to_owned() } else { parts.join(", ") };
-    format!("{}: {what}", counted(number, "answer"))
-}
-
+/// The number of cases by outcome.
 fn verdict(variant: &Variant) -> String {
     let cases = variant.summary.cases;
     let bad = [(cases.failed, "failed"), (cases.stale, "stale"), (cases.broken, "broken")];
-    let bad: Vec<String> = bad
-        .into_iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, name)| format!("{} {name}", count(number)))
-        .collect();
-    let all = counted(variant.cases.len() as u64, "case");
-    let passed = count(cases.passed);
-    match bad.is_empty() {
-        true => format!("{GREEN}{all}: {passed} passed{GREEN:#}"),
-        false => format!("{RED}{all}: {passed} passed, {}{RED:#}", bad.join(", ")),
+    let bad = bad.iter().filter(|(number, _)| *number > 0);
+    let bad: String = bad.map(|(number, name)| format!(", {} {name}", count(*number))).collect();
+    let style = if bad.is_empty() { GREEN } else { RED };
+    let (all, passed) = (counted(variant.cases.len() as u64, "case"), count(cases.passed));
+    format!("{style}{all}: {passed} passed{bad}{style:#}")
+}
+
+fn comparison_lines(it: &Comparison, verbose: bool) -> Vec<String> {
+    let mut lines = vec![format!("\n{BOLD}against the baseline{BOLD:#}")];
+    for variant in &it.variants {
+        lines.extend(variant_lines(variant, verbose));
     }
+    names(&mut lines, "not compared, no such variant in the baseline", YELLOW, &it.new);
+    let (gone, style) = if it.partial { ("variant not run", DIM) } else { ("variant gone", RED) };
+    names(&mut lines, gone, style, &it.gone);
+    let uncompared = it.uncompared();
+    if !uncompared.is_empty() {
+        let what = "nothing could be compared, both runs measured no case of";
+        lines.push(format!("{RED}{what}: {}{RED:#}", uncompared.join(", ")));
+    }
+    if it.worse() || uncompared.is_empty() {
+        let (verdict, is_good) = it.verdict();
+        let style = if is_good { GREEN } else { RED };
+        lines.push(format!("{style}{verdict}{style:#}"));
+    }
+    lines
+}
+
+fn names(lines: &mut Vec<String>, what: &str, style: Style, names: &[String]) {
+    if !names.is_empty() {
+        lines.push(format!("{style}{what}{style:#}: {}", one_line(&names.join(", "))));
+    }
+}
+
+fn variant_lines(it: &VariantComparison, verbose: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if it.before != it.after {
+        lines.push(format!("{} → {}", one_line(&it.before), one_line(&it.after)));
+    }
+    it.cases.iter().for_each(|case| lines.extend(changed_case_lines(case, verbose)));
+    names(&mut lines, "not compared, not in the baseline", YELLOW, &it.new);
+    names(&mut lines, "gone", RED, &it.gone);
+    names(&mut lines, "not run", DIM, &it.not_run);
+    if it.all.before != it.all.after || !it.measures.is_empty() {
+        lines.push(String::new());
+        lines.extend(table_lines(&changes_by_kind(it)));
+        lines.extend(it.measures.iter().map(measure_line));
+    }
+    let (before, after) = (it.asks.before, it.asks.after);
+    if before != after {
+        let dollars = |micros: u64| micros as f64 / 1e6;
+        lines.push(format!(
+            "  requests {} → {}, tokens sent {} → {}, answered {} → {}, cost ${:.4} → ${:.4}",
+            before.requests,
+            after.requests,
+            before.tokens_sent,
+            after.tokens_sent,
+            before.tokens_answered,
+            after.tokens_answered,
+            dollars(before.cost_micros),
+            dollars(after.cost_micros)
+        ));
+    }
+    let worse = it.cases.iter().filter(|it| it.worse).count() as u64;
+    let better = it.cases.iter().filter(|it| it.better).count() as u64;
+    let (worse, measured) = (counted(worse, "case"), count(it.measured));
+    lines.push(format!(
+        "{worse} worse, {better} better; counts are of {measured} that both runs measured"
+    ));
+    lines
+}
+
+fn measure_line(it: &MeasureChange) -> String {
+    let style = match it.trend {
+        Trend::Better => GREEN,
+        Trend::Same => DIM,
+        Trend::Worse => RED,
+    };
+    format!("  {style}{}{style:#} {}", it.trend.name(), measure_change_text(it))
+}
+
+fn changed_case_lines(it: &CaseComparison, verbose: bool) -> Vec<String> {
+    let (word, style) = match (it.worse, it.better) {
+        (true, _) => ("worse", RED),
+        (false, true) => ("better", GREEN),
+        (false, false) => ("changed", YELLOW),
+    };
+    let outcome = match it.before == it.after {
+        true => it.after.name().to_owned(),
+        false => format!("{} → {}", it.before.name(), it.after.name()),
+    };
+    let mut lines = vec![format!("\n{style}{word}{style:#} {}  {outcome}", one_line(&it.name))];
+    if it.gold_changed {
+        lines.push(format!("  {YELLOW}the gold is another one{YELLOW:#}"));
+    }
+    let measures = it.measures.iter().filter(|it| verbose || it.trend != Trend::Same);
+    lines.extend(measures.map(measure_line));
+    for (word, style, items) in
+        [("missed now", RED, &it.missed), ("answered now", GREEN, &it.answered)]
+    {
+        let text = items.iter().map(|it| format!("{} {}: {}", it.kind.name(), it.id, it.statement));
+        list(&mut lines, word, style, text);
+    }
+    for (word, style, all) in [("said now", RED, &it.said), ("not said now", GREEN, &it.unsaid)] {
+        let text = all.iter().map(|it| format!("{} {}: {}", it.why.name(), it.id, it.statement));
+        list(&mut lines, word, style, text);
+    }
+    let shown = if verbose { it.records.len() } else { LIST_MAX };
+    it.records.iter().take(shown).for_each(|it| lines.extend(changed_record_lines(it)));
+    let more = it.records.len().saturating_sub(shown) as u64;
+    lines.extend(
+        (more > 0)
+            .then(|| format!("  {DIM}and {} more: --verbose{DIM:#}", counted(more, "record"))),
+    );
+    lines
+}
+
+/// A record that was gained or lost, or the two lines of one that changed.
+fn changed_record_lines(it: &RecordChange) -> Vec<String> {
+    let line = |sign: &str, style: Style, side: &RecordSide| {
+        let state = match side.state {
+            RecordState::Staged => "",
+            RecordState::Quarantined => " (unproven)",
+            RecordState::Replaced => " (replaced)",
+        };
+        let answers = side.answers.as_ref().map(|it| format!(" [{it}]")).unwrap_or_default();
+        let text = format!("{} {}{state}{answers}", it.kind.name(), side_text(it, side));
+        format!("  {style}{sign} {}{style:#}", one_line(&text))
+    };
+    match (&it.before, &it.after) {
+        (Some(before), Some(after)) => vec![line("~", YELLOW, before), line("→", YELLOW, after)],
+        (Some(before), None) => vec![line("-", RED, before)],
+        (None, after) => after.iter().map(|after| line("+", GREEN, after)).collect(),
+    }
+}
+
+/// A text on one line without anything that a terminal would obey.
+fn one_line(text: &str) -> String {
+    let words = text.split(|it: char| it.is_whitespace() || it.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -2,15 +2,15 @@
 //! shows numbers. All of it ends with the consumer.
 
 use super::Args;
+use crate::adapters::clock;
+use crate::adapters::metrics::{Health, Jobs, Listener, Meters, Snapshot, StatusPages};
+use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
+use crate::adapters::watch::{Options, Watch};
 use crate::cli::output::{self, Failure};
 use crate::config::Config;
 use crate::domain::{Coverage, Timestamp};
-use crate::edge::clock;
-use crate::edge::metrics::{Health, Jobs, Listener, Meters, Panel, Snapshot};
-use crate::edge::nats::{NatsUrl, Source, SourceConfig};
-use crate::edge::store::{Store, StoreError};
-use crate::edge::watch::{Options, Watch};
-use crate::worker::{Enqueuer, Feed, Gather, HandOver};
+use crate::pipeline::{Enqueuer, Feed, Gather, HandOver};
+use crate::store::{Store, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -34,10 +34,10 @@ pub(super) async fn start(
         let listener = Listener::bind(addr).await;
         let listener = listener.map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
         output::note(&format!("metrics at http://{}/metrics", listener.addr()));
-        let panel = panel(store.clone(), Arc::clone(meters), closing.clone());
+        let pages = status_pages(store.clone(), Arc::clone(meters), closing.clone());
         let closing = closing.clone();
         beside.spawn(async move {
-            listener.serve(panel, closing).await;
+            listener.serve(pages, closing).await;
             Ok(())
         });
     }
@@ -92,7 +92,7 @@ pub(super) async fn end(mut beside: Beside) -> Option<String> {
 /// What was counted when.
 type Kept = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
 
-fn panel(store: Store, meters: Arc<Meters>, closing: CancellationToken) -> Panel {
+fn status_pages(store: Store, meters: Arc<Meters>, closing: CancellationToken) -> StatusPages {
     let health = Arc::new(Health::default());
     let told = Arc::clone(&health);
     tokio::spawn(async move {
@@ -100,7 +100,7 @@ fn panel(store: Store, meters: Arc<Meters>, closing: CancellationToken) -> Panel
         told.ill("stopping");
     });
     let kept = Kept::default();
-    Panel::new(meters, health, move || snapshot(store.clone(), Arc::clone(&kept)))
+    StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&kept)))
 }
 
 async fn snapshot(store: Store, kept: Kept) -> Result<Snapshot, StoreError> {

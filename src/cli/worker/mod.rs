@@ -3,16 +3,16 @@
 mod beside;
 mod summary;
 
-use super::asks::Asks;
+use super::interrupt::Signals;
+use super::model_args::ModelArgs;
 use super::output::{self, Failure, RED};
 use super::progress::{self, Look, OFTEN, SELDOM};
 use super::settings;
-use super::signals::Signals;
+use crate::adapters::metrics::Meters;
+use crate::adapters::{clock, process};
 use crate::config::Config;
-use crate::edge::metrics::Meters;
-use crate::edge::store::Open;
-use crate::edge::{clock, process};
-use crate::worker::{Consumer, Counts, End, Report, Tally, Until};
+use crate::pipeline::{Consumer, Counts, End, Report, Tally, Until};
+use crate::store::OpenMode;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ exits 0. Twice: stops at once and exits 1; nothing is lost. \
 Exits 1 if jobs died or wait at a cap (--drain, --once), or if something needs a person.")]
 pub(super) struct Args {
     #[command(flatten)]
-    asks: Asks,
+    model: ModelArgs,
     /// End when nothing is left that could be done, now or after a while
     #[arg(long)]
     drain: bool,
@@ -64,7 +64,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let mut config = settings::load(file)?;
-    args.asks.lay_over(&mut config);
+    args.model.override_settings(&mut config);
     let until = match (args.drain, args.once) {
         (true, _) => Until::Drained,
         (false, true) => Until::OneJob,
@@ -96,8 +96,8 @@ async fn work(
     until: Until,
     (tally, counts, meters): (Arc<Tally>, Arc<Counts>, Arc<Meters>),
 ) -> Result<Report, Failure> {
-    let (model, model_name) = args.asks.model(&config)?;
-    let store = settings::open_store(&config, Open::Create)?;
+    let (model, model_name) = args.model.model(&config)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
     let closing = CancellationToken::new();
     let (signals, told, secs) = (Signals::new()?, closing.clone(), config.queue.grace.as_secs());
     tokio::spawn(signals.hear(move || {
@@ -112,7 +112,7 @@ async fn work(
         Look { at: 0, of: 1, text }
     };
     let every = if until == Until::Stopped { SELDOM } else { OFTEN };
-    let shown = tokio::spawn(progress::show((LINE, model_name.clone()), every, look));
+    let shown = tokio::spawn(progress::show(LINE, model_name.clone(), every, look));
     let beside = beside::start(args, (&config, &model_name), (&store, &closing), &meters).await?;
     let consumer = Consumer {
         config,

@@ -1,8 +1,8 @@
 //! What a worker did, as a table, as JSON and as a line.
 
 use crate::cli::output::{self, Failure, GREEN, RED, YELLOW, count, counted};
-use crate::edge::store::Left;
-use crate::worker::{End, Jobs, Report, TokenTotals, Totals, Until};
+use crate::pipeline::{End, Jobs, Report, TokenTotals, Totals, Until};
+use crate::store::RemainingJobs;
 use serde::Serialize;
 
 /// Kinds of failures that are listed; the others are counted.
@@ -39,7 +39,8 @@ struct LeftOver {
 
 impl Summary {
     pub(super) fn of(report: &Report, until: Until, (jobs, totals): (&Jobs, &Totals)) -> Summary {
-        let Left { ready, leased, passing, gathering, capped, cap, died } = report.left.clone();
+        let RemainingJobs { ready, leased, passing, gathering, capped, cap, died } =
+            report.left.clone();
         let well = match (&report.end, until) {
             (End::Needs(_), _) => false,
             (End::Asked, _) => true,

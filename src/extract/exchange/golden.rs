@@ -17,7 +17,7 @@ fn cases() -> Option<Vec<Value>> {
 
 /// Kinds of the claims, rules of the findings, and what was complained about if asked again.
 fn outcome(reply: &Reply) -> (Vec<ClaimKind>, Vec<String>, String) {
-    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    let (mut exchange, _) = start_on(OutputMode::ForcedTool);
     match exchange.reply(reply) {
         Step::Ask(request) => {
             let complaint = request.messages.last().map(|it| it.content.as_str().to_owned());

@@ -3,13 +3,13 @@ use crate::domain::{
     Attempt, CLAIMS_MAX, Call, Digest, Discussion, Finish, SessionId, SliceId, Usage,
 };
 use crate::extract::TOOL_NAME;
-use crate::prompt::Prompts;
-use crate::tool::answers;
+use crate::llm::prompt::Prompts;
+use crate::text::lenient_json::tests::answers;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-pub(super) fn start_on(rung: Rung) -> (Exchange, Request) {
-    let asking = Asking::new("small-model", "English", Arc::new(Prompts::built_in()));
+pub(super) fn start_on(rung: OutputMode) -> (Exchange, Request) {
+    let asking = ExtractionSpec::new("small-model", "English", Arc::new(Prompts::built_in()));
     let slice = Slice {
         id: SliceId(Digest::of(&["slice"])),
         session: SessionId(Digest::of(&["session"])),
@@ -59,7 +59,7 @@ fn claim(name: &str) -> Claim {
 
 /// Hands the replies over one by one; none of them but the last may end the exchange.
 #[track_caller]
-fn run(rung: Rung, replies: &[Reply]) -> (Vec<Request>, Step) {
+fn run(rung: OutputMode, replies: &[Reply]) -> (Vec<Request>, Step) {
     let (mut exchange, first) = start_on(rung);
     let mut requests = vec![first];
     for (n, reply) in replies.iter().enumerate() {
@@ -80,7 +80,7 @@ pub(super) fn check(
     claims: &[Claim],
     rules: &[&str],
 ) -> (Vec<Request>, Extraction) {
-    let (requests, step) = run(Rung::ForcedTool, replies);
+    let (requests, step) = run(OutputMode::ForcedTool, replies);
     let Step::Done(extraction) = step else { panic!("{step:?}") };
     assert_eq!(extraction.claims, claims);
     let found: Vec<&str> = extraction.findings.iter().map(|it| it.rule.as_ref()).collect();
@@ -90,7 +90,7 @@ pub(super) fn check(
 }
 
 #[track_caller]
-fn check_stuck(rung: Rung, replies: &[Reply], kind: FailureKind) -> (Vec<Request>, Failure) {
+fn check_stuck(rung: OutputMode, replies: &[Reply], kind: FailureKind) -> (Vec<Request>, Failure) {
     let (requests, step) = run(rung, replies);
     let Step::Stuck(failure) = step else { panic!("{step:?}") };
     assert_eq!(failure.kind, kind);
@@ -106,7 +106,7 @@ fn words(request: &Request) -> String {
 fn a_good_call_is_all_it_takes() {
     let (requests, extraction) =
         check(&[called(&topics(&["a", "b"]))], &[claim("a"), claim("b")], &[]);
-    assert_eq!(extraction.rung, Rung::ForcedTool);
+    assert_eq!(extraction.rung, OutputMode::ForcedTool);
     let roles: Vec<Role> = requests[0].messages.iter().map(|it| it.role).collect();
     assert_eq!(roles, [Role::System, Role::User]);
     assert!(!requests[0].messages[0].content.as_str().contains("Use SQLite"));
@@ -151,7 +151,7 @@ fn what_stays_broken_is_reported_and_the_rest_kept() {
     );
     let broken = r#"{"discussions": [{"points": []}]}"#;
     let replies = [called(broken), called(broken), called(broken)];
-    let (_, failure) = check_stuck(Rung::ForcedTool, &replies, FailureKind::Malformed);
+    let (_, failure) = check_stuck(OutputMode::ForcedTool, &replies, FailureKind::Malformed);
     assert!(failure.findings.iter().any(|it| it.rule == "broken-claim"));
 }
 
@@ -175,9 +175,9 @@ fn another_tool_counts_if_its_arguments_fit() {
 fn json_in_words_is_taken() {
     let fenced = format!("Here it is:\n```json\n{}\n```", topics(&["a"]));
     check(&[said(&fenced)], &[claim("a")], &["code-fence", "found-in-text"]);
-    let (_, step) = run(Rung::JsonObject, &[said(&topics(&["a"]))]);
+    let (_, step) = run(OutputMode::JsonObject, &[said(&topics(&["a"]))]);
     let Step::Done(extraction) = step else { panic!("{step:?}") };
-    assert_eq!((extraction.rung, extraction.findings.len()), (Rung::JsonObject, 0));
+    assert_eq!((extraction.rung, extraction.findings.len()), (OutputMode::JsonObject, 0));
 }
 
 #[test]
@@ -190,10 +190,10 @@ fn other_json_in_words_is_no_answer() {
 #[test]
 fn silence_is_reminded_once_then_the_ladder_is_climbed_down() {
     let silence = vec![said("I see."); 7];
-    let (requests, _) = check_stuck(Rung::ForcedTool, &silence, FailureKind::NoCall);
-    let rungs: Vec<Rung> = requests.iter().map(|it| it.rung).collect();
-    let mut expected = vec![Rung::ForcedTool];
-    expected.extend(Rung::ALL);
+    let (requests, _) = check_stuck(OutputMode::ForcedTool, &silence, FailureKind::NoCall);
+    let rungs: Vec<OutputMode> = requests.iter().map(|it| it.rung).collect();
+    let mut expected = vec![OutputMode::ForcedTool];
+    expected.extend(OutputMode::ALL);
     assert_eq!(rungs, expected);
     assert!(requests[5].messages[0].content.as_str().contains("There is no tool here"));
     let digests: std::collections::BTreeSet<_> = requests.iter().map(Request::digest).collect();
@@ -214,15 +214,19 @@ fn empty_arguments_are_no_call() {
 fn an_object_without_lists_is_asked_for_again() {
     let (requests, _) = check(&[called("{}"), called(&topics(&["a"]))], &[claim("a")], &[]);
     assert!(words(&requests[1]).contains("none of the four lists is there"));
-    check_stuck(Rung::Text, &[said("{}"), said("{}")], FailureKind::Malformed);
+    check_stuck(OutputMode::Text, &[said("{}"), said("{}")], FailureKind::Malformed);
 }
 
 #[test]
 fn a_refusal_ends_it_at_once() {
     let mut refusal = said("");
     refusal.refusal = Some(passed("I will not."));
-    check_stuck(Rung::ForcedTool, &[refusal], FailureKind::Refused);
-    check_stuck(Rung::ForcedTool, &[reply(&[], "", Finish::ContentFilter)], FailureKind::Refused);
+    check_stuck(OutputMode::ForcedTool, &[refusal], FailureKind::Refused);
+    check_stuck(
+        OutputMode::ForcedTool,
+        &[reply(&[], "", Finish::ContentFilter)],
+        FailureKind::Refused,
+    );
 }
 
 #[test]
@@ -260,37 +264,37 @@ fn a_smaller_answer_does_not_replace_what_was_salvaged() {
 fn an_answer_that_broke_off_before_the_first_claim_is_no_extraction() {
     let cut = reply(&[], "Let me think about", Finish::Length);
     let replies = vec![cut; 3];
-    check_stuck(Rung::Text, &replies, FailureKind::NoCall);
+    check_stuck(OutputMode::Text, &replies, FailureKind::NoCall);
     let replies = vec![called(r#"{"decisions": [], "discu"#); 3];
-    check_stuck(Rung::Text, &replies, FailureKind::Malformed);
+    check_stuck(OutputMode::Text, &replies, FailureKind::Malformed);
 }
 
 #[test]
 fn a_refused_rung_leads_to_the_next() {
-    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    let (mut exchange, _) = start_on(OutputMode::ForcedTool);
     let mut rungs = vec![];
     while let Step::Ask(request) = exchange.rung_refused() {
         rungs.push(request.rung);
     }
-    assert_eq!(rungs, Rung::ALL[1..]);
+    assert_eq!(rungs, OutputMode::ALL[1..]);
     assert!(matches!(exchange.rung_refused(), Step::Stuck(_)));
 }
 
 #[test]
 fn stopping_keeps_what_was_good() {
-    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    let (mut exchange, _) = start_on(OutputMode::ForcedTool);
     exchange.reply(&called(r#"{"discussions": [{"topic": "a", "points": []}, {"points": []}]}"#));
     assert_eq!(exchange.kept(), 1);
     let Step::Done(extraction) = exchange.stop() else { panic!("stuck") };
     assert_eq!(extraction.claims, [claim("a")]);
-    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    let (mut exchange, _) = start_on(OutputMode::ForcedTool);
     assert!(matches!(exchange.stop(), Step::Stuck(_)));
 }
 
 #[test]
 fn an_endless_answer_is_shown_in_part() {
     let long = "é".repeat(200_000);
-    let (mut exchange, _) = start_on(Rung::ForcedTool);
+    let (mut exchange, _) = start_on(OutputMode::ForcedTool);
     let Step::Ask(request) = exchange.reply(&said(&long)) else { panic!("ended") };
     assert!(request.messages[2].content.len() < 25_000);
 }
@@ -326,7 +330,7 @@ fn replies() -> impl Strategy<Value = Reply> {
 
 proptest! {
     #[test]
-    fn it_ends(script in prop::collection::vec(prop::option::weighted(0.8, replies()), 12), rung in prop::sample::select(Rung::ALL.to_vec())) {
+    fn it_ends(script in prop::collection::vec(prop::option::weighted(0.8, replies()), 12), rung in prop::sample::select(OutputMode::ALL.to_vec())) {
         let (mut exchange, first) = start_on(rung);
         let mut sent = String::new();
         let mut requests = vec![first];

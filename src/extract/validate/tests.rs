@@ -1,6 +1,6 @@
 use super::*;
 use crate::domain::CLAIM_BYTES_MAX;
-use crate::tool::answers;
+use crate::text::lenient_json::tests::answers;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -149,22 +149,8 @@ fn any_json() -> impl Strategy<Value = Value> {
         "[a-z ]{0,6}".prop_map(Value::from),
     ];
     let keys = prop::sample::select(vec![
-        "decisions",
-        "discussions",
-        "attempts",
-        "requests",
-        "options",
-        "chosen",
-        "rationale",
-        "topic",
-        "points",
-        "action",
-        "result",
-        "succeeded",
-        "intent",
-        "summary",
-        "target",
-        "x",
+        "decisions", "discussions", "attempts", "requests", "options", "chosen", "rationale",
+        "topic", "points", "action", "result", "succeeded", "intent", "summary", "target", "x",
     ]);
     leaf.prop_recursive(4, 40, 4, move |inner| {
         prop_oneof![

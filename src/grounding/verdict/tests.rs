@@ -4,12 +4,12 @@ use super::*;
 use crate::domain::{Attempt, Decision, Digest, PersonRequest, RunId, SessionId, SliceId};
 use crate::domain::{Branch, Entry, EntryKind};
 use crate::privacy::Gate;
-use crate::slice::{Settings, Slicer};
+use crate::slicing::{SliceSettings, Slicer};
 use proptest::prelude::*;
 
 fn slice(entries: &[(Speaker, EntryKind, &str)]) -> Slice {
     let session = SessionId(Digest::of(&["s"]));
-    let settings = Settings { tokens: 4000, tool_tokens: 400 };
+    let settings = SliceSettings { tokens: 4000, tool_tokens: 400 };
     let mut slicer = Slicer::new(session, settings, Default::default());
     for (ordinal, (speaker, kind, text)) in (0..).zip(entries) {
         slicer.push(Entry {

@@ -1,23 +1,19 @@
 //! Repairs what can be repaired without asking anybody. A repair takes nothing away but what stands twice.
 
-use super::structure::misplaced_footer;
-use super::{Linting, rule};
-use crate::memory_dir::Files;
+use super::check::{doubles, misplaced_footer};
+use super::issue::{FIXABLE, Linting};
 use crate::memory_dir::document::{Document, Part};
 use crate::memory_dir::edit::Edits;
-use crate::memory_dir::kind::Kind;
+use crate::memory_dir::kind::{Files, Kind, footer};
 use crate::memory_dir::tag::{Tag, is_value};
-use crate::memory_dir::template::footer;
 use crate::privacy::{UNCLOSED_PRIVATE, private_spans};
 use std::collections::HashSet;
 
-/// How often all repairs of a file are tried.
 const ROUNDS_MAX: usize = 16;
-/// How often the sides of a file are joined anew because a marker was no marker before.
 const JOINS_MAX: usize = 16;
 
 /// The files that change when everything that can be repaired is, with their new texts.
-pub fn fix(linting: &Linting<'_>) -> Files {
+pub(crate) fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
     for (path, text) in linting.files {
         let now = fix_file(path, text, linting);
@@ -34,8 +30,8 @@ pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String 
     let mut now = text.to_owned();
     for _ in 0..ROUNDS_MAX {
         let before = now.clone();
-        for rule in rule::RULES.iter().filter(|rule| rule.is_fixable) {
-            now = fix_rule(rule.name, path, &now, linting);
+        for rule in FIXABLE {
+            now = fix_rule(rule, path, &now, linting);
         }
         if now == before {
             break;
@@ -46,7 +42,7 @@ pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String 
 
 /// The text of a file with what breaks one rule repaired; the same text where nothing is, where the rule is
 /// not one that can be repaired, and where the file is private.
-pub fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> String {
+pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> String {
     let kind = Kind::of_path(path);
     let (document, _) = Document::parse(kind, text);
     if document.is_private() {
@@ -106,7 +102,7 @@ fn with_footer(document: &Document<'_>, day: &str) -> String {
     if is_there { now } else { text }
 }
 
-/// Tags with the right blanks, and values in small letters; what is still none then stays as it is.
+/// Rewrites tags with the exact blanks and lower-case values; leaves other tags as they are.
 fn with_exact_tags(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     for (at, block) in document.blocks().iter().enumerate() {
@@ -165,22 +161,11 @@ fn closed(document: &Document<'_>) -> String {
 
 fn without_doubles(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
-    let mut seen: HashSet<(&str, &str)> = HashSet::new();
-    for (at, block) in document.blocks().iter().enumerate() {
-        let is_entry = matches!(block.part, Part::Entry(_));
-        let section = document.section(block);
-        if !is_entry || section.is_empty() || document.holds_private(block) {
-            continue;
-        }
-        if !seen.insert((section, document.raw(block).trim())) {
-            edits.remove(at);
-        }
-    }
+    doubles(document).into_iter().for_each(|at| edits.remove(at));
     edits.finish().text
 }
 
-/// Both sides of what git could not merge, one behind the other; what stands in both stands once. The
-/// version before both, which git shows in one of its styles, goes.
+/// Keeps both sides of an unfinished git merge, one behind the other; common entries once.
 fn joined(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     let mut side = ' ';

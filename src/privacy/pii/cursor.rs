@@ -4,8 +4,8 @@
 use crate::privacy::letter::{is_digit, is_space, is_word};
 use std::ops::Range;
 
-/// Where something was found, in bytes.
-pub(super) type Found = Range<usize>;
+/// Byte range of a match.
+pub(super) type Span = Range<usize>;
 
 /// A place in a text.
 #[derive(Clone, Copy)]
@@ -40,12 +40,12 @@ impl<'a> Cursor<'a> {
         self.text.get(..self.at).and_then(|head| head.chars().next_back())
     }
 
-    /// Whether no word goes on behind the cursor.
+    /// Returns whether the cursor is at the start of a word.
     pub(super) fn word_starts(&self) -> bool {
         !self.before().is_some_and(is_word)
     }
 
-    /// Whether no word goes on before it.
+    /// Returns whether the cursor is at the end of a word.
     pub(super) fn word_ends(&self) -> bool {
         !self.peek().is_some_and(is_word)
     }

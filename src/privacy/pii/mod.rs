@@ -1,15 +1,12 @@
 //! Personal data, by pattern: eight kinds, the longest and most specific first, so that no later
 //! kind eats part of an earlier one. No pattern can match inside a placeholder.
 
-mod bank;
 mod cursor;
-mod digit;
-mod number;
-mod place;
-mod uuid;
+mod patterns;
 
-use super::mask::Report;
-use cursor::Found;
+use super::letter::{digit_value, is_digit, is_space, is_word};
+use super::redacted::Report;
+use cursor::{Cursor, Span};
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +35,7 @@ pub enum Pii {
 /// A name that is no kind of personal data.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UnknownPii {
-    /// What was said.
+    /// The unknown name.
     pub name: String,
 }
 
@@ -79,7 +76,7 @@ impl Pii {
         }
     }
 
-    /// What stands in its place.
+    /// Placeholder that replaces a match.
     pub const fn placeholder(self) -> &'static str {
         match self {
             Pii::Iban => "<IBAN>",
@@ -107,26 +104,26 @@ impl FromStr for Pii {
 /// Masks these kinds; the text itself if there is nothing to mask.
 pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow<'a, str> {
     let wanted = |kind| kinds.contains(&kind);
-    let mut survey = digit::survey(text);
+    let mut survey = patterns::survey(text);
     let mut text = Cow::Borrowed(text);
     if survey.iban && wanted(Pii::Iban) {
-        let found = bank::ibans(&text, survey.digits);
+        let found = patterns::ibans(&text, survey.digits);
         replace(&mut text, &found, Pii::Iban, report);
         if !found.is_empty() {
-            survey = digit::survey(&text);
+            survey = patterns::survey(&text);
         }
     }
-    if !survey.clusters.is_empty() && number::KINDS.into_iter().any(wanted) {
-        let clusters = uuid::outside(&text, survey.clusters);
-        number::mask(&mut text, clusters, &wanted, report);
+    if !survey.clusters.is_empty() && NUMBERS.into_iter().any(wanted) {
+        let clusters = patterns::outside(&text, survey.clusters);
+        mask_numbers(&mut text, clusters, &wanted, report);
     }
     if wanted(Pii::Email) {
-        let found = place::emails(&text);
+        let found = patterns::emails(&text);
         replace(&mut text, &found, Pii::Email, report);
     }
     if survey.address && wanted(Pii::Address) {
-        for street in place::STREETS {
-            let found = place::addresses(&text, survey.digits, street);
+        for street in patterns::STREETS {
+            let found = patterns::addresses(&text, survey.digits, street);
             replace(&mut text, &found, Pii::Address, report);
         }
     }
@@ -134,7 +131,7 @@ pub(super) fn mask<'a>(text: &'a str, kinds: &[Pii], report: &mut Report) -> Cow
 }
 
 /// Puts the placeholder in every place found, and counts.
-fn replace(text: &mut Cow<'_, str>, found: &[Found], kind: Pii, report: &mut Report) {
+fn replace(text: &mut Cow<'_, str>, found: &[Span], kind: Pii, report: &mut Report) {
     if found.is_empty() {
         return;
     }
@@ -148,6 +145,232 @@ fn replace(text: &mut Cow<'_, str>, found: &[Found], kind: Pii, report: &mut Rep
     masked.push_str(text.get(kept_to..).unwrap_or_default());
     report.add(kind.name(), found.len() as u64);
     *text = Cow::Owned(masked);
+}
+
+/// The kinds that are made of digits, in the order in which they are looked for.
+const NUMBERS: [Pii; 5] = [Pii::CreditCard, Pii::Ssn, Pii::TrPhone, Pii::TcKimlik, Pii::Phone];
+
+/// Masks every number of a wanted kind in these clusters of the text.
+fn mask_numbers(
+    text: &mut Cow<'_, str>,
+    clusters: Vec<Span>,
+    wanted: &dyn Fn(Pii) -> bool,
+    report: &mut Report,
+) {
+    let mut masked = String::new();
+    let mut kept_to = 0;
+    for cluster in clusters {
+        let Some(replaced) = mask_cluster(text, cluster.clone(), wanted, report) else { continue };
+        masked.push_str(text.get(kept_to..cluster.start).unwrap_or_default());
+        masked.push_str(&replaced);
+        kept_to = cluster.end;
+    }
+    if 0 < kept_to {
+        masked.push_str(text.get(kept_to..).unwrap_or_default());
+        *text = Cow::Owned(masked);
+    }
+}
+
+/// The cluster with its numbers masked; none if it holds none.
+fn mask_cluster(
+    text: &str,
+    cluster: Span,
+    wanted: &dyn Fn(Pii) -> bool,
+    report: &mut Report,
+) -> Option<String> {
+    // A letter at either side decides where words end; it comes along and is taken off again.
+    let before = text.get(..cluster.start)?.chars().next_back();
+    let after = text.get(cluster.end..)?.chars().next();
+    let left = before.map_or(0, char::len_utf8);
+    let right = after.map_or(0, char::len_utf8);
+    let mut local = Cow::Borrowed(text.get(cluster.start - left..cluster.end + right)?);
+    for kind in NUMBERS.into_iter().filter(|kind| wanted(*kind)) {
+        for pattern in patterns(kind) {
+            let found = find_numbers(&local, *pattern);
+            replace(&mut local, &found, kind, report);
+        }
+    }
+    match local {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(local) => local.get(left..local.len() - right).map(str::to_owned),
+    }
+}
+
+/// A match: where it ends, and whether it is what it seems. What only seems so is passed over.
+struct Match {
+    end: usize,
+    valid: bool,
+}
+
+type Pattern = fn(Cursor<'_>) -> Option<Match>;
+
+fn patterns(kind: Pii) -> &'static [Pattern] {
+    match kind {
+        Pii::CreditCard => &[card_of_sixteen, card_by_check_digit],
+        Pii::Ssn => &[ssn],
+        Pii::TrPhone => &[tr_phone],
+        Pii::TcKimlik => &[tc_kimlik],
+        Pii::Phone => &[phone_abroad, phone],
+        Pii::Iban | Pii::Email | Pii::Address => &[],
+    }
+}
+
+/// Every valid match, from the left, none overlapping.
+fn find_numbers(text: &str, pattern: Pattern) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut passed_to = 0;
+    let mut in_number = false;
+    for (at, letter) in text.char_indices() {
+        let digit = is_digit(letter);
+        // No number starts within a run of digits.
+        let starts = (digit && !in_number) || letter == '+' || letter == '(';
+        in_number = digit;
+        if at < passed_to || !starts {
+            continue;
+        }
+        if let Some(hit) = pattern(Cursor::new(text, at)) {
+            passed_to = hit.end;
+            if hit.valid {
+                found.push(at..hit.end);
+            }
+        }
+    }
+    found
+}
+
+fn is_dash_or_blank(letter: char) -> bool {
+    letter == '-' || is_space(letter)
+}
+
+fn is_separator(letter: char) -> bool {
+    letter == '.' || is_dash_or_blank(letter)
+}
+
+fn valid(cursor: Cursor<'_>) -> Match {
+    Match { end: cursor.at, valid: true }
+}
+
+/// Four times four digits; without a check digit, since sample numbers have none.
+fn card_of_sixteen(start: Cursor<'_>) -> Option<Match> {
+    if !start.word_starts() {
+        return None;
+    }
+    let groups = (0..3).try_fold(start, |c, _| Some(c.digits(4)?.maybe(is_dash_or_blank)));
+    groups?.digits(4)?.end().map(valid)
+}
+
+/// 4-6-5 digits, or 13 to 19 in a row, if the check digit is right.
+fn card_by_check_digit(start: Cursor<'_>) -> Option<Match> {
+    if !start.word_starts() {
+        return None;
+    }
+    let is_gap = |letter| letter == ' ' || letter == '-';
+    let spaced = || start.digits(4)?.one(is_gap)?.digits(6)?.one(is_gap)?.digits(5)?.end();
+    let in_a_row = || {
+        let end = start.run(is_digit)?.end()?;
+        let count = start.rest().get(..end.at - start.at)?.chars().count();
+        (13..=19).contains(&count).then_some(end)
+    };
+    let end = spaced().or_else(in_a_row)?;
+    let digits = start.rest().get(..end.at - start.at)?;
+    Some(Match { end: end.at, valid: luhn(digits) })
+}
+
+fn luhn(number: &str) -> bool {
+    let digits = number.chars().rev().filter(|digit| is_digit(*digit)).map(digit_value);
+    let sum: u32 = digits
+        .enumerate()
+        .map(|(index, digit)| match (index % 2, digit) {
+            (0, digit) => digit,
+            (_, digit @ 0..=4) => digit * 2,
+            (_, digit) => digit * 2 - 9,
+        })
+        .sum();
+    sum.is_multiple_of(10)
+}
+
+fn ssn(start: Cursor<'_>) -> Option<Match> {
+    if !start.word_starts() {
+        return None;
+    }
+    start.digits(3)?.char('-')?.digits(2)?.char('-')?.digits(4)?.end().map(valid)
+}
+
+/// A Turkish mobile number, with `0` or `+90` before it.
+fn tr_phone(start: Cursor<'_>) -> Option<Match> {
+    let national = || start.word_starts().then_some(start)?.char('0');
+    let abroad = || Some(start.char('+')?.char('9')?.char('0')?.maybe(is_separator));
+    let prefix = national().or_else(abroad)?;
+    let operator = prefix.char('5')?.digits(2)?.maybe(is_separator);
+    let groups = operator.digits(3)?.maybe(is_separator).digits(2)?.maybe(is_separator);
+    groups.digits(2)?.end().map(valid)
+}
+
+/// A Turkish identity number: eleven digits of which the last two check the others.
+fn tc_kimlik(start: Cursor<'_>) -> Option<Match> {
+    let apart = |letter: Option<char>| !letter.is_some_and(|next| next == '-' || is_word(next));
+    if !apart(start.before()) {
+        return None;
+    }
+    let end = start.one(|digit| ('1'..='9').contains(&digit))?.digits(10)?;
+    if !apart(end.peek()) {
+        return None;
+    }
+    let number = start.rest().get(..end.at - start.at)?;
+    let digits: Vec<u32> = number.chars().map(digit_value).collect();
+    Some(Match { end: end.at, valid: tc_checks(&digits) })
+}
+
+fn tc_checks(digits: &[u32]) -> bool {
+    let [first @ .., tenth, eleventh] = digits else { return false };
+    let odd: u32 = first.iter().step_by(2).sum();
+    let even: u32 = first.iter().skip(1).step_by(2).sum();
+    let sum: u32 = odd + even + tenth;
+    (i64::from(odd) * 7 - i64::from(even)).rem_euclid(10) == i64::from(*tenth)
+        && sum % 10 == *eleventh
+}
+
+/// Ten digits in three groups, with a country code or parentheses or neither.
+fn phone(start: Cursor<'_>) -> Option<Match> {
+    let last =
+        |cursor: Cursor<'_>| cursor.digits(3)?.maybe(is_separator).digits(4)?.end().map(valid);
+    let apart = || start.word_starts().then_some(start);
+    // One to three digits, as many as there are: what may follow is no digit.
+    let country = || {
+        let first = apart()?.maybe(|next| next == '+').digits(1)?;
+        Some(first.maybe(is_digit).maybe(is_digit))
+    };
+    let abroad = || last(country()?.one(is_separator)?.digits(3)?.maybe(is_separator));
+    let plain = || last(apart()?.digits(3)?.maybe(is_separator));
+    let area =
+        |cursor: Cursor<'_>| Some(cursor.char('(')?.digits(3)?.char(')')?.maybe(is_separator).at);
+    let at = |at| start.to(at);
+    let abroad_area = || last(at(area(country()?.maybe(is_separator))?));
+    let plain_area = || last(at(area(start)?));
+    abroad().or_else(plain).or_else(abroad_area).or_else(plain_area)
+}
+
+/// Digits of a number with its country code: fewer are none that a person has, more are none that can be dialled
+/// (ITU-T E.164).
+const ABROAD_DIGITS: std::ops::RangeInclusive<usize> = 9..=15;
+
+/// `+`, a country code and a number, in groups of any length. Some write a zero in parentheses that is dialled at home.
+fn phone_abroad(start: Cursor<'_>) -> Option<Match> {
+    let apart = start.word_starts() && start.before() != Some('+');
+    let mut at = start.char('+').filter(|_| apart)?.one(|digit| ('1'..='9').contains(&digit))?;
+    let (mut digits, mut found) = (1, None);
+    // Bounded by the digits that a number has.
+    while digits <= *ABROAD_DIGITS.end() {
+        if ABROAD_DIGITS.contains(&digits) {
+            found = at.end().or(found);
+        }
+        let gap = at.maybe(is_separator);
+        let home = |c: Cursor<'_>| Some(c.char('(')?.char('0')?.char(')')?.maybe(is_separator).at);
+        let gap = if digits <= 3 { home(gap).map_or(gap, |end| gap.to(end)) } else { gap };
+        let Some(next) = gap.one(is_digit) else { break };
+        (at, digits) = (next, digits + 1);
+    }
+    found.map(valid)
 }
 
 #[cfg(test)]

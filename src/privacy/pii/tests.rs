@@ -2,7 +2,7 @@
 //! masking twice changes nothing.
 
 use super::{Pii, mask};
-use crate::privacy::mask::Report;
+use crate::privacy::redacted::Report;
 use proptest::prelude::*;
 
 fn masked(text: &str) -> (String, Report) {
@@ -42,16 +42,9 @@ fn phones_are_masked_with_their_country_code() {
 #[test]
 fn phones_of_any_country_are_masked_behind_a_plus() {
     for phone in [
-        "+49 30 123456",
-        "+49 (0)30 12345678",
-        "+4930123456",
-        "+44 (0) 20 7946 0958",
-        "+33 6 12 34 56 78",
-        "+81-3-1234-5678",
-        "+86 138 0013 8000",
-        "+34 612 345 678",
-        "+55.11.91234.5678",
-        "+90 212 555 01 23",
+        "+49 30 123456", "+49 (0)30 12345678", "+4930123456", "+44 (0) 20 7946 0958",
+        "+33 6 12 34 56 78", "+81-3-1234-5678", "+86 138 0013 8000", "+34 612 345 678",
+        "+55.11.91234.5678", "+90 212 555 01 23",
     ] {
         check(&format!("Tel. {phone}, home"), "Tel. <PHONE>, home");
     }

@@ -1,6 +1,7 @@
 //! Headers that carry a login: `Authorization`, `Cookie`, and `curl -u`.
 
-use super::{Scan, value};
+use super::scan::Scan;
+use super::value;
 use std::ops::Range;
 
 /// The bytes between two words of a header.
@@ -8,7 +9,7 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Whether a header's value ends here: a quote, an escape or the end of the line.
+/// Returns whether a header's value ends here: at a quote, an escape or the end of the line.
 fn ends_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'\'' | b'`' | b'\\' | b'\n' | b'\r' | b'<' | b'>')
 }
@@ -37,22 +38,8 @@ const HEADER_MAX: usize = 8 * 1024;
 
 /// Schemes whose next word is always the login.
 const SCHEMES: [&str; 16] = [
-    "bearer",
-    "basic",
-    "token",
-    "digest",
-    "apikey",
-    "api-key",
-    "negotiate",
-    "ntlm",
-    "hawk",
-    "oauth",
-    "ssws",
-    "key",
-    "splunk",
-    "mac",
-    "dpop",
-    "aws4-hmac-sha256",
+    "bearer", "basic", "token", "digest", "apikey", "api-key", "negotiate", "ntlm", "hawk",
+    "oauth", "ssws", "key", "splunk", "mac", "dpop", "aws4-hmac-sha256",
 ];
 
 /// Of these, the ones whose login is a list.
@@ -140,16 +127,8 @@ fn parameters(scan: &mut Scan<'_>, start: usize) {
 fn is_word_for_it(login: &str) -> bool {
     let word = login.split([' ', ',', '.', ';', ')']).next().unwrap_or_default();
     let words = [
-        "token",
-        "tokens",
-        "auth",
-        "authentication",
-        "scheme",
-        "header",
-        "credentials",
-        "and",
-        "or",
-        "is",
+        "token", "tokens", "auth", "authentication", "scheme", "header", "credentials", "and",
+        "or", "is",
     ];
     words.iter().any(|known| word.eq_ignore_ascii_case(known))
 }

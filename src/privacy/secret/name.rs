@@ -1,81 +1,24 @@
 //! Names under which secrets stand: `DB_PASSWORD`, `githubToken`, `aws_secret_access_key`; and
 //! names that look alike and hold none: `max_tokens`, `api_key_env`, `public_key`.
 
+use super::words;
+
 /// Words that make the rule look.
+#[rustfmt::skip]
 pub(super) const WORDS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "pwd",
-    "pass=",
-    "pass:",
-    "pass\"",
-    "pass'",
-    "pass ",
-    "pass\\",
-    "secret",
-    "token",
-    "credential",
-    "apikey",
-    "api_key",
-    "api-key",
-    "api key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "access key",
-    "privatekey",
-    "private_key",
-    "private-key",
-    "private key",
-    "accountkey",
-    "account_key",
-    "signingkey",
-    "signing_key",
-    "signing-key",
-    "encryptionkey",
-    "encryption_key",
-    "encryption-key",
-    "masterkey",
-    "master_key",
-    "master-key",
-    "authkey",
-    "auth_key",
-    "auth-key",
-    "sharedkey",
-    "shared_key",
-    "servicekey",
-    "service_key",
-    "service-key",
-    "deploykey",
-    "deploy_key",
-    "deploy-key",
-    "licensekey",
-    "license_key",
-    "sessionkey",
-    "session_key",
-    "webhookkey",
-    "hmackey",
-    "hmac_key",
-    "jwt_key",
-    "connectionstring",
-    "connection_string",
-    "connection-string",
-    "conn_str",
-    "connstr",
-    "_auth=",
-    "\"auth\"",
-    "signature=",
-    "&sig=",
-    "?sig=",
-    "&key=",
-    "?key=",
-    "&code=",
-    "?code=",
+    "password", "passwd", "passphrase", "passcode", "pwd", "pass=", "pass:", "pass\"", "pass'",
+    "pass ", "pass\\", "secret", "token", "credential", "apikey", "api_key", "api-key", "api key",
+    "accesskey", "access_key", "access-key", "access key", "privatekey", "private_key",
+    "private-key", "private key", "accountkey", "account_key", "signingkey", "signing_key",
+    "signing-key", "encryptionkey", "encryption_key", "encryption-key", "masterkey", "master_key",
+    "master-key", "authkey", "auth_key", "auth-key", "sharedkey", "shared_key", "servicekey",
+    "service_key", "service-key", "deploykey", "deploy_key", "deploy-key", "licensekey",
+    "license_key", "sessionkey", "session_key", "webhookkey", "hmackey", "hmac_key", "jwt_key",
+    "connectionstring", "connection_string", "connection-string", "conn_str", "connstr", "_auth=",
+    "\"auth\"", "signature=", "&sig=", "?sig=", "&key=", "?key=", "&code=", "?code=",
 ];
 
-/// How sure a name is.
+/// Confidence that a name denotes a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     /// Whatever stands there is secret, numbers too.
@@ -86,148 +29,26 @@ pub(super) enum Kind {
     Maybe,
 }
 
-/// What may follow the word that names a secret.
-const QUALIFIERS: [&str; 34] = [
-    "value",
-    "val",
-    "base64",
-    "b64",
-    "hex",
-    "raw",
-    "plain",
-    "plaintext",
-    "prod",
-    "production",
-    "dev",
-    "development",
-    "staging",
-    "stage",
-    "test",
-    "testing",
-    "live",
-    "local",
-    "old",
-    "new",
-    "current",
-    "primary",
-    "secondary",
-    "default",
-    "base",
-    "confirm",
-    "confirmation",
-    "again",
-    "repeat",
-    "backup",
-    "main",
-    "admin",
-    "root",
-    "id_token",
-];
 const PASSWORDS: [&str; 5] = ["password", "passwd", "passphrase", "passcode", "pwd"];
-/// What a key is for, if it is secret.
-const KEYS_OF: [&str; 31] = [
-    "api",
-    "access",
-    "secret",
-    "private",
-    "account",
-    "signing",
-    "encryption",
-    "master",
-    "auth",
-    "shared",
-    "service",
-    "deploy",
-    "license",
-    "session",
-    "webhook",
-    "hmac",
-    "jwt",
-    "client",
-    "ssh",
-    "cipher",
-    "crypto",
-    "aes",
-    "openai",
-    "anthropic",
-    "stripe",
-    "sendgrid",
-    "google",
-    "gemini",
-    "azure",
-    "aws",
-    "app",
-];
-/// Tokens of texts, pages and tests rather than of logins.
-const TOKENS_OF: [&str; 40] = [
-    "pad",
-    "eos",
-    "bos",
-    "unk",
-    "sep",
-    "mask",
-    "cls",
-    "special",
-    "stop",
-    "start",
-    "end",
-    "next",
-    "prev",
-    "previous",
-    "page",
-    "continuation",
-    "max",
-    "num",
-    "min",
-    "per",
-    "total",
-    "image",
-    "video",
-    "audio",
-    "word",
-    "sub",
-    "first",
-    "last",
-    "peek",
-    "cancellation",
-    "cancel",
-    "separator",
-    "delimiter",
-    "open",
-    "close",
-    "eof",
-    "a",
-    "each",
-    "single",
-    "expected",
-];
 /// Words that names are joined to without a mark between.
 const ENDINGS: [&str; 11] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "apikey",
-    "secretkey",
-    "accesskey",
-    "privatekey",
-    "token",
-    "secret",
-    "accountkey",
-    "connectionstring",
+    "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "privatekey", "token",
+    "secret", "accountkey", "connectionstring",
 ];
 
-/// Whether a name is one of a secret, and how sure.
+/// Confidence that `name` denotes a secret; `None` if it does not.
 pub(super) fn kind(name: &str) -> Option<Kind> {
-    let mut words = words(name);
+    let mut words = split(name);
     while let [_, .., last] = words.as_slice()
-        && (QUALIFIERS.contains(&last.as_str()) || last.bytes().all(|byte| byte.is_ascii_digit()))
+        && (words::QUALIFIERS.contains(last.as_str())
+            || last.bytes().all(|byte| byte.is_ascii_digit()))
     {
         words.pop();
     }
     let (last, before) = words.split_last()?;
     let last = last.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let before_last = before.last().map_or("", String::as_str);
-    let is_login = !TOKENS_OF.contains(&before_last);
+    let is_login = !words::TOKENS_OF.contains(before_last);
     match last {
         _ if PASSWORDS.contains(&last) => Some(Kind::Password),
         "pass" => Some(if before.is_empty() { Kind::Maybe } else { Kind::Password }),
@@ -235,7 +56,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
             Some(Kind::Token)
         }
         "token" => is_login.then_some(Kind::Token),
-        "key" => KEYS_OF.contains(&before_last).then_some(Kind::Token),
+        "key" => words::KEYS_OF.contains(before_last).then_some(Kind::Token),
         "string" | "str" => {
             matches!(before_last, "connection" | "conn" | "connect").then_some(Kind::Token)
         }
@@ -248,13 +69,13 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
     }
 }
 
-/// Whether nothing but a secret stands under the name in settings, however plain it is.
+/// Returns whether only a secret is assigned to this name in settings, however plain the value.
 pub(super) fn is_login(name: &str) -> bool {
     /// Tokens that let in.
     const TOKENS: [&str; 8] =
         ["auth", "access", "api", "bearer", "refresh", "session", "github", "bot"];
     const JOINED: [&str; 4] = ["apikey", "authtoken", "accesstoken", "clientsecret"];
-    let words = words(name);
+    let words = split(name);
     let Some((last, before)) = words.split_last() else { return false };
     let before_last = before.last().map_or("", String::as_str);
     match last.as_str() {
@@ -266,7 +87,7 @@ pub(super) fn is_login(name: &str) -> bool {
 }
 
 /// The words of a name, in small letters: at `_`, `-`, blanks, and where capitals begin.
-fn words(name: &str) -> Vec<String> {
+fn split(name: &str) -> Vec<String> {
     let bytes = name.as_bytes();
     let mut words: Vec<String> = Vec::new();
     let mut fresh = true;
@@ -296,23 +117,10 @@ mod tests {
     #[test]
     fn names_of_secrets_are_known_in_any_style() {
         for name in [
-            "DB_PASSWORD",
-            "githubToken",
-            "aws_secret_access_key",
-            "MY_APP_SECRET_KEY",
-            "x-api-key",
-            "APIKey",
-            "clientSecret",
-            "SECRET_KEY_BASE",
-            "ConnectionString",
-            "authtoken",
-            "SMTP_PASS",
-            "OPENAI_API_KEY_2",
-            "Secret Access Key",
-            "dbPassword1",
-            "new_password_confirmation",
-            "AccountKey",
-            "_authToken",
+            "DB_PASSWORD", "githubToken", "aws_secret_access_key", "MY_APP_SECRET_KEY",
+            "x-api-key", "APIKey", "clientSecret", "SECRET_KEY_BASE", "ConnectionString",
+            "authtoken", "SMTP_PASS", "OPENAI_API_KEY_2", "Secret Access Key", "dbPassword1",
+            "new_password_confirmation", "AccountKey", "_authToken",
         ] {
             assert!(kind(name).is_some(), "{name}");
         }
@@ -321,25 +129,10 @@ mod tests {
     #[test]
     fn names_that_look_alike_hold_none() {
         for name in [
-            "max_tokens",
-            "completion_tokens",
-            "tokenizer",
-            "api_key_env",
-            "public_key",
-            "primary_key",
-            "keyboard",
-            "token_type",
-            "passwordReset",
-            "secret_name",
-            "eos_token",
-            "nextPageToken",
-            "tokens",
-            "compass",
-            "aws_access_key_id",
-            "author",
-            "SecretManager",
-            "password_file",
-            "CancellationToken2x",
+            "max_tokens", "completion_tokens", "tokenizer", "api_key_env", "public_key",
+            "primary_key", "keyboard", "token_type", "passwordReset", "secret_name", "eos_token",
+            "nextPageToken", "tokens", "compass", "aws_access_key_id", "author", "SecretManager",
+            "password_file", "CancellationToken2x",
         ] {
             assert_eq!(kind(name), None, "{name}");
         }

@@ -4,9 +4,9 @@
 //! so (an environment file, a query, a flag) or if it looks like one: types, calls and variables
 //! stay.
 
-use super::escape::Quote;
 use super::name::{self, Kind};
-use super::{Scan, pair, plain, value};
+use super::scan::{Quote, Scan};
+use super::value;
 use std::ops::Range;
 
 /// The longest name; what is longer is data.
@@ -15,9 +15,14 @@ const NAME_MAX: usize = 80;
 /// The longest word that may be something else than a secret.
 const WORD_MAX: usize = 1024;
 
-/// What joins a name and its value.
+/// Keys under which the name of a pair is given.
+const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
+/// Bytes between the two halves of a pair.
+const GAP_MAX: usize = 128;
+
+/// Token between a name and its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Joint {
+enum Joint {
     /// `=`, `:=`, `=>`
     Equals,
     /// `==`, `!=`: only a literal on the other side is secret.
@@ -44,11 +49,11 @@ struct Named<'a> {
     /// The quote behind the name, if it stands in quotes.
     quote: Option<Quote>,
     joint: Joint,
-    /// Where the value starts.
+    /// Start of the value.
     value: usize,
-    /// Whether blanks stand around the joint.
+    /// Blanks surround the joint.
     spaced: bool,
-    /// Whether the name is itself a value, as in `name: …` and `value: …`.
+    /// The name is itself a value, as in `name: …` and `value: …`.
     paired: bool,
 }
 
@@ -76,7 +81,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-pub(super) fn is_blank(byte: u8) -> bool {
+fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
@@ -91,7 +96,7 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
         return None;
     }
     let start = scan.skip_escape(left, at.end);
-    let pair = pair::value_of(scan, start, end);
+    let pair = pair_value(scan, start, end);
     let paired = pair.is_some();
     let (quote, joint, value) = pair.or_else(|| joint(scan, start, end))?;
     scan.named_to = end;
@@ -107,7 +112,7 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Joint) -> Option<Kind>
     name::kind(name).or(short.then_some(Kind::Maybe))
 }
 
-/// What joins the name to a value, and where that starts.
+/// Token that joins the name to a value, and the value's start.
 fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
     let (quote, after) = match scan.quote(end) {
         Some((quote, after)) => (Some(quote), after),
@@ -139,7 +144,7 @@ fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Jo
         _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
             (Joint::Flag, at)
         }
-        _ if end < at && quote.is_none() && pair::is_set(scan, start, end) => (Joint::Flag, at),
+        _ if end < at && quote.is_none() && is_set(scan, start, end) => (Joint::Flag, at),
         _ => return None,
     };
     (value < scan.bytes.len()).then_some((quote, joint, value))
@@ -206,7 +211,7 @@ fn named_as_key(named: &Named<'_>) -> bool {
     named.quote.is_some()
 }
 
-/// Where a word without quotes ends. A quote, an escape and a tag end it in any form.
+/// Range of an unquoted word. A quote, an escape and a tag end it in any form.
 fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     let hard = |byte: u8| {
         byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
@@ -237,7 +242,7 @@ fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     named.value..named.value + word.len()
 }
 
-/// Where `&name=` follows: the value is one of a form.
+/// Position of a following `&name=`: the value is a form parameter.
 fn next_parameter(word: &str) -> Option<usize> {
     word.match_indices('&').map(|(at, _)| at).find(|at| {
         let name = word.get(at + 1..).and_then(|rest| rest.split_once('='));
@@ -245,7 +250,7 @@ fn next_parameter(word: &str) -> Option<usize> {
     })
 }
 
-/// Where a name stands, when that says what its value is.
+/// Context of a name that tells how to read its value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Form {
     /// `NAME=value` in capitals, nothing between.
@@ -324,7 +329,7 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
             && is_plain(scan, named, at.end, word);
     }
     if named.paired {
-        return value::is_random(word) || plain::may_be_secret(word, true);
+        return value::is_random(word) || value::may_be_secret(word, true);
     }
     let line = stands_alone(scan, named, at.end);
     let random = value::is_random(word)
@@ -360,7 +365,7 @@ fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool 
     let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace();
     let among_words = !colon && starts && (goes_on || ends);
     let clause = among_words && (!named.spaced || value::is_random(word));
-    (clause || stands_alone(scan, named, end)) && plain::may_be_secret(word, colon)
+    (clause || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
 }
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: a plain word is a secret there.
@@ -387,15 +392,7 @@ fn is_metavariable(word: &str) -> bool {
 /// Code on the other side of `NAME=`: `os.environ["X"]`, `config.api_key`.
 fn is_expression(word: &str) -> bool {
     let roots = [
-        "os.",
-        "self.",
-        "this.",
-        "process.",
-        "config.",
-        "settings.",
-        "env.",
-        "args.",
-        "options.",
+        "os.", "self.", "this.", "process.", "config.", "settings.", "env.", "args.", "options.",
         "secrets.",
     ];
     word.contains("://") && !word.contains('@')
@@ -403,10 +400,9 @@ fn is_expression(word: &str) -> bool {
         || (word.ends_with('(') || word.contains("(\"") || word.contains("()"))
 }
 
-/// Whether the name starts its line and the value ends it.
+/// Returns whether the name starts its line and the value ends it.
 fn stands_alone(scan: &Scan<'_>, named: &Named<'_>, end: usize) -> bool {
-    let path = scan
-        .run_back(named.start, super::named::NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
+    let path = scan.run_back(named.start, NAME_MAX, |byte| is_name_byte(byte) || byte == b'.');
     let path = scan.skip_escape(path, named.start);
     let head = scan.run_back(path, NAME_MAX, |byte| {
         is_blank(byte) || matches!(byte, b'-' | b'#' | b'>' | b'*')
@@ -444,4 +440,84 @@ fn tagged(scan: &mut Scan<'_>, named: &Named<'_>) {
         let at = named.value..end;
         scan.mark(at);
     }
+}
+
+/// Start of the value of the pair whose name is at `start..end`.
+fn pair_value(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
+    let (quote, after) = match scan.quote(end) {
+        Some((quote, after)) => (Some(quote), after),
+        None => (None, end),
+    };
+    let key = gap_end(scan, after);
+    if key == after {
+        return None;
+    }
+    let (key_quote, word) = match scan.quote(key) {
+        Some((quote, word)) => (Some(quote), word),
+        None => (None, key),
+    };
+    let word_end = word + "value".len();
+    if !scan.piece(word..word_end).eq_ignore_ascii_case("value") || !is_pair_name(scan, start) {
+        return None;
+    }
+    let closed = match key_quote {
+        Some(quote) => scan.quote(word_end).filter(|(closing, _)| *closing == quote)?.1,
+        None => word_end,
+    };
+    let mark = scan.run(closed, is_blank);
+    let joint = match scan.byte(mark) {
+        b':' => Joint::Colon,
+        b'=' => Joint::Equals,
+        _ => return None,
+    };
+    let value = scan.run(mark + 1, is_blank);
+    (value < scan.bytes.len()).then_some((quote, joint, value))
+}
+
+/// End of blanks, line ends (escaped or not) and commas.
+fn gap_end(scan: &Scan<'_>, from: usize) -> usize {
+    let fits = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
+    let mut at = from;
+    for _ in 0..GAP_MAX {
+        let escape = scan.byte(at) == b'\\' && matches!(scan.byte(at + 1), b'n' | b'r' | b't');
+        match (fits(scan.byte(at)), escape) {
+            (true, _) => at += 1,
+            (false, true) => at += 2,
+            (false, false) => break,
+        }
+    }
+    at
+}
+
+/// Returns whether `name:` or `key=` precedes.
+fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
+    let back = |at: usize, fits: fn(u8) -> bool| scan.run_back(at, GAP_MAX, fits);
+    let is_quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\');
+    let mark = back(back(start, is_quote), is_blank);
+    if !matches!(scan.before(mark), b':' | b'=') {
+        return false;
+    }
+    let end = back(back(mark - 1, is_blank), is_quote);
+    let word = back(end, |byte| byte.is_ascii_alphabetic());
+    PAIR_NAMES.iter().any(|name| scan.piece(word..end).eq_ignore_ascii_case(name))
+}
+
+/// Returns whether a blank joins name and value: `ENV NAME …`, `setenv NAME …`, and `machine …
+/// login … password …` of a `.netrc`.
+fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
+    /// Bytes of a line before the name.
+    const HEAD_MAX: usize = 256;
+    let line = scan.floor(scan.run_back(start, HEAD_MAX, |byte| byte != b'\n'));
+    let head = scan.piece(line..start);
+    let word = head.trim_end_matches([' ', '\t']);
+    let sets = word.len() < head.len()
+        && ["ENV", "setenv"].iter().any(|known| {
+            word.strip_suffix(known).is_some_and(|before| {
+                before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
+                    || scan.escape_ends(line + before.len())
+            })
+        });
+    sets || scan.piece(start..end) == "password"
+        && head.contains("machine ")
+        && head.contains(" login ")
 }

@@ -1,7 +1,25 @@
-//! Secrets that show by their shape: what providers put before their keys, and how keys go on.
+//! Secrets that show by their shape: prefixes of keys, private key blocks, passwords in addresses.
 
-use super::Scan;
+use super::scan::Scan;
+use super::value;
 use std::ops::Range;
+
+/// Bytes of a label such as `OPENSSH PRIVATE KEY`.
+const LABEL_MAX: usize = 64;
+/// Bytes of a key whose lines are strings of their own; beyond, the end belongs to something else.
+const BROKEN_MAX: usize = 16 * 1024;
+/// Letters in a row that tell a line of a key from words.
+const LINE_MIN: usize = 16;
+/// The same for the one short line of a key that breaks off: it has digits too.
+const SHORT_LINE_MIN: usize = 8;
+/// The same among strings, where paths are about.
+const BROKEN_LINE_MIN: usize = 40;
+/// Bytes of what may stand between the scheme and the host.
+const LOGIN_MAX: usize = 512;
+/// A login without a colon that is this long and has digits is a token.
+const URL_TOKEN_MIN: usize = 20;
+/// The same for the web, where a user is seldom named in an address.
+const WEB_TOKEN_MIN: usize = 8;
 
 /// A key that begins with a prefix of its own.
 struct Shape {
@@ -177,6 +195,162 @@ pub(super) fn telegram(scan: &mut Scan<'_>, at: Range<usize>) {
     let long =
         (6..=12).contains(&at.start.saturating_sub(start)) && (28..=40).contains(&(end - at.end));
     if scan.piece(at.clone()) == ":AA" && long {
+        scan.mark(start..end);
+    }
+}
+
+/// Reads a private key or an encrypted message behind its opening line: to the closing one, or as far as
+/// the key goes on.
+pub(super) fn private_key(scan: &mut Scan<'_>, at: Range<usize>) {
+    if scan.hits.last().is_some_and(|hit| at.start < hit.at.end) {
+        return;
+    }
+    let label_end =
+        scan.run(at.end, |byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' ');
+    let label = scan.piece(at.end..label_end);
+    let is_secret = label.contains("PRIVATE KEY") || label == "PGP MESSAGE";
+    if !is_secret || LABEL_MAX < label.len() || scan.piece(label_end..label_end + 5) != "-----" {
+        return;
+    }
+    let body = label_end + 5;
+    let Some(end) = closing_end(scan, body) else {
+        return unclosed(scan, at.start, body);
+    };
+    if memchr::memchr3(b'"', b'\'', b'`', scan.bytes.get(body..end).unwrap_or_default()).is_none() {
+        scan.mark(at.start..end);
+    } else if end - body <= BROKEN_MAX {
+        broken(scan, body..end);
+    } else {
+        unclosed(scan, at.start, body);
+    }
+}
+
+/// End of the next closing line.
+fn closing_end(scan: &mut Scan<'_>, from: usize) -> Option<usize> {
+    const CLOSING: &[u8] = b"-----END ";
+    let known = scan.pem_end.filter(|known| from <= *known);
+    let start = known.unwrap_or_else(|| {
+        let rest = scan.bytes.get(from..).unwrap_or_default();
+        memchr::memmem::find(rest, CLOSING).map_or(scan.bytes.len(), |found| from + found)
+    });
+    scan.pem_end = Some(start);
+    if start == scan.bytes.len() {
+        return None;
+    }
+    let label =
+        scan.run(start + CLOSING.len(), |byte| byte.is_ascii_alphanumeric() || byte == b' ');
+    Some(scan.run(label, |byte| byte == b'-').min(label + 5))
+}
+
+/// Without a closing line everything up to a quote goes, if it starts like a key.
+fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
+    let first = scan.run(body, |byte| byte.is_ascii_whitespace());
+    let is_break = |at: usize| matches!(scan.byte(at), b'n' | b'r') && scan.before(at) == b'\\';
+    let mut first = scan.run(first, |byte| byte == b'\\');
+    while is_break(first) {
+        first = scan.run(first + 1, |byte| byte == b'\\' || byte.is_ascii_whitespace());
+    }
+    let breaks = body < first;
+    first = behind_number(scan, first);
+    let line = scan.run(first, is_base64);
+    let is_header = scan.byte(line) == b':'
+        || scan.piece(line..line + 6) == "-Type:"
+        || scan.piece(line..line + 6) == "-Info:";
+    if line - first < LINE_MIN && !is_header {
+        let digits = scan.piece(first..line).bytes().any(|byte| byte.is_ascii_digit());
+        let ends = !matches!(scan.byte(line), b' ' | b'.' | b',' | b'-' | b'_' | b'(' | b':');
+        if breaks && digits && ends && SHORT_LINE_MIN <= line - first {
+            scan.mark(start..line);
+        }
+        return;
+    }
+    let end = scan.run(first, |byte| !matches!(byte, b'"' | b'\'' | b'`'));
+    let end = if end < scan.bytes.len() {
+        scan.run_back(end, end - first, |byte| byte == b'\\')
+    } else {
+        end
+    };
+    scan.mark(start..end);
+}
+
+/// Position behind the line number that a viewer printed, if there is one.
+fn behind_number(scan: &Scan<'_>, at: usize) -> usize {
+    /// Digits of a line number.
+    const DIGITS_MAX: usize = 6;
+    let end = scan.run_within(at, DIGITS_MAX, |byte| byte.is_ascii_digit());
+    let marks = ["\u{2192}", "\\u2192", "\t", "\\t", "|", ":"];
+    let mark = marks.iter().find(|mark| scan.piece(end..end + mark.len()) == **mark);
+    match mark {
+        Some(mark) if at < end => scan.run(end + mark.len(), |byte| byte == b' ' || byte == b'\t'),
+        Some(_) | None => at,
+    }
+}
+
+/// Lines that are strings of their own: each is masked where it stands.
+fn broken(scan: &mut Scan<'_>, body: Range<usize>) {
+    let mut at = body.start;
+    while at < body.end {
+        let end = scan.run(at, is_base64).min(body.end);
+        if BROKEN_LINE_MIN <= end - at {
+            let start = scan.skip_escape(at, end);
+            scan.mark(start..end);
+        }
+        at = end + 1;
+    }
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// Reads the login behind `://`.
+pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
+    let before = scan.before(at.start);
+    if !(before.is_ascii_alphanumeric() || matches!(before, b'+' | b'-' | b'.')) {
+        return;
+    }
+    let window = scan.bytes.get(at.end..(at.end + LOGIN_MAX).min(scan.bytes.len()));
+    let window = window.unwrap_or_default();
+    let ends = |byte: &u8| {
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|')
+    };
+    let login = window.iter().position(ends).unwrap_or(window.len());
+    let Some(login) = window.get(..login).and_then(|login| memchr::memrchr(b'@', login)) else {
+        return;
+    };
+    let (start, end) = (at.end, at.end + login);
+    let piece = scan.piece(start..end);
+    match piece.find(':') {
+        Some(colon) => {
+            let password = start + colon + 1;
+            if !value::is_reference(scan.piece(password..end)) {
+                scan.mark(password..end);
+            }
+        }
+        None => {
+            let mixed = piece.bytes().any(|byte| byte.is_ascii_digit());
+            let scheme = scan.piece(at.start.saturating_sub(5)..at.start);
+            let web = scheme.ends_with("http") || scheme.ends_with("https");
+            let least = if web { WEB_TOKEN_MIN } else { URL_TOKEN_MIN };
+            if least <= piece.len() && mixed && !value::is_reference(piece) {
+                scan.mark(start..end);
+            }
+        }
+    }
+}
+
+/// Masks the key in the path of a hook.
+pub(super) fn webhook(scan: &mut Scan<'_>, at: Range<usize>) {
+    let in_path = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'_' | b'-');
+    let mut start = at.end;
+    for word in ["services/", "workflows/", "triggers/"] {
+        if scan.piece(start..start + word.len()).eq_ignore_ascii_case(word) {
+            start += word.len();
+        }
+    }
+    let end = scan.run(start, in_path);
+    if 16 <= end - start {
         scan.mark(start..end);
     }
 }

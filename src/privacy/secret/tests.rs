@@ -4,7 +4,7 @@
 mod places;
 
 use super::mask;
-use crate::privacy::mask::Report;
+use crate::privacy::redacted::Report;
 use proptest::prelude::*;
 
 fn masked(text: &str) -> String {
@@ -77,13 +77,8 @@ fn every_shape_goes_wherever_it_stands() {
 fn key_blocks_go_from_end_to_end() {
     let body = "MIIEpAIBAAKCAQEA0Z3VS5JJcds3xfn/ygWyF8PbnGy0AHB7MhgwMbRvI0MBZhpI";
     for label in [
-        "RSA PRIVATE KEY",
-        "EC PRIVATE KEY",
-        "OPENSSH PRIVATE KEY",
-        "PRIVATE KEY",
-        "ENCRYPTED PRIVATE KEY",
-        "PGP PRIVATE KEY BLOCK",
-        "PGP MESSAGE",
+        "RSA PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "PRIVATE KEY",
+        "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "PGP MESSAGE",
     ] {
         let open = format!("-----BEGIN {label}-----");
         let close = format!("-----END {label}-----");
@@ -293,32 +288,8 @@ fn what_is_no_secret_stays() {
 /// Words that stand around secrets.
 fn around() -> impl Strategy<Value = String> {
     let words = [
-        "",
-        " ",
-        "a",
-        "\n",
-        "key: ",
-        "\"",
-        "'",
-        "`",
-        "{",
-        "}",
-        "\\",
-        "\\n",
-        "=",
-        ":",
-        "password ",
-        "token",
-        "<",
-        ">",
-        "x y",
-        "\u{15f}",
-        "https://",
-        "@",
-        ";",
-        "-----BEGIN ",
-        "(",
-        "sk-",
+        "", " ", "a", "\n", "key: ", "\"", "'", "`", "{", "}", "\\", "\\n", "=", ":", "password ",
+        "token", "<", ">", "x y", "\u{15f}", "https://", "@", ";", "-----BEGIN ", "(", "sk-",
         "eyJ",
     ];
     prop::collection::vec(prop::sample::select(words.to_vec()), 0..6)

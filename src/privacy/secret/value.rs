@@ -1,5 +1,6 @@
-//! What a value is: a secret, or something that stands for one. A reference to a variable, a
-//! placeholder, a type and a sentence are none.
+//! Classification of values: a secret, or a reference, placeholder, type or sentence.
+
+use super::words;
 
 /// Words for nothing.
 const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined", "empty", "unset"];
@@ -7,101 +8,16 @@ const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined",
 const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}', ' '];
 /// Bytes of a secret that is shown by its end, as in `...ab12`.
 const SHOWN_MAX: usize = 8;
-/// Where secrets are kept: what follows is their address.
+/// Prefixes of references to secret stores.
 const KEEPERS: [&str; 9] =
     ["op://", "vault:", "vault://", "env:", "env.", "file:", "file://", "arn:aws:", "urn:"];
-/// Words that a schema or a form says about a secret.
-const ABOUT: [&str; 34] = [
-    "string",
-    "str",
-    "text",
-    "number",
-    "integer",
-    "boolean",
-    "bool",
-    "object",
-    "array",
-    "bytes",
-    "any",
-    "required",
-    "optional",
-    "include",
-    "omit",
-    "same-origin",
-    "password",
-    "passwd",
-    "secret",
-    "token",
-    "bearer",
-    "basic",
-    "hidden",
-    "redacted",
-    "masked",
-    "invalid",
-    "missing",
-    "present",
-    "valid",
-    "expired",
-    "enabled",
-    "disabled",
-    "yes",
-    "no",
-];
-/// Words that make several words a sentence.
-const GRAMMAR: [&str; 30] = [
-    "the", "a", "an", "is", "are", "be", "must", "should", "to", "for", "of", "your", "not", "in",
-    "with", "and", "or", "on", "at", "this", "that", "please", "enter", "no", "invalid", "was",
-    "has", "it", "password", "token",
-];
-/// Types and names of methods that have digits in them.
-const TYPES: [&str; 44] = [
-    "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128", "f32", "f64", "int8",
-    "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64", "utf8",
-    "utf16", "base32", "base58", "base64", "sha1", "sha256", "sha384", "sha512", "md5", "oauth1",
-    "oauth2", "pkcs8", "pkcs12", "pbkdf2", "argon2", "argon2id", "hs256", "rs256", "es256",
-    "ed25519", "x509",
-];
-/// Parts of names that code gives to what holds a secret.
-const HOLDERS: [&str; 36] = [
-    "password",
-    "passwd",
-    "pwd",
-    "pass",
-    "token",
-    "tok",
-    "secret",
-    "key",
-    "credential",
-    "credentials",
-    "auth",
-    "config",
-    "settings",
-    "args",
-    "options",
-    "opts",
-    "params",
-    "env",
-    "environ",
-    "self",
-    "this",
-    "process",
-    "request",
-    "req",
-    "ctx",
-    "context",
-    "user",
-    "body",
-    "data",
-    "value",
-    "val",
-    "input",
-    "field",
-    "new",
-    "old",
-    "get",
-];
 
-/// Whether the value only points to a secret, hides it already, or is none.
+/// Minimum length of a plain secret.
+const PLAIN_MIN: usize = 3;
+/// Letters from which on marks of an encoding are no arithmetic.
+const ENCODED_MIN: usize = 20;
+
+/// Returns whether the value only refers to a secret, hides it already, or is none.
 pub(super) fn is_reference(value: &str) -> bool {
     let value = value.trim();
     let first = value.bytes().next();
@@ -130,8 +46,8 @@ pub(super) fn is_reference(value: &str) -> bool {
         || value.to_ascii_lowercase().starts_with("redacted")
 }
 
-/// Whether `word` is a type and `behind` begins with its parameters, as in `Option<String>`. What else is
-/// followed by `<` is followed by a tag, or by what the gate put in the place of something.
+/// Returns whether `word` is a type and `behind` begins with its parameters, as in
+/// `Option<String>`. Otherwise `<` begins a tag or a placeholder.
 pub(super) fn is_generic(word: &str, behind: &str) -> bool {
     let last = word.rsplit([':', '.']).next().unwrap_or(word);
     let plain = !last.bytes().any(|byte| byte.is_ascii_digit());
@@ -155,12 +71,12 @@ fn is_variable(value: &str) -> bool {
     starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
 }
 
-/// Whether a quoted value under a secret's name is something else: a word about it, a sentence, the
-/// name of a variable, a path.
+/// Returns whether a quoted value under a secret's name is no secret: a word about it, a sentence,
+/// the name of a variable, a path.
 pub(super) fn is_no_secret(value: &str, name: &str) -> bool {
     let word = value.trim();
     is_reference(value)
-        || ABOUT.iter().any(|about| word.eq_ignore_ascii_case(about))
+        || words::ABOUT.contains(word.to_ascii_lowercase().as_str())
         || word.eq_ignore_ascii_case(name)
         || is_name_of_variable(word)
         || is_template(value)
@@ -199,13 +115,13 @@ fn is_sentence(value: &str) -> bool {
         word.trim_matches(|letter: char| letter.is_ascii_punctuation()).to_ascii_lowercase()
     };
     let words = value.split_whitespace().count();
-    let is_grammar = |word: &&str| GRAMMAR.contains(&plain(word).as_str());
+    let is_grammar = |word: &&str| words::GRAMMAR.contains(plain(word).as_str());
     let grammar = value.split_whitespace().filter(is_grammar).count();
     (3 <= words && 2 <= grammar) || (4 <= words && 1 <= grammar)
 }
 
-/// Whether a word without quotes looks like a secret rather than like code or prose: it mixes
-/// digits or marks with letters, and is neither name, type, path, version nor date.
+/// Returns whether an unquoted word looks like a secret rather than code or prose: it mixes digits
+/// or marks with letters and is no name, type, path, version or date.
 pub(super) fn is_random(word: &str) -> bool {
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
@@ -233,7 +149,7 @@ fn is_scrambled(word: &str) -> bool {
     LETTERS_MIN <= bytes.len() && (one_case || two_cases)
 }
 
-/// Whether a word reads like an expression, a path or a type.
+/// Returns whether a word reads like an expression, a path or a type.
 pub(super) fn is_code(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
     let operator = ["::", "->", "=>", "==", "!=", "&&", "||", "://", "()"]
@@ -244,12 +160,12 @@ pub(super) fn is_code(word: &str) -> bool {
     operator
         || (typed && is_name(word.get(1..).unwrap_or_default()))
         || (path && !word.contains(['+', '=']))
-        || TYPES.contains(&lower.as_str())
+        || words::TYPES.contains(lower.as_str())
         || (is_name(word) && is_holder(&lower))
         || (word.contains('.') && is_path_of_names(word))
 }
 
-/// Whether a word may be called or indexed.
+/// Returns whether a word may be called or indexed.
 pub(super) fn is_code_or_name(word: &str) -> bool {
     is_name(word)
         || is_code(word)
@@ -263,12 +179,12 @@ pub(super) fn is_name(word: &str) -> bool {
     starts && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// Whether a name has a part that says what it holds: `new_password2`, `apiToken1`.
+/// Returns whether a part of the name says what it holds: `new_password2`, `apiToken1`.
 fn is_holder(lower: &str) -> bool {
     let parts =
         lower.split('_').map(|part| part.trim_end_matches(|letter: char| letter.is_ascii_digit()));
     let long = ["password", "token", "secret", "credential"];
-    parts.into_iter().any(|part| HOLDERS.contains(&part))
+    parts.into_iter().any(|part| words::HOLDERS.contains(part))
         || long.iter().any(|word| lower.contains(word))
 }
 
@@ -295,7 +211,33 @@ pub(super) fn is_about(word: &str) -> bool {
         "that",
     ];
     let lower = word.to_ascii_lowercase();
-    ABOUT.contains(&lower.as_str())
-        || GRAMMAR.contains(&lower.as_str())
+    words::ABOUT.contains(lower.as_str())
+        || words::GRAMMAR.contains(lower.as_str())
         || more.contains(&lower.as_str())
+}
+
+/// Returns whether a single word behind such a name may be the secret. Behind a colon, a capital
+/// begins a type.
+pub(super) fn may_be_secret(word: &str, colon: bool) -> bool {
+    let bytes = word.as_bytes();
+    let digits = bytes.iter().any(u8::is_ascii_digit);
+    let encoded = ENCODED_MIN <= bytes.len();
+    let fits = |byte: &u8| {
+        let mark = b"_-.!@#$%^&*=~?".contains(byte) || (encoded && b"/+".contains(byte));
+        byte.is_ascii_alphanumeric() || mark
+    };
+    let starts = bytes.first().is_some_and(u8::is_ascii_alphanumeric);
+    let is_type = colon && bytes.first().is_some_and(u8::is_ascii_uppercase);
+    let joined = bytes.windows(2).any(|two| match two {
+        [before, after] => {
+            before.is_ascii_lowercase() && (after.is_ascii_uppercase() || *after == b'_')
+        }
+        _ => false,
+    });
+    PLAIN_MIN <= bytes.len()
+        && starts
+        && bytes.iter().all(fits)
+        && (digits || encoded || !(is_type || joined))
+        && !is_about(word)
+        && !words::PLAIN.contains(word.to_ascii_lowercase().as_str())
 }

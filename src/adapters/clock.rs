@@ -1,0 +1,51 @@
+//! The only reader of the clock; everybody else is told the time.
+
+use crate::domain::Timestamp;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The time, in milliseconds since 1970 UTC; 0 on a machine whose clock stands before that.
+#[expect(clippy::disallowed_methods, reason = "this is edge::clock")]
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Compares the clock on the wall, which people and networks set, with one that only goes on.
+#[derive(Debug)]
+pub(crate) struct Drift {
+    wall: Timestamp,
+    steady: Instant,
+}
+
+impl Drift {
+    /// Begins with the clock on the wall showing `now`.
+    pub(crate) fn new(now: Timestamp) -> Drift {
+        Drift { wall: now, steady: Instant::now() }
+    }
+
+    /// By how many milliseconds the clock on the wall went ahead of the other since it was last asked;
+    /// below zero if it went back.
+    pub(crate) fn since_last(&mut self, now: Timestamp) -> i64 {
+        let passed = i64::try_from(self.steady.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let ahead = (now.0 - self.wall.0).saturating_sub(passed);
+        *self = Drift::new(now);
+        ahead
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_drifts_once() {
+        let noon = Timestamp(43_200_000);
+        let mut drift = Drift::new(noon);
+        let hour = 3_600_000;
+        // Between two looks less than a minute passes.
+        let near = |millis: i64, expected: i64| (expected - 60_000..=expected).contains(&millis);
+        assert!(near(drift.since_last(Timestamp(noon.0 - hour)), -hour));
+        assert!(near(drift.since_last(Timestamp(noon.0 - hour)), 0));
+        assert!(near(drift.since_last(Timestamp(noon.0 + hour)), 2 * hour));
+    }
+}

@@ -1,0 +1,225 @@
+//! Atomic files: a reader sees the old text or the new one, never a half.
+
+use super::process;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Replaces the contents of `path`, durably. The old file's permissions are kept; a new one follows the
+/// umask. The target of a link is replaced, not the link; `/dev/null` or a pipe is written to.
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let (path, permissions) = match std::fs::metadata(path) {
+        Ok(old) if old.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(old) if !old.is_file() => {
+            return OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes());
+        }
+        Ok(old) => (path.canonicalize()?, Some(old.permissions())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (path.to_owned(), None),
+        Err(error) => return Err(error),
+    };
+    let folder = folder_of(&path)?;
+    let mut temp = temporary(folder, PUBLIC)?;
+    temp.write_all(text.as_bytes())?;
+    if let Some(permissions) = permissions {
+        temp.as_file().set_permissions(permissions)?;
+    }
+    temp.as_file().sync_all()?;
+    temp.persist(&path)?;
+    sync_folder(folder)
+}
+
+/// Writes a new file, whole; says whether it was not there before, and leaves it as it is if it was.
+pub(crate) fn create(path: &Path, text: &str) -> io::Result<bool> {
+    let folder = folder_of(path)?;
+    std::fs::create_dir_all(folder)?;
+    let mut draft = temporary(folder, PUBLIC)?;
+    draft.write_all(text.as_bytes())?;
+    draft.as_file().sync_all()?;
+    place_new(draft, path)
+}
+
+/// The text of `path`.
+pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
+    std::fs::read_to_string(path)
+}
+
+/// The text of `path`; none if there is no such file.
+pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the folder and those above it, for their owner only; folders that exist stay as they are.
+pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// An empty file beside `path`, for its owner only; gone when dropped, unless [`place_new`] takes
+/// it. The folder is made if it is not there.
+pub(crate) fn draft_of(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let folder = folder_of(path)?;
+    make_private_folder(folder)?;
+    temporary(folder, PRIVATE)
+}
+
+/// Mode of a file that everybody may read, as far as the umask allows.
+const PUBLIC: u32 = 0o666;
+/// Mode of a file for its owner alone.
+const PRIVATE: u32 = 0o600;
+/// Prefix and suffix of temporary files.
+const TEMPORARY: (&str, &str) = (".annalist-", ".tmp");
+
+/// A file that is going to be moved into its place; its name tells whose it is.
+fn temporary(folder: &Path, mode: u32) -> io::Result<tempfile::NamedTempFile> {
+    // A colon may not stand in a name everywhere.
+    let prefix = format!("{}{}~", TEMPORARY.0, process::name().replace(':', "+"));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(TEMPORARY.1);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(mode));
+    #[cfg(not(unix))]
+    let _ = mode;
+    builder.tempfile_in(folder)
+}
+
+/// Takes away what processes left in `folder` that were killed while they wrote.
+pub(crate) fn sweep(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let inside = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY.0));
+        let inside = inside.and_then(|name| name.strip_suffix(TEMPORARY.1));
+        let owner = inside.and_then(|name| name.rsplit_once('~')).map(|(owner, _)| owner);
+        if owner.is_some_and(|owner| process::is_gone(&owner.replace('+', ":"))) {
+            // Somebody else may have been faster.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// Makes `draft`, whose contents are on the disk already, the file at `path`; false, and the draft
+/// is gone, if there is one by now.
+pub(crate) fn place_new(draft: tempfile::NamedTempFile, path: &Path) -> io::Result<bool> {
+    match draft.persist_noclobber(path) {
+        Ok(_) => sync_folder(folder_of(path)?).map(|()| true),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(failed) => Err(failed.error),
+    }
+}
+
+/// The folder that `path` stands in; `.` for a bare name.
+pub(crate) fn folder_of(path: &Path) -> io::Result<&Path> {
+    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
+}
+
+/// Makes a rename in `folder` survive a loss of power. Windows cannot open folders and needs not.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Removes a file; returns whether it existed.
+pub(crate) fn take_away(path: &Path) -> io::Result<bool> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_file_is_for_all_whom_the_mask_lets_and_a_draft_for_its_owner() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (ours, plain) = (folder.path().join("ours.md"), folder.path().join("plain"));
+        File::create(&plain).unwrap();
+        assert!(create(&ours, "a").unwrap());
+        assert_eq!(mode(&ours), mode(&plain));
+        assert_eq!(mode(draft_of(&ours).unwrap().path()), 0o600);
+    }
+
+    #[test]
+    fn what_a_process_left_that_was_killed_is_swept_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let (own, gone) = (std::process::id().to_string(), ended.id().to_string());
+        ended.wait().unwrap();
+        let mine = temporary(folder.path(), PUBLIC).unwrap();
+        let name = mine.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let others = [name.replace(&format!("+{own}+"), &format!("+{gone}+")), "a.tmp".to_owned()];
+        others.iter().for_each(|name| drop(File::create(folder.path().join(name)).unwrap()));
+        sweep(folder.path()).unwrap();
+        let is_there = |name: &str| folder.path().join(name).exists();
+        assert!(is_there(&name) && is_there("a.tmp"));
+        let is_told =
+            process::is_gone(&process::name().replace(&format!(":{own}:"), &format!(":{gone}:")));
+        assert_eq!(is_there(&others[0]), !is_told, "where the system tells nothing, nothing goes");
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.md");
+        assert_eq!(read_if_there(&path).unwrap(), None);
+        replace(&path, "one\n").unwrap();
+        replace(&path, "two\n").unwrap();
+        assert_eq!(read_if_there(&path).unwrap().as_deref(), Some("two\n"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    /// Whoever is root would else have replaced `/dev/null` for the whole machine.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_a_pipe_a_pipe() {
+        use std::io::Read;
+        use std::os::unix::fs::{FileTypeExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        replace(&at("file"), "one").unwrap();
+        symlink("file", at("link")).unwrap();
+        replace(&at("link"), "two").unwrap();
+        assert_eq!(std::fs::read_link(at("link")).unwrap(), Path::new("file"));
+        assert_eq!(read_to_string(&at("file")).unwrap(), "two");
+        let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+        assert!(made.success());
+        // Held open for reading, so that a writer need not wait.
+        let mut reader = OpenOptions::new().read(true).write(true).open(at("pipe")).unwrap();
+        replace(&at("pipe"), "three").unwrap();
+        let mut told = [0; 5];
+        reader.read_exact(&mut told).unwrap();
+        assert_eq!(&told, b"three");
+        assert!(std::fs::symlink_metadata(at("pipe")).unwrap().file_type().is_fifo());
+        assert_eq!(replace(folder.path(), "").unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_we_make_is_for_its_owner_and_what_was_there_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/c");
+        assert!(place_new(draft_of(&path).unwrap(), &path).unwrap());
+        assert!(!place_new(draft_of(&path).unwrap(), &path).unwrap());
+        assert_eq!((mode(&folder.path().join("a/b")), mode(&path)), (0o700, 0o600));
+        assert_eq!(std::fs::read_dir(folder.path().join("a/b")).unwrap().count(), 1);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        replace(&path, "x").unwrap();
+        assert_eq!(mode(&path), 0o644);
+    }
+}

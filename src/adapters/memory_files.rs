@@ -1,0 +1,356 @@
+//! The memory directory on the disk: where it is, what it holds, and how a file of it is written.
+
+use super::files;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// Locations below a project; the first that exists counts.
+pub(crate) const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
+/// Files of a directory that are read: 300 records and 300 sessions are many.
+pub(crate) const FILES_MAX: usize = 10_000;
+/// The largest file of it that is read, in bytes.
+pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+const DEPTH_MAX: usize = 4;
+
+/// A memory directory that is there.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct MemoryFolder {
+    root: PathBuf,
+    path: PathBuf,
+}
+
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct DirectoryRead {
+    /// Texts by path in the directory.
+    pub files: BTreeMap<String, String>,
+    /// Files that were left out, with the reason.
+    pub skipped: Vec<(String, &'static str)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum WriteOutcome {
+    Written,
+    /// The file was so already.
+    Unchanged,
+    /// Another program changed it since the change was planned; it was left alone.
+    ChangedMeanwhile,
+}
+
+impl MemoryFolder {
+    /// The directory of the project at `root`; none if it has none, or if it leads out of the project
+    /// through a link.
+    pub(crate) fn find(root: &Path) -> io::Result<Option<MemoryFolder>> {
+        let root = root.canonicalize()?;
+        for place in PLACES {
+            let path = root.join(place);
+            match path.canonicalize() {
+                Ok(real) if real.is_dir() && real.starts_with(&root) => {
+                    return Ok(Some(MemoryFolder { root, path: real }));
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The directory at `path`, which is where [`path`](MemoryFolder::path) said that one is; none if there is none
+    /// any more, or another.
+    pub(crate) fn at(path: &Path) -> Option<MemoryFolder> {
+        let root = PLACES.iter().find_map(|place| {
+            path.ends_with(place).then(|| path.ancestors().nth(Path::new(place).iter().count()))
+        });
+        let found = MemoryFolder::find(root.flatten()?).ok().flatten()?;
+        (found.path == path).then_some(found)
+    }
+
+    /// The directory of the project that `folder` belongs to: that of the nearest folder above it which has
+    /// one. A folder with a `.git` is the project as a whole, and nothing above it is looked at. The one in
+    /// `home` is of all projects, and of this one only where `folder` is `home` itself.
+    pub(crate) fn find_above(
+        folder: &Path,
+        home: Option<&Path>,
+    ) -> io::Result<Option<MemoryFolder>> {
+        let folder = folder.canonicalize()?;
+        let home = home.and_then(|home| home.canonicalize().ok());
+        // Ends at the root of the file system.
+        for above in folder.ancestors() {
+            if above != folder && home.as_deref() == Some(above) {
+                break;
+            }
+            let found = MemoryFolder::find(above)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+            if above.join(".git").exists() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the directory at the first of [`PLACES`], with its two folders, if there is none.
+    pub(crate) fn make(root: &Path) -> io::Result<MemoryFolder> {
+        if let Some(there) = MemoryFolder::find(root)? {
+            return Ok(there);
+        }
+        let path = root.join(PLACES[0]);
+        for folder in ["decisions", "sessions"] {
+            std::fs::create_dir_all(path.join(folder))?;
+        }
+        MemoryFolder::find(root)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads every Markdown file. Files that are no UTF-8, too large, or a link out of the project are skipped.
+    pub(crate) fn read(&self) -> io::Result<DirectoryRead> {
+        let mut read = DirectoryRead::default();
+        self.visit(&self.path, "", DEPTH_MAX, &mut |path, place| {
+            if read.files.len() >= FILES_MAX {
+                read.skipped.push((path, "too many files"));
+                return;
+            }
+            match self.text(&place) {
+                Ok(text) => {
+                    read.files.insert(path, text);
+                }
+                Err(reason) => read.skipped.push((path, reason)),
+            }
+        })?;
+        read.skipped.sort();
+        Ok(read)
+    }
+
+    /// Removes temporary files of processes that were killed while writing.
+    pub(crate) fn sweep(&self) -> io::Result<()> {
+        let mut folders = vec![(self.path.clone(), DEPTH_MAX)];
+        // Bounded by the folders of the directory, to their depth.
+        while let Some((folder, depth)) = folders.pop() {
+            files::sweep(&folder)?;
+            for entry in std::fs::read_dir(&folder)? {
+                let entry = entry?;
+                let is_ours = !entry.file_name().to_string_lossy().starts_with('.');
+                if is_ours && depth > 0 && entry.file_type()?.is_dir() {
+                    folders.push((entry.path(), depth - 1));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The paths of its Markdown files in the directory, in order; nothing is read.
+    pub(crate) fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        self.visit(&self.path, "", DEPTH_MAX, &mut |name, _| names.push(name))?;
+        names.truncate(FILES_MAX);
+        names.sort();
+        Ok(names)
+    }
+
+    /// The text of the file at `path`, which is one of [`names`](MemoryFolder::names) or may not be there.
+    pub(crate) fn file(&self, path: &str) -> Result<Option<String>, &'static str> {
+        let whole = match Path::new(path).parent().map(|folder| self.inside(folder)) {
+            Some(Ok(folder)) => folder.join(Path::new(path).file_name().unwrap_or_default()),
+            Some(Err(_)) | None => return Err("leads out of the directory"),
+        };
+        if whole.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        self.text(&whole).map(Some)
+    }
+
+    /// Shows `see` every Markdown file at and under `folder`: its path in the directory, and where it is.
+    fn visit(
+        &self,
+        folder: &Path,
+        prefix: &str,
+        depth: usize,
+        see: &mut dyn FnMut(String, PathBuf),
+    ) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = format!("{prefix}{name}");
+            let kind = entry.file_type()?;
+            // A folder of somebody's tools, such as `.git`, is none of ours.
+            if kind.is_dir() && depth > 0 && !name.starts_with('.') {
+                self.visit(&entry.path(), &format!("{path}/"), depth - 1, see)?;
+            }
+            if !kind.is_dir() && name.ends_with(".md") {
+                see(path, entry.path());
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, path: &Path) -> Result<String, &'static str> {
+        // No folder on the way is a link; to look where a file really is costs more than to read it.
+        let is_link = path.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink());
+        let real = match is_link {
+            true => path.canonicalize().map_err(|_| "leads nowhere")?,
+            false => path.to_owned(),
+        };
+        if !real.starts_with(&self.root) {
+            return Err("leads out of the project");
+        }
+        let size = std::fs::metadata(&real).map_err(|_| "cannot be read")?;
+        match size.is_file() && size.len() <= FILE_BYTES_MAX {
+            true => files::read_to_string(&real).map_err(|_| "is no UTF-8 text"),
+            false => Err("is too large"),
+        }
+    }
+
+    /// Replaces the file at `path` by `after` (`None` removes it) if it still holds `before` (`None`: does not
+    /// exist). A new file never overwrites one that another process made meanwhile.
+    pub(crate) fn write(
+        &self,
+        path: &str,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) -> io::Result<WriteOutcome> {
+        let path = self.inside(path)?;
+        let now = files::read_if_there(&path)?;
+        if now.as_deref() == after {
+            return Ok(WriteOutcome::Unchanged);
+        }
+        if now.as_deref() != before {
+            return Ok(WriteOutcome::ChangedMeanwhile);
+        }
+        let is_done = match (before, after) {
+            (None, Some(text)) => files::create(&path, text)?,
+            (Some(_), Some(text)) => files::replace(&path, text).map(|()| true)?,
+            (_, None) => std::fs::remove_file(&path).map(|()| true)?,
+        };
+        Ok(if is_done { WriteOutcome::Written } else { WriteOutcome::ChangedMeanwhile })
+    }
+
+    /// The absolute path of a file. No part of it may be a link: replacing the file would write elsewhere.
+    fn inside(&self, path: impl AsRef<Path>) -> io::Result<PathBuf> {
+        let mut whole = self.path.clone();
+        for part in path.as_ref().components() {
+            match part {
+                Component::Normal(name) => whole.push(name),
+                Component::Prefix(_)
+                | Component::RootDir
+                | Component::CurDir
+                | Component::ParentDir => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+            if whole.symlink_metadata().is_ok_and(|it| it.file_type().is_symlink()) {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+        }
+        Ok(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_place_that_is_there_wins() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(MemoryFolder::find(root.path()).unwrap(), None);
+        std::fs::create_dir_all(root.path().join(".ai/memory")).unwrap();
+        let found = MemoryFolder::find(root.path()).unwrap().unwrap();
+        assert!(found.path().ends_with(".ai/memory"));
+        std::fs::create_dir_all(root.path().join(".claude/memory")).unwrap();
+        let found = MemoryFolder::find(root.path()).unwrap().unwrap();
+        assert!(found.path().ends_with(".claude/memory"));
+    }
+
+    #[test]
+    fn the_directory_of_the_nearest_folder_above_is_found_and_not_that_of_everybody() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, deep) = (root.path().join("home"), root.path().join("home/work/app/src"));
+        std::fs::create_dir_all(&deep).unwrap();
+        std::fs::create_dir_all(home.join(".claude/memory")).unwrap();
+        let found = |from: &Path| {
+            let found = MemoryFolder::find_above(from, Some(&home)).unwrap();
+            found.map(|it| {
+                it.path().strip_prefix(root.path().canonicalize().unwrap()).unwrap().to_owned()
+            })
+        };
+        assert_eq!(found(&deep), None);
+        assert_eq!(found(&home), Some("home/.claude/memory".into()));
+        MemoryFolder::make(&home.join("work/app")).unwrap();
+        assert_eq!(found(&deep), Some("home/work/app/.claude/memory".into()));
+        // What stands above a repository is another project.
+        std::fs::create_dir(deep.join(".git")).unwrap();
+        assert_eq!(found(&deep), None);
+    }
+
+    #[test]
+    fn files_are_listed_and_read_one_by_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        folder.write("sessions/b.md", None, Some("b")).unwrap();
+        folder.write("a.md", None, Some("a")).unwrap();
+        assert_eq!(folder.names().unwrap(), ["a.md", "sessions/b.md"]);
+        assert_eq!(folder.file("sessions/b.md"), Ok(Some("b".to_owned())));
+        assert_eq!(folder.file("c.md"), Ok(None));
+        assert!(folder.file("../a.md").is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        let path = "decisions/ADR-001-x.md";
+        assert_eq!(folder.write(path, None, Some("one\n")).unwrap(), WriteOutcome::Written);
+        assert_eq!(folder.write(path, None, Some("one\n")).unwrap(), WriteOutcome::Unchanged);
+        assert_eq!(
+            folder.write(path, None, Some("two\n")).unwrap(),
+            WriteOutcome::ChangedMeanwhile
+        );
+        let second = folder.write(path, Some("one\n"), Some("two\n"));
+        assert_eq!(second.unwrap(), WriteOutcome::Written);
+        assert_eq!(
+            folder.write(path, Some("one\n"), None).unwrap(),
+            WriteOutcome::ChangedMeanwhile
+        );
+        std::fs::create_dir(folder.path().join(".git")).unwrap();
+        files::create(&folder.path().join(".git/a.md"), "x").unwrap();
+        files::create(&folder.path().join("a.txt"), "x").unwrap();
+        let read = folder.read().unwrap();
+        assert_eq!(read.files, BTreeMap::from([(path.to_owned(), "two\n".to_owned())]));
+        assert_eq!(folder.write(path, Some("two\n"), None).unwrap(), WriteOutcome::Written);
+        assert_eq!(folder.read().unwrap(), DirectoryRead::default());
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        for path in ["../x.md", "/x.md", "decisions/../../x.md"] {
+            let error = folder.write(path, None, Some("x")).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{path}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_project_are_not_followed() {
+        use std::os::unix::fs::symlink;
+        let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        files::create(&other.path().join("secret.md"), "secret").unwrap();
+        std::fs::create_dir(root.path().join(".claude")).unwrap();
+        symlink(other.path(), root.path().join(".claude/memory")).unwrap();
+        assert_eq!(MemoryFolder::find(root.path()).unwrap(), None);
+        std::fs::create_dir_all(root.path().join(".ai/memory")).unwrap();
+        let folder = MemoryFolder::find(root.path()).unwrap().unwrap();
+        symlink(other.path().join("secret.md"), folder.path().join("a.md")).unwrap();
+        symlink(other.path(), folder.path().join("sessions")).unwrap();
+        let read = folder.read().unwrap();
+        assert_eq!(read.files, BTreeMap::new());
+        assert_eq!(read.skipped, [("a.md".to_owned(), "leads out of the project")]);
+        let into = folder.write("sessions/x.md", None, Some("x"));
+        assert_eq!(into.unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert!(!other.path().join("x.md").exists());
+    }
+}

@@ -1,0 +1,12 @@
+//! Adapters to the world: clock, file system, NATS, metrics, traces.
+
+pub(crate) mod clock;
+pub(crate) mod files;
+pub(crate) mod hook_folder;
+pub(crate) mod memory_files;
+pub(crate) mod metrics;
+pub(crate) mod nats;
+pub(crate) mod otel;
+pub(crate) mod process;
+pub(crate) mod walk;
+pub(crate) mod watch;

@@ -1,0 +1,235 @@
+//! Bounds of a source, and its address. What the address shows of itself has no login in it.
+
+use super::error::{NatsError, NatsErrorKind};
+use percent_encoding::percent_decode_str;
+use std::fmt;
+use std::time::Duration;
+
+/// Crate whose log is never written, whatever the filter asks for: at its finest levels it logs whole
+/// messages and passwords.
+pub(crate) const NEVER_LOGGED: &str = "async_nats";
+/// Durable consumer that all workers on a stream share.
+pub(crate) const CONSUMER: &str = "annalist";
+/// Stream of dead letters, made where no other holds their subject, `annalist.dead.STREAM`.
+pub(crate) const DEAD_STREAM: &str = "annalist-dead";
+
+/// Maximum messages of a fetch: what a worker holds unacknowledged while it enqueues them.
+pub(crate) const BATCH_MAX: usize = 256;
+/// Maximum bytes of a fetch beside its first message.
+pub(super) const BATCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Maximum wait of a fetch, so that a server which stopped answering is noticed.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Minimum wait; the server takes zero for "for ever".
+pub(super) const WAIT_MIN: Duration = Duration::from_millis(10);
+/// Time that the answer may take after the wait.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+/// Wait for the next message that is there; the server is silent where workers hold as much as they may.
+pub(super) const GATHER: Duration = Duration::from_secs(1);
+
+/// Delay of a message whose dead letter was not stored: an operator has to make room.
+pub(super) const REJECT_RETRY: Duration = Duration::from_secs(30);
+/// Maximum length of a dead letter's reason.
+pub(crate) const REASON_BYTES_MAX: usize = 512;
+/// Time within which a second dead letter of a message is recognised: a day's outage between storing the
+/// letter and ending the message.
+pub(super) const DEAD_WINDOW: Duration = Duration::from_secs(86_400);
+/// Interval of pings; after two unanswered ones the connection counts as lost.
+pub(super) const PING_EVERY: Duration = Duration::from_secs(10);
+
+/// Bounds of a source.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct SourceConfig {
+    /// Maximum duration of connecting.
+    pub connect_timeout: Duration,
+    /// Maximum wait for an answer; a cluster elects a new leader in less.
+    pub request_timeout: Duration,
+    /// Time after which an unacknowledged message goes to another worker; an existing consumer's own counts.
+    pub ack_wait: Duration,
+    /// Maximum unacknowledged messages of all workers together; an existing consumer's own counts.
+    pub ack_pending_max: u32,
+}
+
+impl Default for SourceConfig {
+    fn default() -> SourceConfig {
+        SourceConfig {
+            connect_timeout: Duration::from_secs(5),
+            request_timeout: Duration::from_secs(5),
+            ack_wait: Duration::from_secs(60),
+            ack_pending_max: 4096,
+        }
+    }
+}
+
+/// Default port of NATS.
+const PORT: u16 = 4222;
+/// Maximum length of a stream's name; the server's own bound.
+const STREAM_BYTES_MAX: usize = 255;
+
+/// Login to a server.
+#[derive(Clone, Eq, PartialEq)]
+pub(super) enum Login {
+    None,
+    /// A URL with a user and no password, as NATS has it.
+    Token(String),
+    User {
+        name: String,
+        password: String,
+    },
+}
+
+/// The address of a stream: `nats://[user:password@]host[:port]/STREAM`, or `tls://` in front.
+///
+/// `Display` and `Debug` leave user and password out.
+#[derive(Clone, Eq, PartialEq)]
+pub(crate) struct NatsUrl {
+    tls: bool,
+    host: String,
+    port: u16,
+    stream: String,
+    pub(super) login: Login,
+}
+
+impl NatsUrl {
+    /// Reads an address.
+    pub(crate) fn parse(text: &str) -> Result<NatsUrl, NatsError> {
+        NatsUrl::read(text).map_err(|why| NatsError {
+            kind: NatsErrorKind::BadUrl(why),
+            doing: "reading an address of NATS",
+            at: String::new(),
+            source: None,
+        })
+    }
+
+    fn read(text: &str) -> Result<NatsUrl, &'static str> {
+        let url = reqwest::Url::parse(text.trim()).map_err(|_| "it is not a URL")?;
+        let tls = match url.scheme() {
+            "nats" => false,
+            "tls" => true,
+            _ => return Err("it begins with neither nats:// nor tls://"),
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or("it has no host")?;
+        if url.query().is_some() || url.fragment().is_some() {
+            return Err("it has a `?` or `#`, which is written %3F or %23 in a password");
+        }
+        let plain = |part: &str| {
+            let decoded = percent_decode_str(part).decode_utf8();
+            decoded.map(String::from).map_err(|_| "a part of it is not UTF-8")
+        };
+        let (name, password) = (plain(url.username())?, url.password().map(plain).transpose()?);
+        let login = match password {
+            Some(password) => Login::User { name, password },
+            None if name.is_empty() => Login::None,
+            None => Login::Token(name),
+        };
+        let stream = plain(url.path().strip_prefix('/').unwrap_or_default())?;
+        stream_name(&stream)?;
+        let port = url.port().unwrap_or(PORT);
+        Ok(NatsUrl { tls, host: host.to_owned(), port, stream, login })
+    }
+
+    /// Name of the stream.
+    pub(crate) fn stream(&self) -> &str {
+        &self.stream
+    }
+
+    /// Returns whether the connection must be encrypted.
+    pub(super) fn tls(&self) -> bool {
+        self.tls
+    }
+
+    /// Address of the server without login and stream.
+    pub(super) fn server(&self) -> String {
+        let scheme = if self.tls { "tls" } else { "nats" };
+        format!("{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+fn stream_name(name: &str) -> Result<(), &'static str> {
+    let unlawful = |c: char| ".*>/\\".contains(c) || c.is_whitespace() || c.is_control();
+    if name.is_empty() {
+        return Err("it names no stream");
+    }
+    if name.len() > STREAM_BYTES_MAX {
+        return Err("the stream's name is longer than 255 bytes");
+    }
+    if name.contains(unlawful) {
+        return Err(
+            "a stream's name has no `.`, `*`, `>`, `/`, `\\`, no space and no control sign",
+        );
+    }
+    Ok(())
+}
+
+impl fmt::Display for NatsUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.server(), self.stream)
+    }
+}
+
+impl fmt::Debug for NatsUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NatsUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[track_caller]
+    fn check(text: &str, shown: &str, login: Login) {
+        let url = NatsUrl::parse(text).unwrap();
+        assert_eq!(url.to_string(), shown);
+        assert!(url.login == login, "another login in {shown}");
+        assert_eq!(url.to_string(), NatsUrl::parse(shown).unwrap().to_string());
+    }
+
+    #[test]
+    fn server_login_and_stream_are_read_and_the_login_is_not_shown() {
+        check("nats://here/WORK", "nats://here:4222/WORK", Login::None);
+        check(" tls://[::1]:99/W-1_x ", "tls://[::1]:99/W-1_x", Login::None);
+        let user = Login::User { name: "me".to_owned(), password: "a/b@c?".to_owned() };
+        check("nats://me:a%2Fb%40c%3F@here:1/W", "nats://here:1/W", user);
+        check("nats://t0ken@here/W", "nats://here:4222/W", Login::Token("t0ken".to_owned()));
+    }
+
+    #[track_caller]
+    fn refused(text: &str, expected: &str) {
+        let said = NatsUrl::parse(text).unwrap_err().to_string();
+        assert!(said.contains(expected), "{said}");
+        assert!(said.contains("nats://[user:password@]host[:port]/STREAM"), "{said}");
+        assert!(!said.contains('\n') && !said.contains("hush"), "{said}");
+    }
+
+    #[test]
+    fn wrong_address_is_one_line_that_says_what_was_expected() {
+        refused("", "not a URL");
+        refused("hush", "not a URL");
+        refused("nats://me:hush:77777777/W", "not a URL");
+        refused("http://me:hush@here/W", "neither nats:// nor tls://");
+        refused("nats://me:hush@here", "names no stream");
+        refused("nats://me:hush@here/", "names no stream");
+        refused("nats://me:hush@/W", "not a URL");
+        refused("nats:/W", "no host");
+        refused("nats://me:hush@here/a.b", "a stream's name");
+        refused("nats://me:hush@here/W/x", "a stream's name");
+        refused("nats://me:hush@here/W%0Ax", "a stream's name");
+        refused("nats://me:1#hush@here/W", "%23");
+        refused("nats://me:hush@here/W?x=1", "%3F");
+        refused("nats://me:hush%FF@here/W", "not UTF-8");
+        refused(&format!("nats://here/{}", "W".repeat(256)), "255 bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it_and_no_error_repeats_a_password(password in "[A-Z]{8}", rest in ".*") {
+            let text = format!("nats://me:{password}{rest}");
+            let shown = match NatsUrl::parse(&text) {
+                Ok(url) => format!("{url} {url:?}"),
+                Err(error) => format!("{error} {error:?}"),
+            };
+            prop_assert!(!shown.contains(&password), "{}", shown);
+        }
+    }
+}

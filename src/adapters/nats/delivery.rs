@@ -1,0 +1,185 @@
+//! A message and its acknowledgements. None loses it: an unacknowledged message comes back, and a rejected
+//! one is stored as a dead letter before it is ended.
+
+use super::config::{REASON_BYTES_MAX, REJECT_RETRY};
+use super::connection::Connection;
+use super::error::{NatsError, NatsErrorKind};
+use super::setup::Dead;
+use async_nats::client::Request;
+use async_nats::header::{HeaderMap, HeaderValue, NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{AckKind, Message};
+use async_nats::{RequestErrorKind, Subject};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A message to be acknowledged. Dropped it comes back after the consumer's `ack_wait`.
+#[must_use = "an unacknowledged delivery comes back"]
+pub(crate) struct Delivery {
+    message: Message,
+    reply: Subject,
+    sequence: u64,
+    pub(super) deliveries: u64,
+    /// Time at which the server stored it, in nanoseconds since 1970.
+    stored: i128,
+    post: Arc<Post>,
+}
+
+/// The connection, and the destination of dead letters.
+pub(super) struct Post {
+    pub(super) link: Connection,
+    pub(super) dead: Dead,
+}
+
+impl Delivery {
+    /// The delivery of a pulled message; `None` if it is not one of JetStream's.
+    pub(super) fn of(message: async_nats::Message, post: &Arc<Post>) -> Option<Delivery> {
+        let message = Message { message, context: post.link.context.clone() };
+        let info = message.info().ok()?;
+        let (sequence, deliveries) = (info.stream_sequence, u64::try_from(info.delivered).ok()?);
+        let stored = info.published.unix_timestamp_nanos();
+        let reply = message.reply.clone()?;
+        Some(Delivery { message, reply, sequence, deliveries, stored, post: Arc::clone(post) })
+    }
+
+    /// The payload as it was sent.
+    pub(crate) fn payload(&self) -> &[u8] {
+        &self.message.payload
+    }
+
+    /// Id given by the sender in the header `Nats-Msg-Id`.
+    pub(crate) fn id(&self) -> Option<&str> {
+        self.message.headers.as_ref()?.get(NATS_MESSAGE_ID).map(HeaderValue::as_str)
+    }
+
+    /// Sequence number in the stream, from 1.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Acknowledges it and waits for the server's confirmation.
+    pub(crate) async fn ack(self) -> Result<(), NatsError> {
+        self.tell(AckKind::Ack, "acknowledging a message").await
+    }
+
+    /// Returns it, to be delivered again after `delay`.
+    pub(crate) async fn nak(self, delay: Duration) -> Result<(), NatsError> {
+        self.tell(AckKind::Nak(Some(delay)), "giving a message back").await
+    }
+
+    /// Ends it as one that cannot be used. Its payload is stored as a dead letter first, with the
+    /// reason and where it came from; done twice, there is one letter. `reason` is for a person and
+    /// is cut at [`REASON_BYTES_MAX`]; it holds no words of the payload.
+    pub(crate) async fn reject(self, reason: &str) -> Result<(), NatsError> {
+        if let Err(error) = self.bury(reason).await {
+            if matches!(error.kind, NatsErrorKind::NotKept { .. }) {
+                // If this fails too, the message only comes back sooner.
+                let nak = AckKind::Nak(Some(REJECT_RETRY));
+                let _ = self.tell(nak, "giving a message back").await;
+            }
+            return Err(error);
+        }
+        self.tell(AckKind::Term, "ending a rejected message").await
+    }
+
+    /// Stores it as a dead letter.
+    pub(super) async fn bury(&self, reason: &str) -> Result<(), NatsError> {
+        let doing = "storing a dead letter";
+        let Post { link, dead } = self.post.as_ref();
+        let letter = PublishMessage::build()
+            .payload(self.message.payload.clone())
+            .headers(self.letter_headers(reason));
+        let stored = link.bounded(doing, async {
+            link.context.send_publish(dead.subject.clone(), letter).await?.await
+        });
+        let error = match stored.await? {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        Err(link.error(self.kind_of_publish(&error), doing).caused(error))
+    }
+
+    fn kind_of_publish(&self, error: &PublishError) -> NatsErrorKind {
+        match error.kind() {
+            PublishErrorKind::TimedOut | PublishErrorKind::BrokenPipe => self.post.link.silence(),
+            PublishErrorKind::StreamNotFound
+            | PublishErrorKind::WrongLastMessageId
+            | PublishErrorKind::WrongLastSequence
+            | PublishErrorKind::MaxAckPending
+            | PublishErrorKind::MaxPayloadExceeded
+            | PublishErrorKind::Other => {
+                NatsErrorKind::NotKept { subject: self.post.dead.subject.clone() }
+            }
+        }
+    }
+
+    /// The sender's headers but those that command a server, then ours.
+    fn letter_headers(&self, reason: &str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, values) in self.message.headers.iter().flat_map(HeaderMap::iter) {
+            let lower = name.to_string().to_ascii_lowercase();
+            if !lower.starts_with("nats-") && !lower.starts_with("annalist-") {
+                values.iter().for_each(|value| headers.append(name.clone(), value.clone()));
+            }
+        }
+        let Post { link, dead } = self.post.as_ref();
+        let stream = link.url.stream();
+        let mut put = |name: &'static str, value: &str| {
+            headers.insert(name, one_line(value));
+        };
+        put("Annalist-Reason", cut(reason, REASON_BYTES_MAX));
+        put("Annalist-Subject", &self.message.subject);
+        put("Annalist-Stream", stream);
+        put("Annalist-Sequence", &self.sequence.to_string());
+        if let Some(id) = self.id() {
+            put("Annalist-Msg-Id", id);
+        }
+        // A stream that was removed and made again counts from one again: the time tells them apart.
+        let letter = format!("annalist-{stream}-{}-{}", self.sequence, self.stored);
+        headers.insert(NATS_MESSAGE_ID, one_line(&letter));
+        headers.insert(NATS_EXPECTED_STREAM, one_line(&dead.stream));
+        headers
+    }
+
+    /// Sends an acknowledgement and waits for the confirmation.
+    async fn tell(&self, ack: AckKind, doing: &'static str) -> Result<(), NatsError> {
+        let link = &self.post.link;
+        // The client's `double_ack` takes "no responders" for a confirmation.
+        let request = Request::new().payload(ack.into());
+        let told = link.client.send_request(self.reply.clone(), request);
+        let error = match link.bounded(doing, told).await? {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        Err(match error.kind() {
+            RequestErrorKind::TimedOut => link.silent(doing).caused(error),
+            // The consumer is gone, and with it the delivery.
+            RequestErrorKind::NoResponders => {
+                link.error(NatsErrorKind::Unavailable, doing).caused(error)
+            }
+            RequestErrorKind::InvalidSubject
+            | RequestErrorKind::MaxPayloadExceeded
+            | RequestErrorKind::Other => link.error(NatsErrorKind::Other, doing).caused(error),
+        })
+    }
+}
+
+impl fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sequence, bytes) = (self.sequence, self.payload().len());
+        write!(f, "Delivery({sequence}, {bytes} bytes, delivery {})", self.deliveries)
+    }
+}
+
+/// The beginning of a text, at most `bytes_max` long.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
+}
+
+/// A header's value: what would end its line is a space.
+fn one_line(text: &str) -> HeaderValue {
+    let line = text.replace(|c: char| c.is_control(), " ");
+    line.parse().unwrap_or_default()
+}

@@ -1,0 +1,89 @@
+//! NATS JetStream as a source of work: it delivers payloads and takes acknowledgements, and knows nothing
+//! of what is in them.
+
+mod config;
+mod connection;
+mod delivery;
+mod error;
+mod pull;
+mod setup;
+
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod outage_test;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use config::{NEVER_LOGGED, NatsUrl, SourceConfig};
+pub(crate) use delivery::Delivery;
+pub(crate) use error::NatsError;
+
+use config::{BATCH_MAX, WAIT_MAX, WAIT_MIN};
+use connection::Connection;
+use delivery::Post;
+use error::NatsErrorKind;
+use futures_util::future::join_all;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A stream to take work from; clones share the connection. It reconnects by itself.
+#[derive(Clone)]
+pub(crate) struct Source {
+    post: Arc<Post>,
+}
+
+impl Source {
+    /// Connects, finds the stream, and finds or makes the consumer and the stream of dead letters.
+    pub(crate) async fn connect(url: &NatsUrl, config: SourceConfig) -> Result<Source, NatsError> {
+        let link = Connection::connect(url, config).await?;
+        let stream = setup::stream(&link).await?;
+        let dead = setup::dead_letters(&link, &stream).await?;
+        setup::consumer(&link).await?;
+        Ok(Source { post: Arc::new(Post { link, dead }) })
+    }
+
+    /// Takes at most `max` messages (no more than [`BATCH_MAX`], nor many more bytes than
+    /// [`BATCH_BYTES_MAX`]); waits at most `wait` for the first (no longer than [`WAIT_MAX`]).
+    /// None is an answer. Dropped while it waits, it loses nothing: what was on its way comes back.
+    pub(crate) async fn fetch(
+        &self,
+        max: usize,
+        wait: Duration,
+    ) -> Result<Vec<Delivery>, NatsError> {
+        let link = &self.post.link;
+        let wait = wait.clamp(WAIT_MIN, WAIT_MAX);
+        let messages = pull::pull(link, max.clamp(1, BATCH_MAX), wait).await?;
+        let mut deliveries = Vec::with_capacity(messages.len());
+        for message in messages {
+            let is_dead_letter = message.subject.starts_with(setup::DEAD_PREFIX);
+            let Some(delivery) = Delivery::of(message, &self.post) else {
+                return Err(link.error(NatsErrorKind::Other, "reading where a message came from"));
+            };
+            if is_dead_letter {
+                // The stream holds dead letters too and keeps them.
+                let _ = delivery.ack().await;
+            } else {
+                deliveries.push(delivery);
+            }
+        }
+        Ok(deliveries)
+    }
+
+    /// Its address.
+    pub(crate) fn url(&self) -> &NatsUrl {
+        &self.post.link.url
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({})", self.url())
+    }
+}
+
+/// Acknowledges many at once, in about the time of one; tries all, and gives the first error.
+pub(crate) async fn ack_all(deliveries: Vec<Delivery>) -> Result<(), NatsError> {
+    join_all(deliveries.into_iter().map(Delivery::ack)).await.into_iter().collect()
+}

@@ -1,0 +1,200 @@
+//! Set-up before work is taken: the stream, our consumer on it, and a stream that keeps dead letters.
+//! Whatever could lose a message is an error here.
+
+use super::config::{CONSUMER, DEAD_STREAM, DEAD_WINDOW};
+use super::connection::{Connection, no_consumer};
+use super::error::{NatsError, NatsErrorKind};
+use async_nats::jetstream::consumer::{
+    AckPolicy, Config as ConsumerConfig, DeliverPolicy, Info as ConsumerInfo,
+};
+use async_nats::jetstream::stream::{
+    Config as StreamConfig, DiscardPolicy, Info as StreamInfo, RetentionPolicy, StorageType,
+};
+use serde::{Deserialize, Serialize};
+
+/// Prefix of subjects of dead letters; the stream's name follows.
+pub(super) const DEAD_PREFIX: &str = "annalist.dead.";
+
+/// Destination of dead letters.
+#[derive(Clone, Debug)]
+pub(super) struct Dead {
+    pub(super) subject: String,
+    /// The stream that holds the subject.
+    pub(super) stream: String,
+}
+
+/// A question without parts: older servers take `{}` for it, and not `null`.
+#[derive(Serialize)]
+struct Nothing {}
+
+/// Finds our stream.
+pub(super) async fn stream(link: &Connection) -> Result<StreamInfo, NatsError> {
+    let doing = "looking for the stream";
+    let subject = format!("STREAM.INFO.{}", link.url.stream());
+    link.ask(doing, subject, &Nothing {}).await?.map_err(|error| link.answer(error, doing))
+}
+
+/// Finds our consumer, or makes it.
+pub(super) async fn consumer(link: &Connection) -> Result<(), NatsError> {
+    let stream = link.url.stream();
+    let doing = "looking for the consumer";
+    let info = match consumer_info(link, doing).await? {
+        Ok(info) => info,
+        Err(error) if no_consumer(&error) => make_consumer(link).await?,
+        Err(error) => return Err(link.answer(error, doing)),
+    };
+    let difference = differences(&info.config).join(", ");
+    if !difference.is_empty() {
+        let stream = stream.to_owned();
+        let kind = NatsErrorKind::OtherConsumer { stream, consumer: CONSUMER, difference };
+        return Err(link.error(kind, doing));
+    }
+    if info.config.ack_wait != link.config.ack_wait {
+        let (ours, theirs) = (link.config.ack_wait, info.config.ack_wait);
+        tracing::warn!(stream, ?ours, ?theirs, "the consumer's own ack_wait counts");
+    }
+    Ok(())
+}
+
+/// State of our consumer.
+pub(super) async fn consumer_info(
+    link: &Connection,
+    doing: &'static str,
+) -> Result<Result<ConsumerInfo, async_nats::jetstream::Error>, NatsError> {
+    let subject = format!("CONSUMER.INFO.{}.{CONSUMER}", link.url.stream());
+    link.ask(doing, subject, &Nothing {}).await
+}
+
+#[derive(Serialize)]
+struct NewConsumer<'a> {
+    stream_name: &'a str,
+    config: ConsumerConfig,
+}
+
+async fn make_consumer(link: &Connection) -> Result<ConsumerInfo, NatsError> {
+    let doing = "making the consumer";
+    let stream_name = link.url.stream();
+    let config = ConsumerConfig {
+        durable_name: Some(CONSUMER.to_owned()),
+        description: Some("hands work to annalist".to_owned()),
+        deliver_policy: DeliverPolicy::All,
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: link.config.ack_wait,
+        max_ack_pending: i64::from(link.config.ack_pending_max),
+        // What cannot be used is decided by us, with a reason; a count would drop it without.
+        max_deliver: -1,
+        ..ConsumerConfig::default()
+    };
+    let subject = format!("CONSUMER.CREATE.{stream_name}.{CONSUMER}");
+    let made = link.ask(doing, subject, &NewConsumer { stream_name, config }).await?;
+    made.map_err(|error| link.answer(error, doing))
+}
+
+/// Settings with which a consumer would lose or never deliver messages.
+fn differences(it: &ConsumerConfig) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut expect = |fine: bool, is: String| {
+        if !fine {
+            found.push(is);
+        }
+    };
+    expect(it.deliver_subject.is_none(), "it pushes, expected one to pull from".to_owned());
+    let policy = it.ack_policy;
+    expect(policy == AckPolicy::Explicit, format!("ack policy {policy:?}, expected Explicit"));
+    let policy = it.deliver_policy;
+    expect(policy == DeliverPolicy::All, format!("deliver policy {policy:?}, expected All"));
+    expect(it.max_deliver <= 0, format!("max deliver {}, expected no limit", it.max_deliver));
+    let filters = usize::from(!it.filter_subject.is_empty()) + it.filter_subjects.len();
+    expect(filters == 0, format!("{filters} subject filters, expected none"));
+    expect(!it.headers_only, "headers only, expected whole messages".to_owned());
+    let inactive = it.inactive_threshold;
+    expect(inactive.is_zero(), format!("forgotten when idle for {inactive:?}, expected never"));
+    found
+}
+
+#[derive(Serialize)]
+struct Holding<'a> {
+    subject: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Names {
+    /// Null where there are none.
+    streams: Option<Vec<String>>,
+}
+
+/// Finds the stream that keeps dead letters of `source`, or makes it.
+pub(super) async fn dead_letters(
+    link: &Connection,
+    source: &StreamInfo,
+) -> Result<Dead, NatsError> {
+    let doing = "looking for the stream of dead letters";
+    let name = link.url.stream();
+    let unfit = |why: String| link.error(NatsErrorKind::NoDeadLetters(why), doing);
+    if name == DEAD_STREAM {
+        return Err(unfit(format!(
+            "{name} is where they go; to take one up again, publish it to the subject in its \
+             header Annalist-Subject"
+        )));
+    }
+    let subject = format!("{DEAD_PREFIX}{name}");
+    let mut refusal = None;
+    let stream = match holder(link, &subject).await? {
+        Some(stream) => stream,
+        None => {
+            refusal = make_dead_stream(link, source.config.num_replicas).await?;
+            // Another worker may have been first, so that what counts is who holds it now.
+            holder(link, &subject).await?.unwrap_or_default()
+        }
+    };
+    if stream.is_empty() {
+        let why = format!(
+            "no stream holds {subject}, and {DEAD_STREAM} could not be made; make it with \
+             `nats stream add {DEAD_STREAM} --subjects '{DEAD_PREFIX}*'`"
+        );
+        let error = unfit(why);
+        return Err(match refusal {
+            Some(cause) => error.caused(cause),
+            None => error,
+        });
+    }
+    // We skip dead letters in our own stream by acknowledging them, and there that means to delete.
+    if stream == name && source.config.retention != RetentionPolicy::Limits {
+        return Err(unfit(format!(
+            "{name} holds {subject} too and deletes what was acknowledged; narrow its subjects"
+        )));
+    }
+    Ok(Dead { subject, stream })
+}
+
+/// The stream that holds a subject.
+async fn holder(link: &Connection, subject: &str) -> Result<Option<String>, NatsError> {
+    let doing = "looking for the stream of dead letters";
+    let names: Names = link
+        .ask(doing, "STREAM.NAMES".to_owned(), &Holding { subject })
+        .await?
+        .map_err(|error| link.answer(error, doing))?;
+    Ok(names.streams.and_then(|names| names.into_iter().next()))
+}
+
+/// Makes the stream of dead letters, as safe as the source's own; gives why it was not made.
+async fn make_dead_stream(
+    link: &Connection,
+    num_replicas: usize,
+) -> Result<Option<async_nats::jetstream::Error>, NatsError> {
+    let config = StreamConfig {
+        name: DEAD_STREAM.to_owned(),
+        description: Some("what annalist could not use, with the reason".to_owned()),
+        subjects: vec![format!("{DEAD_PREFIX}*")],
+        retention: RetentionPolicy::Limits,
+        // Never an old letter for a new one.
+        discard: DiscardPolicy::New,
+        storage: StorageType::File,
+        num_replicas,
+        duplicate_window: DEAD_WINDOW,
+        ..StreamConfig::default()
+    };
+    let subject = format!("STREAM.CREATE.{DEAD_STREAM}");
+    let made = link.ask("making the stream of dead letters", subject, &config).await?;
+    Ok(made.map(|_: StreamInfo| ()).err())
+}

@@ -1,0 +1,197 @@
+//! Spans of what is worth seeing in a trace: a job, and each call of the model in it, named as the GenAI
+//! semantic conventions of OpenTelemetry name things. Ids, names, counts and kinds; never a prompt and
+//! never an answer. They cost next to nothing while nobody listens, and have a listener outside of the
+//! logs only with the feature `otel`.
+
+#[cfg(feature = "otel")]
+mod otlp;
+
+#[cfg(feature = "otel")]
+pub use otlp::{Traces, TracesConfig};
+
+use super::metrics::Outcome;
+use crate::domain::{ErrorKind, Finish, OutputMode, Reply, Request, Usage};
+use std::fmt;
+use tracing::Span;
+use tracing::field::Empty;
+
+/// The target of spans around a call of the model. Logs leave them out: the events in them say it all.
+pub(crate) const CHAT: &str = "annalist::chat";
+/// The target of spans around a job.
+pub(crate) const JOB: &str = "annalist::job";
+/// The longest name of a model that is believed, in bytes. What a server calls its model is text that it
+/// chose; beyond this it is no name.
+const MODEL_BYTES_MAX: usize = 128;
+
+/// Address of a model server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Server {
+    /// The host's name or address.
+    pub address: String,
+    /// Its port.
+    pub port: u16,
+}
+
+/// The work on one claimed job, from claim to outcome.
+#[derive(Debug)]
+#[must_use = "the span ends when this is dropped"]
+pub struct JobSpan(Span);
+
+impl JobSpan {
+    /// Begins with the job's id and which attempt this is; the first is 1.
+    pub fn begin(id: impl fmt::Display, attempt: u32) -> JobSpan {
+        // At the level of errors, so that every line of a log that is written at all names its job.
+        JobSpan(tracing::error_span!(
+            target: JOB,
+            parent: None,
+            "job",
+            otel.kind = "consumer",
+            annalist.job.id = %id,
+            annalist.job.attempt = i64::from(attempt),
+            annalist.job.outcome = Empty,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+        ))
+    }
+
+    /// The span, to be entered around every wait: `work.instrument(job.span())`.
+    pub fn span(&self) -> Span {
+        self.0.clone()
+    }
+
+    /// Ends with `outcome`, and with the kind of what went wrong.
+    pub fn ended(self, outcome: Outcome, error: Option<&str>) {
+        self.0.record("annalist.job.outcome", outcome.name());
+        if let Some(error) = error {
+            failed(&self.0, error);
+        }
+    }
+}
+
+/// A call of the model. Dropped without a verdict it was cancelled.
+#[derive(Debug)]
+#[must_use = "the span ends when this is dropped"]
+pub(crate) struct ChatSpan {
+    span: Span,
+    ended: bool,
+}
+
+impl ChatSpan {
+    /// Begins with what is asked of whom.
+    pub(crate) fn begin(request: &Request, server: &Server) -> ChatSpan {
+        let Request { model, rung, reply_tokens_max, temperature, .. } = request;
+        let json = matches!(rung, OutputMode::JsonSchema | OutputMode::JsonObject);
+        let span = tracing::info_span!(
+            target: CHAT,
+            "chat",
+            otel.name = %format_args!("chat {model}"),
+            otel.kind = "client",
+            gen_ai.operation.name = "chat",
+            // The dialect that is spoken, whoever speaks it at the other end.
+            gen_ai.provider.name = "openai",
+            gen_ai.request.model = model,
+            gen_ai.request.max_tokens = i64::from(*reply_tokens_max),
+            gen_ai.request.temperature = temperature.map(short),
+            "gen_ai.output.type" = json.then_some("json"),
+            server.address = server.address,
+            server.port = i64::from(server.port),
+            annalist.rung = rung.name(),
+            gen_ai.response.model = Empty,
+            gen_ai.usage.input_tokens = Empty,
+            gen_ai.usage.cache_read.input_tokens = Empty,
+            gen_ai.usage.output_tokens = Empty,
+            "error.type" = Empty,
+            otel.status_code = Empty,
+        );
+        ChatSpan { span, ended: false }
+    }
+
+    /// The span, to be entered around the call.
+    pub(crate) fn span(&self) -> Span {
+        self.span.clone()
+    }
+
+    /// Ends with what the answer cost and why it ended; `model` is what the server calls its model.
+    pub(crate) fn answered(mut self, reply: &Reply, model: Option<&str>) {
+        self.ended = true;
+        let Usage { prompt_tokens, cached_tokens, completion_tokens } = reply.usage;
+        if let Some(model) = model.filter(|model| is_name(model)) {
+            self.span.record("gen_ai.response.model", model);
+        }
+        // Zeros are what a server counted that does not count.
+        if reply.usage != Usage::default() {
+            self.span.record("gen_ai.usage.input_tokens", signed(prompt_tokens));
+            self.span.record("gen_ai.usage.cache_read.input_tokens", signed(cached_tokens));
+            self.span.record("gen_ai.usage.output_tokens", signed(completion_tokens));
+        }
+        finished(&self.span, reply.finish);
+    }
+
+    /// Ends with the kind of the error, by [`ErrorKind::name`].
+    pub(crate) fn failed(mut self, kind: &ErrorKind) {
+        self.ended = true;
+        failed(&self.span, kind.name());
+    }
+}
+
+impl Drop for ChatSpan {
+    fn drop(&mut self) {
+        if !self.ended {
+            failed(&self.span, ErrorKind::Cancelled.name());
+        }
+    }
+}
+
+fn failed(span: &Span, kind: &str) {
+    span.record("error.type", kind);
+    span.record("otel.status_code", "error");
+}
+
+/// The conventions want a list, which `tracing` has no field for.
+#[cfg(feature = "otel")]
+fn finished(span: &Span, finish: Finish) {
+    use opentelemetry::{Array, StringValue, Value};
+    use tracing_opentelemetry::OpenTelemetrySpanExt;
+    let reasons = vec![StringValue::from(finish.name())];
+    span.set_attribute("gen_ai.response.finish_reasons", Value::Array(Array::String(reasons)));
+}
+
+#[cfg(not(feature = "otel"))]
+fn finished(_span: &Span, _finish: Finish) {}
+
+/// Returns whether it looks like the name of a model: no blanks, so no sentence.
+fn is_name(model: &str) -> bool {
+    let lawful = |b: u8| b.is_ascii_alphanumeric() || b"-_.:/@+".contains(&b);
+    (1..=MODEL_BYTES_MAX).contains(&model.len()) && model.bytes().all(lawful)
+}
+
+/// 0.2 as it was written, not as 0.20000000298.
+fn short(number: f32) -> f64 {
+    number.to_string().parse().unwrap_or_else(|_| f64::from(number))
+}
+
+/// Attributes have signed numbers only.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn model_of_a_server_is_a_name_or_nothing() {
+        for name in ["gpt-4o-2024-08-06", "org/model:7b@q4", "stub_1", "m+n"] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "a".repeat(MODEL_BYTES_MAX + 1);
+        for none in ["", "We chose the blue boat", "line\nline", "größer", "{\"a\"}", &long] {
+            assert!(!is_name(none), "{none}");
+        }
+    }
+
+    #[test]
+    fn temperature_is_as_it_was_written() {
+        assert_eq!((short(0.2), short(0.0), short(1.0)), (0.2, 0.0, 1.0));
+    }
+}

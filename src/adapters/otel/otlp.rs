@@ -1,0 +1,280 @@
+//! Sends spans to a collector: OTLP over HTTP as protobuf, in batches from a thread of its own, so that no
+//! call waits for it. Only the spans of this module are sent, without the events in them.
+
+use super::{CHAT, JOB};
+use opentelemetry::trace::TracerProvider;
+use opentelemetry_http::{Bytes, HttpClient, HttpError};
+use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tracing::{Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::registry::LookupSpan;
+
+/// Maximum wait for the last spans at the end of the process.
+const FLUSH_WAIT_MAX: Duration = Duration::from_secs(3);
+/// Maximum duration of a batch, retries included; shorter than the wait at the end.
+const SEND_WAIT_MAX: Duration = Duration::from_secs(2);
+/// Maximum size of a collector's answer: it is empty, or the number of refused spans.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+/// Path of spans at a collector.
+const PATH: &str = "/v1/traces";
+/// Default name of the service.
+const SERVICE: &str = "annalist";
+
+const _: () = assert!(SEND_WAIT_MAX.as_millis() < FLUSH_WAIT_MAX.as_millis());
+
+/// Destination and name of traces.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TracesConfig {
+    /// The whole address, its path included.
+    pub endpoint: String,
+    /// The name of the service.
+    pub service: String,
+}
+
+impl TracesConfig {
+    /// Reads OpenTelemetry's own variables through `var`, which gives a variable's text. None where they
+    /// name no collector, or turn it off. How spans are batched, sampled and labelled, and headers with a
+    /// key, stand in further variables that the libraries below read themselves.
+    ///
+    /// # Errors
+    /// One line about a variable that asks for what cannot be done.
+    pub fn of(var: impl Fn(&str) -> Option<String>) -> Result<Option<TracesConfig>, String> {
+        let var = |name: &str| var(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty());
+        let off = var("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true"));
+        if off || var("OTEL_TRACES_EXPORTER").is_some_and(|it| it == "none") {
+            return Ok(None);
+        }
+        let of_traces = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+        let of_all = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        let (name, endpoint) = match (var(of_traces), var(of_all)) {
+            (Some(endpoint), _) => (of_traces, endpoint),
+            (None, Some(base)) => (of_all, format!("{}{PATH}", base.trim_end_matches('/'))),
+            (None, None) => return Ok(None),
+        };
+        let url = reqwest::Url::parse(&endpoint).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        let Some(url) = url else {
+            return Err(format!("{name}: expected an address like http://127.0.0.1:4318"));
+        };
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(format!(
+                "{name}: holds a user or a password: keys belong in OTEL_EXPORTER_OTLP_HEADERS"
+            ));
+        }
+        for name in ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"] {
+            if var(name).is_some_and(|protocol| protocol != "http/protobuf") {
+                return Err(format!(
+                    "{name}: only http/protobuf is spoken, which collectors take on port 4318"
+                ));
+            }
+        }
+        let service = var("OTEL_SERVICE_NAME").unwrap_or_else(|| SERVICE.to_owned());
+        Ok(Some(TracesConfig { endpoint, service }))
+    }
+}
+
+/// Traces under way to a collector.
+#[derive(Debug)]
+pub struct Traces {
+    provider: SdkTracerProvider,
+    refused: Arc<AtomicBool>,
+}
+
+impl Traces {
+    /// Prepares sending and begins a thread for it; connects to nothing yet.
+    ///
+    /// # Errors
+    /// One line, where the certificates of this machine cannot be read.
+    pub fn start(config: &TracesConfig) -> Result<Traces, String> {
+        let refused = Arc::new(AtomicBool::new(false));
+        let exporter = SpanExporter::builder()
+            .with_http()
+            .with_http_client(Sender::new(&config.endpoint, Arc::clone(&refused))?)
+            .with_endpoint(&config.endpoint)
+            .with_protocol(Protocol::HttpBinary)
+            .with_timeout(SEND_WAIT_MAX)
+            .build()
+            .map_err(|error| error.to_string())?;
+        let resource = Resource::builder()
+            .with_service_name(config.service.clone())
+            .with_attribute(opentelemetry::KeyValue::new(
+                "service.version",
+                env!("CARGO_PKG_VERSION"),
+            ))
+            .build();
+        let provider =
+            SdkTracerProvider::builder().with_resource(resource).with_batch_exporter(exporter);
+        Ok(Traces { provider: provider.build(), refused })
+    }
+
+    /// Layer for the spans of this module, beside the logs.
+    pub fn layer<S>(&self) -> impl Layer<S> + Send + Sync
+    where
+        S: Subscriber + for<'a> LookupSpan<'a> + Send + Sync,
+    {
+        tracing_opentelemetry::layer()
+            .with_tracer(self.provider.tracer(SERVICE))
+            // Threads, lines and idle times say nothing about work that waits for others.
+            .with_location(false)
+            .with_threads(false)
+            .with_tracked_inactivity(false)
+            .with_level(false)
+            .with_target(false)
+            .with_context_activation(false)
+            .with_filter(filter_fn(is_sent))
+    }
+
+    /// Sends what is left, for at most [`FLUSH_WAIT_MAX`]. Not for a thread that drives a runtime.
+    ///
+    /// # Errors
+    /// One line, where the collector did not take it.
+    pub fn flush(self) -> Result<(), String> {
+        let ended = self.provider.shutdown_with_timeout(FLUSH_WAIT_MAX);
+        // The provider's word is that it tried.
+        match ended {
+            Ok(()) if !self.refused.load(Ordering::Relaxed) => Ok(()),
+            Ok(()) => Err("the collector did not take them".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+/// Returns whether it may leave the process: only spans of this module, whose fields are known.
+fn is_sent(metadata: &Metadata<'_>) -> bool {
+    metadata.is_span() && matches!(metadata.target(), CHAT | JOB)
+}
+
+/// The client of the batching thread: the HTTP client that the models are called with, on a runtime of its
+/// own, which runs only while something is sent.
+struct Sender {
+    http: reqwest::Client,
+    runtime: tokio::runtime::Runtime,
+    /// Set when the collector refused the last batch.
+    refused: Arc<AtomicBool>,
+}
+
+impl Sender {
+    fn new(endpoint: &str, refused: Arc<AtomicBool>) -> Result<Sender, String> {
+        // An error only says that there is a provider already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
+            .timeout(SEND_WAIT_MAX)
+            .pool_max_idle_per_host(0)
+            .http1_only()
+            .redirect(reqwest::redirect::Policy::none());
+        if endpoint.starts_with("http:") {
+            // Otherwise the certificates of the machine are read, and it may have none.
+            builder = builder.tls_certs_only([]);
+        }
+        let url = reqwest::Url::parse(endpoint).ok();
+        let host = url.as_ref().and_then(reqwest::Url::host_str);
+        if matches!(host, Some("localhost" | "127.0.0.1" | "[::1]")) {
+            builder = builder.no_proxy();
+        }
+        let http = builder
+            .build()
+            .map_err(|_| "the certificates of this machine cannot be read".to_owned())?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| format!("no runtime: {error}"))?;
+        Ok(Sender { http, runtime, refused })
+    }
+
+    async fn send(
+        &self,
+        request: http::Request<Bytes>,
+    ) -> Result<http::Response<Bytes>, HttpError> {
+        let mut response = self.http.execute(request.try_into()?).await?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await? {
+            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                return Err("the collector's answer is too long".into());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let mut answer = http::Response::new(Bytes::from(body));
+        *answer.status_mut() = response.status();
+        *answer.headers_mut() = std::mem::take(response.headers_mut());
+        Ok(answer)
+    }
+}
+
+impl fmt::Debug for Sender {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sender")
+    }
+}
+
+type Answered<'a> =
+    Pin<Box<dyn Future<Output = Result<http::Response<Bytes>, HttpError>> + Send + 'a>>;
+
+impl HttpClient for Sender {
+    /// Blocks, which its thread is there for.
+    fn send_bytes<'a, 'b>(&'a self, request: http::Request<Bytes>) -> Answered<'b>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move {
+            let answer = self.runtime.block_on(self.send(request));
+            let taken = answer.as_ref().is_ok_and(|answer| answer.status().is_success());
+            self.refused.store(!taken, Ordering::Relaxed);
+            answer
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(set: &[(&str, &str)], expected: Result<Option<(&str, &str)>, &str>) {
+        let var = |name: &str| {
+            set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+        };
+        match (TracesConfig::of(var), expected) {
+            (Ok(config), Ok(expected)) => {
+                let config = config.map(|config| (config.endpoint, config.service));
+                let expected = expected.map(|(a, b)| (a.to_owned(), b.to_owned()));
+                assert_eq!(config, expected, "{set:?}");
+            }
+            (Err(line), Err(name)) => {
+                assert!(line.starts_with(&format!("{name}: ")), "{line}");
+                assert!(!line.contains("s3cret") && !line.contains('\n'), "{line}");
+            }
+            (config, expected) => panic!("{set:?}: {config:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn environment_names_the_collector_or_there_is_none() {
+        const ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        const TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+        let here = Ok(Some(("http://here:4318/v1/traces", "annalist")));
+        check(&[], Ok(None));
+        check(&[(ALL, "")], Ok(None));
+        check(&[(ALL, "http://here:4318")], here);
+        check(&[(ALL, "http://here:4318/")], here);
+        check(&[(ALL, "https://c/x")], Ok(Some(("https://c/x/v1/traces", "annalist"))));
+        let named = [(TRACES, "http://t/y"), (ALL, "http://a"), ("OTEL_SERVICE_NAME", "night")];
+        check(&named, Ok(Some(("http://t/y", "night"))));
+        check(&[(ALL, "http://here:4318"), ("OTEL_SDK_DISABLED", "TRUE")], Ok(None));
+        check(&[(ALL, "http://here:4318"), ("OTEL_SDK_DISABLED", "no")], here);
+        check(&[(ALL, "http://here:4318"), ("OTEL_TRACES_EXPORTER", "none")], Ok(None));
+        for wrong in ["here:4318", "ftp://here", "http://", "/v1", "http://me:s3cret@here"] {
+            check(&[(ALL, wrong)], Err(ALL));
+        }
+        let grpc = "OTEL_EXPORTER_OTLP_PROTOCOL";
+        check(&[(ALL, "http://here:4317"), (grpc, "grpc")], Err(grpc));
+    }
+}

@@ -1,0 +1,83 @@
+//! Unique names of processes, and whether one is gone.
+
+use super::clock;
+use crate::domain::Digest;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// Digits of a digest in a name.
+const LETTERS: usize = 8;
+
+/// Unique name of this process: host, PID, and digests of boot and start time.
+pub(crate) fn name() -> &'static str {
+    static NAME: OnceLock<String> = OnceLock::new();
+    NAME.get_or_init(made)
+}
+
+fn made() -> String {
+    let (pid, began) = (std::process::id(), clock::now());
+    let (host, place) = (host(), place());
+    let began = Digest::of(&["process", &place, &pid.to_string(), &began.to_string()]);
+    let place = if place.is_empty() { "-".repeat(LETTERS) } else { place };
+    format!("{host}:{pid}:{place}{:.LETTERS$}", began.to_string())
+}
+
+/// True only if the process is known to have ended; other hosts, containers and boots count as alive.
+pub(crate) fn is_gone(name: &str) -> bool {
+    let mut parts = name.rsplitn(3, ':');
+    let (Some(digests), Some(pid)) = (parts.next(), parts.next()) else { return false };
+    let place = place();
+    let is_here = !place.is_empty() && digests.starts_with(&place);
+    let is_pid = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    is_here && is_pid && !Path::new("/proc").join(pid).exists()
+}
+
+/// Digest of boot and PID namespace, which processes share that can see one another; empty if unknown.
+fn place() -> String {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let space = std::fs::read_link("/proc/self/ns/pid");
+    match (boot, space) {
+        (Ok(boot), Ok(space)) => {
+            let digest = Digest::of(&["place", boot.trim(), &space.display().to_string()]);
+            format!("{:.LETTERS$}", digest.to_string())
+        }
+        (Ok(_) | Err(_), Ok(_) | Err(_)) => String::new(),
+    }
+}
+
+/// The name of this machine, where the system tells.
+pub(crate) fn host() -> &'static str {
+    static HOST: OnceLock<String> = OnceLock::new();
+    HOST.get_or_init(read_host)
+}
+
+fn read_host() -> String {
+    let named = std::env::var_os("HOSTNAME").and_then(|name| name.into_string().ok());
+    let told = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let name = named.or_else(told).unwrap_or_default();
+    let plain: String = name.trim().chars().filter(|c| !c.is_control()).take(64).collect();
+    if plain.is_empty() { "here".to_owned() } else { plain }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_is_not_gone_and_names_of_others_are_not_judged() {
+        assert!(!is_gone(name()));
+        for strange in ["", "host", "host:1", "host:4000000000:deadbeefdeadbeef", "::", "a:b:c"] {
+            assert!(!is_gone(strange), "{strange}");
+        }
+    }
+
+    #[test]
+    fn a_process_of_this_place_that_has_ended_is_gone() {
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let pid = ended.id();
+        ended.wait().unwrap();
+        let digests = name().rsplit(':').next().unwrap();
+        // Where the system does not tell, nobody is gone.
+        assert_eq!(is_gone(&format!("some:host:{pid}:{digests}")), !place().is_empty());
+    }
+}

@@ -1,0 +1,192 @@
+//! Finds the files that a command names: files as they are, folders walked, in one order everywhere.
+//! Watched folders use the same walk.
+
+use crate::domain::Timestamp;
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File, Metadata};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Folders with many files and no transcripts.
+const PASSED_OVER: [&str; 4] = [".git", "node_modules", "target", ".annalist"];
+/// Maximum depth of folders; a deeper tree is a loop.
+const DEPTH_MAX: usize = 32;
+
+/// A file to read.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Candidate {
+    /// The path as it will be shown: what was given, and the way down from there.
+    pub path: PathBuf,
+    /// True if it was named itself, not found in a folder.
+    pub named: bool,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Time of the last change.
+    pub changed_at: Option<Timestamp>,
+}
+
+impl Candidate {
+    /// The file at `path`, of which the file system says `meta`.
+    pub fn of(path: PathBuf, named: bool, meta: &Metadata) -> Candidate {
+        let changed = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let changed_at = changed.and_then(|since| Timestamp::from_secs(since.as_secs_f64()));
+        Candidate { path, named, bytes: meta.len(), changed_at }
+    }
+}
+
+/// A step of a walk.
+#[derive(Debug)]
+pub(crate) enum Visited<'a> {
+    /// A folder, before what is in it.
+    Folder(&'a Path),
+    /// A file to read.
+    File {
+        /// Its path.
+        path: &'a Path,
+        /// Its metadata; that of the target if it is a link.
+        meta: &'a Metadata,
+        /// True for a link in a folder.
+        is_link: bool,
+    },
+    /// A path that cannot be read.
+    Problem(&'a Path, io::Error),
+}
+
+/// Callback for the steps of a walk; may end it.
+pub(crate) type Visitor<'a> = dyn FnMut(Visited<'_>) -> ControlFlow<()> + 'a;
+
+/// Every file under `paths`, each once, the largest first, so that of two copies of a conversation the
+/// longer one is met first; and what could not be looked at.
+pub(crate) fn walk(paths: &[PathBuf]) -> (Vec<Candidate>, Vec<(PathBuf, io::Error)>) {
+    let (mut found, mut problems, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+    for path in paths {
+        let mut here = Vec::new();
+        let _ = visit(path, &mut |met| {
+            match met {
+                Visited::Folder(_) => {}
+                Visited::File { path: file, meta, .. } => {
+                    let named = file.as_os_str() == path.as_os_str();
+                    here.push(Candidate::of(file.to_owned(), named, meta));
+                }
+                Visited::Problem(at, error) => problems.push((at.to_owned(), error)),
+            }
+            ControlFlow::Continue(())
+        });
+        here.retain(|file| {
+            seen.insert(fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone()))
+        });
+        found.extend(here);
+    }
+    in_order(&mut found);
+    (found, problems)
+}
+
+/// Puts files into the order of [`walk`].
+pub(crate) fn in_order(files: &mut [Candidate]) {
+    files.sort_by(|one, other| {
+        (Reverse(one.bytes), &one.path).cmp(&(Reverse(other.bytes), &other.path))
+    });
+}
+
+/// Shows `see` everything at and under `path`. Breaks if `see` did.
+pub(crate) fn visit(path: &Path, see: &mut Visitor<'_>) -> ControlFlow<()> {
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => folder(path, DEPTH_MAX, see),
+        Ok(meta) => see(Visited::File { path, meta: &meta, is_link: false }),
+        Err(error) => see(Visited::Problem(path, error)),
+    }
+}
+
+fn see_nothing() -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn is_entered(name: &OsStr) -> bool {
+    PASSED_OVER.iter().all(|passed_over| name != *passed_over)
+}
+
+fn folder(path: &Path, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
+    see(Visited::Folder(path))?;
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) => return see(Visited::Problem(path, error)),
+    };
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return see(Visited::Problem(path, error)),
+        };
+        show(&entry, depth, see)?;
+    }
+    see_nothing()
+}
+
+/// Shows one entry of a folder; the walk may go `depth` deeper.
+fn show(entry: &DirEntry, depth: usize, see: &mut Visitor<'_>) -> ControlFlow<()> {
+    let Ok(kind) = entry.file_type() else { return see_nothing() };
+    let path = entry.path();
+    let path = path.as_path();
+    if kind.is_dir() {
+        let name = path.file_name().unwrap_or_default();
+        return if depth > 0 && is_entered(name) {
+            folder(path, depth - 1, see)
+        } else {
+            see_nothing()
+        };
+    }
+    // Links to folders may lead back up; links to files are files.
+    let is_link = kind.is_symlink();
+    match if is_link { fs::metadata(path) } else { entry.metadata() } {
+        Ok(meta) if meta.is_file() => see(Visited::File { path, meta: &meta, is_link }),
+        Ok(_) => see_nothing(),
+        // A link that leads nowhere is nobody's loss; neither is a file that is gone by now.
+        Err(error) if is_link || error.kind() == io::ErrorKind::NotFound => see_nothing(),
+        Err(error) => see(Visited::Problem(path, error)),
+    }
+}
+
+/// Returns whether both paths exist and name different files.
+pub(crate) fn is_other_file(one: &str, other: &str) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one != other,
+        // A file that is gone was moved or renamed.
+        _ => false,
+    }
+}
+
+/// Opens a file to read it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn linked_files_are_found_and_linked_folders_are_not_entered() {
+        let place = tempfile::tempdir().unwrap();
+        let (root, beside) = (place.path().join("root"), place.path().join("beside"));
+        let deepest = "d/".repeat(DEPTH_MAX);
+        for path in ["a", "a/b", "node_modules/c", "a/.git", &deepest, &format!("{deepest}e")] {
+            fs::create_dir_all(root.join(path)).unwrap();
+            File::create(root.join(path).join("x.jsonl")).unwrap();
+        }
+        fs::create_dir(&beside).unwrap();
+        File::create(beside.join("y.jsonl")).unwrap();
+        for (to, link) in [("y.jsonl", "file"), ("", "folder"), ("gone", "nowhere")] {
+            std::os::unix::fs::symlink(beside.join(to), root.join("a").join(link)).unwrap();
+        }
+        let found = walk(std::slice::from_ref(&root)).0;
+        let found: BTreeSet<PathBuf> =
+            found.iter().map(|it| it.path.strip_prefix(&root).unwrap().to_owned()).collect();
+        let deepest = format!("{deepest}x.jsonl");
+        let expected = ["a/file", "a/x.jsonl", "a/b/x.jsonl", &deepest];
+        assert_eq!(found, expected.map(PathBuf::from).into());
+    }
+}

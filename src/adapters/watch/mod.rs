@@ -1,0 +1,296 @@
+//! Watches folders and reports which files changed; it opens none of them.
+//!
+//! Events of the file system only say that it is time for a scan. A file is new if it differs from the
+//! last scan, and is reported once it rests. A rescan now and then finds what events missed; where there
+//! are no events, scans alone find every change. Reporting a file twice costs a read; missing one would
+//! lose it.
+
+mod events;
+mod scanner;
+#[cfg(test)]
+mod tests;
+
+use super::clock;
+use super::walk::{Candidate, in_order};
+use events::{Events, Open, Signal};
+use scanner::{Scan, Scanner};
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// Minimum debounce interval. It is longer than the timestamp granularity of file systems, so that a
+/// file cannot change after it was reported and still look the same.
+pub(crate) const QUIET_MIN: Duration = Duration::from_millis(100);
+/// Minimum interval of polls and rescans.
+pub(crate) const POLL_MIN: Duration = Duration::from_millis(10);
+/// Interval of checks whether the named paths exist and are the same, which no event reports.
+const ROOTS_EVERY: Duration = Duration::from_secs(1);
+/// Pause after a scan, as a multiple of its duration: scans take at most five percent of a core when
+/// events ask for them, half a percent when nothing does.
+const PAUSE_FACTOR: u32 = 20;
+const IDLE_PAUSE_FACTOR: u32 = 200;
+/// Maximum pause after a slow scan.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Source of change notifications.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Method {
+    /// Events of the system; polling at [`Options::poll`] where there are none.
+    Events,
+    /// Scans at this interval.
+    Poll(Duration),
+}
+
+/// Options of a [`Watch`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Options {
+    /// Source of change notifications.
+    pub method: Method,
+    /// Debounce interval: time without a change after which a file is reported.
+    pub quiet: Duration,
+    /// Interval at which a file that keeps changing is reported.
+    pub busy_max: Duration,
+    /// Interval of scans beside events, for what they missed.
+    pub rescan: Duration,
+    /// Interval of scans where events are not available.
+    pub poll: Duration,
+}
+
+impl Default for Options {
+    /// Two seconds, since an agent writes an answer in several steps; half a minute for a busy session;
+    /// a minute between rescans.
+    fn default() -> Options {
+        Options {
+            method: Method::Events,
+            quiet: Duration::from_secs(2),
+            busy_max: Duration::from_secs(30),
+            rescan: Duration::from_secs(60),
+            poll: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Reason why a watch cannot start. A problem with a folder is part of a [`Batch`] instead.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum WatchError {
+    /// No path, or an empty one.
+    #[error("nothing to watch: name at least one folder, none with an empty name")]
+    NoPath,
+    /// Debounce intervals out of range.
+    #[error("`quiet` must be 100 ms or more, and `busy_max` no shorter than `quiet`")]
+    Quiet,
+    /// A poll or rescan interval out of range.
+    #[error("polls and rescans must be 10 ms apart or more")]
+    Interval,
+}
+
+/// Files to read.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Files that changed, in the order of [`walk`](super::walk::walk).
+    pub files: Vec<Candidate>,
+    /// Paths that could not be read; each reported once, until it changes.
+    pub problems: Vec<(PathBuf, io::Error)>,
+}
+
+/// Watched folders. Dropping it ends the watch.
+#[derive(Debug)]
+pub struct Watch {
+    options: Options,
+    signal: Arc<Signal>,
+    /// The scanner; moved into `scanning` during a scan.
+    scanner: Option<Scanner>,
+    scanning: Option<JoinHandle<(Scanner, Option<Scan>)>>,
+    /// Changed files that were not reported since, by [`FileKey`](scanner::FileKey).
+    pending: HashMap<u64, Pending>,
+    polling: bool,
+    began: bool,
+    /// Time of the next scan.
+    scan_at: Instant,
+    /// Earliest time of a scan that something asks for.
+    free_at: Instant,
+    roots_at: Instant,
+    /// Ends a scan in progress.
+    _stop: DropGuard,
+}
+
+#[derive(Debug)]
+struct Pending {
+    file: Candidate,
+    /// Time of the first change that was not reported.
+    since: Instant,
+    /// Time of the last change.
+    last: Instant,
+}
+
+impl Watch {
+    /// Starts to watch `paths`, which need not exist yet. Files among them are checked every second.
+    ///
+    /// # Errors
+    /// Invalid paths or options.
+    pub fn start(paths: &[PathBuf], options: Options) -> Result<Watch, WatchError> {
+        Watch::start_with(paths, options, events::open)
+    }
+
+    fn start_with(paths: &[PathBuf], options: Options, open: Open) -> Result<Watch, WatchError> {
+        check(paths, &options)?;
+        let (signal, stop) = (Arc::new(Signal::default()), CancellationToken::new());
+        let events = match options.method {
+            Method::Events => Events::open(open, &signal),
+            Method::Poll(_) => Events::Off,
+        };
+        let now = Instant::now();
+        Ok(Watch {
+            options,
+            scanner: Some(Scanner::new(paths, events, Arc::clone(&signal), stop.clone())),
+            signal,
+            scanning: None,
+            pending: HashMap::new(),
+            polling: false,
+            began: false,
+            scan_at: now,
+            free_at: now,
+            roots_at: now,
+            _stop: stop.drop_guard(),
+        })
+    }
+
+    /// Returns whether only scans find changes, as configured or because there are no events.
+    pub fn polls(&self) -> bool {
+        self.polling
+    }
+
+    /// Waits for the next batch. The first one is every file there is, and comes at once even if there
+    /// is none; the next ones are what changed since. `None` when the runtime ends.
+    ///
+    /// Cancel safe: nothing is lost if the future is dropped.
+    pub async fn next(&mut self) -> Option<Batch> {
+        loop {
+            if let Some(scanning) = &mut self.scanning {
+                let (scanner, scan) = match scanning.await {
+                    Ok(ended) => ended,
+                    Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                    Err(_) => return None,
+                };
+                self.scanning = None;
+                self.polling = scanner.polls();
+                self.scanner = Some(scanner);
+                self.roots_at = Instant::now() + ROOTS_EVERY;
+                if let Some(batch) = scan.and_then(|scan| self.batch(scan)) {
+                    return Some(batch);
+                }
+            }
+            let now = Instant::now();
+            if self.scan_at <= now {
+                self.scan(Scanner::scan);
+            } else if self.roots_at <= now {
+                self.scan(Scanner::scan_if_roots_changed);
+            } else {
+                self.rest().await;
+            }
+        }
+    }
+
+    /// Waits for an event or the time of the next scan.
+    async fn rest(&mut self) {
+        tokio::select! {
+            () = self.signal.changed.notified(), if !self.polling => {
+                // A quarter of the debounce interval: time enough for many events to share a scan.
+                let soon = Instant::now() + self.options.quiet / 4;
+                self.scan_at = self.scan_at.min(soon.max(self.free_at));
+            }
+            () = tokio::time::sleep_until(self.scan_at.min(self.roots_at)) => {}
+        }
+    }
+
+    fn scan(&mut self, scan: fn(&mut Scanner) -> Option<Scan>) {
+        if let Some(mut scanner) = self.scanner.take() {
+            self.scanning = Some(tokio::task::spawn_blocking(move || {
+                let scan = scan(&mut scanner);
+                (scanner, scan)
+            }));
+        }
+    }
+
+    /// Takes in a scan and returns what is to be reported.
+    fn batch(&mut self, scan: Scan) -> Option<Batch> {
+        let now = Instant::now();
+        let is_first = !std::mem::replace(&mut self.began, true);
+        if !is_first && !scan.changed.is_empty() {
+            tracing::trace!(files = scan.changed.len(), "changed");
+        }
+        let mut files = Vec::new();
+        // A file that went and comes back as it was is new again.
+        self.pending.retain(|key, _| self.scanner.as_ref().is_some_and(|it| it.knows(*key)));
+        for (key, file) in scan.changed {
+            if is_first {
+                files.push(file.clone());
+                if !self.may_be_changing(&file) {
+                    continue;
+                }
+            }
+            let pending = self.pending.entry(key);
+            let pending = pending.or_insert(Pending { file: file.clone(), since: now, last: now });
+            (pending.file, pending.last) = (file, now);
+        }
+        let Options { quiet, busy_max, .. } = self.options;
+        self.pending.retain(|_, pending| {
+            // Only a scan that began after the interval shows that there was no change in it.
+            let rests = pending.last + quiet <= scan.began;
+            if rests || pending.since + busy_max <= now {
+                files.push(pending.file.clone());
+                pending.since = now;
+            }
+            !rests
+        });
+        self.plan(now, scan.began);
+        in_order(&mut files);
+        let batch = Batch { files, problems: scan.problems };
+        (is_first || !batch.files.is_empty() || !batch.problems.is_empty()).then_some(batch)
+    }
+
+    /// Sets the time of the next scan.
+    fn plan(&mut self, now: Instant, began: Instant) {
+        let took = now - began;
+        let every = match (self.polling, self.options.method) {
+            (false, _) => self.options.rescan,
+            (true, Method::Events) => self.options.poll,
+            (true, Method::Poll(every)) => every,
+        };
+        let Options { quiet, busy_max, .. } = self.options;
+        let due = |it: &Pending| (it.last + quiet).min(it.since + busy_max);
+        self.free_at = now + (took * PAUSE_FACTOR).min(PAUSE_MAX);
+        self.scan_at = now + every.max((took * IDLE_PAUSE_FACTOR).min(PAUSE_MAX));
+        if let Some(due) = self.pending.values().map(due).min() {
+            self.scan_at = self.scan_at.min(due.max(self.free_at));
+        }
+    }
+
+    /// Returns whether the first scan may have come in the middle of a change of `file`.
+    fn may_be_changing(&self, file: &Candidate) -> bool {
+        let quiet = i64::try_from(self.options.quiet.as_millis()).unwrap_or(i64::MAX);
+        file.changed_at.is_none_or(|at| (clock::now().0 - at.0).abs() < quiet)
+    }
+}
+
+fn check(paths: &[PathBuf], options: &Options) -> Result<(), WatchError> {
+    if paths.is_empty() || paths.iter().any(|path| path.as_os_str().is_empty()) {
+        return Err(WatchError::NoPath);
+    }
+    if options.quiet < QUIET_MIN || options.busy_max < options.quiet {
+        return Err(WatchError::Quiet);
+    }
+    let poll = match options.method {
+        Method::Events => options.poll,
+        Method::Poll(every) => every,
+    };
+    if poll < POLL_MIN || options.rescan < POLL_MIN {
+        return Err(WatchError::Interval);
+    }
+    Ok(())
+}

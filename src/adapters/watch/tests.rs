@@ -1,0 +1,450 @@
+//! Real folders: a reader that reads every file it is told of, when it is told, has what is there.
+
+use super::events::Source;
+use super::*;
+use notify::event::Flag;
+use notify::{Event, EventKind, NullWatcher, RecursiveMode, Watcher};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use tempfile::TempDir;
+
+/// How long is waited for what must come; it comes in a fraction of a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Never, as far as a test is concerned.
+const NEVER: Duration = Duration::from_secs(86_400);
+const METHODS: [Method; 2] = [Method::Events, Method::Poll(Duration::from_millis(30))];
+
+fn options(method: Method) -> Options {
+    Options { method, quiet: QUIET_MIN, rescan: NEVER, poll: POLL_MIN, ..Options::default() }
+}
+
+/// A place with folders that are followed, and what a reader of them knows.
+struct Followed {
+    place: TempDir,
+    watch: Watch,
+    /// What each file held when it was last told, by its path below the place.
+    read: BTreeMap<String, String>,
+    /// Files told since the last step.
+    told: BTreeSet<String>,
+    problems: Vec<String>,
+}
+
+impl Followed {
+    /// Follows `roots` in an empty place, after `prepare` was done there.
+    fn new(roots: &[&str], options: Options, prepare: impl FnOnce(&Path)) -> Followed {
+        Followed::with(roots, (options, events::open), prepare)
+    }
+
+    fn with(roots: &[&str], how: (Options, Open), prepare: impl FnOnce(&Path)) -> Followed {
+        let place = tempfile::tempdir().unwrap();
+        prepare(place.path());
+        let roots: Vec<_> = roots.iter().map(|root| place.path().join(root)).collect();
+        let watch = Watch::start_with(&roots, how.0, how.1).unwrap();
+        let (read, told, problems) = Default::default();
+        Followed { place, watch, read, told, problems }
+    }
+
+    /// Takes the next batch and reads its files.
+    async fn next(&mut self) {
+        let batch = self.watch.next().await.unwrap();
+        self.take(batch);
+    }
+
+    fn take(&mut self, batch: Batch) {
+        let below = |path: &Path| path.strip_prefix(self.place.path()).unwrap().to_owned();
+        for file in batch.files {
+            let name = below(&file.path).display().to_string();
+            self.read.insert(name.clone(), fs::read_to_string(&file.path).expect("it is there"));
+            self.told.insert(name);
+        }
+        let problems = batch.problems.iter().map(|(path, _)| below(path).display().to_string());
+        self.problems.extend(problems);
+    }
+
+    /// Waits until the reader knows `files` with their texts; says what was told since the last step.
+    async fn until(&mut self, files: &[(&str, &str)]) -> Vec<String> {
+        let known = |read: &BTreeMap<String, String>| {
+            files.iter().all(|(name, text)| read.get(*name).is_some_and(|known| known == text))
+        };
+        let wait = async {
+            while !known(&self.read) {
+                self.next().await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, wait).await.is_err() {
+            panic!("waited for {files:?}, but the reader knows {:?}", self.read);
+        }
+        std::mem::take(&mut self.told).into_iter().collect()
+    }
+
+    /// Does something to files, of which exactly `files` are then told, with these texts.
+    async fn step(&mut self, what: impl FnOnce(&Path), files: &[(&str, &str)]) {
+        what(self.place.path());
+        let told = self.until(files).await;
+        assert_eq!(told, files.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    }
+
+    /// What `step` does is told, however often.
+    async fn comes(&mut self, what: impl FnOnce(&Path), files: &[(&str, &str)]) {
+        what(self.place.path());
+        self.until(files).await;
+    }
+}
+
+/// Writes a file, and the folders that it stands in.
+fn write(path: impl AsRef<Path>, text: &str) {
+    fs::create_dir_all(path.as_ref().parent().unwrap()).unwrap();
+    File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+/// Writes a file that has not been touched for an hour.
+fn write_old(path: impl AsRef<Path>, text: &str) {
+    write(&path, text);
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    let changed = file.metadata().unwrap().modified().unwrap();
+    file.set_modified(changed - Duration::from_secs(3_600)).unwrap();
+}
+
+fn append(path: impl AsRef<Path>, text: &str) {
+    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+fn rename(place: &Path, from: &str, to: &str) {
+    fs::rename(place.join(from), place.join(to)).unwrap();
+}
+
+#[tokio::test]
+async fn what_happens_to_files_is_told_and_polling_tells_what_events_tell() {
+    for method in METHODS {
+        let mut here = Followed::new(&["in"], options(method), |at| {
+            write_old(at.join("in/a"), "1");
+            write_old(at.join("in/sub/b"), "2");
+            write_old(at.join("in/node_modules/c"), "no");
+            write_old(at.join("out/t/u"), "3");
+        });
+        here.step(|_| {}, &[("in/a", "1"), ("in/sub/b", "2")]).await;
+        here.step(|at| write(at.join("in/n"), "new"), &[("in/n", "new")]).await;
+        here.step(|at| append(at.join("in/a"), "+"), &[("in/a", "1+")]).await;
+        here.step(|at| rename(at, "in/sub/b", "in/sub/c"), &[("in/sub/c", "2")]).await;
+        here.step(|at| rename(at, "in/sub/c", "in/d"), &[("in/d", "2")]).await;
+        let rotate = |at: &Path| {
+            rename(at, "in/a", "in/a.1");
+            write(at.join("in/a"), "x");
+        };
+        here.step(rotate, &[("in/a", "x"), ("in/a.1", "1+")]).await;
+        here.step(|at| write(at.join("in/a"), "y"), &[("in/a", "y")]).await;
+        here.step(|at| write(at.join("in/a"), ""), &[("in/a", "")]).await;
+        here.step(|at| write(at.join("in/p/q/r"), "deep"), &[("in/p/q/r", "deep")]).await;
+        here.step(|at| append(at.join("in/p/q/r"), "er"), &[("in/p/q/r", "deeper")]).await;
+        here.step(|at| rename(at, "out/t", "in/t"), &[("in/t/u", "3")]).await;
+        here.step(|at| rename(at, "in/t", "in/s"), &[("in/s/u", "3")]).await;
+        here.step(|at| append(at.join("in/s/u"), "+"), &[("in/s/u", "3+")]).await;
+        let again = |at: &Path| {
+            fs::remove_dir_all(at.join("in/p")).unwrap();
+            write(at.join("in/p/q/r"), "again");
+        };
+        here.step(again, &[("in/p/q/r", "again")]).await;
+        here.step(|at| append(at.join("in/p/q/r"), "!"), &[("in/p/q/r", "again!")]).await;
+        let passed_over = |at: &Path| {
+            write(at.join("in/.git/x"), "no");
+            write(at.join("in/gone"), "no");
+            fs::remove_file(at.join("in/gone")).unwrap();
+            fs::remove_file(at.join("in/d")).unwrap();
+            write(at.join("in/last"), "yes");
+        };
+        here.step(passed_over, &[("in/last", "yes")]).await;
+        assert!(here.problems.is_empty(), "{:?}", here.problems);
+        assert_eq!(here.watch.polls(), method != Method::Events);
+    }
+}
+
+#[tokio::test]
+async fn a_folder_that_is_not_there_is_waited_for_and_one_that_goes_may_come_back() {
+    for method in METHODS {
+        let mut here = Followed::new(&["home/.agent/log"], options(method), |_| {});
+        assert!(here.watch.next().await.unwrap().files.is_empty(), "the first batch comes at once");
+        let file = "home/.agent/log/a/s";
+        here.comes(|at| write(at.join(file), "one"), &[(file, "one")]).await;
+        for text in ["two", "three"] {
+            let again = |at: &Path| {
+                fs::remove_dir_all(at.join("home")).unwrap();
+                write(at.join(file), text);
+            };
+            here.comes(again, &[(file, text)]).await;
+            let longer = format!("{text}+");
+            here.comes(|at| append(at.join(file), "+"), &[(file, &longer)]).await;
+        }
+        // Moved away, its folder is not followed any more; the one in its place is.
+        rename(here.place.path(), "home/.agent/log", "home/away");
+        here.comes(|at| write(at.join(file), "four"), &[(file, "four")]).await;
+        assert!(here.problems.is_empty(), "{:?}", here.problems);
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_linked_folder_is_followed_if_it_is_named_and_a_linked_file_wherever_it_leads() {
+    use std::os::unix::fs::symlink;
+    for method in METHODS {
+        let mut here = Followed::new(&["root"], options(method), |at| {
+            write_old(at.join("one/a"), "1");
+            write_old(at.join("two/b"), "2");
+            write_old(at.join("elsewhere/f"), "3");
+            symlink("one", at.join("root")).unwrap();
+            symlink("../elsewhere/f", at.join("one/link")).unwrap();
+            symlink("../elsewhere", at.join("one/folder")).unwrap();
+            symlink("..", at.join("one/up")).unwrap();
+        });
+        here.step(|_| {}, &[("root/a", "1"), ("root/link", "3")]).await;
+        here.step(|at| append(at.join("one/a"), "+"), &[("root/a", "1+")]).await;
+        here.step(|at| append(at.join("elsewhere/f"), "+"), &[("root/link", "3+")]).await;
+        let point = |at: &Path| {
+            fs::remove_file(at.join("root")).unwrap();
+            symlink("two", at.join("root")).unwrap();
+        };
+        here.step(point, &[("root/b", "2")]).await;
+        here.step(|at| append(at.join("two/b"), "+"), &[("root/b", "2+")]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_named_file_is_followed_and_what_two_roots_hold_is_told_once() {
+    for method in METHODS {
+        let roots = ["in/x.jsonl", "in/target/y", "in"];
+        let mut here = Followed::new(&roots, options(method), |at| {
+            write_old(at.join("in/x.jsonl"), "1");
+            write_old(at.join("in/target/y/z"), "2");
+            write_old(at.join("in/target/not"), "no");
+        });
+        let batch = here.watch.next().await.unwrap();
+        let named: Vec<_> = batch.files.iter().map(|file| file.named).collect();
+        assert_eq!(named, [false, true], "in order of their paths");
+        here.take(batch);
+        here.step(|_| {}, &[("in/target/y/z", "2"), ("in/x.jsonl", "1")]).await;
+        let change = |at: &Path| {
+            rename(at, "in/x.jsonl", "in/x.jsonl.1");
+            write(at.join("in/x.jsonl"), "new");
+            append(at.join("in/target/y/z"), "+");
+        };
+        let files = [("in/target/y/z", "2+"), ("in/x.jsonl", "new"), ("in/x.jsonl.1", "1")];
+        here.comes(change, &files).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_grows_without_rest_is_told_while_it_grows() {
+    for method in METHODS {
+        let (quiet, busy_max) = (Duration::from_millis(300), Duration::from_millis(500));
+        let options = Options { quiet, busy_max, ..options(method) };
+        let mut here = Followed::new(&["in"], options, |at| write_old(at.join("in/a"), ""));
+        here.next().await;
+        let (path, stop) = (here.place.path().join("in/a"), CancellationToken::new());
+        let stopped = stop.clone();
+        let writer = std::thread::spawn(move || {
+            while !stopped.is_cancelled() {
+                append(&path, "x");
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        for _ in 0..2 {
+            let told = tokio::time::timeout(PATIENCE, here.next()).await;
+            assert!(told.is_ok() && !writer.is_finished());
+        }
+        stop.cancel();
+        writer.join().unwrap();
+        let whole = fs::read_to_string(here.place.path().join("in/a")).unwrap();
+        here.until(&[("in/a", &whole)]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_may_be_in_the_middle_of_a_change_at_the_start_is_told_again() {
+    for method in METHODS {
+        let mut here = Followed::new(&["in"], options(method), |at| {
+            write(at.join("in/new"), "1");
+            write_old(at.join("in/old"), "2");
+        });
+        here.step(|_| {}, &[("in/new", "1"), ("in/old", "2")]).await;
+        tokio::time::timeout(PATIENCE, here.next()).await.unwrap();
+        assert_eq!(here.told.into_iter().collect::<Vec<_>>(), ["in/new"]);
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_lost_if_waiting_is_broken_off() {
+    for method in METHODS {
+        let mut here = Followed::new(&["in"], options(method), |at| write(at.join("in/0"), "0"));
+        let count = 40;
+        for n in 1..=count {
+            write(here.place.path().join(format!("in/{n}")), "x");
+            let impatient = Duration::from_millis(n % 7);
+            if let Ok(batch) = tokio::time::timeout(impatient, here.watch.next()).await {
+                here.take(batch.unwrap());
+            }
+        }
+        let names: Vec<_> = (1..=count).map(|n| format!("in/{n}")).collect();
+        let files: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();
+        here.until(&files).await;
+    }
+}
+
+/// Events that never come.
+fn deaf(_: Arc<Signal>) -> notify::Result<Source> {
+    Ok(Source { watcher: Box::new(NullWatcher), takes_trees: false })
+}
+
+#[tokio::test]
+async fn what_events_missed_is_found_when_they_say_so_and_now_and_then_if_they_do_not() {
+    let change = |at: &Path| write(at.join("in/a"), "new");
+    let prepare = |at: &Path| fs::create_dir(at.join("in")).unwrap();
+    let mut here = Followed::with(&["in"], (options(Method::Events), deaf), prepare);
+    here.next().await;
+    change(here.place.path());
+    here.watch.signal.note(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+    here.step(|_| {}, &[("in/a", "new")]).await;
+    let rescan = Options { rescan: Duration::from_millis(50), ..options(Method::Events) };
+    let mut here = Followed::with(&["in"], (rescan, deaf), prepare);
+    here.next().await;
+    here.step(change, &[("in/a", "new")]).await;
+    assert!(!here.watch.polls());
+}
+
+/// Has room for the root alone.
+struct Narrow(u32);
+
+impl Watcher for Narrow {
+    fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<Narrow> {
+        Ok(Narrow(1))
+    }
+
+    fn watch(&mut self, _: &Path, _: RecursiveMode) -> notify::Result<()> {
+        let Some(left) = self.0.checked_sub(1) else {
+            return Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch));
+        };
+        self.0 = left;
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> notify::WatcherKind {
+        notify::WatcherKind::NullWatcher
+    }
+}
+
+#[tokio::test]
+async fn where_events_cannot_be_had_folders_are_polled() {
+    let refuse: Open = |_| Err(notify::Error::io(io::Error::from_raw_os_error(24)));
+    let narrow: Open = |_| Ok(Source { watcher: Box::new(Narrow(1)), takes_trees: false });
+    for open in [refuse, narrow] {
+        let mut here = Followed::with(&["in"], (options(Method::Events), open), |at| {
+            write_old(at.join("in/sub/a"), "1");
+        });
+        here.step(|_| {}, &[("in/sub/a", "1")]).await;
+        assert!(here.watch.polls());
+        here.step(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
+    }
+    // No room for a folder that comes later.
+    let mut here = Followed::with(&["in"], (options(Method::Events), narrow), |at| {
+        fs::create_dir(at.join("in")).unwrap();
+    });
+    here.next().await;
+    assert!(!here.watch.polls());
+    let folder = here.place.path().join("in/sub");
+    write(folder.join("a"), "1");
+    here.watch.signal.note(Ok(Event::new(EventKind::Any)));
+    here.comes(|_| {}, &[("in/sub/a", "1")]).await;
+    here.comes(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
+    assert!(here.watch.polls());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_cannot_be_looked_at_is_told_once_and_ends_nothing() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    for method in METHODS {
+        let rescan = Duration::from_millis(20);
+        let options = Options { rescan, ..options(method) };
+        let mut here = Followed::new(&["in", "loop"], options, |at| {
+            symlink("loop", at.join("loop")).unwrap();
+            write_old(at.join("in/shut/a"), "1");
+            fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o000)).unwrap();
+        });
+        here.comes(|at| write(at.join("in/b"), "2"), &[("in/b", "2")]).await;
+        // The superuser reads what is shut.
+        let is_shut = fs::read_dir(here.place.path().join("in/shut")).is_err();
+        let expected: &[&str] = if is_shut { &["loop", "in/shut"] } else { &["loop"] };
+        assert_eq!(here.problems, expected);
+        let open = |at: &Path| {
+            fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o700)).unwrap();
+        };
+        here.comes(open, &[("in/shut/a", "1")]).await;
+        here.comes(|at| write(at.join("in/shut/b"), "3"), &[("in/shut/b", "3")]).await;
+        assert_eq!(here.problems, expected);
+    }
+}
+
+#[tokio::test]
+async fn dropping_it_ends_the_thread_of_the_events() {
+    let mut here =
+        Followed::new(&["in"], options(Method::Events), |at| write(at.join("in/a"), "1"));
+    here.next().await;
+    // The thread of the events holds the signal, and so does a scan in progress.
+    let held = Arc::downgrade(&here.watch.signal);
+    assert!(held.strong_count() > 1);
+    let looking = tokio::time::timeout(Duration::ZERO, here.watch.next());
+    assert!(looking.await.is_err());
+    drop(here);
+    let ended = async {
+        while held.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ended).await.unwrap();
+}
+
+#[test]
+fn a_file_that_went_and_came_back_as_it_was_is_reported() {
+    let place = tempfile::tempdir().unwrap();
+    let (at, away) = (place.path().join("a.txt"), place.path().join("b.away"));
+    write(&at, "one");
+    let roots = [place.path().to_owned()];
+    let mut scanner = Scanner::new(&roots, Events::Off, Arc::default(), CancellationToken::new());
+    let mut changed = || {
+        let scan = scanner.scan().unwrap();
+        scan.changed.into_iter().any(|(_, file)| file.path == at)
+    };
+    assert!(changed() && !changed());
+    append(&at, "two");
+    assert!(changed());
+    fs::rename(&at, &away).unwrap();
+    assert!(!changed());
+    fs::rename(&away, &at).unwrap();
+    assert!(changed());
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let start = |paths: &[&str], options: Options| {
+        let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
+        Watch::start(&paths, options).err()
+    };
+    let (all, ms) = (Options::default(), Duration::from_millis(1));
+    assert_eq!(start(&["a"], all), None);
+    assert_eq!(start(&[], all), Some(WatchError::NoPath));
+    assert_eq!(start(&["a", ""], all), Some(WatchError::NoPath));
+    assert_eq!(start(&["a"], Options { quiet: ms, ..all }), Some(WatchError::Quiet));
+    assert_eq!(start(&["a"], Options { busy_max: QUIET_MIN, ..all }), Some(WatchError::Quiet));
+    for options in [
+        Options { rescan: Duration::ZERO, ..all },
+        Options { poll: ms, ..all },
+        Options { method: Method::Poll(ms), ..all },
+    ] {
+        assert_eq!(start(&["a"], options), Some(WatchError::Interval));
+    }
+}

@@ -1,0 +1,199 @@
+//! Decision of a hook: a state machine over one session. When the context window passes one threshold a
+//! sync is requested, once; from a second one on prompts are blocked until a later sync.
+
+use super::input::{Happened, Input, Prompt, Source, Trigger};
+use super::window::Thresholds;
+use crate::domain::{Finding, Severity, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Lifetime of a session's state; afterwards it is asked once more.
+pub(crate) const STATE_TTL: Duration = Duration::from_secs(4 * 60 * 60);
+/// Share from which a manual compaction gets a warning, in percent; the client's own threshold under
+/// `CLAUDE_AUTOCOMPACT_PCT_OVERRIDE=90`.
+const COMPACT_PERCENT: u32 = 90;
+
+/// State of a session between two hooks. Each time expires after [`STATE_TTL`].
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(default)]
+pub struct State {
+    /// Time at which a sync was requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nudged_at: Option<Timestamp>,
+    /// Time since which the hard threshold is exceeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached_hard_at: Option<Timestamp>,
+    /// Time of the last sync.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synced_at: Option<Timestamp>,
+    /// Time at which a person chose to go on without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overridden_at: Option<Timestamp>,
+}
+
+impl State {
+    /// Reads the state; an empty one with a finding `bad-hook-state` if it is malformed.
+    pub fn read(text: &str) -> (State, Vec<Finding>) {
+        match serde_json::from_str(text) {
+            Ok(state) => (state, Vec::new()),
+            Err(_) => {
+                let detail = "what was kept of this session cannot be read; it begins anew";
+                let finding = Finding::new(Severity::Warning, "bad-hook-state", 0, detail);
+                (State::default(), vec![finding])
+            }
+        }
+    }
+
+    /// The state without expired times. A future time comes from a clock that was set back.
+    fn at(self, now: Timestamp) -> State {
+        let counts = |at: &Timestamp| *at <= now && now.since(*at) < STATE_TTL;
+        State {
+            nudged_at: self.nudged_at.filter(counts),
+            reached_hard_at: self.reached_hard_at.filter(counts),
+            synced_at: self.synced_at.filter(counts),
+            overridden_at: self.overridden_at.filter(counts),
+        }
+    }
+
+    /// Notes how full the window is.
+    fn fills(&mut self, percent: Option<u32>, hard_percent: u32, now: Timestamp) {
+        match percent {
+            Some(percent) if hard_percent <= percent => {
+                self.reached_hard_at.get_or_insert(now);
+            }
+            Some(_) => self.is_below_hard(),
+            None => {}
+        }
+    }
+
+    fn is_below_hard(&mut self) {
+        self.reached_hard_at = None;
+        self.overridden_at = None;
+    }
+
+    /// Returns whether prompts wait for a sync.
+    fn waits(&self) -> bool {
+        let is_synced = |reached: Timestamp| self.synced_at.is_some_and(|at| reached < at);
+        self.reached_hard_at.is_some_and(|reached| !is_synced(reached))
+            && self.overridden_at.is_none()
+    }
+}
+
+/// Observations at the time of a hook.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Seen {
+    /// The time.
+    pub now: Timestamp,
+    /// Used share of the window, if known.
+    pub percent: Option<u32>,
+    /// Time of the session's last sync, from outside its state.
+    pub synced_at: Option<Timestamp>,
+}
+
+/// Message to the client.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Say {
+    /// Nothing.
+    Nothing,
+    /// The context that a session starts with.
+    Context,
+    /// The agent: to sync memory now.
+    Sync {
+        /// Used share of the window, if known.
+        percent: Option<u32>,
+    },
+    /// The person: that the prompt is not sent before a sync.
+    Block {
+        /// Used share of the window.
+        percent: u32,
+        /// Hard threshold.
+        hard_percent: u32,
+    },
+    /// The person: that the conversation is compacted and memory was not synced.
+    Warn,
+}
+
+/// Decision of a hook.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Answer {
+    /// Message to the client.
+    pub say: Say,
+    /// True if new entries are to be enqueued; doing so twice changes nothing.
+    pub enqueue: bool,
+}
+
+impl Answer {
+    const NOTHING: Answer = Answer { say: Say::Nothing, enqueue: false };
+}
+
+/// Decides what to answer, and what to keep of the session.
+///
+/// - A session's start gets its context.
+/// - From `auto` on a sync is requested with a prompt, once a session.
+/// - From `hard` on prompts are blocked until a later sync, or until a person begins one with
+///   [`OVERRIDE`](super::input::OVERRIDE), which holds until the window is below `hard` again.
+/// - A compaction by the client, or by a person from 90 % on, gets a warning if there was no sync.
+/// - New entries are enqueued when turns and sessions end and before a compaction.
+///
+/// A session without a safe name is ignored.
+pub fn decide(kept: State, input: &Input, seen: Seen, thresholds: &Thresholds) -> (Answer, State) {
+    if input.session.is_none() {
+        return (Answer::NOTHING, kept);
+    }
+    let mut state = kept.at(seen.now);
+    state.synced_at = state.synced_at.max(seen.synced_at.filter(|at| *at <= seen.now));
+    state.fills(seen.percent, thresholds.hard_percent(), seen.now);
+    let say = match input.happened {
+        Happened::SessionStart(source) => {
+            match source {
+                // What the transcript says of the window was before it was emptied.
+                Source::Anew => state.is_below_hard(),
+                Source::Resume => {}
+            }
+            Say::Context
+        }
+        Happened::UserPromptSubmit(prompt) => submit(prompt, &mut state, seen, thresholds),
+        Happened::PreCompact(trigger) => {
+            let is_full = match trigger {
+                Trigger::Auto => true,
+                Trigger::Manual => seen.percent.is_some_and(|share| COMPACT_PERCENT <= share),
+            };
+            if is_full && state.synced_at.is_none() { Say::Warn } else { Say::Nothing }
+        }
+        Happened::SessionEnd | Happened::Stop => Say::Nothing,
+    };
+    let enqueue = match input.happened {
+        Happened::PreCompact(_) | Happened::SessionEnd | Happened::Stop => true,
+        Happened::SessionStart(_) | Happened::UserPromptSubmit(_) => match say {
+            Say::Sync { .. } | Say::Block { .. } => true,
+            Say::Nothing | Say::Context | Say::Warn => false,
+        },
+    };
+    (Answer { say, enqueue }, state)
+}
+
+/// Message for a submitted prompt.
+fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds) -> Say {
+    match prompt {
+        Prompt::Override => {
+            state.overridden_at = Some(seen.now);
+            Say::Nothing
+        }
+        Prompt::Sync => {
+            state.nudged_at.get_or_insert(seen.now);
+            Say::Sync { percent: seen.percent }
+        }
+        Prompt::Plain => {
+            let Some(percent) = seen.percent.filter(|share| thresholds.auto_percent() <= *share)
+            else {
+                return Say::Nothing;
+            };
+            if state.nudged_at.is_none() {
+                state.nudged_at = Some(seen.now);
+                return Say::Sync { percent: Some(percent) };
+            }
+            let hard_percent = thresholds.hard_percent();
+            if state.waits() { Say::Block { percent, hard_percent } } else { Say::Nothing }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Input of a hook of Claude Code. Of a prompt only the command to us is kept, never its words.
+
+use crate::domain::{Finding, Severity};
+use serde_json::{Map, Value};
+use std::fmt;
+use std::str::FromStr;
+
+/// Prefix of a prompt that is sent although memory was not synced.
+pub(crate) const OVERRIDE: &str = "annalist override";
+/// First word of a prompt that syncs memory; never blocked.
+pub(crate) const SYNC_COMMAND: &str = "/memory-sync";
+
+/// The events that we answer.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Event {
+    /// A session begins, resumes, or goes on with an emptied window.
+    SessionStart,
+    /// A person sends a prompt.
+    UserPromptSubmit,
+    /// The client is about to replace the conversation by a summary.
+    PreCompact,
+    /// A session ends.
+    SessionEnd,
+    /// The agent ends its turn.
+    Stop,
+}
+
+impl Event {
+    /// Every event, in the order in which a session meets them.
+    pub const ALL: [Event; 5] = [
+        Event::SessionStart,
+        Event::UserPromptSubmit,
+        Event::PreCompact,
+        Event::Stop,
+        Event::SessionEnd,
+    ];
+
+    /// Its name in the client's JSON and settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Event::SessionStart => "SessionStart",
+            Event::UserPromptSubmit => "UserPromptSubmit",
+            Event::PreCompact => "PreCompact",
+            Event::SessionEnd => "SessionEnd",
+            Event::Stop => "Stop",
+        }
+    }
+
+    /// Its name on our command line, behind `annalist hook`.
+    pub fn argument(self) -> &'static str {
+        match self {
+            Event::SessionStart => "session-start",
+            Event::UserPromptSubmit => "user-prompt-submit",
+            Event::PreCompact => "pre-compact",
+            Event::SessionEnd => "session-end",
+            Event::Stop => "stop",
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.argument())
+    }
+}
+
+impl FromStr for Event {
+    type Err = UnknownEvent;
+
+    fn from_str(text: &str) -> Result<Event, UnknownEvent> {
+        let known = Event::ALL.into_iter().find(|event| event.argument() == text);
+        known.ok_or_else(|| UnknownEvent(text.to_owned()))
+    }
+}
+
+/// An unknown event name.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "unknown hook `{0}`: expected session-start, user-prompt-submit, pre-compact, stop or session-end"
+)]
+pub struct UnknownEvent(pub String);
+
+/// Client's name of a session, safe in file names and commands.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct SessionName(String);
+
+impl SessionName {
+    /// Maximum length: with an ending it fits every file system. Claude Code's have 36.
+    pub const BYTES_MAX: usize = 200;
+
+    /// Parses a name of ASCII letters, digits, `_` and `-`.
+    pub fn parse(text: &str) -> Option<SessionName> {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        let safe = (1..=Self::BYTES_MAX).contains(&text.len()) && text.bytes().all(is_part);
+        safe.then(|| SessionName(text.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Reason of a session's start.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// With an empty window: `startup`, `clear`, `compact`, or a word that is new to us.
+    Anew,
+    /// With the window as it was: `resume`.
+    Resume,
+}
+
+/// Initiator of a compaction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Trigger {
+    /// The person.
+    Manual,
+    /// The client, because the window is full.
+    Auto,
+}
+
+/// Command in a prompt.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Prompt {
+    /// Nothing.
+    Plain,
+    /// To sync memory: it begins with [`SYNC_COMMAND`].
+    Sync,
+    /// Not to be held up: it begins with [`OVERRIDE`].
+    Override,
+}
+
+impl Prompt {
+    fn of(words: &str) -> Prompt {
+        let words = words.trim_start();
+        let begins_with = |head: &str| {
+            words.get(..head.len()).is_some_and(|own| own.eq_ignore_ascii_case(head))
+                && !words[head.len()..].starts_with(|next: char| next.is_alphanumeric())
+        };
+        match () {
+            () if begins_with(OVERRIDE) => Prompt::Override,
+            () if begins_with(SYNC_COMMAND) => Prompt::Sync,
+            () => Prompt::Plain,
+        }
+    }
+}
+
+/// An event with its details.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Happened {
+    /// A session starts.
+    SessionStart(Source),
+    /// A person sends a prompt.
+    UserPromptSubmit(Prompt),
+    /// The conversation is about to be compacted.
+    PreCompact(Trigger),
+    /// A session ends.
+    SessionEnd,
+    /// The agent ends its turn.
+    Stop,
+}
+
+impl Happened {
+    /// The event.
+    pub fn event(self) -> Event {
+        match self {
+            Happened::SessionStart(_) => Event::SessionStart,
+            Happened::UserPromptSubmit(_) => Event::UserPromptSubmit,
+            Happened::PreCompact(_) => Event::PreCompact,
+            Happened::SessionEnd => Event::SessionEnd,
+            Happened::Stop => Event::Stop,
+        }
+    }
+
+    fn of(event: Event, fields: &Map<String, Value>) -> Happened {
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        match event {
+            Event::SessionStart => Happened::SessionStart(match text("source") {
+                Some("resume") => Source::Resume,
+                Some(_) | None => Source::Anew,
+            }),
+            Event::UserPromptSubmit => {
+                Happened::UserPromptSubmit(text("prompt").map_or(Prompt::Plain, Prompt::of))
+            }
+            Event::PreCompact => Happened::PreCompact(match text("trigger") {
+                Some("auto") => Trigger::Auto,
+                Some(_) | None => Trigger::Manual,
+            }),
+            Event::SessionEnd => Happened::SessionEnd,
+            Event::Stop => Happened::Stop,
+        }
+    }
+}
+
+/// Input of a hook.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Input {
+    /// An event with its details.
+    pub happened: Happened,
+    /// The session; `None` if its name is not safe, and then nothing is done.
+    pub session: Option<SessionName>,
+    /// The file with the transcript.
+    pub transcript_path: Option<String>,
+    /// The folder the agent works in.
+    pub cwd: Option<String>,
+    /// The model; newer clients name it at a session's start.
+    pub model: Option<String>,
+}
+
+impl Input {
+    /// Reads the input of the hook of `event`; `None` with a finding if it is something else. Unknown
+    /// fields are ignored.
+    ///
+    /// Findings have the rule `bad-hook-input`, `wrong-hook-event` or `bad-session-id`.
+    pub fn read(text: &str, event: Event) -> (Option<Input>, Vec<Finding>) {
+        let wrong = |rule, detail: String| Finding::new(Severity::Error, rule, 0, detail);
+        let told = match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
+            Ok(Value::Object(fields)) => fields,
+            Ok(_) => return (None, vec![wrong("bad-hook-input", expected("other JSON"))]),
+            Err(error) => {
+                let found = match text.trim().is_empty() {
+                    true => "nothing".to_owned(),
+                    false => {
+                        format!("no JSON from line {}, column {} on", error.line(), error.column())
+                    }
+                };
+                return (None, vec![wrong("bad-hook-input", expected(&found))]);
+            }
+        };
+        let field = |name: &str| {
+            let text = told.get(name).and_then(Value::as_str)?;
+            (!text.is_empty()).then(|| text.to_owned())
+        };
+        let other = |name: &String| name != event.name();
+        if field("hook_event_name").as_ref().is_some_and(other) {
+            let detail = format!(
+                "standard input: expected `hook_event_name` to be {}, found another; let the \
+                 settings of the client run `annalist hook {event}` for {} alone",
+                event.name(),
+                event.name()
+            );
+            return (None, vec![wrong("wrong-hook-event", detail)]);
+        }
+        let session = field("session_id").and_then(|name| SessionName::parse(&name));
+        let findings = session.is_none().then(|| {
+            let detail = "standard input: expected `session_id` of letters, digits, `_` and `-`; \
+                          nothing is done for this session";
+            Finding::new(Severity::Warning, "bad-session-id", 0, detail)
+        });
+        let input = Input {
+            happened: Happened::of(event, &told),
+            session,
+            transcript_path: field("transcript_path"),
+            cwd: field("cwd"),
+            model: field("model"),
+        };
+        (Some(input), findings.into_iter().collect())
+    }
+}
+
+fn expected(found: &str) -> String {
+    format!(
+        "standard input: expected the JSON object that Claude Code hands to a hook, found {found}; \
+         run it from the client's settings, or try it with `{{\"session_id\": \"x\"}}`"
+    )
+}

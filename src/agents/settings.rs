@@ -1,0 +1,285 @@
+//! Our entries in a settings file of Claude Code: added, updated, removed. The file belongs to a person:
+//! what is not ours keeps every byte but line breaks around our entries.
+
+use super::input::Event;
+use crate::domain::{Finding, Severity};
+use crate::privacy::{Gate, Redacted};
+use jsonc_parser::ParseOptions;
+use jsonc_parser::cst::{
+    CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode, CstStringLit,
+};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+/// Seconds that the client waits for a hook of ours. One takes milliseconds; this is for a busy machine.
+const TIMEOUT_SECS: u32 = 10;
+/// Our name as a program, and on Windows.
+const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
+/// Characters with which a shell does more than run one program.
+const OPERATORS: [char; 8] = ['$', '`', '|', ';', '&', '<', '>', '\n'];
+
+/// Result of editing a settings file.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Merged {
+    /// It is as it should be.
+    Unchanged,
+    /// Its new text.
+    Changed(String),
+    /// The client could not read it, and nothing is changed: the finding says where, with the rule
+    /// `bad-settings`.
+    Malformed(Finding),
+}
+
+/// Puts our hooks into a settings file, or into a new one: one entry for each event, run as `program`, a
+/// name or path. An older entry of ours runs `program` from now on and keeps its flags; a second one for
+/// the same event is removed.
+pub fn install(existing: Option<&str>, program: &str) -> Merged {
+    let blank = ['\u{feff}', ' ', '\n', '\r', '\t'];
+    let existing = existing.filter(|text| !text.trim_matches(blank).is_empty());
+    edit(existing.unwrap_or("{}\n"), |top| {
+        let hooks = match hooks_of(top)? {
+            Some(hooks) => hooks,
+            None => top.object_value_or_set("hooks"),
+        };
+        for event in Event::ALL {
+            let list = match list_of(&hooks, event)? {
+                Some(list) => list,
+                None => hooks.array_value_or_set(event.name()),
+            };
+            install_event(&list, program, event);
+        }
+        Ok(())
+    })
+}
+
+/// Removes our hooks from a settings file, with the lists that held nothing else.
+pub(crate) fn remove(existing: &str) -> Merged {
+    let merged = edit(existing, |top| {
+        let Some(hooks) = hooks_of(top)? else { return Ok(()) };
+        let mut removed = 0;
+        for property in hooks.properties() {
+            if let Some(event) = Event::ALL.iter().find(|it| is_named(&property, it.name())) {
+                list_of(&hooks, *event)?;
+            }
+            let Some(list) = property.array_value() else { continue };
+            let ours = entries(&list).into_iter().filter(|entry| entry.command.is_ours);
+            let count = ours.map(Entry::remove).count();
+            if count > 0 && list.elements().is_empty() {
+                property.remove();
+            }
+            removed += count;
+        }
+        if removed > 0 && hooks.properties().is_empty() {
+            member(top, "hooks").into_iter().for_each(CstObjectProp::remove);
+        }
+        Ok(())
+    });
+    if let Merged::Changed(text) = merged {
+        return Merged::Changed(with_lists_closed(&text));
+    }
+    merged
+}
+
+/// Moves the end of a list back to the line that the list began on, where removing the last element left it alone.
+fn with_lists_closed(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.split('\n') {
+        let end = line.trim_start();
+        if let Some(before) = lines.last_mut()
+            && end.starts_with(']')
+            && before.ends_with(['}', ']'])
+            && before.matches(']').count() < before.matches('[').count()
+        {
+            let gap = if before.contains("[ ") { " " } else { "" };
+            before.push_str(gap);
+            before.push_str(end);
+            continue;
+        }
+        lines.push(line.to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The removed lines with a `-`, the added ones with a `+`, and `…` for those that stay: they may hold
+/// keys of other programs.
+pub fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let mut page = String::new();
+    for change in TextDiff::from_slices(&old, &new).iter_all_changes() {
+        let line = change.value();
+        match change.tag() {
+            ChangeTag::Equal if page.ends_with("…\n") => {}
+            ChangeTag::Equal => page.push_str("  …\n"),
+            ChangeTag::Delete => page.extend(["- ", line, "\n"]),
+            ChangeTag::Insert => page.extend(["+ ", line, "\n"]),
+        }
+    }
+    gate.redact(&page)
+}
+
+fn edit(existing: &str, change: impl FnOnce(&CstObject) -> Result<(), String>) -> Merged {
+    match edited(existing, change) {
+        Ok(text) if text == existing => Merged::Unchanged,
+        Ok(text) => Merged::Changed(text),
+        Err(detail) => Merged::Malformed(Finding::new(Severity::Error, "bad-settings", 0, detail)),
+    }
+}
+
+fn edited(
+    existing: &str,
+    change: impl FnOnce(&CstObject) -> Result<(), String>,
+) -> Result<String, String> {
+    let text = existing.strip_prefix('\u{feff}').unwrap_or(existing);
+    let mark = &existing[..existing.len() - text.len()];
+    let wrong = |found: &str| expected("the file", "one JSON object", found);
+    // The client reads strict JSON, and serde_json bounds its depth.
+    serde_json::from_str::<IgnoredAny>(text).map_err(|error| {
+        wrong(&format!("no JSON at line {}, column {}", error.line(), error.column()))
+    })?;
+    let root = CstRootNode::parse(text, &ParseOptions::default());
+    let root = root.map_err(|_| wrong("no JSON"))?;
+    change(&root.object_value().ok_or_else(|| wrong("other JSON"))?)?;
+    Ok(format!("{mark}{root}"))
+}
+
+fn expected(place: &str, what: &str, found: &str) -> String {
+    format!("settings of Claude Code: {place}: expected {what}, found {found}; nothing was changed")
+}
+
+fn hooks_of(top: &CstObject) -> Result<Option<CstObject>, String> {
+    let Some(hooks) = member(top, "hooks") else { return Ok(None) };
+    let hooks = hooks.object_value();
+    hooks.map(Some).ok_or_else(|| expected("`hooks`", "an object", "something else"))
+}
+
+fn list_of(hooks: &CstObject, event: Event) -> Result<Option<CstArray>, String> {
+    let Some(list) = member(hooks, event.name()) else { return Ok(None) };
+    let place = format!("`hooks.{}`", event.name());
+    list.array_value().map(Some).ok_or_else(|| expected(&place, "a list", "something else"))
+}
+
+/// The member of that name: the last one, as the client reads it.
+fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+    object.properties().into_iter().rev().find(|property| is_named(property, name))
+}
+
+fn is_named(property: &CstObjectProp, name: &str) -> bool {
+    property.decoded_name().as_deref() == Some(name)
+}
+
+/// A command in the list of an event: `[{"hooks": [{"command": "…"}]}]`.
+struct Entry {
+    command: Command,
+    text: CstStringLit,
+    hook: CstNode,
+    hooks: CstArray,
+    group: CstNode,
+}
+
+fn entries(list: &CstArray) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for group in list.elements() {
+        let hooks = group.as_object().and_then(|it| member(&it, "hooks")?.array_value());
+        let Some(hooks) = hooks else { continue };
+        for hook in hooks.elements() {
+            let command = hook.as_object().and_then(|it| member(&it, "command")?.value());
+            let Some(text) = command.and_then(|it| it.as_string_lit()) else { continue };
+            let Ok(line) = text.decoded_value() else { continue };
+            let command = Command::read(&line);
+            let (hooks, group) = (hooks.clone(), group.clone());
+            entries.push(Entry { command, text, hook, hooks, group });
+        }
+    }
+    entries
+}
+
+impl Entry {
+    /// Removes it, with its group if that holds nothing else.
+    fn remove(self) {
+        self.hook.remove();
+        if self.hooks.elements().is_empty() {
+            self.group.remove();
+        }
+    }
+}
+
+fn install_event(list: &CstArray, program: &str, event: Event) {
+    let mut runs_us = false;
+    for entry in entries(list) {
+        if entry.command.is_ours && runs_us {
+            entry.remove();
+            continue;
+        }
+        runs_us |= entry.command.runs_us;
+        if entry.command.is_ours && !entry.command.runs(program, event) {
+            let line = entry.command.with(program, event);
+            entry.text.set_raw_value(Value::from(line).to_string());
+        }
+    }
+    if !runs_us {
+        let object = |members: Vec<(&str, CstInputValue)>| {
+            let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+            CstInputValue::Object(members.collect())
+        };
+        let hook = object(vec![
+            ("type", "command".into()),
+            ("command", command_line(program, event).into()),
+            ("timeout", CstInputValue::Number(TIMEOUT_SECS.to_string())),
+        ]);
+        list.append(object(vec![("hooks", CstInputValue::Array(vec![hook]))]));
+    }
+}
+
+/// A command of a hook. One that only runs us is ours and may be updated; one in which a person runs us
+/// among other things is theirs, and does what is wanted.
+struct Command {
+    /// True if it runs one of our hooks.
+    runs_us: bool,
+    /// True if that is all it does.
+    is_ours: bool,
+    words: Vec<String>,
+}
+
+impl Command {
+    fn read(line: &str) -> Command {
+        let words = shlex::split(line).unwrap_or_default();
+        let is_us = |pair: &[String]| {
+            let [program, word] = pair else { return false };
+            let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
+            NAMES.contains(&name) && word == "hook"
+        };
+        let is_quoted = line.trim_start().starts_with(['\'', '"']);
+        let is_joined = line.trim().contains('\n')
+            || words.iter().skip(usize::from(is_quoted)).any(|word| word.contains(OPERATORS));
+        Command {
+            runs_us: words.windows(2).any(is_us),
+            is_ours: words.get(..2).is_some_and(is_us) && !is_joined,
+            words,
+        }
+    }
+
+    fn runs(&self, program: &str, event: Event) -> bool {
+        self.words.iter().take(3).eq([program, "hook", event.argument()])
+    }
+
+    /// The command with `program` and `event` in place of its own.
+    fn with(&self, program: &str, event: Event) -> String {
+        let flags = self.words.iter().skip(3).map(|word| quoted(word));
+        [command_line(program, event)].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The command that runs the hook of `event`.
+fn command_line(program: &str, event: Event) -> String {
+    format!("{} hook {}", quoted(program), event.argument())
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
+}
+
+#[cfg(test)]
+#[path = "settings_test.rs"]
+mod tests;

@@ -1,0 +1,229 @@
+//! Settings files of people, with our entries and without.
+
+use super::*;
+use crate::privacy::{Gate, Pii};
+use proptest::prelude::*;
+
+#[track_caller]
+fn installed(existing: Option<&str>) -> String {
+    let Merged::Changed(text) = install(existing, "annalist") else { panic!("{existing:?}") };
+    assert_eq!(install(Some(&text), "annalist"), Merged::Unchanged, "twice is once: {text}");
+    text
+}
+
+#[track_caller]
+fn removed(existing: &str) -> String {
+    let Merged::Changed(text) = remove(existing) else { panic!("{existing}") };
+    assert_eq!(remove(&text), Merged::Unchanged, "{text}");
+    text
+}
+
+fn value(text: &str) -> Value {
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap()
+}
+
+/// The commands that are run at an event.
+fn commands(text: &str, event: &str) -> Vec<String> {
+    let value = value(text);
+    let groups = value["hooks"][event].as_array().cloned().unwrap_or_default();
+    let hooks = groups.iter().flat_map(|it| it["hooks"].as_array().cloned().unwrap_or_default());
+    hooks.filter_map(|hook| hook["command"].as_str().map(str::to_owned)).collect()
+}
+
+#[test]
+fn a_new_file_runs_us_at_every_event() {
+    let text = installed(None);
+    assert!(text.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [\n      {\n"), "{text}");
+    assert!(text.ends_with("\n  }\n}\n"), "{text}");
+    for event in Event::ALL {
+        assert_eq!(commands(&text, event.name()), [format!("annalist hook {event}")]);
+    }
+    assert_eq!(value(&text)["hooks"].as_object().unwrap().len(), Event::ALL.len());
+    assert_eq!(installed(Some(" \n")), text);
+    assert_eq!(removed(&text), "{}\n");
+}
+
+/// What a person has, laid out with tabs, with an event of ours in use and odd numbers.
+const THEIRS: &str = "{\n\t\"model\": \"opus\",\n\t\"env\": {\"KEY\" : \"caf\\u00e9\", \"n\": 1.50},\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\n\t\t\t\t\"hooks\": [\n\t\t\t\t\t{ \"type\": \"command\", \"command\": \"say done\" }\n\t\t\t\t]\n\t\t\t}\n\t\t],\n\t\t\"PreToolUse\": [{\"matcher\": \"Bash\", \"hooks\": []}]\n\t}\n}";
+
+#[test]
+fn what_is_not_ours_keeps_every_byte() {
+    let text = installed(Some(THEIRS));
+    let mut rest = text.as_str();
+    for line in THEIRS.lines() {
+        let line = line.trim_end_matches(['}', ']']);
+        let at = rest.find(line).unwrap_or_else(|| panic!("{line} in {text}"));
+        rest = &rest[at + line.len()..];
+    }
+    assert_eq!(commands(&text, "Stop"), ["say done", "annalist hook stop"]);
+    assert!(text.contains("\n\t\t\"SessionStart\": [\n\t\t\t{\n\t\t\t\t\"hooks\": ["), "{text}");
+    assert_eq!(removed(&text), THEIRS);
+}
+
+#[test]
+fn one_line_gets_line_breaks_around_our_entries() {
+    let text = installed(Some(r#"{"a":[1.50]}"#));
+    assert!(text.starts_with("{\n  \"a\":[1.50],\n  \"hooks\": {\n"), "{text}");
+    assert_eq!(removed(&text), "{\n  \"a\":[1.50]\n}");
+}
+
+#[test]
+fn line_ends_of_windows_and_a_mark_at_the_beginning_stay() {
+    let theirs = "\u{feff}{\r\n    \"a\": 1\r\n}\r\n";
+    let text = installed(Some(theirs));
+    assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+    assert!(text.contains("\r\n    \"hooks\": {\r\n        \"SessionStart\""), "{text}");
+    assert_eq!(removed(&text), theirs);
+}
+
+#[test]
+fn an_older_entry_of_ours_is_brought_up_to_date_and_a_second_one_goes() {
+    let older = r#"{"hooks": {
+  "SessionStart": [
+    {"matcher": "startup", "hooks": [{"type": "command", "command": "/old/annalist hook session-start --budget light", "timeout": 3}]},
+    {"hooks": [{"type": "command", "command": "annalist hook session-start"}, {"type": "command", "command": "x"}]}
+  ],
+  "Stop": [{"hooks": [{"type": "command", "command": "annalist hook session-end"}]}],
+  "SessionEnd": [{"hooks": [{"type": "command", "command": "cd /x && annalist hook session-end | tee log"}]}]
+}}"#;
+    let Merged::Changed(text) = install(Some(older), "/opt/my tools/annalist") else { panic!() };
+    assert_eq!(install(Some(&text), "/opt/my tools/annalist"), Merged::Unchanged);
+    let start = ["'/opt/my tools/annalist' hook session-start --budget light", "x"];
+    assert_eq!(commands(&text, "SessionStart"), start);
+    assert!(text.contains("\"matcher\": \"startup\"") && text.contains("\"timeout\": 3"), "{text}");
+    assert_eq!(commands(&text, "Stop"), ["'/opt/my tools/annalist' hook stop"]);
+    let theirs = ["cd /x && annalist hook session-end | tee log"];
+    assert_eq!(commands(&text, "SessionEnd"), theirs, "a person's own way to run us stays");
+    let without = removed(&text);
+    assert_eq!(commands(&without, "SessionStart"), ["x"]);
+    assert_eq!(commands(&without, "SessionEnd"), theirs);
+    assert!(!without.contains("\"Stop\""));
+}
+
+#[test]
+fn a_program_that_only_sounds_like_us_is_not_ours() {
+    for command in
+        ["annalist-x hook stop", "annalist stop", "echo annalist", "my/annalists hook stop"]
+    {
+        let theirs = serde_json::json!({"hooks": {"Stop": [{"hooks": [{"command": command}]}]}});
+        let text = installed(Some(&theirs.to_string()));
+        assert_eq!(commands(&text, "Stop"), [command, "annalist hook stop"]);
+        assert_eq!(remove(&theirs.to_string()), Merged::Unchanged);
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_changed() {
+    for (text, says) in [
+        ("{", "line 1, column 1"),
+        ("{\"a\": 1,}", "no JSON at line 1"),
+        ("// x\n{}", "no JSON at line 1"),
+        ("[]", "found other JSON"),
+        (r#"{"hooks": []}"#, "`hooks`: expected an object"),
+        (r#"{"hooks": {"Stop": {}}}"#, "`hooks.Stop`: expected a list"),
+    ] {
+        let Merged::Malformed(finding) = install(Some(text), "annalist") else { panic!("{text}") };
+        assert!(finding.detail.contains(says), "{}", finding.detail);
+        assert!(finding.detail.ends_with("nothing was changed") && finding.rule == "bad-settings");
+        assert!(!finding.detail.contains('\n'));
+    }
+    let odd =
+        r#"{"hooks": {"PreToolUse": 3, "Stop": [1, {"hooks": 2}, {"hooks": [{"command": 4}]}]}}"#;
+    let left = removed(&installed(Some(odd)));
+    assert_eq!(value(&left), value(odd), "what others mean by it is theirs");
+}
+
+#[test]
+fn a_diff_shows_what_changes_and_nothing_else() {
+    let theirs = "{\n  \"env\": {\n    \"TOKEN\": \"hunter2hunter2\"\n  },\n  \"z\": 1\n}\n";
+    let text = installed(Some(theirs));
+    let page = changes(theirs, &text, &Gate::new(&Pii::ALL));
+    let page = page.as_str();
+    assert!(page.starts_with("  …\n-   \"z\": 1\n+   \"z\": 1,\n+   \"hooks\": {\n"), "{page}");
+    assert!(page.ends_with("+   }\n  …\n"), "{page}");
+    assert!(!page.contains("TOKEN"));
+    assert_eq!(
+        changes("a\nb\nc\nd", "a\nc\nx\nd", &Gate::new(&[])).as_str(),
+        "  …\n- b\n  …\n+ x\n  …\n"
+    );
+    assert_eq!(changes("a", "a", &Gate::new(&[])).as_str(), "  …\n");
+}
+
+/// JSON as people and programs lay it out.
+fn settings() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        any::<i32>().prop_map(Value::from),
+        "\\PC{0,6}".prop_map(Value::from),
+        Just(Value::Null),
+        Just(serde_json::json!({"type": "command", "command": "annalist hook stop"})),
+        Just(serde_json::json!({"type": "command", "command": "x"})),
+    ];
+    let tree = leaf.prop_recursive(5, 40, 4, |inner| {
+        let name = prop::sample::select(vec!["hooks", "Stop", "SessionStart", "command", "é", "a"]);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((name, inner), 0..4).prop_map(|members| {
+                members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+            }),
+        ]
+    });
+    let hooks = prop::collection::vec(tree.clone(), 0..3);
+    (tree, hooks, any::<bool>()).prop_map(|(tree, hooks, pretty)| {
+        let groups = serde_json::json!({"Stop": [{"hooks": hooks}]});
+        let whole =
+            if tree.is_object() { tree } else { serde_json::json!({"a": tree, "hooks": groups}) };
+        if pretty { format!("{whole:#}\n") } else { whole.to_string() }
+    })
+}
+
+proptest! {
+    #[test]
+    fn installing_twice_is_installing_once_and_what_is_left_after_removal_is_theirs(text in settings()) {
+        match install(Some(&text), "annalist") {
+            Merged::Changed(more) => {
+                prop_assert_eq!(install(Some(&more), "annalist"), Merged::Unchanged);
+                for event in Event::ALL {
+                    let own = format!("annalist hook {event}");
+                    prop_assert_eq!(commands(&more, event.name()).iter().filter(|it| **it == own).count(), 1);
+                }
+                let Merged::Changed(left) = remove(&more) else {
+                    return Err(TestCaseError::fail(more));
+                };
+                let bare = match remove(&text) {
+                    Merged::Changed(bare) => bare,
+                    Merged::Unchanged => text.clone(),
+                    Merged::Malformed(finding) => return Err(TestCaseError::fail(finding.detail)),
+                };
+                prop_assert_eq!(without_empty(&left), without_empty(&bare));
+            }
+            Merged::Unchanged => prop_assert!(text.contains("annalist")),
+            Merged::Malformed(_) => {}
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived(text in any::<String>(), json in "[\\[\\]{}:,\"a1 \\\\]{0,20}") {
+        for text in [text, json] {
+            install(Some(&text), "annalist");
+            remove(&text);
+            changes(&text, "{}", &Gate::new(&[]));
+        }
+    }
+}
+
+/// The settings without `hooks`, events and groups that hold nothing: those that were empty before us may
+/// go with what was ours.
+fn without_empty(text: &str) -> Value {
+    let mut settings = value(text);
+    let is_bare = |value: &Value| {
+        value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(serde_json::Map::is_empty)
+    };
+    if let Some(hooks) = settings.get_mut("hooks").and_then(Value::as_object_mut) {
+        hooks.retain(|_, list| !is_bare(list));
+    }
+    if let Some(fields) = settings.as_object_mut() {
+        fields.retain(|name, value| name != "hooks" || !is_bare(value));
+    }
+    settings
+}

@@ -1,0 +1,99 @@
+//! The context window, and the two thresholds on its use.
+
+use crate::domain::{Finding, Severity};
+use serde_json::Value;
+
+/// Default share from which a sync is requested, in percent.
+const AUTO_PERCENT: u32 = 60;
+/// Default share from which prompts are blocked, in percent.
+const HARD_PERCENT: u32 = 80;
+/// The window of a model, in tokens.
+const WINDOW_TOKENS: u64 = 200_000;
+/// The window of a model whose name says so with [`WIDE`], in tokens.
+const WIDE_TOKENS: u64 = 1_000_000;
+/// The mark of the wide window in a model's name, such as `sonnet[1m]`.
+const WIDE: &str = "[1m]";
+
+const _: () = assert!(0 < AUTO_PERCENT && AUTO_PERCENT <= HARD_PERCENT && HARD_PERCENT <= 100);
+
+/// Checked thresholds: `0 < auto <= hard <= 100`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Thresholds {
+    auto_percent: u32,
+    hard_percent: u32,
+    window_tokens: Option<u64>,
+}
+
+impl Default for Thresholds {
+    fn default() -> Thresholds {
+        Thresholds { auto_percent: AUTO_PERCENT, hard_percent: HARD_PERCENT, window_tokens: None }
+    }
+}
+
+impl Thresholds {
+    /// Checks `auto_sync_threshold`, `hard_block_threshold` and `context_window_tokens` of a settings file.
+    /// Invalid values give a finding `bad-threshold` and the defaults; both shares are valid together.
+    pub fn new(
+        auto_percent: Option<i64>,
+        hard_percent: Option<i64>,
+        window_tokens: Option<i64>,
+    ) -> (Thresholds, Vec<Finding>) {
+        let mut findings = Vec::new();
+        let mut warn = |detail| {
+            findings.push(Finding::new(Severity::Warning, "bad-threshold", 0, detail));
+        };
+        let auto = auto_percent.unwrap_or(AUTO_PERCENT.into());
+        let hard = hard_percent.unwrap_or(HARD_PERCENT.into());
+        let in_order = 0 < auto && auto <= hard && hard <= 100;
+        let shares = u32::try_from(auto).ok().zip(u32::try_from(hard).ok());
+        let (auto_percent, hard_percent) = shares.filter(|_| in_order).unwrap_or_else(|| {
+            warn(format!(
+                "expected 0 < auto_sync_threshold <= hard_block_threshold <= 100, found {auto} and \
+                 {hard}; {AUTO_PERCENT} and {HARD_PERCENT} hold"
+            ));
+            (AUTO_PERCENT, HARD_PERCENT)
+        });
+        let window = window_tokens.and_then(|asked| {
+            let tokens = u64::try_from(asked).ok().filter(|tokens| 0 < *tokens);
+            if tokens.is_none() {
+                warn(format!(
+                    "expected context_window_tokens above 0, found {asked}; the model's window holds"
+                ));
+            }
+            tokens
+        });
+        (Thresholds { auto_percent, hard_percent, window_tokens: window }, findings)
+    }
+
+    /// The share from which a sync is asked for.
+    pub fn auto_percent(&self) -> u32 {
+        self.auto_percent
+    }
+
+    /// The share from which prompts wait for a sync.
+    pub fn hard_percent(&self) -> u32 {
+        self.hard_percent
+    }
+
+    /// Window in tokens: the setting, else a million if the name of one of `models` says so, else 200,000.
+    pub fn window_tokens(&self, models: &[Option<&str>]) -> u64 {
+        let is_wide = |model: &str| model.to_ascii_lowercase().contains(WIDE);
+        let by_model = match models.iter().flatten().any(|model| is_wide(model)) {
+            true => WIDE_TOKENS,
+            false => WINDOW_TOKENS,
+        };
+        self.window_tokens.unwrap_or(by_model)
+    }
+}
+
+/// Used share of a window in percent, rounded down; may exceed 100.
+pub fn percent(tokens: u64, window_tokens: u64) -> u32 {
+    let percent = u128::from(tokens) * 100 / u128::from(window_tokens.max(1));
+    u32::try_from(percent).unwrap_or(u32::MAX)
+}
+
+/// Model named in a settings file of Claude Code.
+pub(crate) fn model_in_settings(text: &str) -> Option<String> {
+    let settings: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+    settings.get("model")?.as_str().map(str::to_owned)
+}

@@ -1,0 +1,293 @@
+//! `annalist card`: memory cards of conversations. Asks no model, keeps nothing.
+
+use super::output::{self, Failure, RED, YELLOW, count};
+use super::session_input::{Heard, Source, StoredSession, note_private, unreadable};
+use super::settings;
+use crate::adapters::walk::{Candidate, walk};
+use crate::domain::{FINDINGS_MAX, Finding, Format, Severity};
+use crate::memory_card::{Card, CardBuilder, CardCheck, CardHead, Ellipsis, checklist, yaml};
+use crate::privacy::{Gate, Redacted};
+use crate::transcripts::{DetectError, read_session};
+use clap::ValueEnum;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Expected contents of standard input.
+const EXPECTED: &str = "a transcript, or a session as JSON: {\"session_id\": …, \"messages\": […]}";
+/// Findings of a file that are listed; the others are counted.
+const LISTED_MAX: usize = 5;
+/// Maximum size of a file of cards to check, in bytes: a card has some 3 kB.
+const CARDS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist card session.jsonl                  seven fields, as YAML
+  annalist card --format json - < session.json {\"session_id\": …, \"messages\": […]}
+  annalist card ~/.claude/projects --check     whether every card is fit to be stored
+  annalist card --session 079da                a session that was replayed or enqueued
+
+Text is redacted first. The same messages give the same bytes. The card of an agent's log holds what \
+the person and the assistant said; that of a session as JSON every message but those of tools.")]
+pub(super) struct Args {
+    /// Transcripts, folders of them, or `-` for standard input; with --check also cards as JSON
+    #[arg(required_unless_present = "session", value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Sessions in the store, by their ids or the beginnings of them
+    #[arg(long, value_name = "ID", conflicts_with = "from")]
+    session: Vec<String>,
+    /// Output format: YAML documents, or JSON, one card a line if there are several
+    #[arg(long, value_enum, default_value_t = Style::Yaml, conflicts_with = "check")]
+    format: Style,
+    /// Lines that end with `...`: those that were cut, or all that neither ask nor exclaim
+    #[arg(long, value_enum, default_value_t = Rule::Cut)]
+    ellipsis: Rule,
+    /// Print the checklist of each card instead, and fail where a check does
+    #[arg(long)]
+    check: bool,
+    /// Read the named files as this transcript format instead of detecting it
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Style {
+    Yaml,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Rule {
+    Cut,
+    Template,
+}
+
+/// A card, and what is known besides.
+struct MadeCard {
+    card: Card,
+    head: CardHead,
+    /// The text that the title was made of; not known of a card that was read.
+    opening: Option<Redacted>,
+}
+
+impl MadeCard {
+    fn of(builder: CardBuilder<'_>, session: Redacted) -> MadeCard {
+        let opening = builder.opening().cloned();
+        let head = CardHead { session, at: builder.last_at() };
+        MadeCard { card: builder.finish(), head, opening }
+    }
+}
+
+/// Cards of everything that was named.
+struct Cards<'a> {
+    gate: &'a Gate,
+    ellipsis: Ellipsis,
+    from: Option<Format>,
+    /// Whether cards themselves are read too.
+    check: bool,
+    made: Vec<MadeCard>,
+    /// Whether everything could be read.
+    whole: bool,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    if args.files.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
+        return Err(Failure::usage("`-` is standard input and can be read once: name it once"));
+    }
+    let config = settings::load(file)?;
+    let gate = Gate::new(&config.pii);
+    let ellipsis = match args.ellipsis {
+        Rule::Cut => Ellipsis::Cut,
+        Rule::Template => Ellipsis::Template,
+    };
+    let (from, check) = (args.from, args.check);
+    let mut cards = Cards { gate: &gate, ellipsis, from, check, made: Vec::new(), whole: true };
+    for path in &args.files {
+        match path.as_os_str() == "-" {
+            true => cards.source(Source::open(path, EXPECTED)?, true),
+            false => cards.path(path),
+        }
+    }
+    for id in &args.session {
+        let mut builder = CardBuilder::new(&gate).ellipsis(ellipsis);
+        let mut each = |entry: &_, _| builder.entry(entry);
+        let stored = StoredSession::with_entries(id, &config, &mut each)?;
+        cards.made.push(MadeCard::of(builder, stored.session.native_id));
+    }
+    let all_hold = match (args.check, args.format) {
+        (true, _) => print_checks(&cards.made, &gate)?,
+        (false, Style::Yaml) => print_yaml(&cards.made).map(|()| true)?,
+        (false, Style::Json) => print_json(&cards.made).map(|()| true)?,
+    };
+    Ok(ExitCode::from(if cards.whole && all_hold { 0 } else { output::FAILED }))
+}
+
+impl Cards<'_> {
+    /// Reads a file, or the transcripts in a folder.
+    fn path(&mut self, path: &Path) {
+        let (found, problems) = walk(&[path.to_owned()]);
+        for (path, error) in &problems {
+            self.problem(&unreadable(&path.display().to_string(), error).line);
+        }
+        let before = self.made.len();
+        for Candidate { path, named, .. } in &found {
+            match Source::open(path, EXPECTED) {
+                Ok(source) => self.source(source, *named),
+                Err(failure) => self.problem(&failure.line),
+            }
+        }
+        let in_folder = found.iter().any(|candidate| !candidate.named);
+        if in_folder && self.whole && self.made.len() == before {
+            let looked = count(found.len() as u64);
+            self.problem(&format!("{}: no transcripts in {looked} files", path.display()));
+        }
+    }
+
+    fn problem(&mut self, what: &str) {
+        self.whole = false;
+        output::note(&format!("{RED}error:{RED:#} {what}"));
+    }
+
+    /// Reads a source that the user named, or one that was found in a folder.
+    fn source(&mut self, mut source: Source, named: bool) {
+        if source.is_private {
+            return note_private(&source.name);
+        }
+        match self.read(&mut source, named) {
+            Ok(findings) => {
+                let warning =
+                    |it: &Finding| format!("{YELLOW}warning:{YELLOW:#} {}: {it}", source.name);
+                output::notes(findings.iter().map(warning), LISTED_MAX, "more findings");
+            }
+            Err(failure) => self.problem(&failure.line),
+        }
+    }
+
+    fn read(&mut self, source: &mut Source, named: bool) -> Result<Vec<Finding>, Failure> {
+        let head = source.head();
+        if self.check && head.contains("\"summary_bullets\"") && head.starts_with('{') {
+            return self.cards(source);
+        }
+        let format = source.format(self.from.filter(|_| named));
+        // A session as JSON looks like messages of an API, or like nothing where it has none.
+        let maybe_session = match format {
+            Ok(Format::Openai | Format::Anthropic) => self.from.is_none(),
+            Err(DetectError::Nothing) => named,
+            Ok(_) | Err(_) => false,
+        };
+        if maybe_session && let Some(findings) = self.session(source)? {
+            return Ok(findings);
+        }
+        match format {
+            Ok(format) => self.transcript(source, format),
+            Err(_) if !named => Ok(Vec::new()),
+            Err(unknown) => Err(Failure::failed(format!("{}: {unknown}", source.name))),
+        }
+    }
+
+    /// Makes the card of a session as JSON; `None` if the input is something else.
+    fn session(&mut self, source: &mut Source) -> Result<Option<Vec<Finding>>, Failure> {
+        let gate = self.gate;
+        let mut builder = CardBuilder::new(gate).ellipsis(self.ellipsis);
+        let name = source.name.clone();
+        let read = read_session(source.input()?, |message| {
+            builder.message(&message.role, &gate.redact(&message.text), message.at);
+        });
+        let read = read.map_err(|error| unreadable(&name, &error))?;
+        let Some(document) = read else { return Ok(None) };
+        if document.messages == 0 && !document.findings.is_empty() {
+            return Err(nothing_read(&name, document.findings.len()));
+        }
+        self.made.push(MadeCard::of(builder, gate.redact(&document.session_id)));
+        Ok(Some(document.findings))
+    }
+
+    /// Makes a card of every conversation in a transcript.
+    fn transcript(&mut self, source: &mut Source, format: Format) -> Result<Vec<Finding>, Failure> {
+        let (gate, ellipsis) = (self.gate, self.ellipsis);
+        let mut findings = Vec::new();
+        let mut open: Vec<(Redacted, CardBuilder<'_>)> = Vec::new();
+        source.hear(format, gate, &mut |heard| match heard {
+            Heard::Session(session) => {
+                open.push((session.native_id.clone(), CardBuilder::new(gate).ellipsis(ellipsis)));
+            }
+            Heard::Entry(entry, _) => {
+                if let Some((_, builder)) = open.last_mut() {
+                    builder.entry(entry);
+                }
+            }
+            Heard::Finding(finding) if finding.severity >= Severity::Warning => {
+                findings.push(finding);
+            }
+            Heard::Finding(_) => {}
+        })?;
+        if open.is_empty() && findings.is_empty() {
+            let what = format!("{}: no conversation in it, read as {format}", source.name);
+            return Err(Failure::failed(what));
+        }
+        if open.is_empty() {
+            return Err(nothing_read(&source.name, findings.len()));
+        }
+        self.made.extend(open.into_iter().map(|(id, builder)| MadeCard::of(builder, id)));
+        Ok(findings)
+    }
+
+    /// Reads cards that were printed before.
+    fn cards(&mut self, source: &mut Source) -> Result<Vec<Finding>, Failure> {
+        let text = source.text(CARDS_BYTES_MAX)?;
+        for card in serde_json::Deserializer::from_str(&text).into_iter::<Card>() {
+            // The error itself may hold words of the card.
+            let card = card.map_err(|error| {
+                let (name, line) = (&source.name, error.line());
+                Failure::failed(format!("{name}: line {line}: expected the seven fields of a card"))
+            })?;
+            self.made.push(MadeCard { card, head: CardHead::default(), opening: None });
+        }
+        Ok(Vec::new())
+    }
+}
+
+fn nothing_read(name: &str, findings: usize) -> Failure {
+    Failure::failed(format!("{name}: nothing in it could be read: {findings} findings"))
+}
+
+fn print_yaml(made: &[MadeCard]) -> Result<(), Failure> {
+    let pages: Vec<String> = made.iter().map(|it| yaml(&it.card, &it.head)).collect();
+    output::bytes(pages.join("---\n").as_bytes()).map(|_| ())
+}
+
+/// A single card is printed for people, several for programs.
+fn print_json(made: &[MadeCard]) -> Result<(), Failure> {
+    match made {
+        [only] => output::json(&only.card),
+        several => several.iter().try_for_each(|it| output::json_line(&it.card)),
+    }
+}
+
+/// Prints the checklists; returns whether every check holds.
+fn print_checks(made: &[MadeCard], gate: &Gate) -> Result<bool, Failure> {
+    let mut all_hold = true;
+    for (at, made) in made.iter().enumerate() {
+        let checks = checklist(&made.card, made.opening.as_ref(), gate);
+        all_hold &= checks.iter().all(CardCheck::holds);
+        if at > 0 {
+            output::line("")?;
+        }
+        let session = made.head.session.as_str();
+        let session = if session.is_empty() { "card" } else { session };
+        let title = made.card.title.as_str().chars().filter(|letter| !letter.is_control());
+        let title: String = title.collect();
+        output::line(&format!("{}: {title}", output::shorten(session, 40)))?;
+        let mut table = output::table(&["", "check", "seen", "rule"]);
+        for check in &checks {
+            let result = if check.holds() { "ok" } else { "FAILED" };
+            table.add_row([result, check.asks, &check.seen, check.rule]);
+        }
+        output::print_table(&table)?;
+        let findings = checks.iter().flat_map(|check| &check.findings).take(FINDINGS_MAX);
+        for finding in findings {
+            output::line(&format!("  {finding}"))?;
+        }
+    }
+    Ok(all_hold)
+}

@@ -1,0 +1,494 @@
+//! `annalist consolidate`: plans that turn staged records into memory; applied, listed and undone.
+
+use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
+use super::output::{self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, short, shorten};
+use super::records::{one, prefix};
+use super::{memory, settings};
+use crate::adapters::{clock, process};
+use crate::config::Config;
+use crate::consolidate::is_judged;
+use crate::domain::{
+    Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, Settlement,
+};
+use crate::pipeline::{
+    Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation,
+};
+use crate::store::{OpenMode, Store, StoredPlan};
+use clap::Subcommand;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Findings of one plan that are listed.
+const FINDINGS_MAX: usize = 20;
+/// Pairs that are listed as left open; the others are counted.
+const OPEN_MAX: usize = 10;
+/// Letters of a claim on a line.
+const LINE_LETTERS: usize = 90;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  annalist consolidate --dry-run          what would become of the records, and why
+  annalist consolidate --namespace roofs  do it, for one namespace
+  annalist consolidate --model qwen3:8b   ask a model what no rule decides
+  annalist consolidate log                the plans that were applied
+  annalist consolidate --undo 3fa9        take one back
+
+Both sides of what no rule decides are kept, and the pair is listed as left open. A model is asked \
+about such pairs only where --model, --cassette or consolidate.model name one. It gives verdicts; the \
+rules decide what may change: a person's word yields to a person's only, and nothing changes without \
+words that tell of a change. Answers are kept before they are used, so nothing is paid twice, not even \
+after --dry-run. Running the command again changes nothing. `annalist status` has the bill.
+
+Exits 1 if a namespace could not be consolidated, or if the model needs attention (a key, a name); \
+then nothing is applied."
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Print the plan and change nothing
+    #[arg(long, conflicts_with = "undo")]
+    dry_run: bool,
+    /// Only this namespace
+    #[arg(long, value_name = "NAME", conflicts_with = "undo")]
+    namespace: Option<String>,
+    /// Take this plan back: its id, or the beginning of it
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["model", "no_model", "cassette"])]
+    undo: Option<String>,
+    #[command(flatten)]
+    adjudication: AdjudicationArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the plans that were applied, the last one last
+    Log {
+        /// Only this namespace
+        #[arg(long, value_name = "NAME")]
+        namespace: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// The result of one plan for a namespace.
+pub(super) struct NamespaceResult {
+    pub(super) namespace: String,
+    pub(super) planned: Option<PlannedConsolidation>,
+    pub(super) problem: Option<String>,
+    /// Whether the problem is that no model can be asked.
+    halted: bool,
+}
+
+/// The result of one plan, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct PlanRow<'a> {
+    namespace: &'a str,
+    plan: Option<&'a Plan>,
+    counts: Option<BTreeMap<&'static str, usize>>,
+    findings: Option<&'a [Finding]>,
+    left_open: Option<&'a [LeftOpen]>,
+    asked: Option<AskedPairs>,
+    usage: Option<CallUsage>,
+    problem: Option<&'a str>,
+}
+
+impl NamespaceResult {
+    /// Whether there is anything to print.
+    pub(super) fn is_something(&self) -> bool {
+        let is_something =
+            |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.is_something();
+        self.problem.is_some() || self.planned.as_ref().is_some_and(is_something)
+    }
+
+    pub(super) fn row(&self) -> PlanRow<'_> {
+        let planned = self.planned.as_ref();
+        PlanRow {
+            namespace: &self.namespace,
+            plan: planned.map(|it| &it.plan),
+            counts: planned.map(|it| it.plan.counts()),
+            findings: planned.map(|it| it.findings.as_slice()),
+            left_open: planned.map(|it| it.left_open.as_slice()),
+            asked: planned.map(|it| AskedPairs::of(&it.usage)),
+            usage: planned.map(|it| CallUsage::of(&it.usage)),
+            problem: self.problem.as_deref(),
+        }
+    }
+}
+
+/// An applied plan, as JSON and in a list.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct AppliedPlan {
+    plan: Digest,
+    namespace: String,
+    at: String,
+    undone_at: Option<String>,
+    records: usize,
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl Row for AppliedPlan {
+    const HEADER: &'static [&'static str] = &["plan", "namespace", "applied", "records", "what"];
+
+    fn cells(&self) -> Vec<String> {
+        let undone = self.undone_at.as_ref().map(|at| format!("undone {at}: "));
+        vec![
+            short(&self.plan),
+            self.namespace.clone(),
+            self.at.clone(),
+            self.records.to_string(),
+            format!("{}{}", undone.unwrap_or_default(), in_words(&self.counts)),
+        ]
+    }
+}
+
+/// A plan that was taken back, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct UndonePlan {
+    undone: Digest,
+    records: u64,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
+    settings::runtime()?.block_on(async {
+        if let Some(Command::Log { namespace, json }) = &args.command {
+            return log(&store, namespace.as_deref(), *json).await.map(|()| ExitCode::SUCCESS);
+        }
+        if let Some(id) = &args.undo {
+            return undo(&consolidator(store, None), &config, id, args.json).await;
+        }
+        let adjudicator = args.adjudication.adjudicator(&config, &store).await?;
+        consolidate(&consolidator(store, adjudicator), &config, args).await
+    })
+}
+
+/// Changes memory for a person who waits: waits for other processes.
+pub(super) fn consolidator(store: Store, adjudicator: Option<Arc<Adjudicator>>) -> Consolidator {
+    let holder = process::name().to_owned();
+    Consolidator { store, holder, clock: clock::now, waits: true, adjudicator }
+}
+
+async fn consolidate(
+    consolidator: &Consolidator,
+    config: &Config,
+    args: &Args,
+) -> Result<ExitCode, Failure> {
+    let mut results = Vec::new();
+    for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
+        if !args.dry_run {
+            memory::before_plan(&consolidator.store, config, &namespace).await?;
+        }
+        results.extend(one_namespace(consolidator, &namespace, args.dry_run).await?);
+        if results.iter().any(|it| it.halted) {
+            break;
+        }
+    }
+    if args.namespace.is_none() {
+        results.retain(NamespaceResult::is_something);
+    }
+    if args.json {
+        output::json(&results.iter().map(NamespaceResult::row).collect::<Vec<_>>())?;
+    } else {
+        print(&results, args.dry_run)?;
+    }
+    notes(&results);
+    if !args.dry_run {
+        let changed = results.iter().filter(|it| it.is_something());
+        let namespaces: Vec<&str> = changed.map(|it| it.namespace.as_str()).collect();
+        memory::after_plan(&consolidator.store, config, &namespaces).await?;
+    }
+    let failed = results.iter().any(|it| it.problem.is_some());
+    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The namespace that was named, or those with waiting records, and with a model those with open pairs.
+async fn namespaces(
+    consolidator: &Consolidator,
+    named: Option<&str>,
+) -> Result<BTreeSet<String>, Failure> {
+    if let Some(namespace) = named {
+        return Ok(BTreeSet::from([namespace.to_owned()]));
+    }
+    let backlog = consolidator.store.backlog().await?.into_iter().map(|it| it.namespace);
+    let mut all: BTreeSet<String> = backlog.collect();
+    if consolidator.adjudicator.is_some() {
+        all.extend(consolidator.store.open_namespaces().await?);
+    }
+    Ok(all)
+}
+
+/// Consolidates one namespace, plan after plan until no record waits; a dry run makes the first plan.
+pub(super) async fn one_namespace(
+    consolidator: &Consolidator,
+    namespace: &str,
+    dry_run: bool,
+) -> Result<Vec<NamespaceResult>, Failure> {
+    let mut all = Vec::new();
+    // Each plan deals with records that none before it dealt with.
+    loop {
+        let outcome = match dry_run {
+            true => consolidator.plan(namespace).await?,
+            false => consolidator.run(namespace).await?,
+        };
+        let halted = matches!(outcome, ConsolidationOutcome::Halted(_));
+        let (planned, problem) = match outcome {
+            ConsolidationOutcome::Done(planned) => (Some(*planned), None),
+            other @ (ConsolidationOutcome::Busy
+            | ConsolidationOutcome::Moved(_)
+            | ConsolidationOutcome::Halted(_)) => (None, Some(problem(namespace, &other))),
+        };
+        let goes_on = !dry_run && planned.as_ref().is_some_and(|it| it.goes_on);
+        let namespace = namespace.to_owned();
+        all.push(NamespaceResult { namespace, planned, problem, halted });
+        if !goes_on {
+            return Ok(all);
+        }
+    }
+}
+
+/// The reason why nothing was changed.
+fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
+    let why = match outcome {
+        ConsolidationOutcome::Done(_) => String::new(),
+        ConsolidationOutcome::Busy => "another process consolidates it now; try again".to_owned(),
+        ConsolidationOutcome::Moved(ids) => {
+            let ids: Vec<String> = ids.iter().take(5).map(short).collect();
+            let ids = ids.join(", ");
+            format!("changed by something else since: memories {ids}: nothing was written")
+        }
+        ConsolidationOutcome::Halted(Halt::Needs(line)) => {
+            format!("{line}; nothing was applied, records wait (--no-model goes by rule alone)")
+        }
+        ConsolidationOutcome::Halted(Halt::Stopped) => {
+            "stopped; nothing was applied, answers are kept and the same command goes on".to_owned()
+        }
+    };
+    format!("namespace `{namespace}`: {why}")
+}
+
+pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Failure> {
+    for it in results {
+        if let (Some(planned), None) = (&it.planned, &it.problem)
+            && !planned.plan.is_empty()
+        {
+            print_plan(planned, dry_run)?;
+        }
+    }
+    if !results.iter().any(NamespaceResult::is_something) {
+        output::note("nothing waits to be consolidated: `annalist status` shows what is staged");
+    } else if dry_run {
+        output::note("nothing was changed; without --dry-run it is");
+    }
+    Ok(())
+}
+
+/// Notes problems, findings, open pairs and questions, whatever is printed on stdout.
+pub(super) fn notes(results: &[NamespaceResult]) {
+    for it in results {
+        let namespace = &it.namespace;
+        if let Some(problem) = &it.problem {
+            let (begin, colour) = if it.halted { ("error: ", RED) } else { ("", YELLOW) };
+            output::note(&format!("{colour}{begin}{problem}{colour:#}"));
+        }
+        let Some(planned) = &it.planned else { continue };
+        let findings = planned.findings.iter().map(|it| format!("{namespace}: {it}"));
+        output::notes(findings, FINDINGS_MAX, "more findings: --json");
+        if !planned.left_open.is_empty() {
+            let pairs = counted(planned.left_open.len() as u64, "pair");
+            let how = match planned.usage.is_something() {
+                true => "no usable answer",
+                false => "`annalist consolidate --model NAME` asks a model",
+            };
+            output::note(&format!(
+                "{namespace}: {YELLOW}{pairs} left open{YELLOW:#}, both sides are kept \
+                 {DIM}({how}){DIM:#}"
+            ));
+        }
+        if planned.usage.is_something() {
+            let pairs = counted(planned.usage.pairs, "pair");
+            let line = model_args::asked_line(&pairs, &planned.usage);
+            output::note(&format!("{namespace}: {line}"));
+        }
+    }
+}
+
+async fn undo(
+    consolidator: &Consolidator,
+    config: &Config,
+    id: &str,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
+    let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
+    let namespace = stored.plan.namespace.as_str();
+    if stored.undone_at.is_some() {
+        output::note(&format!("plan {} was undone already", short(&stored.plan.id)));
+        return Ok(ExitCode::SUCCESS);
+    }
+    match consolidator.undo(&stored).await? {
+        ConsolidationOutcome::Done(planned) => {
+            let (id, records) = (planned.plan.id.0, planned.plan.operations.len() as u64);
+            if as_json {
+                output::json(&UndonePlan { undone: id, records })?;
+            } else {
+                let wait = if records == 1 { "waits" } else { "wait" };
+                let records = counted(records, "record");
+                output::line(&format!("plan {} is undone: {records} {wait} again", short(&id)))?;
+            }
+            memory::after_plan(&consolidator.store, config, &[namespace]).await?;
+            Ok(ExitCode::SUCCESS)
+        }
+        other @ (ConsolidationOutcome::Busy
+        | ConsolidationOutcome::Moved(_)
+        | ConsolidationOutcome::Halted(_)) => Err(Failure::failed(format!(
+            "plan {}: {}; plans are undone from the last one on",
+            short(&stored.plan.id),
+            problem(namespace, &other)
+        ))),
+    }
+}
+
+async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<(), Failure> {
+    let row = |stored: StoredPlan| AppliedPlan {
+        plan: stored.plan.id.0,
+        at: stored.at.to_string(),
+        undone_at: stored.undone_at.map(|at| at.to_string()),
+        records: stored.plan.operations.len(),
+        counts: stored.plan.counts(),
+        namespace: stored.plan.namespace,
+    };
+    let rows: Vec<AppliedPlan> = store.plans(namespace).await?.into_iter().map(row).collect();
+    output::rows(&rows, as_json, "no plan was applied: `annalist consolidate` makes one")
+}
+
+/// Counts of dispositions, such as `7 add, 1 merge`.
+fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
+    let named: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
+}
+
+/// Prints a plan with every operation.
+fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failure> {
+    let plan = &planned.plan;
+    let what = if dry_run { "would become" } else { "became" };
+    let records = counted(plan.operations.len() as u64, "record");
+    output::line(&format!(
+        "{BOLD}{}{BOLD:#}  {DIM}plan {}: {records} {what}: {}{DIM:#}",
+        plan.namespace,
+        short(&plan.id),
+        in_words(&plan.counts())
+    ))?;
+    plan.operations.iter().try_for_each(|operation| print_operation(planned, operation))?;
+    for open in plan.left_open.iter().take(OPEN_MAX) {
+        let (record, other) = (short(&open.record), headline(planned, open.memory));
+        output::line(&format!(
+            "  {YELLOW}?{YELLOW:#} record {record} and `{other}` {DIM}open ({}): both are kept{DIM:#}",
+            open.rule
+        ))?;
+    }
+    match plan.left_open.len().saturating_sub(OPEN_MAX) as u64 {
+        0 => Ok(()),
+        more => {
+            let more = counted(more, "pair");
+            output::line(&format!("  {YELLOW}?{YELLOW:#} {more} more left open"))
+        }
+    }
+}
+
+fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<(), Failure> {
+    let claim = &operation.facts.claim;
+    let text = shorten(claim.headline(), LINE_LETTERS);
+    let kind = claim.kind().name();
+    let rule = format!("{DIM}{}{DIM:#}", reason(&operation.rule));
+    let of = |id: MemoryId| headline(planned, id);
+    let line = match operation.disposition {
+        Disposition::Add { .. } => format!("{GREEN}+ {kind} {text}{GREEN:#}  {rule}"),
+        Disposition::Merge { into, how } => {
+            let learns = match how {
+                Merging::Provenance => "one more source",
+                Merging::Extend => "extended",
+                Merging::Outcome => "a later outcome",
+            };
+            format!("~ {kind} {text}  {rule}\n      {learns}: {}", of(into))
+        }
+        Disposition::Supersede { old, .. } => {
+            let old = of(old);
+            format!("{RED}- {kind} {old}{RED:#}\n  {GREEN}+ {kind} {text}{GREEN:#}  {rule}")
+        }
+        Disposition::Conflict { with, .. } => {
+            format!("{YELLOW}! {kind} {text}{YELLOW:#}  {rule}\n      stays beside: {}", of(with))
+        }
+        Disposition::Discard => format!("{DIM}· {kind} {text}{DIM:#}  {rule}"),
+        Disposition::Duplicate { .. } => format!("= {kind} {text}  {rule}"),
+        Disposition::Settle { with, how, .. } => {
+            let becomes = match how {
+                Settlement::Apart => "has nothing to do with",
+                Settlement::Beside => "stays beside",
+                Settlement::Joined => "joined into",
+                Settlement::Replaced => "replaces",
+                Settlement::Dropped => "dropped beside",
+                Settlement::Followed => "changes",
+            };
+            format!("* {kind} {text}  {rule}\n      left open before; {becomes}: {}", of(with))
+        }
+        Disposition::Withdraw { memory } => {
+            let becomes = match planned.memories.get(&memory) {
+                Some(memory) if memory.is_hollow() => "out of use",
+                Some(_) | None => "others say it too",
+            };
+            format!("{RED}- {kind} {text}{RED:#}  {rule}\n      read anew; {becomes}")
+        }
+        Disposition::Restate { memory, .. } => {
+            format!("~ {kind} {text}  {rule}\n      in the words that are left: {}", of(memory))
+        }
+    };
+    output::line(&format!("  {line}"))?;
+    for effect in &operation.effects {
+        let other = of(effect.memory);
+        let becomes = match effect.stage {
+            Some(stage) => stage.name(),
+            None if effect.supersedes => "superseded",
+            None if effect.restores => "active again",
+            None => "linked",
+        };
+        let why = reason(&effect.rule);
+        output::line(&format!("      {DIM}→ {becomes}: {other}  {why}{DIM:#}"))?;
+    }
+    Ok(())
+}
+
+/// The rule or the verdict by which an operation was chosen.
+fn reason(rule: &str) -> String {
+    if !is_judged(rule) {
+        return format!("by rule: {rule}");
+    }
+    let reason = match rule {
+        "judged-unrelated" => "it is about something else",
+        "judged-same" => "both say the same",
+        "judged-conflict" => "they contradict one another, and no words say which one holds",
+        "judged-replaced" => "the record's words tell of a change",
+        "judged-nothing" => "nobody needs it beside the other",
+        "judged-completed" => "the record's words tell that it was done",
+        "judged-attempted" => "the record's words tell that it was tried",
+        "judged-settled" => "the record's words tell that it was decided",
+        _ => "the record's words tell of it",
+    };
+    format!("by the model: {reason} ({rule})")
+}
+
+/// The words of a memory, or its id where it is gone.
+fn headline(planned: &PlannedConsolidation, id: MemoryId) -> String {
+    let found = planned.memories.get(&id);
+    found.map_or_else(|| short(&id), |it| shorten(it.claim.headline(), LINE_LETTERS))
+}

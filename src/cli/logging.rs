@@ -1,0 +1,128 @@
+//! Logs on stderr, and with the feature `otel` traces to a collector, where the environment asks for them.
+
+use crate::adapters::nats;
+use crate::adapters::otel::CHAT;
+use crate::llm;
+use tracing_subscriber::filter::{FilterExt, filter_fn};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
+
+type BoxedLayer = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Logs and traces of this process.
+#[must_use = "the last traces are sent by `end`"]
+pub(super) struct Telemetry {
+    traces: Option<traces::Traces>,
+}
+
+impl Telemetry {
+    /// Starts logs on stderr where `ANNALIST_LOG` asks for them, as lines of JSON if
+    /// `ANNALIST_LOG_FORMAT` is `json`; and traces where OpenTelemetry's variables name a collector.
+    pub(super) fn start() -> Telemetry {
+        let traces = traces::start();
+        let layers: Vec<BoxedLayer> =
+            logs().into_iter().chain(traces.as_ref().map(traces::layer)).collect();
+        if !layers.is_empty() {
+            let allowed = filter_fn(|meta| may_be_logged(meta.target(), meta.module_path()));
+            // This is the only subscriber.
+            let _ = tracing_subscriber::registry().with(layers).with(allowed).try_init();
+        }
+        Telemetry { traces }
+    }
+
+    /// Sends the last traces; a failure is only noted.
+    pub(super) fn end(self) {
+        self.traces.into_iter().for_each(traces::end);
+    }
+}
+
+fn text(name: &str) -> Option<String> {
+    std::env::var_os(name).and_then(|value| value.into_string().ok())
+}
+
+fn logs() -> Option<BoxedLayer> {
+    let filter = EnvFilter::new(text("ANNALIST_LOG")?);
+    // A call's span repeats what the event in it says.
+    let filter = filter.and(filter_fn(|meta| meta.target() != CHAT));
+    let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let as_json = text("ANNALIST_LOG_FORMAT").is_some_and(|it| it.eq_ignore_ascii_case("json"));
+    Some(match as_json {
+        true => logs.json().with_filter(filter).boxed(),
+        false => logs.with_filter(filter).boxed(),
+    })
+}
+
+/// Whether an event may be logged at all. Apart from the filter, where a narrower directive of the
+/// user's, such as `async_openai::client=trace`, would outrank ours.
+fn may_be_logged(target: &str, module: Option<&str>) -> bool {
+    let never = |path: &str| {
+        let name = path.split("::").next();
+        [llm::NEVER_LOGGED, nats::NEVER_LOGGED].iter().any(|it| name == Some(*it))
+    };
+    !never(target) && !module.is_some_and(never)
+}
+
+#[cfg(feature = "otel")]
+mod traces {
+    use super::super::output::note;
+    use super::{BoxedLayer, Layer, text};
+    pub(super) use crate::adapters::otel::Traces;
+    use crate::adapters::otel::TracesConfig;
+
+    /// Starts tracing; a failure is noted and stops nothing else.
+    pub(super) fn start() -> Option<Traces> {
+        let config = TracesConfig::of(text);
+        config.and_then(|config| config.as_ref().map(Traces::start).transpose()).unwrap_or_else(
+            |reason| {
+                note(&format!("no traces are sent: {reason}"));
+                None
+            },
+        )
+    }
+
+    pub(super) fn layer(traces: &Traces) -> BoxedLayer {
+        traces.layer().boxed()
+    }
+
+    pub(super) fn end(traces: Traces) {
+        if let Err(reason) = traces.flush() {
+            note(&format!("the last traces were not sent: {reason}"));
+        }
+    }
+}
+
+/// Without the feature there are none.
+#[cfg(not(feature = "otel"))]
+mod traces {
+    use super::BoxedLayer;
+    pub(super) use std::convert::Infallible as Traces;
+
+    pub(super) fn start() -> Option<Traces> {
+        None
+    }
+
+    pub(super) fn layer(traces: &Traces) -> BoxedLayer {
+        match *traces {}
+    }
+
+    pub(super) fn end(traces: Traces) {
+        match traces {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_that_log_words_are_not_logged() {
+        assert!(!may_be_logged("async_openai", None));
+        assert!(!may_be_logged("async_openai::client", None));
+        assert!(!may_be_logged("wire", Some("async_openai::client")));
+        assert!(!may_be_logged("async_nats::connection", None));
+        assert!(may_be_logged("annalist::adapters::nats", None));
+        assert!(may_be_logged("annalist::pipeline", Some("annalist::pipeline")));
+        assert!(may_be_logged("async_openai_else", None));
+    }
+}

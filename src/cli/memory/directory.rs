@@ -1,0 +1,318 @@
+//! `annalist memory lint`, `search`, `tags` and `tokens`: the files of the directory.
+
+use super::{DirArgs, place_of, read, unreadable};
+use crate::adapters::clock;
+use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
+use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, count, counted};
+use crate::cli::{replay, settings};
+use crate::config::Config;
+use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
+use crate::memory_dir::{
+    CONFIG, Category, Files, HITS_MAX, Hit, Issue, Kind, Linting, LiteralQuery, MemoryConfig,
+    Query, TokenRow, fix, literal, print_text,
+};
+use crate::memory_dir::{
+    lint as issues_of, search as hits_of, tags as tags_of, tokens as tokens_of,
+};
+use crate::privacy::Gate;
+use crate::store::{OpenMode, Store, StoreErrorKind};
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Rule of missing files.
+const MISSING_FILE: &str = "missing-file";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory lint
+  annalist memory lint --fix
+  annalist memory lint --format json
+
+Exits with 1 if an error is left. Where there is a store, tags that name a memory are looked up in it.")]
+pub(super) struct LintArgs {
+    /// Repair what can be repaired without asking; only duplicates are deleted
+    #[arg(long)]
+    fix: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+    #[command(flatten)]
+    dir: DirArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    /// One line an issue
+    Text,
+    /// The issues and their numbers
+    Json,
+}
+
+/// The issues with their numbers by severity, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct LintReport<'a> {
+    issues: &'a [Issue],
+    errors: usize,
+    warnings: usize,
+    infos: usize,
+    fixable: usize,
+}
+
+impl LintReport<'_> {
+    fn of(issues: &[Issue]) -> LintReport<'_> {
+        let count = |wanted| issues.iter().filter(|issue| issue.severity == wanted).count();
+        LintReport {
+            issues,
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            infos: count(Severity::Info),
+            fixable: issues.iter().filter(|issue| issue.fixable).count(),
+        }
+    }
+}
+
+pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let folder = args.dir.find()?;
+    let DirectoryRead { mut files, skipped } = read(&folder)?;
+    let gate = Gate::new(&config.pii);
+    let known = known_memories(&config)?;
+    let today = clock::now();
+    if args.fix {
+        let fixed = fix(&Linting { files: &files, known: known.as_ref(), today, gate: &gate });
+        write_fixed(&folder, &mut files, fixed)?;
+    }
+    let linting = Linting { files: &files, known: known.as_ref(), today, gate: &gate };
+    let mut issues = issues_of(&linting);
+    // A skipped file is there, and was noted when it was read.
+    let is_skipped = |path: &str| skipped.iter().any(|(skipped, _)| skipped == path);
+    issues.retain(|issue| issue.rule != MISSING_FILE || !is_skipped(&issue.path));
+    let report = LintReport::of(&issues);
+    match args.format {
+        Format::Json => output::json(&report)?,
+        Format::Text => {
+            output::bytes(print_text(&issues).as_bytes())?;
+            let found = counted(issues.len() as u64, "issue");
+            output::note(&match report.fixable {
+                0 => found,
+                fixable => format!("{found}; --fix repairs {fixable}"),
+            });
+        }
+    }
+    let failed = report.errors > 0 || !skipped.is_empty();
+    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Writes repaired files, and puts them into `files`.
+fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
+    for (path, text) in fixed {
+        let before = files.get(&path).map(String::as_str);
+        let written = folder.write(&path, before, Some(&text));
+        match written.map_err(|error| unreadable(&folder.path().join(&path), &error))? {
+            WriteOutcome::Written | WriteOutcome::Unchanged => {
+                output::note(&format!("repaired {path}"));
+                files.insert(path, text);
+            }
+            WriteOutcome::ChangedMeanwhile => output::note(&format!(
+                "{YELLOW}{path}: was changed meanwhile: left as it is{YELLOW:#}"
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// The memories of the store, if there is a store.
+fn known_memories(config: &Config) -> Result<Option<BTreeMap<MemoryId, MemoryState>>, Failure> {
+    let store = match Store::open(&config.store_url, OpenMode::Existing) {
+        Ok(store) => store,
+        Err(error) if matches!(error.kind, StoreErrorKind::Missing) => return Ok(None),
+        Err(error) => {
+            let why = Failure::from(error).line;
+            output::note(&format!(
+                "{YELLOW}tags that name memories are not checked: {why}{YELLOW:#}"
+            ));
+            return Ok(None);
+        }
+    };
+    let memories = settings::runtime()?.block_on(store.memories(None))?;
+    Ok(Some(memories.into_iter().map(|(id, memory)| (id, memory.state)).collect()))
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory search job queue
+  annalist memory search --category decision --since 2026-11-01
+  annalist memory search --literal \"token budget\"
+
+Private blocks and private files are never searched. --literal finds a text letter by letter and prints \
+it as ConKeeper's own search does; sessions only with --sessions.")]
+pub(super) struct SearchArgs {
+    /// Words in any case and order; an entry needs one of them
+    words: Vec<String>,
+    /// Only entries with this category
+    #[arg(long, value_name = "CATEGORY", value_parser = category)]
+    category: Option<Category>,
+    /// Only entries with this tag
+    #[arg(long, value_name = "TAG", conflicts_with = "literal")]
+    tag: Option<String>,
+    /// Only files of this kind, such as decision, session or patterns
+    #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with = "literal")]
+    kind: Option<Kind>,
+    /// Only files of this day or later
+    #[arg(long, value_name = "DATE", value_parser = replay::date)]
+    since: Option<Timestamp>,
+    /// At most so many entries
+    #[arg(long, value_name = "N", default_value_t = HITS_MAX, conflicts_with = "literal")]
+    limit: usize,
+    /// Find the text letter by letter, with its capitals
+    #[arg(long, requires = "words")]
+    literal: bool,
+    /// Search sessions too
+    #[arg(long, requires = "literal")]
+    sessions: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "literal")]
+    json: bool,
+    #[command(flatten)]
+    dir: DirArgs,
+}
+
+fn category(name: &str) -> Result<Category, String> {
+    Category::of_name(name).ok_or_else(|| expected(Category::ALL.iter().map(|it| it.name())))
+}
+
+fn kind(name: &str) -> Result<Kind, String> {
+    Kind::of_name(name).ok_or_else(|| expected(Kind::ALL.iter().map(|it| it.name())))
+}
+
+fn expected(names: impl Iterator<Item = &'static str>) -> String {
+    format!("expected one of {}", names.collect::<Vec<_>>().join(", "))
+}
+
+pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let folder = args.dir.find()?;
+    let files = read(&folder)?.files;
+    let gate = Gate::new(&config.pii);
+    let words = args.words.join(" ");
+    let since = args.since.map(Timestamp::day);
+    if args.literal {
+        let root = format!("{}/", place_of(&folder));
+        let query = LiteralQuery {
+            text: &words,
+            sessions: args.sessions,
+            since: since.as_deref(),
+            category: args.category.map(Category::name),
+            root: &root,
+        };
+        return output::bytes(literal(&files, &query, &gate).page.as_str().as_bytes());
+    }
+    let (category, tag, kind) = (args.category, args.tag.clone(), args.kind);
+    let query =
+        Query { words, category, tag, kind, since, hits_max: args.limit, ..Query::default() };
+    let hits = hits_of(&files, &query, &gate);
+    if args.json {
+        output::json(&hits)?;
+    } else {
+        hits.iter().try_for_each(print_hit)?;
+        if hits.is_empty() {
+            output::note("nothing found");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_hit(hit: &Hit) -> Result<(), Failure> {
+    let Hit { path, line, section, lines, .. } = hit;
+    output::line(&format!("{BOLD}{path}:{line}{BOLD:#}  {DIM}{}{DIM:#}", section.as_str()))?;
+    for (number, line) in lines {
+        output::line(&format!("  {DIM}{number:>4}{DIM:#}  {}", line.as_str()))?;
+    }
+    output::line("")
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: annalist memory tokens --json")]
+pub(super) struct CountArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    dir: DirArgs,
+}
+
+/// Tokens of the directory, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct TokensReport<'a> {
+    budget: &'static str,
+    files: &'a [TokenRow],
+    over: Vec<&'a str>,
+    tokens: u32,
+    start_tokens: u32,
+    start_tokens_max: u32,
+}
+
+pub(super) fn tags(args: &CountArgs) -> Result<ExitCode, Failure> {
+    let counts = tags_of(&read(&args.dir.find()?)?.files);
+    if args.json {
+        output::json(&counts)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = output::table(&["tag", "kind", "entries"]);
+    for (kind, list) in [("category", &counts.categories), ("tag", &counts.tags)] {
+        let mut rows: Vec<(&String, &u64)> = list.iter().collect();
+        rows.sort_by(|one, other| other.1.cmp(one.1).then(one.0.cmp(other.0)));
+        for (name, number) in rows {
+            table.add_row([name.clone(), kind.to_owned(), count(*number)]);
+        }
+    }
+    table.add_row(["src-…".to_owned(), "memories".to_owned(), count(counts.sources)]);
+    output::print_table(&table)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
+    let files = read(&args.dir.find()?)?.files;
+    let (config, _) = MemoryConfig::parse(files.get(CONFIG).map_or("", String::as_str));
+    let counts = tokens_of(&files, config.token_budget);
+    let over = counts.rows.iter().filter(|row| row.is_over()).map(|row| row.path.as_str());
+    let report = TokensReport {
+        budget: config.token_budget.name(),
+        files: &counts.rows,
+        over: over.collect(),
+        tokens: counts.tokens,
+        start_tokens: counts.start_tokens,
+        start_tokens_max: counts.total_max,
+    };
+    if args.json {
+        output::json(&report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let number = |tokens: u32| count(u64::from(tokens));
+    let mut table = output::table(&["file", "tokens", "may have", ""]);
+    for row in report.files {
+        let range = row.range.map(|(least, most)| format!("{}–{}", number(least), number(most)));
+        let remark = match row.is_private {
+            true => "private: not counted",
+            false if row.is_over() => "over",
+            false => "",
+        };
+        let range = range.unwrap_or_default();
+        table.add_row([row.path.clone(), number(row.tokens), range, remark.to_owned()]);
+    }
+    output::print_table(&table)?;
+    output::line(&format!(
+        "\na session starts with {} of {} tokens (budget {}); all files have {}",
+        number(report.start_tokens),
+        number(report.start_tokens_max),
+        report.budget,
+        number(report.tokens)
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,331 @@
+//! `annalist memory list`, `show`, `history` and `at`: the memories behind the directory.
+
+use crate::cli::output::{
+    self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
+};
+use crate::cli::records::{one, prefix};
+use crate::cli::{replay, settings};
+use crate::consolidate::{Event, as_of, history as events_of};
+use crate::domain::{
+    Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, Plan, RecordId, Speaker,
+    Stage, Timestamp,
+};
+use crate::memory_dir::{SOURCE, is_day};
+use crate::store::{AuditEntry, OpenMode, PrefixLookup, Store, StoredPlan};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Letters of a claim in a list.
+const HEADLINE_LETTERS: usize = 80;
+/// Letters of the claim above a history.
+const TITLE_LETTERS: usize = 100;
+/// Lines of a person's version of a memory that are shown.
+const EDITED_LINES_MAX: usize = 20;
+/// Records that are listed; the others are counted.
+const RECORDS_MAX: usize = 20;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    /// Superseded and retracted ones too
+    #[arg(long)]
+    all: bool,
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: annalist memory show 3fa9
+
+The digits after src- in a tag of the directory are the beginning of an id.")]
+pub(super) struct MemoryArgs {
+    /// Its id, the beginning of it, or its tag
+    id: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory at 2026-11-01
+  annalist memory at 2026-11-01T12:00:00Z --namespace roofs
+
+The time at which something was said counts, not when it was read. What has no known time counts as \
+said before.")]
+pub(super) struct AtArgs {
+    /// A day, until its end, or a time in RFC 3339
+    #[arg(value_parser = end_of)]
+    date: Timestamp,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+/// The end of a day, or a time.
+fn end_of(text: &str) -> Result<Timestamp, String> {
+    let at = replay::date(text)?;
+    Ok(if is_day(text) { Timestamp(at.next_midnight().0.saturating_sub(1)) } else { at })
+}
+
+/// A memory, as JSON and in a list.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct MemoryRow<'a> {
+    id: Digest,
+    namespace: &'a str,
+    kind: ClaimKind,
+    claim: &'a Claim,
+    stage: Stage,
+    state: MemoryState,
+    said_by: Speaker,
+    confirmed: bool,
+    edited: Option<&'a str>,
+    valid_from: Option<String>,
+    valid_until: Option<String>,
+    superseded_by: Option<MemoryId>,
+    reason: Option<&'a str>,
+    records: &'a [RecordId],
+}
+
+impl<'a> MemoryRow<'a> {
+    fn of(memory: &'a Memory) -> MemoryRow<'a> {
+        MemoryRow {
+            id: memory.id.0,
+            namespace: &memory.namespace,
+            kind: memory.claim.kind(),
+            claim: &memory.claim,
+            stage: memory.stage,
+            state: memory.state,
+            said_by: memory.said_by,
+            confirmed: memory.confirmed,
+            edited: memory.edited.as_deref(),
+            valid_from: memory.valid_from.map(|at| at.to_string()),
+            valid_until: memory.valid_until.map(|at| at.to_string()),
+            superseded_by: memory.superseded_by,
+            reason: memory.reason.as_deref(),
+            records: &memory.sources,
+        }
+    }
+}
+
+impl Row for MemoryRow<'_> {
+    const HEADER: &'static [&'static str] = &["id", "namespace", "kind", "stage", "since", "claim"];
+
+    fn cells(&self) -> Vec<String> {
+        let stage = match self.state {
+            MemoryState::Active => self.stage.name(),
+            MemoryState::Superseded | MemoryState::Retracted => self.state.name(),
+        };
+        let day = self.valid_from.as_deref().and_then(|at| at.get(..10));
+        vec![
+            short(&self.id),
+            self.namespace.to_owned(),
+            self.kind.name().to_owned(),
+            stage.to_owned(),
+            day.unwrap_or("–").to_owned(),
+            shorten(self.claim.headline(), HEADLINE_LETTERS),
+        ]
+    }
+}
+
+/// A change of a memory, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct HistoryRow {
+    at: String,
+    deed: String,
+    rule: Option<String>,
+    record: Option<RecordId>,
+    /// Set for changes by plans that were not undone, as are `stage` and `state`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    said_at: Option<Option<String>>,
+    plan: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<Stage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<MemoryState>,
+}
+
+impl HistoryRow {
+    fn of_event(at: Timestamp, event: &Event) -> HistoryRow {
+        HistoryRow {
+            at: at.to_string(),
+            deed: event.disposition.to_owned(),
+            rule: Some(event.rule.clone()),
+            record: Some(event.record),
+            said_at: Some(event.at.map(|at| at.to_string())),
+            plan: Some(event.plan.0),
+            stage: Some(event.stage),
+            state: Some(event.state),
+        }
+    }
+
+    fn of_audit(entry: &AuditEntry) -> HistoryRow {
+        HistoryRow {
+            at: entry.at.to_string(),
+            deed: entry.deed.clone(),
+            rule: entry.rule.clone(),
+            record: entry.record,
+            said_at: None,
+            plan: entry.plan.map(|plan| plan.0),
+            stage: None,
+            state: None,
+        }
+    }
+
+    fn line(&self) -> String {
+        let HistoryRow { at, deed, .. } = self;
+        let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" by {rule}"));
+        let outcome = self.stage.zip(self.state);
+        let outcome = outcome.map(|(stage, state)| format!(": {}, {}", stage.name(), state.name()));
+        let record = self.record.filter(|_| outcome.is_some());
+        let said = self.said_at.iter().flatten().map(|at| format!(", said {at}")).next();
+        let record = record.map(|it| format!("record {}{}", short(&it), said.unwrap_or_default()));
+        let plan = self.plan.map(|plan| format!("plan {}", short(&plan)));
+        let source: Vec<String> = record.into_iter().chain(plan).collect();
+        let outcome = outcome.unwrap_or_default();
+        format!("  {at}  {deed}{rule}{outcome}  {DIM}{}{DIM:#}", source.join(", "))
+    }
+}
+
+pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let memories = settings::runtime()?.block_on(store.memories(args.namespace.as_deref()))?;
+    print_list(&memories, args)
+}
+
+/// Prints active memories, or all, by namespace and time.
+fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<ExitCode, Failure> {
+    let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
+    let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
+    listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
+    let rows: Vec<MemoryRow<'_>> = listed.into_iter().map(MemoryRow::of).collect();
+    output::rows(&rows, args.json, "no memories: `annalist consolidate` makes them of records")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let memories = settings::runtime()?.block_on(async {
+        let namespace = args.list.namespace.as_deref();
+        let state = store.memories(namespace).await?;
+        let plans: Vec<Plan> =
+            applied_plans(&store, namespace).await?.into_iter().map(|it| it.plan).collect();
+        Ok::<_, Failure>(as_of(args.date, &state, &plans))
+    })?;
+    print_list(&memories, &args.list)
+}
+
+/// Plans that were not undone.
+async fn applied_plans(store: &Store, namespace: Option<&str>) -> Result<Vec<StoredPlan>, Failure> {
+    let mut plans = store.plans(namespace).await?;
+    plans.retain(|stored| stored.undone_at.is_none());
+    Ok(plans)
+}
+
+pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    settings::runtime()?.block_on(async {
+        let memory = named(&store, &args.id).await?;
+        let stored = applied_plans(&store, Some(&memory.namespace)).await?;
+        let plans: Vec<Plan> = stored.iter().map(|it| it.plan.clone()).collect();
+        let events = events_of(memory.id, &plans);
+        let applied_at = |event: &Event| stored.iter().find(|it| it.plan.id == event.plan);
+        let by_plan = events.iter().filter_map(|it| applied_at(it).map(|plan| (plan.at, it)));
+        let mut rows: Vec<(Timestamp, HistoryRow)> =
+            by_plan.map(|(at, it)| (at, HistoryRow::of_event(at, it))).collect();
+        let audit = store.ledger(Some(memory.id)).await?;
+        let is_by_plan = |entry: &&AuditEntry| {
+            stored.iter().any(|it| Some(it.plan.id) == entry.plan && it.at == entry.at)
+        };
+        let others = audit.iter().filter(|it| !is_by_plan(it));
+        rows.extend(others.map(|it| (it.at, HistoryRow::of_audit(it))));
+        rows.sort_by_key(|(at, _)| *at);
+        if args.json {
+            output::json(&rows.iter().map(|(_, row)| row).collect::<Vec<_>>())?;
+        } else {
+            let words = shorten(memory.claim.headline(), TITLE_LETTERS);
+            output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
+            rows.iter().try_for_each(|(_, row)| output::line(&row.line()))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    settings::runtime()?.block_on(async {
+        let memory = named(&store, &args.id).await?;
+        match args.json {
+            true => output::json(&MemoryRow::of(&memory))?,
+            false => print(&store, &memory).await?,
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// The memory with this id or tag.
+async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
+    let digits = id.strip_prefix(SOURCE).unwrap_or(id);
+    one(store.memory(prefix(digits)?).await?, "memory", id)
+}
+
+async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
+    let state = match memory.state {
+        MemoryState::Active => format!("{GREEN}{}{GREEN:#}", memory.stage.name()),
+        MemoryState::Superseded | MemoryState::Retracted => {
+            format!("{YELLOW}{}{YELLOW:#}, was {}", memory.state.name(), memory.stage.name())
+        }
+    };
+    let kind = memory.claim.kind().name();
+    output::line(&format!("{BOLD}{kind}{BOLD:#} {}  {state}", memory.id))?;
+    for (field, text) in memory.claim.strings() {
+        output::line(&format!("  {DIM}{field}:{DIM:#} {text}"))?;
+    }
+    if let Some(edited) = &memory.edited {
+        output::line(&format!("\n  {BOLD}as a person changed it:{BOLD:#}"))?;
+        for line in edited.lines().take(EDITED_LINES_MAX) {
+            output::line(&format!("  {line}"))?;
+        }
+        if edited.lines().count() > EDITED_LINES_MAX {
+            output::line(&format!("  {DIM}… the directory has all of it{DIM:#}"))?;
+        }
+    }
+    output::line("")?;
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+    let confirmed = if memory.confirmed { "by a person, in the directory" } else { "" };
+    let replaced_by = match memory.superseded_by {
+        Some(next) => headline(store, next).await?,
+        None => String::new(),
+    };
+    pairs([
+        ("namespace", memory.namespace.clone()),
+        ("said by", memory.said_by.name().to_owned()),
+        ("confirmed", confirmed.to_owned()),
+        ("since", time(memory.valid_from).unwrap_or_else(|| "an unknown time".to_owned())),
+        ("until", time(memory.valid_until).unwrap_or_default()),
+        ("because of", memory.reason.clone().unwrap_or_default()),
+        ("replaced by", replaced_by),
+    ])?;
+    output::line("")?;
+    for record in memory.sources.iter().take(RECORDS_MAX) {
+        output::line(&format!("annalist why {}", short(record)))?;
+    }
+    match memory.sources.len().saturating_sub(RECORDS_MAX) as u64 {
+        0 => Ok(()),
+        more => output::line(&format!("{DIM}and {} more{DIM:#}", counted(more, "record"))),
+    }
+}
+
+async fn headline(store: &Store, id: MemoryId) -> Result<String, Failure> {
+    Ok(match store.memory(id.0.into()).await? {
+        PrefixLookup::One(memory) => {
+            format!("{}  {}", short(&id), shorten(memory.claim.headline(), HEADLINE_LETTERS))
+        }
+        PrefixLookup::None | PrefixLookup::Many(_) => short(&id),
+    })
+}

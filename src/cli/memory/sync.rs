@@ -1,0 +1,401 @@
+//! `annalist memory sync` and `render`: update the directory from the memories, and the other way round.
+
+use super::{DirArgs, namespace_of, project_directory, read, unreadable};
+use crate::adapters::hook_folder::HookFolder;
+use crate::adapters::memory_files::MemoryFolder;
+use crate::adapters::{clock, process};
+use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
+use crate::cli::model_args::AdjudicationArgs;
+use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
+use crate::cli::settings;
+use crate::config::Config;
+use crate::domain::{Memory, MemoryId, MemoryMap};
+use crate::memory_dir::FileChange;
+use crate::pipeline::{DirSync, SyncError, SyncOutcome, SyncReport as DirSyncReport};
+use crate::privacy::Gate;
+use crate::store::{OpenMode, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Other namespaces that are named.
+const OTHERS_MAX: usize = 5;
+/// Letters of a claim or an entry on a line.
+const LINE_LETTERS: usize = 90;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory render --dry-run
+  annalist memory render --namespace roofs --dir ../roofs")]
+pub(super) struct RenderArgs {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist memory sync
+  annalist memory sync --dry-run         what would become of records and files
+  annalist memory sync --namespace roofs --dir ../roofs
+  annalist memory sync --model qwen3:8b  ask a model what no rule decides, as
+                                         `annalist consolidate` does
+
+Running it again changes nothing. It may be killed at any time: the next run goes on from there.")]
+pub(super) struct SyncArgs {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    adjudication: AdjudicationArgs,
+    /// The agent's session that asked for the sync: its hooks are told that it was done
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Target {
+    /// The namespace, instead of that of the settings or of the project's folder
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Print what would be changed, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    dir: DirArgs,
+}
+
+/// A directory, its namespace, and the pipeline task that syncs them.
+struct DirectorySync {
+    config: Config,
+    dir_sync: DirSync,
+    folder: MemoryFolder,
+    namespace: String,
+}
+
+impl DirectorySync {
+    fn open(target: &Target, file: Option<&Path>) -> Result<DirectorySync, Failure> {
+        let config = settings::load(file)?;
+        let folder = target.dir.find()?;
+        let store = settings::open_store(&config, OpenMode::Existing)?;
+        let dir_sync = dir_sync_of(store, &config);
+        let named = target.namespace.clone();
+        let namespace = named.unwrap_or_else(|| namespace_of(&config, &dir_sync.gate, &folder));
+        Ok(DirectorySync { config, dir_sync, folder, namespace })
+    }
+
+    /// Takes over people's edits, before a plan is made.
+    async fn hear(&self) -> Result<Vec<(&'static str, Memory)>, Failure> {
+        let heard = self.dir_sync.import_edits(&self.folder, &self.namespace).await;
+        heard.map_err(|error| failure(&self.folder, error))
+    }
+
+    /// Names namespaces with waiting records if this one has no memories: it may have another name.
+    async fn note_others(&self) -> Result<(), Failure> {
+        let store = &self.dir_sync.store;
+        if !store.memories(Some(&self.namespace)).await?.is_empty() {
+            return Ok(());
+        }
+        let others: Vec<String> =
+            store.backlog().await?.into_iter().map(|it| it.namespace).take(OTHERS_MAX).collect();
+        if !others.is_empty() {
+            output::note(&format!(
+                "namespace `{}` has no records; some wait in {}: --namespace NAME takes another, \
+                 `annalist consolidate` all",
+                self.namespace,
+                others.join(", ")
+            ));
+        }
+        Ok(())
+    }
+
+    async fn keep(
+        &self,
+        dry_run: bool,
+        memories: Option<MemoryMap>,
+    ) -> Result<DirSyncReport, Failure> {
+        if !dry_run {
+            return keep(&self.dir_sync, &self.folder, &self.namespace).await;
+        }
+        let kept = self.dir_sync.preview(&self.folder, &self.namespace, memories).await;
+        kept.map_err(|error| failure(&self.folder, error))
+    }
+}
+
+/// The hooks of the session that asked for a sync.
+struct Hooks<'a> {
+    folder: HookFolder,
+    session: &'a str,
+}
+
+impl<'a> Hooks<'a> {
+    fn of(session: &'a str) -> Result<Hooks<'a>, Failure> {
+        let Some(state) = settings::state_folder() else {
+            return Err(Failure::usage("--session: neither XDG_STATE_HOME nor HOME is set"));
+        };
+        let folder = HookFolder::new(&state);
+        match folder.synced_at(session) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(Failure::usage(
+                "--session: expected the name of a session: letters, digits, `-` and `_`",
+            )),
+            // A note that cannot be read is replaced.
+            Ok(_) | Err(_) => Ok(Hooks { folder, session }),
+        }
+    }
+
+    fn note_synced(&self) -> Result<(), Failure> {
+        let noted = self.folder.note_synced(self.session, clock::now());
+        noted.map_err(|error| Failure::failed(format!("--session: cannot be noted: {error}")))
+    }
+}
+
+fn dir_sync_of(store: Store, config: &Config) -> DirSync {
+    DirSync {
+        store,
+        holder: process::name().to_owned(),
+        clock: clock::now,
+        gate: Gate::new(&config.pii),
+    }
+}
+
+async fn keep(
+    dir_sync: &DirSync,
+    folder: &MemoryFolder,
+    namespace: &str,
+) -> Result<DirSyncReport, Failure> {
+    match dir_sync.sync(folder, namespace).await.map_err(|error| failure(folder, error))? {
+        SyncOutcome::Done(kept) => Ok(*kept),
+        SyncOutcome::Busy => Err(Failure::failed(format!(
+            "namespace `{namespace}`: another process changes its memory now; try again"
+        ))),
+    }
+}
+
+fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
+    match error {
+        SyncError::Store(error) => error.into(),
+        SyncError::Disk { path, cause } => unreadable(&folder.path().join(path), &cause),
+    }
+}
+
+/// Changes of a directory, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct SyncReport<'a> {
+    namespace: &'a str,
+    changes: Vec<ChangeRow<'a>>,
+    people: Vec<EditRow>,
+    conflicts: Vec<ConflictRow<'a>>,
+    left: Vec<LeftRow<'a>>,
+    deleted: &'a [String],
+    unplaced: usize,
+}
+
+/// Changes of a directory with the plans before them, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct SyncWithPlans<'a> {
+    #[serde(flatten)]
+    sync: SyncReport<'a>,
+    plans: Vec<PlanRow<'a>>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct ChangeRow<'a> {
+    path: &'a str,
+    became: &'static str,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct EditRow {
+    rule: &'static str,
+    memory: MemoryId,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct ConflictRow<'a> {
+    path: &'a str,
+    tag: Option<&'a str>,
+    section: &'a str,
+    ours: Option<&'a str>,
+    theirs: &'a str,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct LeftRow<'a> {
+    path: &'a str,
+    reason: &'static str,
+}
+
+impl<'a> SyncReport<'a> {
+    fn of(namespace: &'a str, kept: &'a DirSyncReport) -> SyncReport<'a> {
+        let changes =
+            kept.changes.iter().map(|it| ChangeRow { path: &it.path, became: became(it) });
+        let people = kept.people.iter().map(|it| EditRow { rule: it.0, memory: it.1.id });
+        let conflicts = kept.conflicts.iter().map(|(path, it)| ConflictRow {
+            path,
+            tag: it.tag.as_deref(),
+            section: it.section.as_str(),
+            ours: it.ours.as_ref().map(|ours| ours.as_str()),
+            theirs: it.theirs.as_str(),
+        });
+        let left = kept.left.iter().map(|it| LeftRow { path: &it.0, reason: it.1 });
+        SyncReport {
+            namespace,
+            changes: changes.collect(),
+            people: people.collect(),
+            conflicts: conflicts.collect(),
+            left: left.collect(),
+            deleted: &kept.deleted,
+            unplaced: kept.unplaced,
+        }
+    }
+}
+
+pub(super) fn render(args: &RenderArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let target = &args.target;
+    let sync = DirectorySync::open(target, file)?;
+    let kept = settings::runtime()?.block_on(sync.keep(target.dry_run, None))?;
+    match target.json {
+        true => output::json(&SyncReport::of(&sync.namespace, &kept))?,
+        false => print(&kept, target.dry_run)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let Target { dry_run, json, .. } = args.target;
+    let sync = DirectorySync::open(&args.target, file)?;
+    let hooks = args.session.as_deref().map(Hooks::of).transpose()?;
+    let (results, kept) = settings::runtime()?.block_on(async {
+        let judge = args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store).await?;
+        let consolidator = consolidate::consolidator(sync.dir_sync.store.clone(), judge);
+        let edits = if dry_run { Vec::new() } else { sync.hear().await? };
+        let mut results =
+            consolidate::one_namespace(&consolidator, &sync.namespace, dry_run).await?;
+        let last = results.last_mut().and_then(|it| it.planned.as_mut());
+        let memories = last.filter(|_| dry_run).map(|it| it.memories.clone());
+        let mut kept = sync.keep(dry_run, memories).await?;
+        kept.people.splice(..0, edits);
+        if !results.iter().any(NamespaceResult::is_something) {
+            sync.note_others().await?;
+        }
+        Ok::<_, Failure>((results, kept))
+    })?;
+    let failed = results.iter().any(|it| it.problem.is_some());
+    if let Some(hooks) = hooks.filter(|_| !dry_run && !failed) {
+        hooks.note_synced()?;
+    }
+    let is_something = results.iter().any(NamespaceResult::is_something);
+    if json {
+        let sync = SyncReport::of(&sync.namespace, &kept);
+        let plans = results.iter().map(NamespaceResult::row).collect();
+        output::json(&SyncWithPlans { sync, plans })?;
+    } else {
+        if is_something {
+            consolidate::print(&results, dry_run)?;
+        }
+        if !(is_something && kept.is_empty()) {
+            print(&kept, dry_run && !is_something)?;
+        }
+    }
+    consolidate::notes(&results);
+    Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Updates the directories of this machine that show one of `namespaces`, after a plan was applied or undone. Notes
+/// changed files, and returns the contents of the directories by path.
+pub(in crate::cli) async fn after_plan(
+    store: &Store,
+    config: &Config,
+    namespaces: &[&str],
+) -> Result<Vec<(String, String)>, Failure> {
+    let dir_sync = dir_sync_of(store.clone(), config);
+    let here = project_directory(Path::new("."))?;
+    let mut texts = Vec::new();
+    for shown in namespaces {
+        for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
+            let kept = keep(&dir_sync, &folder, shown).await?;
+            let is_here = here.as_ref() == Some(&folder);
+            let before =
+                if is_here { String::new() } else { format!("{}/", folder.path().display()) };
+            for change in &kept.changes {
+                output::note(&format!("{before}{}: {}", change.path, became(change)));
+            }
+            let named = |(path, text)| (format!("{before}{path}"), text);
+            texts.extend(read(&folder)?.files.into_iter().map(named));
+        }
+    }
+    Ok(texts)
+}
+
+/// Takes over people's edits in the directories of this machine that show `shown`, before a plan is made.
+pub(in crate::cli) async fn before_plan(
+    store: &Store,
+    config: &Config,
+    shown: &str,
+) -> Result<(), Failure> {
+    let dir_sync = dir_sync_of(store.clone(), config);
+    let here = project_directory(Path::new("."))?;
+    for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
+        dir_sync.import_edits(&folder, shown).await.map_err(|error| failure(&folder, error))?;
+    }
+    Ok(())
+}
+
+/// The directories of this machine that show a namespace, the one `here` included.
+async fn folders(
+    dir_sync: &DirSync,
+    config: &Config,
+    here: Option<&MemoryFolder>,
+    shown: &str,
+) -> Result<Vec<MemoryFolder>, Failure> {
+    let mut folders = dir_sync.folders(shown).await?;
+    let own = here.filter(|it| namespace_of(config, &dir_sync.gate, it) == shown);
+    folders.extend(own.filter(|own| !folders.contains(own)).cloned());
+    Ok(folders)
+}
+
+fn became(change: &FileChange) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "made",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "taken away",
+    }
+}
+
+fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
+    for (rule, memory) in &kept.people {
+        let words = shorten(memory.claim.headline(), LINE_LETTERS);
+        output::line(&format!("memory {words}  {DIM}{rule}{DIM:#}"))?;
+    }
+    for change in &kept.changes {
+        let (mark, style) = match (&change.before, &change.after) {
+            (None, _) => ("+", GREEN),
+            (Some(_), Some(_)) => ("~", YELLOW),
+            (Some(_), None) => ("-", RED),
+        };
+        output::line(&format!("{style}{mark} {}{style:#}", change.path))?;
+    }
+    for (path, conflict) in &kept.conflicts {
+        let theirs = shorten(conflict.theirs.as_str(), LINE_LETTERS);
+        let ours = conflict.ours.as_ref().map_or("to take it out".to_owned(), |ours| {
+            format!("`{}`", shorten(ours.as_str(), LINE_LETTERS))
+        });
+        output::note(&format!(
+            "{YELLOW}{path}: `{theirs}` stays as a person wrote it; memory says {ours}{YELLOW:#}"
+        ));
+    }
+    for (path, reason) in &kept.left {
+        output::note(&format!("{YELLOW}{path}: left as it is: {reason}{YELLOW:#}"));
+    }
+    if kept.is_empty() {
+        output::note("the directory is up to date");
+    } else if dry_run {
+        output::note("nothing was changed; without --dry-run it is");
+    }
+    Ok(())
+}

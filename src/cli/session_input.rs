@@ -1,0 +1,227 @@
+//! Conversations for commands that show something of one: read from a file, standard input or the store.
+
+use super::output::{self, Failure};
+use super::records::{one, prefix};
+use super::settings;
+use crate::adapters::walk;
+use crate::config::Config;
+use crate::dialog_summary::DialogSummary;
+use crate::domain::{DETECT_BYTES_MAX, Entry, Finding, Format, Record, RecordState, Session};
+use crate::pipeline::dialog_of;
+use crate::privacy::{Gate, Report, is_private_file};
+use crate::store::{OpenMode, RecordFilter, Store};
+use crate::transcripts::{
+    self, DetectError, SessionSource, TranscriptItem, private_tag_finding, redact_entry,
+    redact_session,
+};
+use std::borrow::Cow;
+use std::io::{self, Cursor, Read, Seek};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// Maximum size of standard input, in bytes.
+const STDIN_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Entries that are read from the store at once.
+const ENTRIES_MAX: u32 = 1_000;
+
+/// Part of a transcript, as it is read.
+pub(super) enum Heard<'a> {
+    /// A conversation begins.
+    Session(&'a Session),
+    /// Its next entry, in a file of this format.
+    Entry(&'a Entry, Format),
+    /// Something is wrong with it.
+    Finding(Finding),
+}
+
+/// A file or standard input, opened.
+pub(super) struct Source {
+    /// Its name in messages.
+    pub(super) name: String,
+    /// Whether it says `private: true`: nothing of it may be shown.
+    pub(super) is_private: bool,
+    file_name: Option<String>,
+    head: Vec<u8>,
+    input: Box<dyn Input>,
+}
+
+/// Bytes that can be read twice.
+pub(super) trait Input: Read + Seek {}
+
+impl<R: Read + Seek> Input for R {}
+
+impl Source {
+    /// Opens a file, or for `-` standard input, in which `expected` is looked for.
+    pub(super) fn open(path: &Path, expected: &str) -> Result<Source, Failure> {
+        let is_stdin = path.as_os_str() == "-";
+        let name = if is_stdin { "standard input".to_owned() } else { path.display().to_string() };
+        let (input, file_name): (Box<dyn Input>, _) = match is_stdin {
+            true => (Box::new(Cursor::new(read_stdin(expected)?)), None),
+            false => {
+                let file = walk::open(path).map_err(|error| unreadable(&name, &error))?;
+                (Box::new(file), path.file_name().and_then(|it| it.to_str()).map(str::to_owned))
+            }
+        };
+        let mut source = Source { name, is_private: false, file_name, head: Vec::new(), input };
+        source.read_head().map_err(|error| unreadable(&source.name, &error))?;
+        Ok(source)
+    }
+
+    fn read_head(&mut self) -> io::Result<()> {
+        self.input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut self.head)?;
+        self.input.rewind()?;
+        self.is_private = is_private_file(&self.head());
+        Ok(())
+    }
+
+    /// Its beginning.
+    pub(super) fn head(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.head)
+    }
+
+    /// Its format: the one that the user named, or the one that it looks like.
+    pub(super) fn format(&self, named: Option<Format>) -> Result<Format, DetectError> {
+        named.map_or_else(|| transcripts::detect(&self.head, self.file_name.as_deref()), Ok)
+    }
+
+    /// The input from its beginning.
+    pub(super) fn input(&mut self) -> Result<&mut dyn Input, Failure> {
+        self.input.rewind().map_err(|error| unreadable(&self.name, &error))?;
+        Ok(&mut *self.input)
+    }
+
+    /// Its text, up to `bytes_max`.
+    pub(super) fn text(&mut self, bytes_max: u64) -> Result<String, Failure> {
+        let mut bytes = Vec::new();
+        let read = self.input()?.take(bytes_max).read_to_end(&mut bytes);
+        read.map_err(|error| unreadable(&self.name, &error))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Redacts the transcript and hands it over, entry by entry. Entries are counted from 0 in each
+    /// conversation.
+    pub(super) fn hear(
+        &mut self,
+        format: Format,
+        gate: &Gate,
+        hear: &mut dyn FnMut(Heard<'_>),
+    ) -> Result<(), Failure> {
+        let (mut masked, mut ordinals) = (Report::default(), 0..);
+        let name = self.name.clone();
+        let read = transcripts::read(format, self.input()?, &mut |item| {
+            match item {
+                TranscriptItem::Session(raw) => {
+                    ordinals = 0..;
+                    let source = SessionSource { namespace: "", format, path: &name };
+                    hear(Heard::Session(&redact_session(raw, source, gate, &mut masked)));
+                }
+                TranscriptItem::Entry(raw) => {
+                    let ordinal = ordinals.next().unwrap_or(u32::MAX);
+                    let (line, known) = (raw.line, masked.mentions);
+                    let entry = redact_entry(raw, ordinal, gate, &mut masked);
+                    if let Some(finding) = private_tag_finding(&masked, known, line) {
+                        hear(Heard::Finding(finding));
+                    }
+                    hear(Heard::Entry(&entry, format));
+                }
+                TranscriptItem::Finding(finding) => hear(Heard::Finding(finding)),
+            }
+            ControlFlow::Continue(())
+        });
+        read.map_err(|error| unreadable(&name, &error))
+    }
+}
+
+pub(super) fn unreadable(name: &str, error: &io::Error) -> Failure {
+    Failure::failed(format!("{name}: cannot be read: {error}"))
+}
+
+/// All of standard input, in which `expected` is looked for.
+pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(STDIN_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > STDIN_BYTES_MAX {
+        let most = STDIN_BYTES_MAX / 1024 / 1024;
+        return Err(Failure::usage(format!(
+            "standard input: more than {most} MiB; put it in a file and name that"
+        )));
+    }
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(Failure::usage(format!("standard input: empty; expected {expected}")));
+    }
+    Ok(bytes)
+}
+
+/// Notes that a private file is left out.
+pub(super) fn note_private(name: &str) {
+    output::note(&format!("{name}: says `private: true` and is left out"));
+}
+
+/// A session in the store with what was made of it.
+pub(super) struct StoredSession {
+    pub(super) session: Session,
+    /// Its staged records.
+    pub(super) records: Vec<Record>,
+    /// Its last turns.
+    pub(super) dialog: DialogSummary,
+    /// Its memory card as JSON, if one was made.
+    pub(super) card: Option<String>,
+}
+
+/// Receives each entry of a session, with the format of its transcript.
+type EntrySink<'a> = &'a mut dyn FnMut(&Entry, Format);
+
+impl StoredSession {
+    /// Finds the session whose id begins with `id`.
+    pub(super) fn find(id: &str, config: &Config) -> Result<StoredSession, Failure> {
+        StoredSession::read(id, config, None)
+    }
+
+    /// As [`StoredSession::find`]; hands its entries to `each`, in order.
+    pub(super) fn with_entries(
+        id: &str,
+        config: &Config,
+        each: &mut dyn FnMut(&Entry, Format),
+    ) -> Result<StoredSession, Failure> {
+        StoredSession::read(id, config, Some(each))
+    }
+
+    fn read(
+        id: &str,
+        config: &Config,
+        each: Option<EntrySink<'_>>,
+    ) -> Result<StoredSession, Failure> {
+        let store = settings::open_store(config, OpenMode::Existing)?;
+        settings::runtime()?.block_on(async {
+            let session = one(store.session(prefix(id)?).await?, "session", id)?;
+            if let Some(each) = each {
+                entries(&store, &session, each).await?;
+            }
+            let filter = RecordFilter {
+                session: Some(session.id.0.into()),
+                states: vec![RecordState::Staged],
+                ..RecordFilter::default()
+            };
+            let records = store.records(filter).await?.into_iter().map(|it| it.record).collect();
+            let dialog = dialog_of(&store, config, &session).await?;
+            let cards = store.cards(Some(session.id.0.into()), None).await?;
+            let card = cards.into_iter().next().map(|stored| stored.card);
+            Ok(StoredSession { session, records, dialog, card })
+        })
+    }
+}
+
+async fn entries(
+    store: &Store,
+    session: &Session,
+    each: &mut dyn FnMut(&Entry, Format),
+) -> Result<(), Failure> {
+    let mut from = 0;
+    // Ends with the session: ordinals have no gaps within one.
+    loop {
+        let entries = store.entries_of(session.id, from..from.saturating_add(ENTRIES_MAX)).await?;
+        entries.iter().for_each(|entry| each(entry, session.format));
+        let Some(last) = entries.last() else { return Ok(()) };
+        from = last.ordinal.saturating_add(1);
+    }
+}

@@ -1,0 +1,458 @@
+//! Adjudication: a model's verdicts on the pairs that the rules left open, batch by batch. The host checks every id
+//! and the evidence for every change; what is forged, missing or unproven is asked for again, then left open.
+
+use super::candidates::Memories;
+use super::dialogue::{Answer, AskSpec, BatchTask, Dialogue, DialogueSummary, record_index};
+use super::verdict::{OpenPair, Verdict, Verdicts};
+use crate::domain::{
+    Claim, Digest, Finding, LeftOpen, Memory, MemoryId, OutputMode, Plan, Record, RecordId,
+    Request, Severity, Speaker, Timestamp, Tokens, ToolSpec, estimate_tokens,
+};
+use crate::llm::prompt::BatchPrompt;
+use crate::llm::tool::{schema_files_of, wire_of};
+use crate::privacy::Redacted;
+use crate::text::tokens::folded;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Length of the records and memories of one batch: an answer to more of them loses some.
+const BATCH_TOKENS_MAX: Tokens = 6_000;
+/// Records in one batch.
+const BATCH_RECORDS_MAX: usize = 20;
+/// Length of one record or memory as it is shown; the pairs of a longer one stay open.
+const SHOWN_BYTES_MAX: usize = 6_000;
+/// Records under a memory that an answer is filed under. The first ones gave it its words; a stored memory that loses
+/// any of them changes, and the answer goes with that.
+const SOURCES_MAX: usize = 64;
+/// Length of evidence that shows anything, folded.
+const EVIDENCE_BYTES_MIN: usize = 6;
+
+// One record with its memories always fits, in ASCII; in other scripts a batch may be a record.
+const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
+
+const TOOL_NAME: &str = "write_consolidated";
+/// Version of the published schema. A breaking change makes the next one.
+const SCHEMA_VERSION: u32 = 1;
+const TOOL_DESCRIPTION: &str = "Hands over how each record stands to the memories that it may touch. Call it once, with every record.";
+const FIELDS: [&str; 4] = ["record", "disposition", "target", "evidence"];
+
+/// How records stand to memories.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WriteConsolidated {
+    /// One entry for each record.
+    dispositions: Vec<Judgement>,
+}
+
+/// How one record stands to its memories.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Judgement {
+    /// The record's id, such as R1.
+    record: String,
+    /// What becomes of it.
+    #[schemars(extend("enum" = ["add", "duplicate", "merge", "supersede", "conflict", "discard"]))]
+    disposition: String,
+    /// The memory's id, such as M1; null for add and discard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    target: Option<String>,
+    /// For supersede: the words of the record that show the change, copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    evidence: Option<String>,
+}
+
+/// The published schema files: name and content.
+pub(crate) fn schema_files() -> Vec<(String, String)> {
+    schema_files_of::<WriteConsolidated>(TOOL_NAME, SCHEMA_VERSION)
+}
+
+/// Model, prompt and schema of adjudication.
+#[derive(Debug)]
+pub struct AdjudicationSpec {
+    /// Model, prompt and tool.
+    pub ask: AskSpec,
+    /// Digest of model, prompt, schema and language.
+    digest: Digest,
+}
+
+impl AdjudicationSpec {
+    /// Asks `model` with `prompt`, about texts that are mostly in `language`.
+    pub fn new(
+        model: impl Into<String>,
+        language: &str,
+        prompt: Arc<BatchPrompt>,
+    ) -> AdjudicationSpec {
+        let (model, schema) = (model.into(), SCHEMA_VERSION.to_string());
+        let digest = Digest::of(&["judging", &model, prompt.line(), &schema, language]);
+        let description = TOOL_DESCRIPTION.to_owned();
+        let tool = ToolSpec::new(TOOL_NAME, description, wire_of::<WriteConsolidated>());
+        AdjudicationSpec { ask: AskSpec::new(model, language, prompt, tool), digest }
+    }
+
+    /// Digest of the question how `record` stands to `memory`. It changes with the memory, the prompt and the model; a
+    /// record never changes.
+    pub fn question(&self, record: RecordId, memory: &Memory) -> Digest {
+        let told = serde_json::to_string(&(&memory.claim, memory.stage, memory.said_by));
+        let (record, told) = (record.to_string(), told.unwrap_or_default());
+        Digest::of(&["question", &self.digest.to_string(), &record, &memory.id.to_string(), &told])
+    }
+}
+
+/// The adjudication of one batch.
+#[derive(Debug)]
+pub struct Adjudication {
+    spec: Arc<AdjudicationSpec>,
+    batch: PairBatch,
+    done: BTreeSet<usize>,
+    verdicts: Verdicts,
+}
+
+/// Result of the adjudication of one batch. Pairs without a verdict stay open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Adjudicated {
+    pub verdicts: Verdicts,
+    pub summary: DialogueSummary,
+}
+
+impl Adjudication {
+    /// Begins with `rung`, the best output mode that the endpoint is known to take.
+    pub fn start(
+        spec: &Arc<AdjudicationSpec>,
+        batch: PairBatch,
+        rung: OutputMode,
+    ) -> (Dialogue<Adjudication>, Request) {
+        let (done, verdicts) = (BTreeSet::new(), Verdicts::none());
+        Dialogue::start(Adjudication { spec: Arc::clone(spec), batch, done, verdicts }, rung)
+    }
+}
+
+impl BatchTask for Adjudication {
+    type Outcome = Adjudicated;
+    const TOOL: &'static str = TOOL_NAME;
+    const LIST: &'static str = "dispositions";
+
+    fn spec(&self) -> &AskSpec {
+        &self.spec.ask
+    }
+
+    fn text(&self) -> &Redacted {
+        &self.batch.text
+    }
+
+    fn accepted(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Turns good entries for records without a verdict into verdicts. Problems name ids of the batch and no words.
+    fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String> {
+        let Some(answer) = answer else { return Vec::new() };
+        let mut problems = Vec::new();
+        let mut met = BTreeSet::new();
+        for (n, entry) in std::mem::take(&mut answer.entries).into_iter().enumerate() {
+            let Some(judgement) = answer.parse::<Judgement>(entry, &FIELDS) else {
+                let expected = "not an entry with `record` and `disposition`";
+                problems.push(format!("dispositions[{n}]: {expected}"));
+                continue;
+            };
+            let at = record_index(&judgement.record);
+            let offered = at.and_then(|at| Some((at, self.batch.records.get(at)?)));
+            let Some((at, offered)) = offered else {
+                answer.note("forged-id", format!("dispositions[{n}] names no record of the batch"));
+                problems.push(format!("dispositions[{n}].record: no such record"));
+                continue;
+            };
+            if !met.insert(at) || self.done.contains(&at) {
+                answer.note("record-twice", format!("R{} came twice; the first counts", at + 1));
+                continue;
+            }
+            match judge(offered, &judgement) {
+                Ok((target, verdict)) => {
+                    self.done.insert(at);
+                    for (n, (_, memory)) in offered.targets.iter().enumerate() {
+                        let chosen = target.is_none_or(|target| target == n);
+                        let verdict = if chosen { verdict } else { Verdict::Unrelated };
+                        self.verdicts.insert(offered.record, *memory, verdict);
+                    }
+                }
+                Err((rule, problem)) => {
+                    answer.note(rule, format!("R{}: {problem}", at + 1));
+                    problems.push(format!("R{}: {problem}", at + 1));
+                }
+            }
+        }
+        let missing =
+            (0..self.batch.len()).filter(|at| !self.done.contains(at) && !met.contains(at));
+        problems.extend(missing.map(|at| format!("R{}: missing", at + 1)));
+        problems
+    }
+
+    fn outcome(&mut self, mut summary: DialogueSummary) -> Adjudicated {
+        let open = self.batch.len() - self.done.len();
+        if open > 0 {
+            let detail = format!("{open} of {} records have no verdict", self.batch.len());
+            summary.findings.push(Finding::new(Severity::Warning, "left-open", 0, detail));
+        }
+        Adjudicated { verdicts: std::mem::take(&mut self.verdicts), summary }
+    }
+}
+
+/// The offered memory that is meant (`None`: all of them), and the verdict on it.
+fn judge(
+    offered: &OfferedRecord,
+    judgement: &Judgement,
+) -> Result<(Option<usize>, Verdict), (&'static str, String)> {
+    let verdict = match judgement.disposition.trim() {
+        "add" => return Ok((None, Verdict::Unrelated)),
+        "discard" => return Ok((None, Verdict::Nothing)),
+        "merge" | "duplicate" => Verdict::Same,
+        "conflict" => Verdict::Conflict,
+        "supersede" => Verdict::Replaces,
+        _ => return Err(("unknown-disposition", "no such disposition".to_owned())),
+    };
+    let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
+    let target = offered.targets.iter().position(|(id, _)| id.eq_ignore_ascii_case(named));
+    let Some(target) = target else {
+        let known: Vec<&str> = offered.targets.iter().map(|(id, _)| id.as_str()).collect();
+        return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
+    };
+    let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
+    let is_shown = evidence.len() >= EVIDENCE_BYTES_MIN
+        && offered.words.iter().any(|words| folded(words.as_str()).contains(&evidence));
+    if verdict == Verdict::Replaces && !is_shown {
+        let problem = "evidence: not in the `words` of the record; without such words no supersede";
+        return Err(("unproven-change", problem.to_owned()));
+    }
+    Ok((Some(target), verdict))
+}
+
+/// A record as it is offered.
+#[derive(Clone, Debug)]
+struct OfferedRecord {
+    record: RecordId,
+    targets: Vec<(String, MemoryId)>,
+    words: Vec<Redacted>,
+}
+
+/// Records and memories that are shown together, under short ids that mean nothing outside of the batch.
+#[derive(Clone, Debug)]
+pub struct PairBatch {
+    records: Vec<OfferedRecord>,
+    about: BTreeSet<Digest>,
+    text: Redacted,
+    /// The records and memories themselves, to split the batch.
+    pairs: Vec<(Record, Vec<Memory>)>,
+}
+
+impl PairBatch {
+    /// Splits the batch in two for a model that reads no more; `None` for a single record.
+    pub fn halves(&self) -> Option<[PairBatch; 2]> {
+        let (first, second) = self.pairs.split_at(self.pairs.len() / 2);
+        let half = |pairs: &[(Record, Vec<Memory>)]| {
+            let mut draft = Draft::default();
+            for (record, targets) in pairs {
+                draft.add(record, &targets.iter().collect::<Vec<_>>());
+            }
+            draft.finish()
+        };
+        Some([half(first)?, half(second)?])
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// Ids of all records and memories in the batch, and of the records under those memories, which may not be stored
+    /// yet.
+    pub fn about(&self) -> Vec<Digest> {
+        self.about.iter().copied().collect()
+    }
+
+    pub fn pairs(&self) -> impl Iterator<Item = (RecordId, MemoryId)> + '_ {
+        self.records.iter().flat_map(|it| it.targets.iter().map(|(_, memory)| (it.record, *memory)))
+    }
+}
+
+/// Batches of the pairs that `plan` left open. `records` and `memories` are those it was made of.
+pub fn pair_batches(plan: &Plan, records: &[Record], memories: &Memories) -> Vec<PairBatch> {
+    Undecided { plan, records, earlier: &[], memories }.batches(&BTreeSet::new())
+}
+
+/// Everything that is still undecided after a plan.
+#[derive(Clone, Copy)]
+pub(crate) struct Undecided<'a> {
+    pub plan: &'a Plan,
+    pub records: &'a [Record],
+    pub earlier: &'a [OpenPair],
+    pub memories: &'a Memories,
+}
+
+impl Undecided<'_> {
+    /// Batches of the pairs that were not `asked` about yet, those of earlier plans first.
+    pub(crate) fn batches(&self, asked: &BTreeSet<(RecordId, MemoryId)>) -> Vec<PairBatch> {
+        let by_id: BTreeMap<RecordId, &Record> =
+            self.records.iter().map(|it| (it.id, it)).collect();
+        let after = self.plan.after();
+        let find = |id: MemoryId| after.get(&id).or_else(|| self.memories.get(id));
+        let mut open: BTreeMap<RecordId, Vec<&Memory>> = BTreeMap::new();
+        let fresh = |left: &&LeftOpen| !asked.contains(&(left.record, left.memory));
+        for left in self.plan.left_open.iter().filter(fresh) {
+            open.entry(left.record).or_default().extend(find(left.memory));
+        }
+        let mut offers: Vec<(&Record, Vec<&Memory>)> = Vec::new();
+        for pair in self.earlier.iter().filter(|it| !asked.contains(&(it.record.id, it.memory))) {
+            let Some(memory) = find(pair.memory) else { continue };
+            match offers.last_mut().filter(|(record, _)| record.id == pair.record.id) {
+                Some((_, targets)) => targets.push(memory),
+                None => offers.push((&pair.record, vec![memory])),
+            }
+        }
+        for operation in &self.plan.operations {
+            let Some(record) = by_id.get(&operation.record) else { continue };
+            offers.extend(open.remove(&operation.record).map(|targets| (*record, targets)));
+        }
+        let (mut batches, mut draft) = (Vec::new(), Draft::default());
+        for (record, targets) in offers {
+            if draft.is_full() {
+                batches.extend(std::mem::take(&mut draft).finish());
+            }
+            draft.add(record, &targets);
+        }
+        batches.extend(draft.finish());
+        batches
+    }
+}
+
+/// One line of a batch.
+#[derive(Serialize)]
+struct ShownLine<'a> {
+    id: &'a str,
+    kind: &'static str,
+    by: Speaker,
+    day: Option<String>,
+    claim: &'a Claim,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    words: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    may_touch: Vec<&'a str>,
+}
+
+impl<'a> ShownLine<'a> {
+    fn of_memory(id: &'a str, memory: &'a Memory) -> ShownLine<'a> {
+        ShownLine {
+            id,
+            kind: memory.claim.kind().name(),
+            by: memory.said_by,
+            day: memory.valid_from.map(Timestamp::day),
+            claim: &memory.claim,
+            stage: Some(memory.stage.name()),
+            words: Vec::new(),
+            may_touch: Vec::new(),
+        }
+    }
+
+    /// One line of JSON, so that no text can begin a line that looks like another record; `None` if it is too long.
+    fn render(&self) -> Option<String> {
+        serde_json::to_string(self).ok().filter(|line| line.len() <= SHOWN_BYTES_MAX)
+    }
+}
+
+#[derive(Default)]
+struct Draft {
+    records: Vec<OfferedRecord>,
+    shown: BTreeMap<MemoryId, String>,
+    about: BTreeSet<Digest>,
+    text: String,
+    tokens: Tokens,
+    pairs: Vec<(Record, Vec<Memory>)>,
+}
+
+impl Draft {
+    fn is_full(&self) -> bool {
+        // A record and its memories come to a third of a batch at most, as a rule.
+        self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 3 * 2
+    }
+
+    fn add(&mut self, record: &Record, memories: &[&Memory]) {
+        let short = format!("R{}", self.records.len() + 1);
+        let (mut lines, mut fresh, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        for memory in memories {
+            let id = match self.shown.get(&memory.id) {
+                Some(id) => id.clone(),
+                None => {
+                    let id = format!("M{}", self.shown.len() + fresh.len() + 1);
+                    let Some(line) = ShownLine::of_memory(&id, memory).render() else { continue };
+                    lines.push(line);
+                    fresh.push((memory.id, id.clone()));
+                    id
+                }
+            };
+            targets.push((id, memory.id));
+        }
+        let words: Vec<Redacted> = record.evidence.iter().map(|it| it.words.clone()).collect();
+        let shown = ShownLine {
+            id: &short,
+            kind: record.claim.kind().name(),
+            by: record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web),
+            day: record.provenance.at.map(Timestamp::day),
+            claim: &record.claim,
+            stage: None,
+            words: words.iter().map(Redacted::as_str).collect(),
+            may_touch: targets.iter().map(|(id, _)| id.as_str()).collect(),
+        };
+        let Some(own) = shown.render().filter(|_| !targets.is_empty()) else { return };
+        lines.push(own);
+        for line in lines {
+            self.tokens = self.tokens.saturating_add(estimate_tokens(&line));
+            self.text.push_str(&line);
+            self.text.push('\n');
+        }
+        self.shown.extend(fresh);
+        self.about.insert(record.id.0);
+        for memory in memories {
+            self.about.insert(memory.id.0);
+            self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
+        }
+        self.records.push(OfferedRecord { record: record.id, targets, words });
+        self.pairs.push((record.clone(), memories.iter().map(|it| (*it).clone()).collect()));
+    }
+
+    fn finish(self) -> Option<PairBatch> {
+        // Claims and evidence come out of the store, where only redacted text is kept.
+        let text = Redacted::reopened(self.text.trim_end().to_owned());
+        let Draft { records, about, pairs, .. } = self;
+        (!records.is_empty()).then_some(PairBatch { records, about, text, pairs })
+    }
+}
+
+#[cfg(test)]
+mod schema_tests {
+    use super::*;
+    use crate::llm::tool::check_strict;
+    use std::path::Path;
+
+    #[test]
+    fn the_wire_schema_to_consolidate_is_strict() {
+        check_strict(&wire_of::<WriteConsolidated>(), "root");
+    }
+
+    #[test]
+    fn published_schemas_to_consolidate_are_the_types() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+        for (name, content) in schema_files() {
+            let published = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
+            assert_eq!(published, content, "schemas/{name}: run `just bless`, read the change");
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "adjudication_test.rs"]
+mod tests;

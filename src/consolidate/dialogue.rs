@@ -1,0 +1,282 @@
+//! The exchange with a model about one batch, without I/O: the dialogue says what to ask, is handed each reply, and
+//! ends with an outcome. Output modes, reminders and repairs are bounded here for every task alike.
+
+use crate::domain::{
+    ASKS_MAX, FINDINGS_MAX, Finding, Finish, Message, OutputMode, Reply, Request, Role, Severity,
+    ToolSpec,
+};
+use crate::llm::prompt::{BatchPrompt, Form};
+use crate::llm::tool::echo;
+use crate::privacy::Redacted;
+use crate::text::lenient_json::decode;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Requests for a correction of wrong entries: a model that needs more does not get them right.
+const REPAIRS_MAX: u32 = 2;
+/// Reminders after a reply without an answer, before the next output mode is tried.
+const REMINDERS_MAX: u32 = 1;
+/// Length of an answer: twenty entries with their evidence, with room to spare.
+const REPLY_TOKENS_DEFAULT: u32 = 4_000;
+/// Calls of one reply that are read.
+const CALLS_MAX: usize = 16;
+/// Entries of one answer that are read: more than any batch asks for.
+const ENTRIES_MAX: usize = 200;
+
+// Every output mode can be tried, and the reminder given, before the asks run out.
+const _: () = assert!(OutputMode::ALL.len() as u32 + REMINDERS_MAX <= ASKS_MAX);
+const _: () = assert!(REPAIRS_MAX < ASKS_MAX);
+
+/// Model, prompt and tool of a task.
+#[derive(Debug)]
+pub struct AskSpec {
+    pub model: String,
+    pub reply_tokens_max: u32,
+    /// Sampling temperature; `None` leaves it to the endpoint.
+    pub temperature: Option<f32>,
+    prompt: Arc<BatchPrompt>,
+    tool: Arc<ToolSpec>,
+    rules_tool: Redacted,
+    rules_json: Redacted,
+}
+
+impl AskSpec {
+    /// Asks `model` with `prompt` for a call of `tool`, about texts that are mostly in `language`.
+    pub(super) fn new(
+        model: String,
+        language: &str,
+        prompt: Arc<BatchPrompt>,
+        tool: ToolSpec,
+    ) -> AskSpec {
+        AskSpec {
+            model,
+            reply_tokens_max: REPLY_TOKENS_DEFAULT,
+            temperature: None,
+            rules_tool: prompt.rules(language, Form::Tool, tool.schema()),
+            rules_json: prompt.rules(language, Form::Json, tool.schema()),
+            prompt,
+            tool: Arc::new(tool),
+        }
+    }
+}
+
+/// A question to a model about one batch.
+pub trait BatchTask {
+    type Outcome;
+    const TOOL: &'static str;
+    /// Key of the list of entries by which an answer is recognised.
+    const LIST: &'static str;
+
+    fn spec(&self) -> &AskSpec;
+    fn text(&self) -> &Redacted;
+    fn accepted(&self) -> usize;
+    /// Checks an answer (`None`: the reply has none) and returns what the model has to correct.
+    fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String>;
+    fn outcome(&mut self, summary: DialogueSummary) -> Self::Outcome;
+}
+
+/// Findings and costs of a dialogue that ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DialogueSummary {
+    pub findings: Vec<Finding>,
+    pub rung: OutputMode,
+    pub asks: u32,
+}
+
+/// The next step of a dialogue.
+#[derive(Debug)]
+pub enum Step<T> {
+    Ask(Request),
+    Done(T),
+}
+
+/// The dialogue about one batch.
+#[derive(Debug)]
+pub struct Dialogue<T> {
+    task: T,
+    rung: OutputMode,
+    asks: u32,
+    findings: Vec<Finding>,
+    correction: Option<(Redacted, Vec<String>)>,
+    repairs: u32,
+    reminders: u32,
+}
+
+impl<T: BatchTask> Dialogue<T> {
+    /// Begins with `rung`, the best output mode that the endpoint is known to take.
+    pub fn start(task: T, rung: OutputMode) -> (Dialogue<T>, Request) {
+        let mut dialogue = Dialogue {
+            task,
+            rung,
+            asks: 0,
+            findings: Vec::new(),
+            correction: None,
+            repairs: 0,
+            reminders: 0,
+        };
+        let request = dialogue.request();
+        (dialogue, request)
+    }
+
+    pub fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
+        let Some(mut answer) = Answer::read(reply, self.rung.is_tool(), T::TOOL, T::LIST) else {
+            self.task.check(None);
+            return self.after_nothing(reply);
+        };
+        let problems = self.task.check(Some(&mut answer));
+        for finding in answer.findings {
+            self.note(finding);
+        }
+        if !problems.is_empty() && self.repairs < REPAIRS_MAX && self.asks < ASKS_MAX {
+            self.repairs += 1;
+            self.correction = Some((echo(reply), problems));
+            return Step::Ask(self.request());
+        }
+        self.finish()
+    }
+
+    /// Falls back to the next output mode: the endpoint refuses this one.
+    pub fn rung_refused(&mut self) -> Step<T::Outcome> {
+        match self.rung.next().filter(|_| self.asks < ASKS_MAX) {
+            Some(rung) => {
+                self.rung = rung;
+                Step::Ask(self.request())
+            }
+            None => self.give_up("no-call", "the endpoint takes none of the ways to ask"),
+        }
+    }
+
+    /// Ends with what was accepted: the last request cannot be made.
+    pub fn stop(&mut self) -> Step<T::Outcome> {
+        self.give_up("no-call", "the question could not be asked")
+    }
+
+    /// Number of entries that [`Dialogue::stop`] would end with.
+    pub fn accepted(&self) -> usize {
+        self.task.accepted()
+    }
+
+    fn after_nothing(&mut self, reply: &Reply) -> Step<T::Outcome> {
+        let refused = reply.refusal.as_ref().is_some_and(|words| !words.is_empty())
+            || reply.finish == Finish::ContentFilter;
+        if refused {
+            return self.give_up("refused", "the model refused");
+        }
+        if self.reminders < REMINDERS_MAX && self.asks < ASKS_MAX {
+            self.reminders += 1;
+            self.correction = Some((echo(reply), Vec::new()));
+            return Step::Ask(self.request());
+        }
+        self.correction = None;
+        self.rung_refused()
+    }
+
+    fn give_up(&mut self, rule: &'static str, detail: &str) -> Step<T::Outcome> {
+        self.note(Finding::new(Severity::Warning, rule, 0, detail));
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Step<T::Outcome> {
+        let findings = std::mem::take(&mut self.findings);
+        Step::Done(self.task.outcome(DialogueSummary {
+            findings,
+            rung: self.rung,
+            asks: self.asks,
+        }))
+    }
+
+    fn note(&mut self, finding: Finding) {
+        if self.findings.len() < FINDINGS_MAX && !self.findings.contains(&finding) {
+            self.findings.push(finding);
+        }
+    }
+
+    fn request(&mut self) -> Request {
+        self.asks += 1;
+        let spec = self.task.spec();
+        let (form, rules) = match self.rung.is_tool() {
+            true => (Form::Tool, &spec.rules_tool),
+            false => (Form::Json, &spec.rules_json),
+        };
+        let shown = spec.prompt.batch(self.task.text());
+        let mut messages = vec![
+            Message { role: Role::System, content: rules.clone() },
+            Message { role: Role::User, content: shown },
+        ];
+        if let Some((echo, problems)) = &self.correction {
+            messages.push(Message { role: Role::Assistant, content: echo.clone() });
+            let content = spec.prompt.again(form, self.task.accepted(), problems);
+            messages.push(Message { role: Role::User, content });
+        }
+        Request {
+            model: spec.model.clone(),
+            messages,
+            rung: self.rung,
+            tool: Arc::clone(&spec.tool),
+            reply_tokens_max: spec.reply_tokens_max,
+            temperature: spec.temperature,
+            generation: 0,
+        }
+    }
+}
+
+/// The entries of one answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub(super) entries: Vec<Value>,
+    findings: Vec<Finding>,
+}
+
+impl Answer {
+    /// Reads the calls of `tool`, or JSON in the words of the reply; `None` if neither has the list.
+    fn read(reply: &Reply, tool_asked: bool, tool: &str, list: &str) -> Option<Answer> {
+        let mut answer = Answer { entries: Vec::new(), findings: Vec::new() };
+        let mut found = false;
+        for call in reply.calls.iter().take(CALLS_MAX).filter(|call| call.name == tool) {
+            found |= answer.add(&call.arguments, list);
+        }
+        if !found {
+            found = answer.add(&reply.content, list);
+            if found && tool_asked {
+                answer.note("found-in-text", "the answer stood in the words, not in a call");
+            }
+        }
+        found.then_some(answer)
+    }
+
+    fn add(&mut self, text: &Redacted, list: &str) -> bool {
+        let (value, repairs) = decode(text.as_str(), &[list]);
+        let Value::Object(mut object) = value else { return false };
+        let Some(Value::Array(entries)) = object.remove(list) else { return false };
+        self.findings.extend(repairs.into_iter().map(|repair| repair.finding()));
+        let room = ENTRIES_MAX.saturating_sub(self.entries.len());
+        self.entries.extend(entries.into_iter().take(room));
+        true
+    }
+
+    pub(super) fn note(&mut self, rule: &'static str, detail: impl Into<String>) {
+        self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
+    }
+
+    /// Parses an entry without fields that were not asked for; `None` if it has another shape.
+    pub(super) fn parse<E: DeserializeOwned>(
+        &mut self,
+        entry: Value,
+        fields: &[&str],
+    ) -> Option<E> {
+        let Value::Object(object) = entry else { return None };
+        let (known, other): (Map<String, Value>, Map<String, Value>) =
+            object.into_iter().partition(|(key, _)| fields.contains(&key.as_str()));
+        if !other.is_empty() {
+            self.note("unknown-field", "fields that were not asked for, dropped");
+        }
+        serde_json::from_value(Value::Object(known)).ok()
+    }
+}
+
+/// Index of the record that a batch calls `R1` and so on.
+pub(super) fn record_index(id: &str) -> Option<usize> {
+    let number: usize = id.trim().strip_prefix(['R', 'r'])?.parse().ok()?;
+    number.checked_sub(1)
+}

@@ -1,0 +1,449 @@
+//! Lessons that a model draws from records, batch by batch, each checked word by word: most of its words, every name,
+//! number and negation must be in the records that it names. What the records do not show is dropped.
+
+use super::dialogue::{Answer, AskSpec, BatchTask, Dialogue, DialogueSummary, record_index};
+use super::phrases::{exact_words, says_no};
+use super::retrospective::{Category, Note};
+use super::subject::{keys, sort};
+use crate::domain::{
+    Claim, Digest, OutputMode, Record, RecordId, RecordState, Request, SessionId, Speaker,
+    Timestamp, Tokens, ToolSpec, estimate_tokens,
+};
+use crate::llm::prompt::BatchPrompt;
+use crate::llm::tool::{schema_files_of, wire_of};
+use crate::privacy::{Gate, Redacted};
+use crate::text::names::names;
+use crate::text::tokens::folded;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Lessons of one batch that are kept; the prompt says so too.
+const LESSONS_MAX: usize = 12;
+const LESSON_LETTERS_MAX: usize = 300;
+/// Records that one lesson rests on: together, more of them would hold any word.
+const LESSON_RECORDS_MAX: usize = 8;
+/// Share of a lesson's words that its records must have, in percent: the others join them to a sentence.
+const WORDS_PERCENT_MIN: usize = 50;
+/// Words in common, however short the lesson is: one proves nothing.
+const WORDS_MIN: usize = 2;
+/// Length of one batch: lessons of more records are lessons of the first ones.
+const BATCH_TOKENS_MAX: Tokens = 6_000;
+/// Records in one batch.
+const BATCH_RECORDS_MAX: usize = 60;
+/// Batches of one retrospective; of more the latest are shown. That bounds what a look back at years of work costs.
+const BATCHES_MAX: usize = 20;
+/// Length of one record as it is shown.
+const SHOWN_BYTES_MAX: usize = 6_000;
+
+// A record always fits, in ASCII; in other scripts a batch may be a record.
+const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
+
+/// Name of the tool that hands over lessons.
+pub const REFLECT_TOOL_NAME: &str = "write_reflection";
+/// Version of the published schema. A breaking change makes the next one.
+const SCHEMA_VERSION: u32 = 1;
+const TOOL_DESCRIPTION: &str =
+    "Hands over what the records teach about how the work went. Call it once, with every lesson.";
+const FIELDS: [&str; 3] = ["category", "lesson", "records"];
+
+/// What records teach.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WriteReflection {
+    /// The lessons, the most useful first; empty where there is nothing to learn.
+    lessons: Vec<Lesson>,
+}
+
+/// One lesson, unproven.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Lesson {
+    /// What it is about.
+    #[schemars(extend("enum" = ["efficiency", "quality", "ux", "knowledge", "architecture"]))]
+    category: String,
+    /// What happened and what follows from it, in one sentence and in the words of its records.
+    lesson: String,
+    /// The ids of the records that show it, such as R1.
+    records: Vec<String>,
+}
+
+/// The published schema files: name and content.
+pub(crate) fn reflect_schema_files() -> Vec<(String, String)> {
+    schema_files_of::<WriteReflection>(REFLECT_TOOL_NAME, SCHEMA_VERSION)
+}
+
+/// Model, prompt and gate of lessons.
+#[derive(Debug)]
+pub struct LessonSpec {
+    /// Model, prompt and tool.
+    pub ask: AskSpec,
+    gate: Gate,
+}
+
+impl LessonSpec {
+    /// Asks `model` with `prompt`, about texts that are mostly in `language`; what it writes goes through `gate`.
+    pub fn new(
+        model: impl Into<String>,
+        language: &str,
+        prompt: Arc<BatchPrompt>,
+        gate: Gate,
+    ) -> LessonSpec {
+        let description = TOOL_DESCRIPTION.to_owned();
+        let tool = ToolSpec::new(REFLECT_TOOL_NAME, description, wire_of::<WriteReflection>());
+        LessonSpec { ask: AskSpec::new(model.into(), language, prompt, tool), gate }
+    }
+
+    /// The gate for batches and answers.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+}
+
+/// The lessons of one batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lessons {
+    pub lessons: Vec<Note>,
+    /// True if the answer counts: it has proven lessons, or is well formed and has none.
+    pub usable: bool,
+    pub summary: DialogueSummary,
+}
+
+/// The drawing of lessons from one batch.
+#[derive(Debug)]
+pub struct LessonTask {
+    spec: Arc<LessonSpec>,
+    batch: LessonBatch,
+    lessons: Vec<Note>,
+    /// The last answer had the shape that was asked for, and nothing in it was refused.
+    sound: bool,
+    unproven: usize,
+}
+
+impl LessonTask {
+    /// Begins with `rung`, the best output mode that the endpoint is known to take.
+    pub fn start(
+        spec: &Arc<LessonSpec>,
+        batch: LessonBatch,
+        rung: OutputMode,
+    ) -> (Dialogue<LessonTask>, Request) {
+        let (spec, lessons) = (Arc::clone(spec), Vec::new());
+        Dialogue::start(LessonTask { spec, batch, lessons, sound: false, unproven: 0 }, rung)
+    }
+
+    /// Checks one lesson that has the right shape and keeps it if its records show it.
+    fn take(&mut self, lesson: ShapedLesson, here: &str, answer: &mut Answer) {
+        let ShapedLesson { category, text, records } = lesson;
+        let shown = records.iter().filter_map(|at| self.batch.records.get(*at));
+        let (mut near, far): (Vec<&ShownRecord>, Vec<&ShownRecord>) =
+            shown.partition(|it| it.shares_word(&text));
+        if let Some(why) = unproven(&text, &near) {
+            answer.note("unproven-lesson", format!("{here}: {why}"));
+            self.unproven += 1;
+            return;
+        }
+        if !far.is_empty() {
+            let detail = format!("{here} shares no word with {} of its records", far.len());
+            answer.note("unrelated-record", detail);
+        }
+        let known = folded(text.as_str());
+        if self.lessons.iter().any(|it| folded(it.headline.as_str()) == known) {
+            answer.note("lesson-twice", format!("{here} says what another one says"));
+        } else if self.lessons.len() == LESSONS_MAX {
+            answer.note("too-many-lessons", format!("only {LESSONS_MAX} of a batch are kept"));
+        } else {
+            near.sort_by_key(|it| (it.at, it.id));
+            self.lessons.push(Note {
+                category,
+                headline: text,
+                failed: near.iter().filter(|it| it.failed).count(),
+                at: near.last().and_then(|it| it.at),
+                records: near.into_iter().map(|it| it.id).collect(),
+            });
+        }
+    }
+}
+
+impl BatchTask for LessonTask {
+    type Outcome = Lessons;
+    const TOOL: &'static str = REFLECT_TOOL_NAME;
+    const LIST: &'static str = "lessons";
+
+    fn spec(&self) -> &AskSpec {
+        &self.spec.ask
+    }
+
+    fn text(&self) -> &Redacted {
+        &self.batch.text
+    }
+
+    fn accepted(&self) -> usize {
+        self.lessons.len()
+    }
+
+    fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String> {
+        let mut problems = Vec::new();
+        self.sound = answer.is_some();
+        let Some(answer) = answer else { return problems };
+        for (n, entry) in std::mem::take(&mut answer.entries).into_iter().enumerate() {
+            let here = format!("lessons[{n}]");
+            let Some(lesson) = answer.parse::<Lesson>(entry, &FIELDS) else {
+                let expected = "not an entry with `category`, `lesson` and `records`";
+                problems.push(format!("{here}: {expected}"));
+                continue;
+            };
+            match shaped(&lesson, &self.batch, &self.spec.gate) {
+                Ok(lesson) => self.take(lesson, &here, answer),
+                Err((rule, problem)) => {
+                    answer.note(rule, format!("{here}{problem}"));
+                    problems.push(format!("{here}{problem}"));
+                }
+            }
+        }
+        self.sound = problems.is_empty();
+        problems
+    }
+
+    fn outcome(&mut self, summary: DialogueSummary) -> Lessons {
+        let lessons = std::mem::take(&mut self.lessons);
+        let usable = !lessons.is_empty() || (self.sound && self.unproven == 0);
+        Lessons { lessons, usable, summary }
+    }
+}
+
+/// A lesson that has the right shape, with the indices of its records.
+struct ShapedLesson {
+    category: Category,
+    text: Redacted,
+    records: BTreeSet<usize>,
+}
+
+/// Why an entry cannot be used: the rule, and the expected form without words of a conversation.
+type Problem = (&'static str, String);
+
+fn shaped(lesson: &Lesson, batch: &LessonBatch, gate: &Gate) -> Result<ShapedLesson, Problem> {
+    let named = lesson.category.trim();
+    let category = Category::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(named));
+    let category = category.ok_or_else(|| {
+        let known = Category::ALL.map(Category::name).join(", ");
+        ("unknown-category", format!(".category: expected one of {known}"))
+    })?;
+    let known = |id: &String| record_index(id).filter(|at| *at < batch.records.len());
+    let records: Option<BTreeSet<usize>> = lesson.records.iter().map(known).collect();
+    let records = records
+        .ok_or_else(|| ("forged-id", ".records: names a record that was not shown".to_owned()))?;
+    if records.is_empty() || records.len() > LESSON_RECORDS_MAX {
+        let problem = format!(".records: expected 1 to {LESSON_RECORDS_MAX} of them");
+        return Err(("record-count", problem));
+    }
+    // What was written with escapes is a word only now.
+    let passed = gate.redact(&one_line(&lesson.lesson));
+    let text = gate.redact(&one_line(passed.as_str()));
+    let letters = text.as_str().chars().count();
+    if letters == 0 || letters > LESSON_LETTERS_MAX {
+        let problem = format!(".lesson: expected 1 to {LESSON_LETTERS_MAX} letters");
+        return Err(("lesson-length", problem));
+    }
+    Ok(ShapedLesson { category, text, records })
+}
+
+/// The words with single blanks, and nothing that moves a cursor.
+fn one_line(text: &str) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    plain.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Why `lesson` does not rest on these records; `None` if it does.
+fn unproven(lesson: &Redacted, records: &[&ShownRecord]) -> Option<&'static str> {
+    let flat = folded(lesson.as_str());
+    let mut said = keys(&flat);
+    sort(&mut said);
+    let is_there = |key: &u64| records.iter().any(|record| record.words.contains(key));
+    let there = said.iter().filter(|key| is_there(key)).count();
+    if there < WORDS_MIN || there * 100 < said.len() * WORDS_PERCENT_MIN {
+        return Some("fewer than half of its words stand in the records that it names");
+    }
+    if exact_words(&flat).any(|word| !records.iter().any(|record| record.exact.contains(&word))) {
+        return Some("a number, path or identifier that none of its records has");
+    }
+    let invented = |name: &str| keys(&folded(name)).iter().any(|key| !is_there(key));
+    if names(lesson).any(|name| name.is_sure && invented(name.text)) {
+        return Some("a name that none of its records has");
+    }
+    if says_no(&flat) && !records.iter().any(|record| record.denies) {
+        return Some("a no where none of its records says no");
+    }
+    None
+}
+
+/// A record of a batch with the words that lessons are checked against.
+#[derive(Clone, Debug)]
+struct ShownRecord {
+    id: RecordId,
+    at: Option<Timestamp>,
+    failed: bool,
+    words: BTreeSet<u64>,
+    exact: BTreeSet<u64>,
+    denies: bool,
+}
+
+impl ShownRecord {
+    fn of(record: &Record, claim: &Claim) -> ShownRecord {
+        let mut texts: Vec<&str> = claim.strings().into_iter().map(|(_, text)| text).collect();
+        let day = record.provenance.at.map(Timestamp::day);
+        texts.extend(day.as_deref());
+        let flat = folded(&texts.join("\n"));
+        let failed = matches!(claim, Claim::Attempt(attempt) if !attempt.succeeded);
+        ShownRecord {
+            id: record.id,
+            at: record.provenance.at,
+            failed,
+            words: keys(&flat).into_iter().collect(),
+            exact: exact_words(&flat).collect(),
+            denies: failed || says_no(&flat),
+        }
+    }
+
+    fn shares_word(&self, lesson: &Redacted) -> bool {
+        keys(&folded(lesson.as_str())).iter().any(|key| self.words.contains(key))
+    }
+}
+
+/// Records that are shown together, conversation by conversation, under short ids that mean nothing outside of the
+/// batch.
+#[derive(Clone, Debug)]
+pub struct LessonBatch {
+    records: Vec<ShownRecord>,
+    text: Redacted,
+}
+
+impl LessonBatch {
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    pub fn about(&self) -> Vec<Digest> {
+        let about: BTreeSet<Digest> = self.records.iter().map(|it| it.id.0).collect();
+        about.into_iter().collect()
+    }
+}
+
+/// One line of a batch.
+#[derive(Serialize)]
+struct ShownLine<'a> {
+    id: String,
+    talk: usize,
+    kind: &'static str,
+    by: Speaker,
+    day: Option<String>,
+    claim: &'a Claim,
+}
+
+/// Staged `records` in batches, and how many of them are in none: too long, or earlier than the batches that fit. The
+/// order of `records` does not matter; later records leave the batches before them as they are.
+pub fn lesson_batches(records: &[Record], gate: &Gate) -> (Vec<LessonBatch>, usize) {
+    let mut sessions: BTreeMap<SessionId, Vec<&Record>> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for record in records {
+        if record.state == RecordState::Staged && seen.insert(record.id) {
+            sessions.entry(record.provenance.session).or_default().push(record);
+        }
+    }
+    let mut sessions: Vec<Vec<&Record>> = sessions.into_values().collect();
+    for session in &mut sessions {
+        session.sort_by_key(|record| (record.provenance.at, record.id));
+    }
+    sessions.sort_by_key(|session| session.first().map(|it| (it.provenance.at, it.id)));
+    let (mut all, mut draft) = (Vec::new(), Draft::default());
+    for session in sessions {
+        draft.sessions += 1;
+        for record in session {
+            let claim = record.claim.clone().map(&|text| gate.redact(text).as_str().to_owned());
+            if !draft.add(record, &claim) {
+                all.extend(std::mem::take(&mut draft).finish(gate));
+                draft.sessions = 1;
+                draft.add(record, &claim);
+            }
+        }
+    }
+    all.extend(draft.finish(gate));
+    let latest = all.split_off(all.len().saturating_sub(BATCHES_MAX));
+    let shown: usize = latest.iter().map(LessonBatch::len).sum();
+    (latest, seen.len() - shown)
+}
+
+#[derive(Default)]
+struct Draft {
+    records: Vec<ShownRecord>,
+    sessions: usize,
+    text: String,
+    tokens: Tokens,
+}
+
+impl Draft {
+    /// Adds a record, or leaves it out if it is too long for any batch; false if it belongs into the next one.
+    fn add(&mut self, record: &Record, claim: &Claim) -> bool {
+        let shown = ShownLine {
+            id: format!("R{}", self.records.len() + 1),
+            talk: self.sessions,
+            kind: claim.kind().name(),
+            by: record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web),
+            day: record.provenance.at.map(Timestamp::day),
+            claim,
+        };
+        // One line of JSON, so that no text can begin a line that looks like another record.
+        let line = serde_json::to_string(&shown).ok();
+        let Some(line) = line.filter(|line| line.len() <= SHOWN_BYTES_MAX) else { return true };
+        let tokens = self.tokens.saturating_add(estimate_tokens(&line));
+        let full = self.records.len() == BATCH_RECORDS_MAX || tokens > BATCH_TOKENS_MAX;
+        if full && !self.records.is_empty() {
+            return false;
+        }
+        self.tokens = tokens;
+        self.text.push_str(&line);
+        self.text.push('\n');
+        self.records.push(ShownRecord::of(record, claim));
+        true
+    }
+
+    fn finish(self, gate: &Gate) -> Option<LessonBatch> {
+        // Texts side by side may show what none of them showed alone.
+        let text = gate.redact(self.text.trim_end());
+        (!self.records.is_empty()).then_some(LessonBatch { records: self.records, text })
+    }
+}
+
+#[cfg(test)]
+mod schema_tests {
+    use super::*;
+    use crate::llm::tool::check_strict;
+    use std::path::Path;
+
+    #[test]
+    fn the_wire_schema_to_reflect_is_strict_and_knows_every_category() {
+        let wire = wire_of::<WriteReflection>();
+        check_strict(&wire, "root");
+        let text = wire.to_string();
+        for category in Category::ALL {
+            assert!(text.contains(&format!("\"{}\"", category.name())), "{text}");
+        }
+    }
+
+    #[test]
+    fn published_schemas_to_reflect_are_the_types() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+        for (name, content) in reflect_schema_files() {
+            let published = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
+            assert_eq!(published, content, "schemas/{name}: run `just bless`, read the change");
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "lessons_test.rs"]
+mod tests;

@@ -1,0 +1,213 @@
+//! Rules that hold for all plans. A plan that breaks one is
+//! not applied, so a wrong policy or a forged answer costs a plan and no memory.
+
+use crate::domain::{
+    Disposition, FINDINGS_MAX, Finding, Memory, MemoryId, MemoryMap, MemoryState, Merging,
+    Operation, Plan, RecordId, Settlement, Severity,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Plan {
+    /// Everything that is wrong with it on top of `state`; empty if it may be applied. `records` are those that it
+    /// must deal with, each exactly once, and no others.
+    pub fn check(&self, records: &[RecordId], state: &MemoryMap) -> Vec<Finding> {
+        let mut audit = Audit { state, running: MemoryMap::new(), findings: Vec::new() };
+        if self.digest() != self.id {
+            audit.note("plan-id", "the plan is not what its id was made of");
+        }
+        audit.cover(self, records);
+        audit.before(self);
+        let mut retired = BTreeSet::new();
+        for operation in &self.operations {
+            audit.operation(self, operation, &mut retired);
+            operation.fold(&self.namespace, &mut audit.running);
+        }
+        audit.cycles();
+        audit.findings
+    }
+}
+
+struct Audit<'a> {
+    state: &'a MemoryMap,
+    /// The memories that the operations so far have touched, as they left them.
+    running: MemoryMap,
+    findings: Vec<Finding>,
+}
+
+impl Audit<'_> {
+    fn note(&mut self, rule: &'static str, detail: impl Into<String>) {
+        if self.findings.len() < FINDINGS_MAX {
+            self.findings.push(Finding::new(Severity::Error, rule, 0, detail));
+        }
+    }
+
+    fn cover(&mut self, plan: &Plan, records: &[RecordId]) {
+        let wanted: BTreeSet<RecordId> = records.iter().copied().collect();
+        let (mut met, mut revised) = (BTreeSet::new(), BTreeSet::new());
+        for operation in &plan.operations {
+            let (record, disposition) = (operation.record, &operation.disposition);
+            if disposition.is_revision() {
+                let about = disposition.other().or(disposition.home());
+                if !revised.insert((record, disposition.name(), about)) {
+                    let name = disposition.name();
+                    self.note("revised-twice", format!("two operations {name} record {record}"));
+                }
+                continue;
+            }
+            if !met.insert(record) {
+                self.note("record-twice", format!("record {record} has two dispositions"));
+            }
+            if !wanted.contains(&record) {
+                self.note("record-foreign", format!("record {record} is not to be dealt with"));
+            }
+        }
+        for record in wanted.difference(&met) {
+            self.note("record-missed", format!("record {record} has no disposition"));
+        }
+    }
+
+    fn before(&mut self, plan: &Plan) {
+        for memory in &plan.before {
+            let id = memory.id;
+            if self.state.get(&id) != Some(memory) {
+                self.note("before-differs", format!("memory {id} is not as the plan found it"));
+            }
+            if self.running.insert(id, memory.clone()).is_some() {
+                self.note("before-twice", format!("memory {id} is in the plan twice"));
+            }
+        }
+    }
+
+    fn operation(&mut self, plan: &Plan, operation: &Operation, retired: &mut BTreeSet<MemoryId>) {
+        let Operation { record, disposition, .. } = operation;
+        if let Disposition::Merge { how: Merging::Extend | Merging::Outcome, into } = disposition {
+            self.in_use(*into, *record);
+        }
+        let makes = match disposition {
+            Disposition::Add { memory }
+            | Disposition::Conflict { memory, .. }
+            | Disposition::Supersede { memory, .. } => Some(*memory),
+            Disposition::Merge { .. }
+            | Disposition::Duplicate { .. }
+            | Disposition::Settle { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
+            | Disposition::Discard => None,
+        };
+        if let Some(id) = makes {
+            let other = self.running.get(&id).or_else(|| self.state.get(&id));
+            let other = other.filter(|memory| !memory.is_hollow());
+            let stands = other.is_some_and(|memory| memory.state == MemoryState::Active);
+            let twin = matches!(disposition, Disposition::Supersede { .. }) && stands;
+            if other.is_some() && !twin {
+                self.note("memory-exists", format!("memory {id} of record {record} is there"));
+            } else if other.is_none() && id != Memory::id_of(&plan.namespace, *record) {
+                self.note("memory-id", format!("memory {id} is not named for record {record}"));
+            }
+        }
+        let made = |id: &MemoryId| makes == Some(*id);
+        for id in operation.touches().filter(|id| !made(id)) {
+            self.target(plan, id, *record);
+        }
+        let supersede = match disposition {
+            Disposition::Supersede { old, .. } => Some(*old),
+            Disposition::Settle { memory, with, how } => match how {
+                Settlement::Replaced => Some(*with),
+                Settlement::Joined | Settlement::Dropped => Some(*memory),
+                Settlement::Apart | Settlement::Beside | Settlement::Followed => None,
+            },
+            Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Conflict { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
+            | Disposition::Discard
+            | Disposition::Duplicate { .. } => None,
+        };
+        if let Disposition::Restate { memory, .. } = disposition {
+            self.may_be_restated(*memory, *record);
+        }
+        let effects = operation.effects.iter().filter(|effect| effect.supersedes);
+        for id in supersede.into_iter().chain(effects.map(|effect| effect.memory)) {
+            if !made(&id) {
+                self.in_use(id, *record);
+            }
+            if !retired.insert(id) {
+                self.note("superseded-twice", format!("two operations supersede memory {id}"));
+            }
+        }
+        self.stages(operation);
+    }
+
+    fn stages(&mut self, operation: &Operation) {
+        for effect in operation.effects.iter().filter(|effect| !effect.restores) {
+            // What is hollow is begun anew.
+            let memory = self.running.get(&effect.memory).filter(|memory| !memory.is_hollow());
+            let from = memory.map(|memory| memory.stage);
+            if let (Some(from), Some(to)) = (from, effect.stage)
+                && !from.may_become(to)
+            {
+                let (id, from, to) = (effect.memory, from.name(), to.name());
+                self.note("stage", format!("memory {id} cannot go from {from} to {to}"));
+            }
+        }
+    }
+
+    fn target(&mut self, plan: &Plan, id: MemoryId, record: RecordId) {
+        let Some(memory) = self.running.get(&id) else {
+            let known = self.state.contains_key(&id);
+            let rule = if known { "before-missing" } else { "target-missing" };
+            self.note(rule, format!("memory {id}, which record {record} touches, is not there"));
+            return;
+        };
+        if memory.namespace != plan.namespace {
+            self.note("target-foreign", format!("memory {id} is in another namespace"));
+        }
+    }
+
+    /// A person's words stay theirs, and words of a record on which a memory does not rest are not its own.
+    fn may_be_restated(&mut self, id: MemoryId, record: RecordId) {
+        let Some(memory) = self.running.get(&id) else { return };
+        if memory.confirmed || !memory.sources.contains(&record) {
+            let detail = format!("memory {id} is not to say what record {record} says");
+            self.note("restated", detail);
+        }
+    }
+
+    fn in_use(&mut self, id: MemoryId, record: RecordId) {
+        let state = self.running.get(&id).map(|memory| memory.state);
+        if state.is_some_and(|state| state != MemoryState::Active) {
+            let detail = format!("memory {id}, which record {record} changes, is out of use");
+            self.note("target-out-of-use", detail);
+        }
+    }
+
+    /// Walks from each memory to what took its place, and along each way once.
+    fn cycles(&mut self) {
+        let next = |id: &MemoryId| {
+            let memory = self.running.get(id).or_else(|| self.state.get(id));
+            memory.and_then(|memory| memory.superseded_by)
+        };
+        let mut seen: BTreeMap<MemoryId, usize> = BTreeMap::new();
+        let mut circles = Vec::new();
+        for (walk, start) in self.running.keys().enumerate() {
+            let mut at = Some(*start);
+            while let Some(id) = at {
+                match seen.get(&id) {
+                    Some(other) if *other == walk => {
+                        circles.push(id);
+                        break;
+                    }
+                    Some(_) => break,
+                    None => {
+                        seen.insert(id, walk);
+                        at = next(&id);
+                    }
+                }
+            }
+        }
+        for id in circles {
+            self.note("supersede-cycle", format!("memory {id} takes its own place"));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The effect of an operation on memories: the one place where memory changes: planning, applying, undoing, looking
+//! back and forgetting all fold the same operations.
+
+use crate::domain::{
+    Claim, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Merging, Operation,
+    Settlement, Stage, Timestamp,
+};
+
+/// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
+const ITEMS_MAX: usize = 64;
+
+impl Operation {
+    /// Does it to `map`, which holds the memories that it touches. Where a target is missing, say since what it
+    /// rested on was forgotten, the record stands for itself.
+    pub fn fold(&self, namespace: &str, map: &mut MemoryMap) {
+        match self.disposition {
+            Disposition::Add { memory } | Disposition::Conflict { memory, .. } => {
+                self.rest(namespace, memory, Merging::Provenance, map);
+            }
+            Disposition::Supersede { old, memory } => {
+                self.rest(namespace, memory, Merging::Provenance, map);
+                retire(map, old, memory, self.facts.at, &self.rule);
+            }
+            Disposition::Merge { into, how } => self.rest(namespace, into, how, map),
+            Disposition::Duplicate { of } => {
+                self.rest(namespace, of, Merging::Provenance, map);
+            }
+            Disposition::Settle { memory, with, how } => self.settle(memory, with, how, map),
+            Disposition::Withdraw { memory } => self.withdraw(memory, map),
+            Disposition::Restate { memory, how } => self.restate(memory, how, map),
+            Disposition::Discard => return,
+        }
+        self.effects.iter().for_each(|effect| effect.fold(map));
+    }
+
+    /// Decides about `memory`, which stood beside `with`.
+    fn settle(&self, memory: MemoryId, with: MemoryId, how: Settlement, map: &mut MemoryMap) {
+        // What was taken back as it was said held at no time of its own.
+        let never = map.get(&memory).and_then(|it| it.valid_from).or(self.facts.at);
+        match how {
+            Settlement::Apart | Settlement::Beside | Settlement::Followed => {}
+            Settlement::Replaced => retire(map, with, memory, self.facts.at, &self.rule),
+            Settlement::Dropped => retire(map, memory, with, never, &self.rule),
+            Settlement::Joined => {
+                join(map, memory, with);
+                retire(map, memory, with, never, &self.rule);
+            }
+        }
+    }
+
+    /// Lets memory `id` rest on the record; makes it if it is not there.
+    fn rest(&self, namespace: &str, id: MemoryId, how: Merging, map: &mut MemoryMap) {
+        let facts = &self.facts;
+        let there = map.get_mut(&id).filter(|memory| !memory.is_hollow());
+        let Some(memory) = there else {
+            let memory = Memory {
+                id,
+                namespace: namespace.to_owned(),
+                claim: facts.claim.clone(),
+                stage: facts.stage,
+                state: MemoryState::Active,
+                said_by: facts.said_by,
+                confirmed: false,
+                edited: None,
+                valid_from: facts.at,
+                valid_until: None,
+                superseded_by: None,
+                reason: None,
+                sources: vec![self.record],
+            };
+            map.insert(id, memory);
+            return;
+        };
+        // Operations come in the order of time, so this is true for the first of the late ones only.
+        let is_first = facts.at.is_some() && facts.at < memory.valid_from;
+        memory.sources.insert(if is_first { 0 } else { memory.sources.len() }, self.record);
+        self.learn(how, memory);
+    }
+
+    /// Lets `memory`, which rests on the record, learn what it says.
+    fn learn(&self, how: Merging, memory: &mut Memory) {
+        let facts = &self.facts;
+        memory.valid_from = earlier(memory.valid_from, facts.at);
+        memory.said_by = memory.said_by.min(facts.said_by);
+        match how {
+            Merging::Provenance => {}
+            Merging::Extend => extend(&mut memory.claim, &facts.claim),
+            Merging::Outcome => {
+                memory.claim = facts.claim.clone();
+                if memory.stage.may_become(facts.stage) {
+                    memory.stage = facts.stage;
+                }
+            }
+        }
+    }
+
+    /// Takes the record from under memory `id`. What people wrote or confirmed stands without it.
+    fn withdraw(&self, id: MemoryId, map: &mut MemoryMap) {
+        let Some(memory) = map.get_mut(&id) else { return };
+        // What a person took back is not brought back by a record that comes and goes.
+        if memory.state == MemoryState::Retracted {
+            return;
+        }
+        let had = memory.sources.len();
+        memory.sources.retain(|source| *source != self.record);
+        let emptied = memory.sources.is_empty() && had > 0;
+        if emptied && !memory.confirmed {
+            memory.state = MemoryState::Retracted;
+            // It was never said, so it held at no time.
+            memory.valid_until = memory.valid_from;
+            memory.superseded_by = None;
+            memory.reason = Some(self.rule.to_string());
+        }
+    }
+
+    /// Lets memory `id`, which rests on the record, say what that says.
+    fn restate(&self, id: MemoryId, how: Option<Merging>, map: &mut MemoryMap) {
+        let Some(memory) = map.get_mut(&id) else { return };
+        match how {
+            Some(how) => self.learn(how, memory),
+            None => {
+                let facts = &self.facts;
+                memory.claim = facts.claim.clone();
+                (memory.said_by, memory.valid_from) = (facts.said_by, facts.at);
+            }
+        }
+    }
+}
+
+impl Effect {
+    /// Does it to `map`, if what it follows from is there.
+    pub fn fold(&self, map: &mut MemoryMap) {
+        if !map.contains_key(&self.by) {
+            return;
+        }
+        if let Some(memory) = map.get_mut(&self.memory) {
+            let may = |stage: &Stage| self.restores || memory.stage.may_become(*stage);
+            memory.stage = self.stage.filter(may).unwrap_or(memory.stage);
+            if self.restores && memory.superseded_by == Some(self.by) {
+                memory.reinstate();
+            }
+        }
+        if self.supersedes {
+            retire(map, self.memory, self.by, self.at, &self.rule);
+        }
+    }
+}
+
+/// Lets `into` rest on the records of `from` too: who said it, and since when, is known from both.
+fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
+    let Some(more) = map.get(&from).filter(|_| from != into).cloned() else { return };
+    let Some(memory) = map.get_mut(&into) else { return };
+    for source in more.sources {
+        if !memory.sources.contains(&source) {
+            memory.sources.push(source);
+        }
+    }
+    memory.said_by = memory.said_by.min(more.said_by);
+    memory.confirmed |= more.confirmed;
+    memory.valid_from = earlier(memory.valid_from, more.valid_from);
+}
+
+/// The first of two times, as far as they are known.
+fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Puts `by` in the place of `old`, unless something is there already.
+fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &str) {
+    let Some(memory) = map.get_mut(&old) else { return };
+    if memory.state == MemoryState::Active && old != by {
+        memory.state = MemoryState::Superseded;
+        memory.valid_until = at;
+        memory.superseded_by = Some(by);
+        memory.reason = Some(rule.to_owned());
+    }
+}
+
+/// Adds what only `more` lists.
+fn extend(claim: &mut Claim, more: &Claim) {
+    let (items, new) = match (claim, more) {
+        (Claim::Decision(it), Claim::Decision(more)) => (&mut it.options, &more.options),
+        (Claim::Discussion(it), Claim::Discussion(more)) => (&mut it.points, &more.points),
+        (
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_),
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_),
+        ) => return,
+    };
+    for item in new {
+        if items.len() < ITEMS_MAX && !items.contains(item) {
+            items.push(item.clone());
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Digest, application and undo of a plan. The resulting memories are folded from its operations, so a plan cannot
+//! contradict itself.
+
+mod check;
+mod fold;
+#[cfg(test)]
+mod tests;
+
+use crate::domain::{
+    Change, Digest, LeftOpen, Memory, MemoryId, MemoryMap, Moved, Operation, Plan, PlanId,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+impl Plan {
+    /// A plan of these operations; its id is their digest.
+    pub fn new(
+        namespace: String,
+        operations: Vec<Operation>,
+        before: Vec<Memory>,
+        left_open: Vec<LeftOpen>,
+    ) -> Plan {
+        let id = PlanId(Digest::of(&[]));
+        let mut plan = Plan { id, namespace, operations, before, left_open };
+        plan.id = plan.digest();
+        plan
+    }
+
+    /// The id that a plan with this content has. One that [`forget`](crate::consolidate::forget) cleared of words
+    /// keeps the id that it was applied under.
+    pub fn digest(&self) -> PlanId {
+        let mut parts = vec!["plan".to_owned(), self.namespace.clone()];
+        parts.extend(self.operations.iter().map(digest));
+        parts.push(digest(&self.before));
+        parts.push(digest(&self.left_open));
+        PlanId(Digest::of(&parts.iter().map(String::as_str).collect::<Vec<_>>()))
+    }
+
+    /// True if it changes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Number of records of each disposition, by name.
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let mut counts = BTreeMap::new();
+        for operation in &self.operations {
+            *counts.entry(operation.disposition.name()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// The memories that it touches as they become, by id.
+    pub fn after(&self) -> MemoryMap {
+        let mut map: MemoryMap = self.before.iter().map(|it| (it.id, it.clone())).collect();
+        self.operations.iter().for_each(|operation| operation.fold(&self.namespace, &mut map));
+        map
+    }
+
+    /// Each memory that becomes another, before and after, by id.
+    pub fn changes(&self) -> Vec<Change> {
+        let before: BTreeMap<MemoryId, &Memory> =
+            self.before.iter().map(|memory| (memory.id, memory)).collect();
+        let change = |(memory, after)| {
+            let before = before.get(&memory).map(|it| (*it).clone());
+            Change { memory, before, after: Some(after) }
+        };
+        let all = self.after().into_iter().map(change);
+        all.filter(|change| change.before != change.after).collect()
+    }
+
+    /// Applies it to `state`. What was applied already stays as it is, so that doing it twice, or going on after a
+    /// crash, comes to the same; where anything else changed a memory nothing is applied.
+    pub fn apply(&self, state: &mut MemoryMap) -> Result<(), Moved> {
+        let changes = self.changes();
+        replace(state, changes.into_iter().map(|it| (it.memory, it.before, it.after)).collect())
+    }
+
+    /// Takes it back from `state`, with the same rules as [`Plan::apply`]. Plans are undone from the last one on.
+    pub fn undo(&self, state: &mut MemoryMap) -> Result<(), Moved> {
+        let changes = self.changes();
+        replace(state, changes.into_iter().map(|it| (it.memory, it.after, it.before)).collect())
+    }
+}
+
+/// Replaces the first of each two by the second, all or none.
+fn replace(
+    state: &mut MemoryMap,
+    changes: Vec<(MemoryId, Option<Memory>, Option<Memory>)>,
+) -> Result<(), Moved> {
+    let other = |(id, from, to): &&(MemoryId, Option<Memory>, Option<Memory>)| {
+        let is = state.get(id);
+        is != from.as_ref() && is != to.as_ref()
+    };
+    let moved: Vec<MemoryId> = changes.iter().filter(other).map(|(id, ..)| *id).collect();
+    if !moved.is_empty() {
+        return Err(Moved(moved));
+    }
+    for (id, _, to) in changes {
+        match to {
+            Some(memory) => state.insert(id, memory),
+            None => state.remove(&id),
+        };
+    }
+    Ok(())
+}
+
+/// The digest of `value` as JSON, in the order of its fields.
+fn digest(value: &impl Serialize) -> String {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    Digest::of(&[&text]).to_string()
+}

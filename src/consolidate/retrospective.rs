@@ -1,0 +1,214 @@
+//! Retrospectives: the records of some sessions in five categories. By rule a note is a headline of records and their ids;
+//! a model's notes are lessons that were checked.
+
+use super::subject::Subject;
+use crate::domain::{
+    Claim, ClaimKind, MemoryMap, MemoryState, Record, RecordId, RecordState, Timestamp,
+};
+use crate::privacy::Redacted;
+use crate::text::tokens::{folded, hash, words};
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum number of notes of one category; further ones rest on single records.
+const NOTES_MAX: usize = 20;
+const REPEATED_MIN: usize = 2;
+
+/// What a note is about; the categories of retrospectives in the memory directory.
+#[derive(
+    Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, schemars::JsonSchema, Serialize,
+)]
+#[schemars(rename = "NoteCategory")]
+#[serde(rename_all = "lowercase")]
+pub enum Category {
+    /// What was tried or asked for more than once.
+    Efficiency,
+    /// What failed, and what was mended.
+    Quality,
+    /// What people see and touch.
+    Ux,
+    /// What was found out.
+    Knowledge,
+    /// What was chosen.
+    Architecture,
+}
+
+impl Category {
+    /// Every category, in the order in which they are printed.
+    pub const ALL: [Category; 5] = [
+        Category::Efficiency,
+        Category::Quality,
+        Category::Ux,
+        Category::Knowledge,
+        Category::Architecture,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Efficiency => "efficiency",
+            Category::Quality => "quality",
+            Category::Ux => "ux",
+            Category::Knowledge => "knowledge",
+            Category::Architecture => "architecture",
+        }
+    }
+}
+
+/// One thing that the records show.
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Note {
+    /// What it is about.
+    pub category: Category,
+    /// The headline of its latest record, or a lesson that a model drew from them.
+    pub headline: Redacted,
+    /// The records, the earliest first.
+    pub records: Vec<RecordId>,
+    /// How many of them are attempts that failed.
+    pub failed: usize,
+    /// When the last of them was said.
+    #[serde(skip)]
+    pub at: Option<Timestamp>,
+}
+
+/// How a retrospective was made.
+#[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[serde(tag = "by", rename_all = "lowercase")]
+pub(crate) enum Made {
+    /// By rule.
+    #[default]
+    Rule,
+    /// By a model, and checked.
+    Model {
+        /// Its name at the endpoint.
+        model: String,
+    },
+}
+
+/// What some sessions show.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub(crate) struct Retrospective {
+    /// How it was made.
+    pub made: Made,
+    /// Records by kind.
+    pub kinds: BTreeMap<&'static str, usize>,
+    /// Attempts that failed or succeeded in part.
+    pub failed: usize,
+    /// Conversations.
+    pub sessions: usize,
+    /// By category; in each what was repeated most first, then what was last.
+    pub notes: Vec<Note>,
+}
+
+/// Words of user interfaces.
+const UX: &str = "ui ux button layout screen page dialog menu form tooltip accessibility readability \
+     usability wording colour color font icon navigation onboarding frontend css oberfläche \
+     arayüz interfaz";
+/// Words by which something is known to be about quality.
+const QUALITY: &str = "test tests lint bug bugs fix fixed regression flaky coverage crash panic leak review clippy \
+     ci fehler hata error errors";
+
+type Key = (ClaimKind, Vec<u64>, Vec<u64>, Option<u64>);
+
+/// A retrospective by rule. Quarantined and replaced records do not count; the order does not matter.
+pub(crate) fn reflect(records: &[Record]) -> Retrospective {
+    let mut retrospective = Retrospective::default();
+    let mut groups: BTreeMap<Key, Vec<&Record>> = BTreeMap::new();
+    let mut sessions = BTreeSet::new();
+    let mut seen = BTreeSet::new();
+    for record in records {
+        if record.state != RecordState::Staged || !seen.insert(record.id) {
+            continue;
+        }
+        let kind = record.claim.kind();
+        *retrospective.kinds.entry(kind.name()).or_default() += 1;
+        retrospective.failed += usize::from(has_failed(record));
+        sessions.insert(record.provenance.session);
+        let subject = Subject::of(&record.claim);
+        let key = (kind, subject.words, subject.hard, subject.chosen);
+        groups.entry(key).or_default().push(record);
+    }
+    retrospective.sessions = sessions.len();
+    retrospective.notes = in_order(groups.into_values().filter_map(note).collect());
+    retrospective
+}
+
+/// A retrospective with a model's lessons instead of the rules' notes.
+pub(crate) fn reflect_with(records: &[Record], model: &str, lessons: Vec<Note>) -> Retrospective {
+    let mut said = BTreeSet::new();
+    let mut fresh = |it: &Note| said.insert((it.category, folded(it.headline.as_str())));
+    let lessons = lessons.into_iter().filter(|it| fresh(it)).collect();
+    let made = Made::Model { model: model.to_owned() };
+    Retrospective { made, notes: in_order(lessons), ..reflect(records) }
+}
+
+/// `records` without those on which only retracted memories rest.
+pub(crate) fn standing(records: Vec<Record>, memories: &MemoryMap) -> Vec<Record> {
+    let (mut stands, mut withdrawn) = (BTreeSet::new(), BTreeSet::new());
+    for memory in memories.values() {
+        let list = match memory.state {
+            MemoryState::Retracted => &mut withdrawn,
+            MemoryState::Active | MemoryState::Superseded => &mut stands,
+        };
+        list.extend(memory.sources.iter().copied());
+    }
+    let keep = |record: &Record| stands.contains(&record.id) || !withdrawn.contains(&record.id);
+    records.into_iter().filter(keep).collect()
+}
+
+/// Sorts by category, number of records and time, and bounds each category.
+fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
+    notes.sort_by_cached_key(|note| {
+        let (many, last) = (Reverse(note.records.len()), Reverse(note.at));
+        (note.category, many, last, note.records.clone(), folded(note.headline.as_str()))
+    });
+    let mut kept = BTreeMap::new();
+    notes.retain(|note| {
+        let count: &mut usize = kept.entry(note.category).or_default();
+        *count += 1;
+        *count <= NOTES_MAX
+    });
+    notes
+}
+
+fn has_failed(record: &Record) -> bool {
+    matches!(&record.claim, Claim::Attempt(attempt) if !attempt.succeeded)
+}
+
+fn note(mut records: Vec<&Record>) -> Option<Note> {
+    records.sort_by_key(|record| (record.provenance.at, record.id));
+    let last = records.last()?;
+    let failed = records.iter().filter(|record| has_failed(record)).count();
+    let category = category(last, records.len(), failed)?;
+    let headline = Redacted::reopened(last.claim.headline().to_owned());
+    let ids = records.iter().map(|record| record.id).collect();
+    Some(Note { category, headline, records: ids, failed, at: last.provenance.at })
+}
+
+fn category(record: &Record, times: usize, failed: usize) -> Option<Category> {
+    let about = |list: &str| {
+        let mut found = false;
+        let keys: BTreeSet<u64> = list.split(' ').filter_map(key).collect();
+        words(&folded(record.claim.headline()), |word| found |= keys.contains(&word.key));
+        found
+    };
+    match record.claim.kind() {
+        ClaimKind::Attempt | ClaimKind::Request if times >= REPEATED_MIN => {
+            Some(Category::Efficiency)
+        }
+        _ if about(UX) => Some(Category::Ux),
+        ClaimKind::Decision => Some(Category::Architecture),
+        ClaimKind::Discussion => Some(Category::Knowledge),
+        ClaimKind::Attempt if failed > 0 || about(QUALITY) => Some(Category::Quality),
+        ClaimKind::Attempt => Some(Category::Knowledge),
+        // A wish alone shows nothing of how the work went.
+        ClaimKind::Request => None,
+    }
+}
+
+/// The key of a word as texts have it.
+fn key(word: &str) -> Option<u64> {
+    let mut key = None;
+    words(word, |word| key = Some(word.key));
+    key.or_else(|| Some(hash(word)))
+}

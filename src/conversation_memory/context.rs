@@ -1,0 +1,261 @@
+//! The context of a slice: entries of a transcript go in, and the messages that the strategy keeps come out as text.
+
+use super::budget::{render, within};
+use super::memory::{ConversationMemory, create};
+use super::message::MemoryMessage;
+use super::snapshot::from_json;
+use super::strategy::{ConversationSettings, MemoryError};
+use super::summary::Absorbed;
+use crate::domain::{Branch, Entry, EntryKind, Format, Role, Skip, Speaker, Tokens};
+use crate::privacy::{Gate, Redacted};
+use serde::{Deserialize, Serialize};
+
+/// Context of a session's next slice. Summaries are made by rule, so that the same entries give the same text.
+#[derive(Debug)]
+pub(crate) struct SliceContext {
+    memory: ConversationMemory,
+    branch: BranchFilter,
+    tokens_max: Tokens,
+    gate: Gate,
+}
+
+/// A context as it is stored.
+#[derive(Deserialize, Serialize)]
+struct Saved {
+    line: BranchFilter,
+    memory: String,
+}
+
+impl SliceContext {
+    /// The context of a session that begins.
+    ///
+    /// # Errors
+    /// If the settings name a limit that the strategy cannot have.
+    pub(crate) fn new(
+        settings: &ConversationSettings,
+        gate: &Gate,
+    ) -> Result<SliceContext, MemoryError> {
+        Ok(SliceContext {
+            memory: create(settings.strategy, &settings.limits, None)?,
+            branch: BranchFilter::default(),
+            tokens_max: settings.context_tokens,
+            gate: gate.clone(),
+        })
+    }
+
+    /// Takes the next entry of a transcript of `format`; one that is no message changes nothing.
+    pub(crate) fn push(&mut self, entry: &Entry, format: Format) {
+        if let Some(message) = self.branch.message(entry, format) {
+            // A finding is about metadata, and the message of an entry has none.
+            let _ = self.memory.add_message(message);
+            summarise_by_rule(&mut self.memory, &self.gate);
+        }
+    }
+
+    /// All of it as JSON, for [`SliceContext::from_json`].
+    pub(crate) fn to_json(&self) -> String {
+        let saved = Saved { line: self.branch, memory: self.memory.to_json() };
+        serde_json::to_string(&saved).unwrap_or_default()
+    }
+
+    /// Reads what [`SliceContext::to_json`] wrote, to go on within a budget of `tokens_max`. Strategy and limits are
+    /// the stored ones.
+    ///
+    /// # Errors
+    /// If `text` is something else.
+    pub(crate) fn from_json(
+        text: &str,
+        tokens_max: Tokens,
+        gate: &Gate,
+    ) -> Result<SliceContext, MemoryError> {
+        let unreadable = |_| MemoryError::Unreadable("expected line and memory".to_owned());
+        let Saved { line: branch, memory } = serde_json::from_str(text).map_err(unreadable)?;
+        let memory = from_json(&memory, gate)?;
+        Ok(SliceContext { memory, branch, tokens_max, gate: gate.clone() })
+    }
+
+    /// Text before the next slice, within the budget; none if there is nothing to show.
+    pub(crate) fn text(&self) -> Option<Redacted> {
+        render(&within(&self.memory.messages(), self.tokens_max))
+    }
+}
+
+/// Absorbs a summary by rule where one is due; returns whether it was. One is enough after each message.
+pub fn summarise_by_rule(memory: &mut ConversationMemory, gate: &Gate) -> bool {
+    let Some(request) = memory.due() else { return false };
+    let summary = request.by_rule(gate);
+    memory.absorb(&request, &summary) == Absorbed::Taken
+}
+
+/// Selects the entries that are messages of one branch: the branch of the first message. A sub-agent's own file has
+/// only sidechain entries; elsewhere they are left out.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct BranchFilter(Option<Branch>);
+
+impl BranchFilter {
+    /// The next entry as a message; none if it is no message or of another branch.
+    pub(crate) fn message(&mut self, entry: &Entry, format: Format) -> Option<MemoryMessage> {
+        let role = role_of(entry, format)?;
+        if entry.branch == Branch::Abandoned {
+            return None;
+        }
+        let is_on = *self.0.get_or_insert(entry.branch) == entry.branch;
+        is_on.then(|| MemoryMessage {
+            at: entry.at,
+            id: entry.native_id.clone(),
+            ..MemoryMessage::new(role, entry.text.clone())
+        })
+    }
+}
+
+fn role_of(entry: &Entry, format: Format) -> Option<Role> {
+    let role = match entry.kind {
+        EntryKind::Prompt
+        | EntryKind::Steering
+        | EntryKind::Answer
+        | EntryKind::Rejection
+        | EntryKind::Command => Role::User,
+        EntryKind::Text => match entry.speaker {
+            Speaker::Person => Role::User,
+            Speaker::Assistant | Speaker::Tool | Speaker::Web | Speaker::Client => Role::Assistant,
+        },
+        EntryKind::Summary => Role::System,
+        EntryKind::Injected if has_system_messages(format) => Role::System,
+        EntryKind::Injected | EntryKind::Notice | EntryKind::ToolCall | EntryKind::ToolResult => {
+            return None;
+        }
+    };
+    let is_read = match entry.skip {
+        None => true,
+        Some(Skip::Injected) => role == Role::System,
+        Some(Skip::Copied | Skip::Summarised | Skip::Private | Skip::Empty | Skip::TakenBack) => {
+            false
+        }
+    };
+    is_read.then_some(role)
+}
+
+/// Returns whether injected context is a message of its own in this format. Agents' clients put files, reminders and
+/// skills between the messages without end; pinned, they would push out what was said.
+fn has_system_messages(format: Format) -> bool {
+    match format {
+        Format::Openai | Format::Anthropic | Format::Chatgpt | Format::Plain | Format::Slice => {
+            true
+        }
+        Format::ClaudeCode | Format::Codex | Format::Aider | Format::Specstory => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    mod branch {
+        use super::super::*;
+        use crate::domain::testing::said;
+
+        fn entry(speaker: Speaker, kind: EntryKind, skip: Option<Skip>) -> Entry {
+            Entry { skip, ..said(0, (speaker, kind), Gate::new(&[]).redact("words")) }
+        }
+
+        #[track_caller]
+        fn check(entry: &Entry, format: Format, expected: Option<Role>) {
+            let found = BranchFilter::default().message(entry, format).map(|message| message.role);
+            assert_eq!(found, expected, "{format} {entry:?}");
+        }
+
+        #[test]
+        fn what_was_said_is_a_message_and_what_tools_did_is_none() {
+            let said = |speaker, kind| entry(speaker, kind, None);
+            check(&said(Speaker::Person, EntryKind::Prompt), Format::Codex, Some(Role::User));
+            check(&said(Speaker::Person, EntryKind::Rejection), Format::Codex, Some(Role::User));
+            check(&said(Speaker::Assistant, EntryKind::Text), Format::Codex, Some(Role::Assistant));
+            check(
+                &said(Speaker::Client, EntryKind::Summary),
+                Format::ClaudeCode,
+                Some(Role::System),
+            );
+            for kind in [EntryKind::ToolCall, EntryKind::ToolResult, EntryKind::Notice] {
+                check(&said(Speaker::Tool, kind), Format::Openai, None);
+            }
+        }
+
+        #[test]
+        fn a_chats_context_is_a_system_message_and_an_agents_is_none() {
+            let context = entry(Speaker::Client, EntryKind::Injected, Some(Skip::Injected));
+            check(&context, Format::Openai, Some(Role::System));
+            check(&context, Format::Plain, Some(Role::System));
+            check(&context, Format::ClaudeCode, None);
+        }
+
+        #[test]
+        fn what_no_model_reads_is_no_message() {
+            for skip in Skip::ALL {
+                let skipped = entry(Speaker::Person, EntryKind::Prompt, Some(*skip));
+                check(&skipped, Format::Openai, None);
+            }
+        }
+
+        #[test]
+        fn a_conversation_is_followed_on_the_line_that_it_began_on() {
+            let mut line = BranchFilter::default();
+            let mut on = |branch| {
+                let said = entry(Speaker::Assistant, EntryKind::Text, None);
+                line.message(&Entry { branch, ..said }, Format::ClaudeCode).is_some()
+            };
+            assert!(!on(Branch::Abandoned) && on(Branch::Sidechain));
+            assert!(!on(Branch::Active) && on(Branch::Sidechain) && !on(Branch::Abandoned));
+        }
+    }
+
+    mod context {
+        use super::super::*;
+        use crate::conversation_memory::{ConversationLimits, MemoryType};
+        use crate::domain::testing::said;
+
+        fn entry(ordinal: u32, speaker: Speaker, kind: EntryKind, text: &str) -> Entry {
+            said(ordinal, (speaker, kind), Gate::new(&[]).redact(text))
+        }
+
+        const FIRST: &str = "[User] Fix the importer of Mira.";
+        const LAST: &str = "[Assistant] It reads CP1252 now.\n\n[User] Thanks.";
+
+        /// The context after these entries.
+        #[track_caller]
+        fn check(strategy: MemoryType, context_tokens: Tokens, expected: Option<&str>) {
+            let limits = ConversationLimits {
+                window_size: 2,
+                summary_threshold: 2,
+                ..ConversationLimits::default()
+            };
+            let settings = ConversationSettings { strategy, limits, context_tokens };
+            let mut context = SliceContext::new(&settings, &Gate::new(&[])).unwrap();
+            assert_eq!(context.text(), None, "nothing goes before the first slice");
+            let entries = [
+                entry(0, Speaker::Person, EntryKind::Prompt, "Fix the importer of Mira."),
+                entry(1, Speaker::Tool, EntryKind::ToolResult, "4,000 lines"),
+                entry(2, Speaker::Assistant, EntryKind::Text, "It reads CP1252 now."),
+                entry(3, Speaker::Person, EntryKind::Prompt, "Thanks."),
+            ];
+            entries.iter().for_each(|entry| context.push(entry, Format::ClaudeCode));
+            assert_eq!(context.text().as_ref().map(Redacted::as_str), expected, "{strategy}");
+        }
+
+        #[test]
+        fn entries_before_a_slice_are_its_context() {
+            check(MemoryType::Window, 100, Some(LAST));
+            check(MemoryType::Buffer, 100, Some(&format!("{FIRST}\n\n{LAST}")));
+            let known =
+                "[System] Known entities:\n- Mira: {\"mentions\": 1}\n- CP1252: {\"mentions\": 1}";
+            check(MemoryType::Entity, 100, Some(&format!("{known}\n\n{FIRST}\n\n{LAST}")));
+            let summary = "[System] Previous conversation summary: - user: Fix the importer of Mira.\n\
+                       - assistant: It reads CP1252 now.";
+            check(MemoryType::Summary, 100, Some(&format!("{summary}\n\n[User] Thanks.")));
+        }
+
+        #[test]
+        fn a_context_keeps_to_its_budget() {
+            check(MemoryType::Buffer, 26, Some(&format!("{FIRST}\n\n{LAST}")));
+            check(MemoryType::Buffer, 25, Some("[System] [… 3 messages left out …]"));
+            check(MemoryType::Buffer, 0, None);
+        }
+    }
+}

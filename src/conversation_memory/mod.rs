@@ -1,0 +1,33 @@
+//! Conversation memory: what a model is shown of a running conversation. Four strategies, made by [`create`]; none of
+//! them does I/O or calls a model.
+//!
+//! | strategy | shows | drops |
+//! |---|---|---|
+//! | buffer | all messages in their order | the oldest, above `max_messages` |
+//! | window | system messages, then the last `window_size` others | the oldest |
+//! | summary | a summary in the place of the messages in it, and the messages since | what is summarised |
+//! | entity | system messages, the known entities, the last 10 others | the oldest; the least mentioned entity |
+//!
+//! System messages are pinned in all four, and no limit but the buffer's counts them.
+
+mod budget;
+mod context;
+mod entity;
+#[cfg(test)]
+mod laws;
+mod memory;
+mod message;
+mod snapshot;
+mod strategy;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+pub use budget::{render, within};
+pub use context::summarise_by_rule;
+pub(crate) use context::{BranchFilter, SliceContext};
+pub use memory::{ConversationMemory, create};
+pub use message::{MemoryMessage, MessageAccount, MessageCount, Metadata};
+pub use snapshot::from_json;
+pub use strategy::{ConversationLimits, ConversationSettings, MemoryError, MemoryType};
+pub use summary::{Absorbed, SummaryRequest};

@@ -1,0 +1,288 @@
+//! Memories as JSON and back. What is read is redacted again: stored text comes out as it was, and text that was
+//! written into the file by hand is masked.
+
+use super::entity::MENTIONS;
+use super::memory::{ConversationMemory, create};
+use super::message::{MemoryMessage, MessageCount, Metadata, StoredMessage};
+use super::strategy::{ConversationLimits, MemoryError, MemoryType};
+use crate::domain::{Role, Timestamp, Tokens};
+use crate::privacy::{Gate, Redacted};
+use crate::text::lenient_json::expectation;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+/// Version that is written and read.
+const VERSION: u64 = 1;
+/// Maximum number of messages that a memory can have read: every JSON number up to it is exact.
+const MESSAGES_MAX: u64 = 1 << 53;
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Snapshot {
+    version: Option<u64>,
+    memory_type: MemoryType,
+    session_id: Option<Redacted>,
+    /// ConversationLimits of the strategy, by name.
+    limits: Option<Map<String, Value>>,
+    read: Option<MessageCount>,
+    messages: Vec<SavedMessage>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<SavedSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entities: Option<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entities_evicted: Option<u64>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct SavedMessage {
+    ordinal: Option<u64>,
+    role: Role,
+    content: Redacted,
+    timestamp: Option<SavedTime>,
+    id: Option<Redacted>,
+    token_count: Option<Tokens>,
+    metadata: Option<Map<String, Value>>,
+}
+
+/// RFC 3339; milliseconds where the calendar ends before the time does.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged)]
+enum SavedTime {
+    Text(String),
+    Millis(i64),
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct SavedSummary {
+    text: Option<Redacted>,
+    before: Option<u64>,
+    of: Option<MessageCount>,
+    tried_at: Option<u64>,
+}
+
+impl ConversationMemory {
+    /// The memory as JSON, to be read by [`from_json`].
+    pub fn to_json(&self) -> String {
+        let ConversationMemory { kind, limits, history, summary, entities } = self;
+        let mut named = json!({ kind.limit_name(): limits.of(*kind) });
+        if *kind == MemoryType::Summary {
+            named["keep_recent"] = limits.keep_recent.into();
+        }
+        let named: Option<Map<String, Value>> = serde_json::from_value(named).ok();
+        let is_entity = *kind == MemoryType::Entity;
+        let snapshot = Snapshot {
+            version: Some(VERSION),
+            memory_type: *kind,
+            session_id: history.session_id.clone(),
+            limits: named,
+            read: Some(history.read),
+            messages: history.in_order().map(SavedMessage::of).collect(),
+            summary: (*kind == MemoryType::Summary).then(|| SavedSummary {
+                text: summary.text.clone(),
+                before: Some(summary.before),
+                of: Some(summary.count),
+                tried_at: summary.tried_at,
+            }),
+            entities: is_entity.then(|| {
+                entities.iter().map(|(name, data)| (name.clone(), data.clone().into())).collect()
+            }),
+            entities_evicted: is_entity.then_some(entities.evicted),
+        };
+        // Every key is a text, so there is nothing that JSON could not hold.
+        serde_json::to_string(&snapshot).unwrap_or_default()
+    }
+}
+
+/// Makes the memory that [`ConversationMemory::to_json`] wrote. ConversationLimits, positions, counts, times, ids and metadata may
+/// be missing and are then as if the messages had just been added.
+///
+/// # Errors
+/// If `text` is something else or contradicts itself: one sentence with the place and what was expected there, without
+/// any words of the text.
+pub fn from_json(text: &str, gate: &Gate) -> Result<ConversationMemory, MemoryError> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let read: Result<Snapshot, _> = serde_path_to_error::deserialize(&mut json);
+    let saved = read.map_err(|error| {
+        let path = error.path().to_string();
+        wrong(&path, &expectation(error.inner()))
+    })?;
+    json.end().map_err(|error| wrong(".", &expectation(&error)))?;
+    saved.restore(gate)
+}
+
+fn wrong(path: &str, expected: &str) -> MemoryError {
+    let place = if path == "." { String::new() } else { format!("{path}: ") };
+    MemoryError::Unreadable(format!("{place}{expected}"))
+}
+
+impl Snapshot {
+    fn restore(self, gate: &Gate) -> Result<ConversationMemory, MemoryError> {
+        if self.version.is_some_and(|version| version != VERSION) {
+            return Err(wrong("version", &format!("expected {VERSION}")));
+        }
+        let kind = self.memory_type;
+        let mut memory = create(kind, &limits_of(self.limits, kind)?, None)?;
+        memory.history.session_id = self.session_id.map(|id| gate.redact(id.as_str()));
+        restore_messages(&mut memory, self.messages, gate)?;
+        let history = &mut memory.history;
+        let next = history.read.messages;
+        history.read = self.read.unwrap_or(history.read);
+        if !(next..=MESSAGES_MAX).contains(&history.read.messages) {
+            return Err(wrong("read.messages", "expected a number above every ordinal"));
+        }
+        let most = memory.others_max();
+        if memory.history.others.len() > most {
+            let expected = format!("expected at most {most} besides system messages");
+            return Err(wrong("messages", &expected));
+        }
+        let has_entities = self.entities.is_some() || self.entities_evicted.is_some();
+        if self.summary.is_some() && kind != MemoryType::Summary {
+            return Err(wrong("summary", "expected only in a memory of type summary"));
+        }
+        if has_entities && kind != MemoryType::Entity {
+            return Err(wrong("entities", "expected only in a memory of type entity"));
+        }
+        if let Some(saved) = self.summary {
+            restore_summary(&mut memory, saved, gate)?;
+        }
+        memory.entities.evicted = self.entities_evicted.unwrap_or(0);
+        restore_entities(&mut memory, &self.entities.unwrap_or_default(), gate)?;
+        Ok(memory)
+    }
+}
+
+fn limits_of(
+    saved: Option<Map<String, Value>>,
+    kind: MemoryType,
+) -> Result<ConversationLimits, MemoryError> {
+    let mut limits = ConversationLimits::default();
+    for (name, value) in saved.unwrap_or_default() {
+        let is_recent = kind == MemoryType::Summary && name == "keep_recent";
+        if name != kind.limit_name() && !is_recent {
+            return Err(wrong("limits", &format!("expected only the limit {}", kind.limit_name())));
+        }
+        if value.is_null() {
+            continue;
+        }
+        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = number
+            .ok_or_else(|| wrong("limits", &format!("expected a number up to {}", u32::MAX)))?;
+        match is_recent {
+            true => limits.keep_recent = number,
+            false => limits = limits.with(kind, number.into())?,
+        }
+    }
+    Ok(limits)
+}
+
+fn restore_messages(
+    memory: &mut ConversationMemory,
+    saved: Vec<SavedMessage>,
+    gate: &Gate,
+) -> Result<(), MemoryError> {
+    let (mut next, mut count) = (0, MessageCount::default());
+    for (number, saved) in saved.into_iter().enumerate() {
+        let at = |key: &str| format!("messages[{number}].{key}");
+        let ordinal = saved.ordinal.unwrap_or(next);
+        if !(next..MESSAGES_MAX).contains(&ordinal) {
+            let expected = "expected a number above that of the message before";
+            return Err(wrong(&at("ordinal"), expected));
+        }
+        next = ordinal + 1;
+        let message = saved.restore(gate).ok_or_else(|| {
+            wrong(&at("timestamp"), "expected a time such as 2026-11-21T09:00:00Z")
+        })?;
+        count.add(&message);
+        memory.history.put(StoredMessage { ordinal, message });
+    }
+    count.messages = next;
+    memory.history.read = count;
+    Ok(())
+}
+
+impl SavedMessage {
+    fn of(stored: &StoredMessage) -> SavedMessage {
+        let message = &stored.message;
+        SavedMessage {
+            ordinal: Some(stored.ordinal),
+            role: message.role,
+            content: message.content.clone(),
+            timestamp: message.at.map(|at| match at.to_string() {
+                text if Timestamp::of_rfc3339(&text) == Some(at) => SavedTime::Text(text),
+                _ => SavedTime::Millis(at.0),
+            }),
+            id: message.id.clone(),
+            token_count: message.token_count,
+            metadata: Some(message.metadata.clone().into_object()),
+        }
+    }
+
+    /// The message behind the gate; none if its time cannot be read.
+    fn restore(self, gate: &Gate) -> Option<MemoryMessage> {
+        let at = match self.timestamp {
+            None => None,
+            Some(SavedTime::Millis(millis)) => Some(Timestamp(millis)),
+            Some(SavedTime::Text(text)) => Some(Timestamp::parse(&text)?),
+        };
+        Some(MemoryMessage {
+            role: self.role,
+            content: gate.redact(self.content.as_str()),
+            at,
+            id: self.id.map(|id| gate.redact(id.as_str())),
+            token_count: self.token_count,
+            metadata: Metadata::seal(self.metadata.unwrap_or_default(), gate),
+        })
+    }
+}
+
+fn restore_summary(
+    memory: &mut ConversationMemory,
+    saved: SavedSummary,
+    gate: &Gate,
+) -> Result<(), MemoryError> {
+    let (history, summary) = (&memory.history, &mut memory.summary);
+    summary.text = saved.text.map(|text| gate.redact(text.as_str()));
+    summary.before = saved.before.unwrap_or(0);
+    summary.count = saved.of.unwrap_or_default();
+    summary.tried_at = saved.tried_at;
+    let first = history.others.front().map_or(history.read.messages, |stored| stored.ordinal);
+    match summary.before > first {
+        true => {
+            Err(wrong("summary.before", "expected no place behind a message that is not in it"))
+        }
+        false => Ok(()),
+    }
+}
+
+fn restore_entities(
+    memory: &mut ConversationMemory,
+    saved: &Map<String, Value>,
+    gate: &Gate,
+) -> Result<(), MemoryError> {
+    let most = memory.limits.max_entities;
+    if saved.len() > most as usize {
+        return Err(wrong("entities", &format!("expected at most {most}")));
+    }
+    for (number, (name, value)) in saved.iter().enumerate() {
+        let name = gate.redact(name).as_str().to_owned();
+        let is_new = entity_data(value, gate).is_some_and(|data| memory.entities.put(name, data));
+        if !is_new {
+            let expected = "expected an object in which `mentions` is a number of at least 1, for a \
+                            name of its own";
+            return Err(wrong(&format!("entities[{number}]"), expected));
+        }
+    }
+    Ok(())
+}
+
+/// Data of an entity behind the gate.
+fn entity_data(value: &Value, gate: &Gate) -> Option<Map<String, Value>> {
+    let mentions = value.get(MENTIONS).and_then(Value::as_u64).filter(|it| *it > 0)?;
+    let mut data = Metadata::seal(value.as_object()?.clone(), gate).into_object();
+    // Counted here, so never a number that the gate should mask.
+    data.insert(MENTIONS.to_owned(), mentions.into());
+    Some(data)
+}

@@ -1,0 +1,162 @@
+//! The summary strategy: a request for a model, its reply, and a summary by rule for callers without a model.
+
+use super::message::{History, MessageCount};
+use super::strategy::ConversationLimits;
+use crate::domain::{Message, Role};
+use crate::llm::prompt::SummaryPrompt;
+use crate::privacy::{Gate, Redacted, Woven};
+use crate::text::names::sentences;
+use crate::text::truncate::words_within;
+
+/// Label of the summary, for the model that reads it.
+const LABEL: &str = "Previous conversation summary: ";
+/// Maximum size of a summary by rule, in bytes: about 350 tokens, so that it fits beside the messages since.
+const RULE_BYTES_MAX: usize = 1_400;
+/// Maximum length of a line of it, in characters.
+const LINE_CHARS_MAX: usize = 120;
+/// Minimum length of a sentence that stands alone, in characters; a shorter one is a greeting.
+const SENTENCE_CHARS_MIN: usize = 12;
+/// Line in place of older lines.
+const OMITTED: &str = "[… earlier messages left out …]";
+
+/// Messages that are to become a part of the summary.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SummaryRequest {
+    /// Summary so far.
+    pub existing: Option<Redacted>,
+    /// Messages, oldest first.
+    pub messages: Vec<Message>,
+    /// Position of the last of them among all that were added, from 0.
+    pub through: u64,
+}
+
+impl SummaryRequest {
+    /// The prompt for a model; its whole answer is the new summary.
+    pub fn prompt(&self, prompt: &SummaryPrompt) -> Redacted {
+        let mut lines = Vec::with_capacity(self.messages.len() * 4);
+        for message in &self.messages {
+            let between = if lines.is_empty() { "" } else { "\n" };
+            lines.extend([
+                Woven::Ours(between),
+                Woven::Ours(message.role.name()),
+                Woven::Ours(": "),
+                Woven::Passed(&message.content),
+            ]);
+        }
+        prompt.fill(self.existing.as_ref(), &Redacted::weave(&lines))
+    }
+
+    /// A summary without a model: the beginning of each message, a line each, the newest kept. Redacted as a whole,
+    /// since cut text may look like something else.
+    pub fn by_rule(&self, gate: &Gate) -> Redacted {
+        let before = self.existing.as_ref().map_or("", Redacted::as_str);
+        let had_mark = before.lines().next() == Some(OMITTED);
+        let mut lines: Vec<String> =
+            before.lines().skip(usize::from(had_mark)).map(str::to_owned).collect();
+        lines.extend(self.messages.iter().filter_map(|message| {
+            let words = beginning(message.content.as_str())?;
+            Some(format!("- {}: {words}", message.role.name()))
+        }));
+        let mut room = RULE_BYTES_MAX - OMITTED.len();
+        let fits = |line: &&String| {
+            let left = room.checked_sub(line.len() + 1);
+            room = left.unwrap_or(room);
+            left.is_some()
+        };
+        let kept = lines.iter().rev().take_while(fits).count();
+        let omitted = lines.len() - kept;
+        let mark = (had_mark || omitted > 0).then_some(OMITTED);
+        let kept = lines.iter().skip(omitted).map(String::as_str);
+        gate.redact(&mark.into_iter().chain(kept).collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// The first sentence that is more than a greeting, cut where it is long.
+fn beginning(text: &str) -> Option<String> {
+    let mut all = sentences(text).filter_map(|range| text.get(range)).peekable();
+    let first = all.peek().copied();
+    let is_long = |it: &&str| it.chars().nth(SENTENCE_CHARS_MIN - 1).is_some();
+    let sentence = all.find(is_long).or(first)?;
+    let head = words_within(sentence, LINE_CHARS_MAX);
+    let mark = if head.len() < sentence.len() { "…" } else { "" };
+    Some(format!("{head}{mark}"))
+}
+
+/// Result of handing over a reply.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Absorbed {
+    /// It is the summary now, and its messages are dropped.
+    Taken,
+    /// It is empty: the messages stay, and are offered again with the next one.
+    Empty,
+    /// It answers another request than the one that is due: nothing has changed.
+    Stale,
+}
+
+/// The summary and the messages in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SummaryState {
+    pub(super) text: Option<Redacted>,
+    /// Messages before this position are in it.
+    pub(super) before: u64,
+    pub(super) count: MessageCount,
+    /// Number of messages read when a reply was empty.
+    pub(super) tried_at: Option<u64>,
+}
+
+impl SummaryState {
+    /// Messages of `history` with the summary in the place of those in it.
+    pub(super) fn insert_into(&self, history: &History) -> Vec<Message> {
+        let mut summary = self.text.as_ref().map(|text| Message {
+            role: Role::System,
+            content: Redacted::weave(&[Woven::Ours(LABEL), Woven::Passed(text)]),
+        });
+        let mut messages = Vec::with_capacity(history.pinned.len() + history.others.len() + 1);
+        for stored in history.in_order() {
+            if stored.ordinal >= self.before {
+                messages.extend(summary.take());
+            }
+            messages.push(stored.message.shown());
+        }
+        messages.extend(summary);
+        messages
+    }
+
+    pub(super) fn due(
+        &self,
+        history: &History,
+        limits: &ConversationLimits,
+    ) -> Option<SummaryRequest> {
+        let others = &history.others;
+        let is_due = others.len() >= limits.summary_threshold as usize
+            && self.tried_at != Some(history.read.messages);
+        let taken = others.len().checked_sub(limits.keep_recent as usize).filter(|_| is_due)?;
+        let last = others.get(taken.checked_sub(1)?)?;
+        Some(SummaryRequest {
+            existing: self.text.clone(),
+            messages: others.iter().take(taken).map(|stored| stored.message.shown()).collect(),
+            through: last.ordinal,
+        })
+    }
+
+    pub(super) fn absorb(
+        &mut self,
+        history: &mut History,
+        request: &SummaryRequest,
+        reply: &Redacted,
+    ) -> Absorbed {
+        let is_next = self.before <= request.through && request.through < history.read.messages;
+        if !is_next || request.existing != self.text {
+            return Absorbed::Stale;
+        }
+        if reply.as_str().trim().is_empty() {
+            self.tried_at = Some(history.read.messages);
+            return Absorbed::Empty;
+        }
+        let taken = history.others.partition_point(|stored| stored.ordinal <= request.through);
+        history.others.drain(..taken).for_each(|stored| self.count.add(&stored.message));
+        (self.text, self.before) = (Some(reply.clone()), request.through + 1);
+        self.tried_at = None;
+        Absorbed::Taken
+    }
+}

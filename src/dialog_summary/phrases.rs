@@ -1,0 +1,319 @@
+//! Word lists and rules for what a person's words and an assistant's question are about: small talk, intents that want
+//! something done, questions, and requests for permission. English and Turkish.
+
+/// Maximum size of a text that may be small talk, in bytes; longer ones say something.
+const SMALLTALK_BYTES_MAX: usize = 100;
+/// Bytes at the end of a text that are searched for a question.
+const QUESTION_BYTES_MAX: usize = 800;
+
+/// Greetings, thanks and farewells, folded. A text is small talk if it consists of these.
+const SMALLTALK: &str = "\
+    hi, hi there, hello, hello there, hey, hey there, howdy, greetings, welcome, \
+    good morning, good afternoon, good evening, good night, good day, morning, how are you, \
+    how are you doing, how are you today, how is it going, how s it going, what s up, \
+    whats up, nice to meet you, thanks, thanks a lot, thanks so much, many thanks, \
+    thank you, thank you very much, thank you so much, cheers, you re welcome, bye, \
+    bye bye, goodbye, good bye, see you, see you later, see you tomorrow, take care, \
+    have a nice day, have a good day, selam, selamlar, merhaba, merhabalar, gunaydin, \
+    tunaydin, iyi gunler, iyi aksamlar, iyi geceler, iyi sabahlar, iyi haftalar, \
+    iyi calismalar, kolay gelsin, hos geldin, hos geldiniz, hos bulduk, nasilsin, \
+    nasilsiniz, iyi misin, iyi misiniz, naber, ne haber, nasil gidiyor, tesekkurler, \
+    tesekkur ederim, cok tesekkurler, cok tesekkur ederim, sagol, sag ol, sagolun, \
+    sag olun, eyvallah, eline saglik, ellerine saglik, rica ederim, hosca kal, hoscakal, \
+    hoscakalin, gorusuruz, yarin gorusuruz, gule gule, kendine iyi bak";
+/// Verbs in the names of intents that change something or send something.
+const DOING: &str = "\
+    create, add, book, schedule, set, make, insert, update, edit, change, modify, move, \
+    reschedule, rename, delete, remove, cancel, clear, send, write, reply, forward, share, \
+    invite, call, start, stop, play, open, close, buy, order, pay";
+/// The same in Turkish, as stems.
+const DOING_STEMS: &str = "\
+    olustur, ekle, ayarla, planla, duzenle, guncelle, degistir, tasi, ertele, sil, kaldir, \
+    iptal, gonder, yolla, yaz, yanitla, cevapla, ilet, paylas, davet, baslat, durdur, cal, \
+    ac, kapat, al, ode";
+/// Endings that may stand behind a stem in the name of an intent.
+const NOUN_ENDINGS: &[&str] = &["", "me", "ma", "mek", "mak", "et", "etme", "etmek"];
+
+/// Characters that end a sentence.
+const ENDS: [char; 6] = ['.', '!', '?', '…', '？', '。'];
+/// Characters that may stand around a sentence: quotes, brackets, marks of Markdown and of lists.
+const AROUND: &str = "*_`\"'”“’»«)(][#>";
+
+/// Phrases that make a question ask for permission, folded; `_` is a blank, also before and behind the words.
+const PERMISSION: &str = "\
+    _shall_i_|_shall_we_|_should_i_|_should_we_|_may_i_|_do_you_want_me_to_|\
+    _would_you_like_me_to_|_want_me_to_|_can_i_go_ahead_|_go_ahead_|_proceed_|_confirm_|\
+    _approve_|_ok_to_|_okay_to_|_is_that_ok_|_is_that_okay_|_is_it_ok_|_is_it_okay_|\
+    _is_this_ok_|_is_this_okay_|_are_you_sure_|_sound_good_|_sounds_good_|_look_good_|\
+    _looks_good_|_emin_misin|_uygun_mu_|_tamam_mi_|_olur_mu_|_ister_misin|_istiyor_musun|\
+    _kabul_ediyor_mu|_onayliyor_mu|_onay|eyim_mi_|ayim_mi_|elim_mi_|alim_mi_";
+/// First words of a question that wants to know something, not permission.
+const ASKING: &str = "\
+    which, what, where, when, who, whom, whose, how, why, hangi, hangisi, hangisini, ne, \
+    neyi, nerede, nereye, nereden, kim, kimi, kime, nasil, neden, nicin, niye, kac, kacta";
+/// The particle that makes a Turkish sentence a question, in its persons, folded.
+const PARTICLES: &str = "\
+    mi, mu, misin, misiniz, musun, musunuz, miyim, muyum, miyiz, muyuz, midir, mudur, \
+    miydi, muydu";
+
+/// Returns whether `text` is small talk and nothing more.
+pub(super) fn is_smalltalk(text: &str) -> bool {
+    if text.len() > SMALLTALK_BYTES_MAX {
+        return false;
+    }
+    let words = words(text);
+    let mut rest = words.as_str();
+    // Each round takes a phrase away, so there are no more rounds than words.
+    while !rest.is_empty() {
+        let behind = SMALLTALK.split(", ").filter_map(|phrase| behind(rest, phrase));
+        let Some(behind) = behind.min_by_key(|it| it.len()) else { return false };
+        rest = behind;
+    }
+    !words.is_empty()
+}
+
+/// The rest of `text` behind a phrase that it begins with.
+fn behind<'t>(text: &'t str, phrase: &str) -> Option<&'t str> {
+    let rest = text.strip_prefix(phrase)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
+}
+
+/// Returns whether an intent of this name wants something done, rather than to know something.
+pub(super) fn wants_doing(intent: &str) -> bool {
+    let has_stem = |word: &str| {
+        let mut endings = DOING_STEMS.split(", ").filter_map(|stem| word.strip_prefix(stem));
+        endings.any(|ending| NOUN_ENDINGS.contains(&ending))
+    };
+    words(intent).split(' ').any(|word| is_among(DOING, word) || has_stem(word))
+}
+
+fn is_among(list: &str, word: &str) -> bool {
+    list.split(", ").any(|it| it == word)
+}
+
+/// The last question in the last line of `text`, if that line asks one.
+pub(super) fn last_question(text: &str) -> Option<&str> {
+    let text = text.trim_end();
+    let tail =
+        text.get(text.ceil_char_boundary(text.len().saturating_sub(QUESTION_BYTES_MAX))..)?;
+    let line = tail.lines().next_back()?;
+    let found = sentences(line).filter(|sentence| is_question(sentence)).last()?;
+    Some(found.trim_matches(|c: char| c.is_whitespace() || AROUND.contains(c) || c == '-'))
+}
+
+/// The first question in `text`, with which a tool that asks begins.
+pub(super) fn first_question(text: &str) -> Option<&str> {
+    let head = text.get(..text.floor_char_boundary(QUESTION_BYTES_MAX))?;
+    sentences(head.lines().next()?).find(|sentence| is_question(sentence)).map(str::trim)
+}
+
+/// Returns whether a question asks for permission to do something.
+pub(super) fn asks_permission(question: &str) -> bool {
+    let words = words(question);
+    let first = words.split(' ').next().unwrap_or_default();
+    let padded = format!("_{}_", words.replace(' ', "_"));
+    !is_among(ASKING, first) && PERMISSION.split('|').any(|phrase| padded.contains(phrase))
+}
+
+/// The sentences of a line: each ends where a blank follows its last sign.
+fn sentences(line: &str) -> impl Iterator<Item = &str> {
+    line.split_inclusive(char::is_whitespace)
+        .scan(0, |at, word| {
+            *at += word.len();
+            Some((*at, ends_sentence(word)))
+        })
+        .chain([(line.len(), true)])
+        .filter(|(_, ends)| *ends)
+        .scan(0, |start, (end, _)| Some(&line[std::mem::replace(start, end)..end]))
+}
+
+fn ends_sentence(word: &str) -> bool {
+    bare(word).ends_with(ENDS)
+}
+
+fn bare(sentence: &str) -> &str {
+    sentence.trim_end().trim_end_matches(|c| AROUND.contains(c))
+}
+
+fn is_question(sentence: &str) -> bool {
+    let sentence = bare(sentence);
+    sentence.ends_with(['?', '？']) || ends_with_particle(sentence)
+}
+
+/// Returns whether a sentence ends as a Turkish question without its sign, as in `devam edeyim mi`.
+fn ends_with_particle(sentence: &str) -> bool {
+    let words = words(sentence);
+    let Some((before, last)) = words.rsplit_once(' ') else { return false };
+    let word = before.rsplit(' ').next().unwrap_or_default();
+    // A number before it is a distance.
+    is_among(PARTICLES, last) && word.chars().all(char::is_alphabetic)
+}
+
+/// Folds a text for comparing: lower case, and Latin letters without their marks, as people type them. All four i of
+/// Turkish become one, so `İPTAL`, `IPTAL` and `ıptal` meet.
+pub(super) fn fold(text: &str) -> String {
+    let lower = text.chars().flat_map(char::to_lowercase);
+    lower.filter_map(unmarked).collect()
+}
+
+/// The folded words of a text with one blank between them.
+pub(super) fn words(text: &str) -> String {
+    let folded = fold(text);
+    let words = folded.split(|letter: char| !letter.is_alphanumeric()).filter(|it| !it.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A letter in lower case without its mark; none for a mark alone, such as the dot that lowering an
+/// `İ` leaves behind.
+fn unmarked(letter: char) -> Option<char> {
+    match letter {
+        '\u{300}'..='\u{36f}' => None,
+        'ı' | 'î' => Some('i'),
+        'ş' => Some('s'),
+        'ç' => Some('c'),
+        'ğ' => Some('g'),
+        'ö' => Some('o'),
+        'ü' | 'û' => Some('u'),
+        'â' => Some('a'),
+        _ => Some(letter),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    mod phrase {
+        use super::super::*;
+
+        #[test]
+        fn small_talk_is_nothing_but_small_talk() {
+            for text in [
+                "hi", "Hello there!", "thanks a lot, bye :)", "Selam", "MERHABA, nasılsın?",
+                "günaydın", "Teşekkürler!", "tesekkur ederim, gorusuruz", "İyi akşamlar",
+            ] {
+                assert!(is_smalltalk(text), "{text}");
+            }
+            for text in [
+                "", "???", "hi, fix the build", "selam, bugün ne yaptık?", "history",
+                "thanksgiving", "good", "teşekkür metni yaz",
+            ] {
+                assert!(!is_smalltalk(text), "{text}");
+            }
+        }
+
+        #[test]
+        fn intents_want_doing_or_knowing() {
+            for intent in [
+                "create", "event_create", "cancel-event", "send", "iptal", "İPTAL_ET", "silme",
+                "gönder",
+            ] {
+                assert!(wants_doing(intent), "{intent}");
+            }
+            for intent in ["query", "list_events", "settings", "silent", "sorgula", "none", ""] {
+                assert!(!wants_doing(intent), "{intent}");
+            }
+        }
+
+        #[test]
+        fn lists_are_folded() {
+            for phrase in [SMALLTALK, DOING, DOING_STEMS].iter().flat_map(|list| list.split(", ")) {
+                assert_eq!(*phrase, words(phrase));
+            }
+        }
+    }
+
+    mod question {
+        use super::super::*;
+        use proptest::prelude::*;
+
+        #[track_caller]
+        fn check(text: &str, expected: Option<(&str, bool)>) {
+            let found = last_question(text);
+            assert_eq!(
+                found.map(|question| (question, asks_permission(question))),
+                expected,
+                "{text}"
+            );
+        }
+
+        #[test]
+        fn the_last_line_asks_or_does_not() {
+            check("Done. Which port should I use?", Some(("Which port should I use?", false)));
+            check("Is it slow? I will look.", Some(("Is it slow?", false)));
+            check("Is it slow?\n\nI looked: it is not.", None);
+            check("a?b=1", None);
+            check("It runs.\n- **Which of the two?**\n", Some(("Which of the two?", false)));
+            check("```\nwho?\n```", None);
+            check("", None);
+            check("?", Some(("?", false)));
+        }
+
+        #[test]
+        fn leave_is_told_from_knowledge() {
+            check("Shall I delete it?", Some(("Shall I delete it?", true)));
+            check("Found two. Do you want me to go on?", Some(("Do you want me to go on?", true)));
+            check("What should I do?", Some(("What should I do?", false)));
+            check("Do you want tea or coffee?", Some(("Do you want tea or coffee?", false)));
+        }
+
+        #[test]
+        fn turkish_asks_with_a_particle() {
+            check("Toplantıyı oluşturayım mı?", Some(("Toplantıyı oluşturayım mı?", true)));
+            check("Hazır. SİLEYİM Mİ", Some(("SİLEYİM Mİ", true)));
+            check("Devam edelim mi?", Some(("Devam edelim mi?", true)));
+            check("Onaylıyor musunuz.", Some(("Onaylıyor musunuz.", true)));
+            check("Emin misiniz?", Some(("Emin misiniz?", true)));
+            check("Hangi saati istersiniz?", Some(("Hangi saati istersiniz?", false)));
+            check("Saat kaçta olsun?", Some(("Saat kaçta olsun?", false)));
+            check("Yarın müsait misiniz?", Some(("Yarın müsait misiniz?", false)));
+            check("It is 5 mi", None);
+            check("mi", None);
+        }
+
+        #[test]
+        fn a_tool_asks_first_and_lists_answers_behind() {
+            assert_eq!(first_question("Which one?\n- a: Why not?\n- b"), Some("Which one?"));
+            assert_eq!(first_question("plan"), None);
+        }
+
+        proptest! {
+            #[test]
+            fn a_question_is_a_piece_of_the_text(text in "[a-zışçğöü?!. \n*-]{0,80}|(?s).{0,40}") {
+                for found in [last_question(&text), first_question(&text)].into_iter().flatten() {
+                    prop_assert!(text.contains(found) && !found.contains('\n'));
+                    asks_permission(found);
+                }
+            }
+        }
+    }
+
+    mod fold {
+        use super::super::*;
+        use proptest::prelude::*;
+
+        #[track_caller]
+        fn check(text: &str, expected: &str) {
+            assert_eq!(words(text), expected);
+        }
+
+        #[test]
+        fn spellings_of_a_word_meet() {
+            for text in ["İptal", "IPTAL", "ıptal", "iptal", "I\u{307}PTAL", "i\u{307}ptal"] {
+                check(text, "iptal");
+            }
+            for text in ["teşekkürler", "TEŞEKKÜRLER", "tesekkurler", "tes\u{327}ekku\u{308}rler"]
+            {
+                check(text, "tesekkurler");
+            }
+            check("Günaydın! Nasılsın?", "gunaydin nasilsin");
+            check("What's up :)", "what s up");
+            check("…", "");
+        }
+
+        proptest! {
+            #[test]
+            fn folding_twice_changes_nothing(text in any::<String>()) {
+                prop_assert_eq!(fold(&fold(&text)), fold(&text));
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The rolling summary of one session's dialog: the last turns, and the one that is still open.
+
+use super::block::{Block, DialogRules, evict};
+use super::cut::{Size, within};
+use super::phrases::{asks_permission, first_question, is_smalltalk, last_question};
+use super::turn::{
+    AskedQuestion, CompactSummary, DialogTurn, NAME_CHARS_MAX, SAID_CHARS_MAX, has_words, ours,
+};
+use crate::domain::{Branch, Claim, Entry, EntryKind, Record, RecordState, Speaker, Timestamp};
+use crate::privacy::{Gate, Redacted, Woven};
+use serde::{Deserialize, Serialize};
+
+/// The longest field of a turn that is kept, in characters; the longest block is far shorter.
+const FIELD_CHARS_MAX: usize = 8_000;
+/// Pending items of a turn that are kept.
+const ITEMS_MAX: usize = 20;
+/// Maximum length of a person's words while their turn is open, in characters.
+const WORDS_CHARS_MAX: usize = 160;
+/// Maximum length of a question while its turn is open, in characters.
+const QUESTION_CHARS_MAX: usize = 80;
+/// Names of tools that are kept of a turn.
+const TOOLS_MAX: usize = 32;
+/// The longest arguments of a tool that are read for a question, in bytes.
+const ARGUMENTS_BYTES_MAX: usize = 64 * 1024;
+
+/// Maximum number of decisions and attempts shown of one turn; of more the last ones.
+const CLAIMS_SHOWN_MAX: usize = 2;
+
+/// Tools that ask the person something.
+const ASKING_TOOLS: [&str; 4] =
+    ["AskUserQuestion", "ask_followup_question", "request_user_input", "ask_user"];
+/// Tools that ask the person for permission to go on.
+const PERMISSION_TOOLS: [&str; 2] = ["ExitPlanMode", "exit_plan_mode"];
+
+/// The rolling summary of a dialog. Written down and read back, it goes on as if nothing had happened.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+pub struct DialogSummary {
+    /// The last turns that ended, oldest first, within the limits.
+    turns: Vec<CompactSummary>,
+    /// The turn that goes on.
+    open: Option<OpenTurn>,
+    /// Number of turns that ended.
+    ended: u32,
+    /// The ordinal of the entry that comes next; those before it were taken.
+    next: u32,
+}
+
+/// A turn that goes on.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+struct OpenTurn {
+    turn: DialogTurn,
+    weight: Weight,
+    /// True once the assistant did anything.
+    answered: bool,
+    entries: (u32, u32),
+    at: Option<Timestamp>,
+}
+
+/// Weight of a person's words. Of several before an answer the first of the greatest weight count.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Weight {
+    Nothing,
+    SmallTalk,
+    Command,
+    Words,
+}
+
+impl DialogSummary {
+    /// Takes the next entry of the session. One that was taken before changes nothing, so that a
+    /// session can be read again from its beginning.
+    pub fn push(&mut self, entry: &Entry, rules: DialogRules<'_>) {
+        if entry.ordinal < self.next {
+            return;
+        }
+        self.next = entry.ordinal.saturating_add(1);
+        if entry.skip.is_some() || entry.branch != Branch::Active {
+            return;
+        }
+        match entry.kind {
+            EntryKind::Prompt | EntryKind::Command => self.says(entry, rules),
+            EntryKind::Steering | EntryKind::Answer | EntryKind::Rejection => {
+                match &mut self.open {
+                    Some(open) => open.turn.asked = AskedQuestion::default(),
+                    None => self.says(entry, rules),
+                }
+            }
+            EntryKind::Text | EntryKind::ToolCall | EntryKind::ToolResult => {
+                if let Some(open) = &mut self.open {
+                    open.does(entry, rules);
+                }
+            }
+            EntryKind::Summary | EntryKind::Injected | EntryKind::Notice => {}
+        }
+        if let Some(open) = &mut self.open {
+            open.entries.1 = entry.ordinal;
+        }
+    }
+
+    /// Adds a finished turn behind all others; it gets its number here.
+    pub fn add(&mut self, turn: CompactSummary, rules: DialogRules<'_>) {
+        self.end(rules);
+        self.keep(neat(turn, rules), rules);
+    }
+
+    /// The block for a prompt, with the claims of the session's `records`.
+    pub fn block(&self, records: &[&Record], rules: DialogRules<'_>) -> Block {
+        let mut turns = self.turns(rules);
+        add_records(&mut turns, records, rules.gate);
+        let all = self.ended.saturating_add(u32::from(self.goes_on().is_some()));
+        let mut block = Block::of(&turns, rules);
+        let shown = u32::try_from(block.turns.len()).unwrap_or(u32::MAX);
+        block.fit.evicted = all.saturating_sub(shown);
+        block
+    }
+
+    /// The turns that are kept, oldest first; the last one may go on.
+    pub fn turns(&self, rules: DialogRules<'_>) -> Vec<CompactSummary> {
+        let open = self.goes_on().map(|open| open.compact(self.ended.saturating_add(1), rules));
+        self.turns.iter().cloned().chain(open).collect()
+    }
+
+    /// The ordinal of the first entry of the oldest turn that is kept: no record about earlier ones is
+    /// of use.
+    pub fn since(&self) -> Option<u32> {
+        let kept = self.turns.iter().filter_map(|turn| turn.entries);
+        kept.chain(self.open.as_ref().map(|open| open.entries)).map(|(first, _)| first).min()
+    }
+
+    /// The open turn, unless it is a command alone, which may be the client's own.
+    fn goes_on(&self) -> Option<&OpenTurn> {
+        self.open.as_ref().filter(|open| open.answered || open.weight != Weight::Command)
+    }
+
+    /// A person says something that begins a turn, unless nothing was done about the last.
+    fn says(&mut self, entry: &Entry, rules: DialogRules<'_>) {
+        if self.open.as_ref().is_some_and(|open| open.answered) {
+            self.end(rules);
+        }
+        let (said, weight) = said(entry, rules);
+        let open = self.open.get_or_insert_with(|| OpenTurn {
+            turn: DialogTurn { said: said.clone(), ..DialogTurn::default() },
+            weight,
+            answered: false,
+            entries: (entry.ordinal, entry.ordinal),
+            at: entry.at,
+        });
+        if weight > open.weight {
+            (open.turn.said, open.weight) = (said, weight);
+        }
+    }
+
+    /// Ends the open turn, if there is one.
+    fn end(&mut self, rules: DialogRules<'_>) {
+        if let Some(open) = self.open.take() {
+            self.keep(open.compact(0, rules), rules);
+        }
+    }
+
+    fn keep(&mut self, turn: CompactSummary, rules: DialogRules<'_>) {
+        self.ended = self.ended.saturating_add(1);
+        self.turns.push(CompactSummary { turn_number: self.ended, ..turn });
+        evict(&mut self.turns, rules.limits);
+    }
+}
+
+impl OpenTurn {
+    fn compact(&self, turn_number: u32, rules: DialogRules<'_>) -> CompactSummary {
+        let (entries, timestamp) = (Some(self.entries), self.at);
+        let turn =
+            CompactSummary { turn_number, entries, timestamp, ..self.turn.compact(rules.gate) };
+        if self.answered { turn } else { CompactSummary { action_taken: unanswered(), ..turn } }
+    }
+
+    /// The assistant, or one of its tools, does something.
+    fn does(&mut self, entry: &Entry, rules: DialogRules<'_>) {
+        let name = entry.tool.as_ref().map(|tool| &tool.name);
+        let waits = name.is_some_and(|name| waits(name.as_str()));
+        match entry.kind {
+            EntryKind::Text if entry.speaker == Speaker::Assistant => {
+                (self.answered, self.turn.replied) = (true, true);
+                self.turn.asked = asked(last_question(entry.text.as_str()), rules);
+            }
+            EntryKind::ToolCall => {
+                self.answered = true;
+                name.inspect(|name| self.calls(name, rules));
+                self.turn.asked = AskedQuestion::default();
+                if waits && let Some(name) = name {
+                    self.turn.asked = asked_by_tool(name.as_str(), entry.text.as_str(), rules);
+                }
+            }
+            EntryKind::ToolResult if waits => self.turn.asked = AskedQuestion::default(),
+            EntryKind::Text
+            | EntryKind::ToolResult
+            | EntryKind::Prompt
+            | EntryKind::Command
+            | EntryKind::Steering
+            | EntryKind::Answer
+            | EntryKind::Rejection
+            | EntryKind::Summary
+            | EntryKind::Injected
+            | EntryKind::Notice => {}
+        }
+    }
+
+    fn calls(&mut self, name: &Redacted, rules: DialogRules<'_>) {
+        let name = within(name, Size::chars(NAME_CHARS_MAX), rules.gate);
+        let tools = &mut self.turn.tools;
+        if tools.len() < TOOLS_MAX && !name.is_empty() && !tools.contains(&name) {
+            tools.push(name);
+        }
+    }
+}
+
+/// A person's words and their weight.
+fn said(entry: &Entry, rules: DialogRules<'_>) -> (Redacted, Weight) {
+    let is_command = entry.kind == EntryKind::Command;
+    let bare = is_command.then(|| rules.gate.redact(&untagged(entry.text.as_str())));
+    let text = bare.as_ref().unwrap_or(&entry.text);
+    let said = within(text, Size::chars(WORDS_CHARS_MAX), rules.gate);
+    let weight = match said.as_str() {
+        text if !has_words(text) => Weight::Nothing,
+        text if is_smalltalk(text) => Weight::SmallTalk,
+        _ if is_command => Weight::Command,
+        _ => Weight::Words,
+    };
+    (said, weight)
+}
+
+/// A command without the tags in which clients wrap it.
+fn untagged(text: &str) -> String {
+    let pieces = text.split('<').enumerate();
+    pieces.map(|(at, piece)| if at == 0 { piece } else { behind_tag(piece) }).collect()
+}
+
+fn behind_tag(piece: &str) -> &str {
+    let is_name = |tag: &str| tag.chars().all(|c| c.is_ascii_lowercase() || "-/".contains(c));
+    piece.split_once('>').filter(|(tag, _)| is_name(tag)).map_or(piece, |(_, rest)| rest)
+}
+
+/// The answer that a question waits for.
+fn asked(question: Option<&str>, rules: DialogRules<'_>) -> AskedQuestion {
+    let Some(question) = question else { return AskedQuestion::default() };
+    if asks_permission(question) {
+        return AskedQuestion { leave: true, question: None };
+    }
+    let question =
+        within(&rules.gate.redact(question), Size::chars(QUESTION_CHARS_MAX), rules.gate);
+    AskedQuestion { leave: false, question: Some(question) }
+}
+
+fn waits(tool: &str) -> bool {
+    ASKING_TOOLS.contains(&tool) || PERMISSION_TOOLS.contains(&tool)
+}
+
+fn asked_by_tool(name: &str, arguments: &str, rules: DialogRules<'_>) -> AskedQuestion {
+    if PERMISSION_TOOLS.contains(&name) {
+        return AskedQuestion { leave: true, question: None };
+    }
+    let in_json = question_in_json(arguments);
+    asked(Some(in_json.as_deref().or_else(|| first_question(arguments)).unwrap_or_default()), rules)
+}
+
+fn question_in_json(arguments: &str) -> Option<String> {
+    if ARGUMENTS_BYTES_MAX < arguments.len() || !arguments.starts_with('{') {
+        return None;
+    }
+    let value: serde_json::Value = serde_json::from_str(arguments).ok()?;
+    let question = value.get("question").or_else(|| value.pointer("/questions/0/question"))?;
+    question.as_str().map(str::to_owned)
+}
+
+/// A given turn, each text on one line and within bounds.
+fn neat(turn: CompactSummary, rules: DialogRules<'_>) -> CompactSummary {
+    let neat = |text: &Redacted| within(text, Size::chars(FIELD_CHARS_MAX), rules.gate);
+    let told = |text: &Redacted| Some(neat(text)).filter(|text| !text.is_empty());
+    let items = turn.pending_items.iter().filter_map(told).take(ITEMS_MAX);
+    CompactSummary {
+        user_intent: told(&turn.user_intent).unwrap_or_else(|| ours("unclear request")),
+        action_taken: told(&turn.action_taken).unwrap_or_else(unanswered),
+        pending_items: items.collect(),
+        ..turn
+    }
+}
+
+fn unanswered() -> Redacted {
+    ours("have not answered yet")
+}
+
+/// Puts the claims of `records` into the turns in which they were settled; only proven ones.
+fn add_records(turns: &mut [CompactSummary], records: &[&Record], gate: &Gate) {
+    let proven = records.iter().filter(|record| record.state == RecordState::Staged);
+    let settled: Vec<(u32, &Claim)> = proven.filter_map(|record| settled(record)).collect();
+    for turn in turns {
+        let Some((first, last)) = turn.entries else { continue };
+        let of_it = settled.iter().filter(|(said, _)| (first..=last).contains(said));
+        let claims: Vec<&Claim> = of_it.map(|(_, claim)| *claim).collect();
+        add_claims(turn, &claims, gate);
+    }
+}
+
+/// A claim, and the last entry that it rests on.
+fn settled(record: &Record) -> Option<(u32, &Claim)> {
+    let last = record.evidence.iter().map(|evidence| evidence.ordinal).max()?;
+    Some((last, &record.claim))
+}
+
+fn add_claims(turn: &mut CompactSummary, claims: &[&Claim], gate: &Gate) {
+    let (mut wanted, mut topic, mut done) = (None, None, Vec::new());
+    for claim in claims {
+        let passed = gate.redact(claim.headline());
+        let said = within(&passed, Size::chars(SAID_CHARS_MAX), gate);
+        if !has_words(said.as_str()) {
+            continue;
+        }
+        match claim {
+            Claim::Request(_) => wanted = wanted.or_else(|| Some(words("requested: ", &said, ""))),
+            Claim::Discussion(_) => topic = topic.or_else(|| Some(words("discussed: ", &said, ""))),
+            Claim::Decision(_) => done.push(words("; decision: ", &said, "")),
+            Claim::Attempt(tried) => {
+                let how = if tried.succeeded { " (worked)" } else { " (did not fully work)" };
+                done.push(words("; tried: ", &said, how));
+            }
+        }
+    }
+    // What the turn was about is better told by the person's own words than by a topic.
+    let topic = topic.filter(|_| turn.user_intent == ours("unclear request"));
+    if let Some(intent) = wanted.or(topic) {
+        turn.user_intent = intent;
+    }
+    for more in done.iter().skip(done.len().saturating_sub(CLAIMS_SHOWN_MAX)) {
+        let whole = [Woven::Passed(&turn.action_taken), Woven::Passed(more)];
+        turn.action_taken = Redacted::weave(&whole);
+    }
+}
+
+fn words(before: &'static str, said: &Redacted, behind: &'static str) -> Redacted {
+    Redacted::weave(&[Woven::Ours(before), Woven::Passed(said), Woven::Ours(behind)])
+}

@@ -1,0 +1,203 @@
+//! One turn: what is known of it, and its line in the summary.
+
+use super::cut::{Size, within};
+use super::phrases::{fold, is_smalltalk, wants_doing};
+use crate::domain::{Timestamp, Tokens};
+use crate::privacy::{Gate, Redacted, Woven};
+use serde::{Deserialize, Serialize};
+
+/// The longest quote of a person's words, in characters.
+pub(super) const SAID_CHARS_MAX: usize = 60;
+/// The longest quote of a question, in characters.
+const QUESTION_CHARS_MAX: usize = 30;
+/// The longest name of a tool, an intent or a route, in characters.
+pub(super) const NAME_CHARS_MAX: usize = 40;
+/// Tools that are named; the others are counted.
+const TOOLS_NAMED_MAX: usize = 3;
+/// Separator before a line in the block.
+pub(super) const INDENT: &str = "\n  ";
+
+/// One turn: what the person wanted, what was done, and what is still open.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+pub struct CompactSummary {
+    /// Its number in the dialog, from 1.
+    pub turn_number: u32,
+    /// Words behind "User", such as `asked about calendar query`.
+    pub user_intent: Redacted,
+    /// Words behind "I", such as `called list_events`.
+    pub action_taken: Redacted,
+    /// Items that wait for the person, such as `waiting for confirmation`.
+    pub pending_items: Vec<Redacted>,
+    /// Start of the turn, where its transcript has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timestamp: Option<Timestamp>,
+    /// Ordinals of its first and its last entry, if it is from a transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<(u32, u32)>,
+}
+
+impl CompactSummary {
+    /// The turn as one line: `Turn 2: User asked about x, I called y. Pending: z`.
+    pub fn line(&self) -> Redacted {
+        let number = self.turn_number.to_string();
+        let mut line = vec![
+            Woven::Ours("Turn "),
+            Woven::Label(&number),
+            Woven::Ours(": User "),
+            Woven::Passed(&self.user_intent),
+            Woven::Ours(", I "),
+            Woven::Passed(&self.action_taken),
+            Woven::Ours("."),
+        ];
+        for (at, item) in self.pending_items.iter().enumerate() {
+            line.push(Woven::Ours(if at == 0 { " Pending: " } else { ", " }));
+            line.push(Woven::Passed(item));
+        }
+        Redacted::weave(&line)
+    }
+
+    /// Tokens of its line.
+    pub fn tokens(&self) -> Tokens {
+        self.size().tokens()
+    }
+
+    /// Size of its line in the block.
+    pub(super) fn size(&self) -> Size {
+        let line = Size::of(self.line().as_str());
+        Size { chars: line.chars + INDENT.len(), words: line.words }
+    }
+}
+
+/// An answer that the assistant waits for.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+pub struct AskedQuestion {
+    /// True if it waits for permission to do something.
+    pub leave: bool,
+    /// The question that it asked.
+    pub question: Option<Redacted>,
+}
+
+/// Facts of one turn: filled from a transcript, or by a program that routes turns.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+pub struct DialogTurn {
+    /// The person's words.
+    pub said: Redacted,
+    /// Route of the words, such as `calendar` or `smalltalk`.
+    pub route: Option<Redacted>,
+    /// Intent there, such as `query` or `create`.
+    pub intent: Option<Redacted>,
+    /// The tools that were called, in order.
+    pub tools: Vec<Redacted>,
+    /// True if the assistant said something.
+    pub replied: bool,
+    /// Answer that the assistant waits for.
+    pub asked: AskedQuestion,
+}
+
+impl DialogTurn {
+    /// The turn in a sentence or two; its number is given by the dialog that it is added to.
+    pub fn compact(&self, gate: &Gate) -> CompactSummary {
+        CompactSummary {
+            user_intent: self.user_intent(gate),
+            action_taken: self.action_taken(gate),
+            pending_items: self.pending_items(gate),
+            ..CompactSummary::default()
+        }
+    }
+
+    fn user_intent(&self, gate: &Gate) -> Redacted {
+        let name = |name: &Option<Redacted>| {
+            let name = within(name.as_ref()?, Size::chars(NAME_CHARS_MAX), gate);
+            let known = !matches!(fold(name.as_str()).as_str(), "" | "none" | "unknown");
+            known.then_some(name)
+        };
+        let (route, intent) = (name(&self.route), name(&self.intent));
+        match (&route, &intent) {
+            (Some(route), _) if fold(route.as_str()) == "smalltalk" => casual_chat(),
+            (Some(route), Some(intent)) => {
+                let verb = if wants_doing(intent.as_str()) { "requested " } else { "asked about " };
+                let words = [Woven::Passed(route), Woven::Ours(" "), Woven::Passed(intent)];
+                Redacted::weave(&[&[Woven::Ours(verb)], &words[..]].concat())
+            }
+            (Some(_), None) => self.requested(gate),
+            (None, _) if is_smalltalk(self.said.as_str()) => casual_chat(),
+            (None, _) => self.requested(gate),
+        }
+    }
+
+    fn requested(&self, gate: &Gate) -> Redacted {
+        let said = within(&self.said, Size::chars(SAID_CHARS_MAX), gate);
+        if !has_words(said.as_str()) {
+            return ours("unclear request");
+        }
+        Redacted::weave(&[Woven::Ours("requested: "), Woven::Passed(&said)])
+    }
+
+    fn action_taken(&self, gate: &Gate) -> Redacted {
+        if !self.tools.is_empty() {
+            return self.called(gate);
+        }
+        let asks = self.asked.question.is_some();
+        ours(if self.replied && !asks { "responded with chat" } else { "asked for clarification" })
+    }
+
+    /// The tools by the last part of their names, each once.
+    fn called(&self, gate: &Gate) -> Redacted {
+        let mut names: Vec<Redacted> = Vec::new();
+        for name in self.tools.iter().map(last_part) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let more = match names.len().saturating_sub(TOOLS_NAMED_MAX) {
+            0 => String::new(),
+            more => format!(" +{more}"),
+        };
+        let cut = |name: &Redacted| within(name, Size::chars(NAME_CHARS_MAX), gate);
+        let named: Vec<Redacted> = names.iter().take(TOOLS_NAMED_MAX).map(cut).collect();
+        let mut words = vec![Woven::Ours("called ")];
+        for (at, name) in named.iter().enumerate() {
+            words.push(Woven::Ours(if at == 0 { "" } else { ", " }));
+            words.push(Woven::Passed(name));
+        }
+        words.push(Woven::Label(&more));
+        Redacted::weave(&words)
+    }
+
+    fn pending_items(&self, gate: &Gate) -> Vec<Redacted> {
+        let mut items = Vec::new();
+        if self.asked.leave {
+            items.push(ours("waiting for confirmation"));
+        }
+        if let Some(question) = &self.asked.question {
+            let question = within(question, Size::chars(QUESTION_CHARS_MAX), gate);
+            let words = [Woven::Ours("need: "), Woven::Passed(&question)];
+            items.push(if has_words(question.as_str()) {
+                Redacted::weave(&words)
+            } else {
+                ours("need: an answer")
+            });
+        }
+        items
+    }
+}
+
+/// `list_events` of `calendar.list_events`.
+fn last_part(tool: &Redacted) -> Redacted {
+    let name = tool.as_str().trim_end_matches('.');
+    tool.cut(name.rfind('.').map_or(0, |dot| dot + 1)..name.len())
+}
+
+/// Words of our own.
+pub(super) fn ours(words: &'static str) -> Redacted {
+    Redacted::weave(&[Woven::Ours(words)])
+}
+
+fn casual_chat() -> Redacted {
+    ours("casual chat")
+}
+
+/// Returns whether a text has words: signs alone say nothing.
+pub(super) fn has_words(text: &str) -> bool {
+    text.chars().any(char::is_alphanumeric)
+}

@@ -1,0 +1,272 @@
+//! Plan of a consolidation: one operation for every record, and the affected memories as they were. `consolidate::plan`
+//! checks, applies and undoes it.
+
+use super::Memory;
+use super::entry::named;
+use super::{Claim, MemoryId, PlanId, RecordId, Speaker, Stage, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Memories of one namespace by id.
+pub type MemoryMap = BTreeMap<MemoryId, Memory>;
+
+/// What a record says, as far as memory needs to know: enough to fold a memory anew when another record that it
+/// rested on was forgotten.
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Facts {
+    /// The claim; dates that were told relative to the day have the day behind them.
+    pub claim: Claim,
+    /// How far the fact has come by this record alone.
+    pub stage: Stage,
+    /// The most trusted speaker among its evidence.
+    pub said_by: Speaker,
+    /// When the first of its evidence was said.
+    pub at: Option<Timestamp>,
+}
+
+named! {
+    /// What a merge changes besides where the memory comes from.
+    #[derive(schemars::JsonSchema)]
+    pub Merging {
+        /// Nothing.
+        Provenance = "provenance",
+        /// Options or points that the memory did not have are added.
+        Extend = "extend",
+        /// A later outcome takes the place of the earlier one.
+        Outcome = "outcome",
+    }
+}
+
+named! {
+    /// What a pair comes to that was left open before, once a model was asked about it.
+    #[derive(schemars::JsonSchema)]
+    pub Settlement {
+        /// They have nothing to do with one another.
+        Apart = "apart",
+        /// They contradict one another, and both stand.
+        Beside = "beside",
+        /// They say the same: the other one rests on its records too and stands for both.
+        Joined = "joined",
+        /// It takes the other one's place.
+        Replaced = "replaced",
+        /// It says nothing that is worth keeping beside the other one.
+        Dropped = "dropped",
+        /// Something follows for the other one, which is of another kind.
+        Followed = "followed",
+    }
+}
+
+/// What becomes of a record. Each record has exactly one, and may have revisions later: a settlement for each pair that
+/// was left open, and where its conversation is read anew, a withdrawal or a restatement.
+#[derive(schemars::JsonSchema, Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(tag = "name", rename_all = "snake_case")]
+pub enum Disposition {
+    /// It begins a memory.
+    Add {
+        /// The new one.
+        memory: MemoryId,
+    },
+    /// A memory rests on it from now on, and may learn something.
+    Merge {
+        /// That memory.
+        into: MemoryId,
+        /// What it learns.
+        how: Merging,
+    },
+    /// A memory is believed no more; another one takes its place.
+    Supersede {
+        /// The one that goes out of use.
+        old: MemoryId,
+        /// What stands now: new, or one that says the same already.
+        memory: MemoryId,
+    },
+    /// It contradicts a memory, or may; both are kept.
+    Conflict {
+        /// The other one.
+        with: MemoryId,
+        /// The new one.
+        memory: MemoryId,
+    },
+    /// It becomes no memory; the record stays where it is.
+    Discard,
+    /// A memory says the same already, and rests on it too from now on.
+    Duplicate {
+        /// That memory.
+        of: MemoryId,
+    },
+    /// A pair that an earlier plan left open is decided now.
+    Settle {
+        /// The memory that rests on the record.
+        memory: MemoryId,
+        /// The one that it was left open beside.
+        with: MemoryId,
+        /// What they come to.
+        how: Settlement,
+    },
+    /// A newer reading of its conversation took its place: a memory rests on it no more, and goes out of use where it
+    /// rests on nothing else.
+    Withdraw {
+        /// That memory.
+        memory: MemoryId,
+    },
+    /// A memory says what this record says, since another one that it rested on was withdrawn.
+    Restate {
+        /// That memory.
+        memory: MemoryId,
+        /// What it learns; without it, it begins with this record.
+        how: Option<Merging>,
+    },
+}
+
+impl Disposition {
+    /// The name in the ledger and in print.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Disposition::Add { .. } => "add",
+            Disposition::Merge { .. } => "merge",
+            Disposition::Supersede { .. } => "supersede",
+            Disposition::Conflict { .. } => "conflict",
+            Disposition::Discard => "discard",
+            Disposition::Duplicate { .. } => "duplicate",
+            Disposition::Settle { .. } => "settle",
+            Disposition::Withdraw { .. } => "withdraw",
+            Disposition::Restate { .. } => "restate",
+        }
+    }
+
+    /// The memory that rests on the record afterwards; none if it was discarded or withdrawn.
+    pub fn home(&self) -> Option<MemoryId> {
+        match self {
+            Disposition::Add { memory }
+            | Disposition::Supersede { memory, .. }
+            | Disposition::Conflict { memory, .. }
+            | Disposition::Settle { memory, .. }
+            | Disposition::Restate { memory, .. } => Some(*memory),
+            Disposition::Merge { into, .. } => Some(*into),
+            Disposition::Duplicate { of } => Some(*of),
+            Disposition::Discard | Disposition::Withdraw { .. } => None,
+        }
+    }
+
+    /// Whether it is about a record that an earlier plan dealt with.
+    pub fn is_revision(&self) -> bool {
+        match self {
+            Disposition::Settle { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. } => true,
+            Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Supersede { .. }
+            | Disposition::Conflict { .. }
+            | Disposition::Discard
+            | Disposition::Duplicate { .. } => false,
+        }
+    }
+
+    /// The memory beside the one that rests on the record: superseded, in conflict with it, or without it now.
+    pub fn other(&self) -> Option<MemoryId> {
+        match self {
+            Disposition::Supersede { old, .. } => Some(*old),
+            Disposition::Conflict { with, .. } | Disposition::Settle { with, .. } => Some(*with),
+            Disposition::Withdraw { memory } => Some(*memory),
+            Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Restate { .. }
+            | Disposition::Discard
+            | Disposition::Duplicate { .. } => None,
+        }
+    }
+}
+
+/// What follows from a record for another memory, such as a request that an attempt completed.
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Effect {
+    /// What changes.
+    pub memory: MemoryId,
+    /// The memory that it follows from; without it nothing follows.
+    pub by: MemoryId,
+    /// The stage that it comes to, if it comes to another.
+    pub stage: Option<Stage>,
+    /// Whether `by` takes its place.
+    pub supersedes: bool,
+    /// Whether it takes back what followed before: the stage may be an earlier one, and `by` is in its place no more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
+    /// Since when.
+    pub at: Option<Timestamp>,
+    /// The rule by which it follows.
+    pub rule: Cow<'static, str>,
+}
+
+/// One record and what becomes of it.
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Operation {
+    /// The record.
+    pub record: RecordId,
+    /// What becomes of it.
+    pub disposition: Disposition,
+    /// Why: the name of a rule, no words.
+    pub rule: Cow<'static, str>,
+    /// What it says.
+    pub facts: Facts,
+    /// What follows for other memories.
+    pub effects: Vec<Effect>,
+}
+
+impl Operation {
+    /// Every memory that it makes, changes or depends on; some more than once.
+    pub fn touches(&self) -> impl Iterator<Item = MemoryId> + '_ {
+        let own = [self.disposition.home(), self.disposition.other()];
+        let effects = self.effects.iter().flat_map(|effect| [effect.memory, effect.by]);
+        own.into_iter().flatten().chain(effects)
+    }
+}
+
+/// A record and a memory of which no rule could say how they stand to one another; both are kept.
+#[derive(
+    schemars::JsonSchema, Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Deserialize, Serialize,
+)]
+pub struct LeftOpen {
+    /// The record.
+    pub record: RecordId,
+    /// The memory that it may touch.
+    pub memory: MemoryId,
+    /// The rule that could not decide.
+    pub rule: Cow<'static, str>,
+}
+
+/// A set of changes to the memories of one namespace.
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Plan {
+    /// Digest of all the rest: the same input gives the same plan.
+    pub id: PlanId,
+    /// Whose memory.
+    pub namespace: String,
+    /// One for each record, in the order of time; each is applied to what those before it left.
+    pub operations: Vec<Operation>,
+    /// The memories that operations touch, as they were; new ones are not among them. By id.
+    pub before: Vec<Memory>,
+    /// What a model or a person may still decide.
+    pub left_open: Vec<LeftOpen>,
+}
+
+/// One memory before and after a plan.
+#[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Change {
+    /// Which.
+    pub memory: MemoryId,
+    /// As it was; none if it is new.
+    pub before: Option<Memory>,
+    /// As it becomes; none if it goes.
+    pub after: Option<Memory>,
+}
+
+/// Memories are neither as the plan found them nor as it leaves them: something else changed them since.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{} memories were changed by something else, the first is {}", .0.len(), first(.0))]
+pub struct Moved(pub Vec<MemoryId>);
+
+fn first(ids: &[MemoryId]) -> String {
+    ids.first().map(ToString::to_string).unwrap_or_default()
+}

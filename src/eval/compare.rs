@@ -1,0 +1,466 @@
+//! Comparison of a run with an earlier one, its baseline: which cases became worse, and the records behind it.
+//!
+//! Without anything to measure, recall, core recall, restraint and quarantined count as 0 and F1 as 1; precision,
+//! succeeded, grounded and schema are not compared, since recall shows what is lost with them.
+
+use super::case::{Tolerances, rounded};
+use super::measure::{Asks, Counts, Measure, Rate, Sums};
+use super::report::{
+    CaseOutcome, CaseReport, ForbiddenReport, ItemReport, RecordReport, Report, Variant,
+};
+use super::similarity::{SIMILARITY_MIN, best_pairs, dice, words};
+use crate::domain::{ClaimKind, RecordState, named};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Changes from an earlier run to this one.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Comparison {
+    /// Whether models or prompts were chosen, so that other variants were not to be run.
+    pub partial: bool,
+    pub variants: Vec<VariantComparison>,
+    /// Variants that the earlier run lacks.
+    pub new: Vec<String>,
+    /// Variants that this run lacks.
+    pub gone: Vec<String>,
+}
+
+/// Changes with one model and one prompt.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct VariantComparison {
+    /// Name in the earlier run.
+    pub before: String,
+    /// Name in this run.
+    pub after: String,
+    /// Number of cases that both runs measured; the counts here are of these.
+    pub measured: u64,
+    pub all: Change<Counts>,
+    pub kinds: Vec<KindChange>,
+    pub measures: Vec<MeasureChange>,
+    pub asks: Change<Asks>,
+    pub cases: Vec<CaseComparison>,
+    /// Cases that the earlier run lacks.
+    pub new: Vec<String>,
+    /// Cases that this run lacks and was to run.
+    pub gone: Vec<String>,
+    /// Cases that this run lacks and was not to run.
+    #[serde(default)]
+    pub not_run: Vec<String>,
+}
+
+/// A value in both runs.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Change<T> {
+    /// In the earlier run.
+    pub before: T,
+    pub after: T,
+}
+
+/// The counts of a kind in both runs.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct KindChange {
+    pub kind: ClaimKind,
+    #[serde(flatten)]
+    pub counts: Change<Counts>,
+}
+
+named! {
+    /// Direction of a change.
+    #[derive(JsonSchema)]
+    pub(crate) Trend {
+        /// Better by more than the tolerance.
+        Better = "better",
+        Same = "same",
+        /// Worse by more than the tolerance.
+        Worse = "worse",
+    }
+}
+
+/// A measure whose counts changed.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct MeasureChange {
+    pub measure: Measure,
+    /// Counts in the earlier run.
+    pub before: Rate,
+    /// Counts in this run.
+    pub after: Rate,
+    pub tolerance: f64,
+    pub trend: Trend,
+}
+
+/// Changes of a case.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct CaseComparison {
+    pub name: String,
+    /// Outcome in the earlier run.
+    pub before: CaseOutcome,
+    /// Outcome in this run.
+    pub after: CaseOutcome,
+    /// Whether it is worse than its tolerances allow, fails newly or cannot be measured any more.
+    pub worse: bool,
+    /// Whether a measure is better by more than its tolerance, or it passes newly.
+    pub better: bool,
+    /// Whether its gold changed, so that rates are not of the same items.
+    pub gold_changed: bool,
+    /// Measures whose counts changed; none unless both runs measured the case.
+    pub measures: Vec<MeasureChange>,
+    pub answered: Vec<ItemReport>,
+    /// Items that are not answered any more.
+    pub missed: Vec<ItemReport>,
+    /// Forbidden statements that are made newly.
+    pub said: Vec<ForbiddenReport>,
+    /// Forbidden statements that are not made any more.
+    pub unsaid: Vec<ForbiddenReport>,
+    pub records: Vec<RecordChange>,
+}
+
+/// A record that was gained (no `before`), lost (no `after`) or changed.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct RecordChange {
+    pub kind: ClaimKind,
+    /// The record in the earlier run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<RecordSide>,
+    /// The record in this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<RecordSide>,
+}
+
+/// A record in one of the runs.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct RecordSide {
+    /// Index among the records of the case.
+    pub at: usize,
+    pub claim: Value,
+    /// Staged or in quarantine.
+    pub state: RecordState,
+    /// Name of the item that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<String>,
+}
+
+/// Compares a run with an earlier one; `tolerances` are those of the case with this name. Variants are matched by name;
+/// if each run has one variant left over, these two are matched.
+pub(crate) fn compare(
+    before: &Report,
+    after: &Report,
+    tolerances: &dyn Fn(&str) -> Tolerances,
+) -> Comparison {
+    let named = |report: &Report, name: &str| report.variants.iter().any(|it| it.name == name);
+    let old: Vec<&Variant> = before.variants.iter().filter(|it| !named(after, &it.name)).collect();
+    let new: Vec<&Variant> = after.variants.iter().filter(|it| !named(before, &it.name)).collect();
+    let renamed = match (old.as_slice(), new.as_slice()) {
+        ([old], [new]) => Some((*old, *new)),
+        _ => None,
+    };
+    let mut comparison = Comparison::default();
+    for variant in &after.variants {
+        let same = before.variants.iter().find(|it| it.name == variant.name);
+        let renamed = renamed.filter(|(_, new)| new.name == variant.name).map(|(old, _)| old);
+        match same.or(renamed) {
+            Some(earlier) => {
+                comparison.variants.push(VariantComparison::of(earlier, variant, tolerances));
+            }
+            None => comparison.new.push(variant.name.clone()),
+        }
+    }
+    if renamed.is_none() {
+        comparison.gone.extend(old.into_iter().map(|it| it.name.clone()));
+    }
+    comparison
+}
+
+impl Comparison {
+    /// Moves the cases that are gone and that the run did not cover to those not run.
+    pub(crate) fn of_cases(mut self, covers: &dyn Fn(&str) -> bool) -> Comparison {
+        for variant in &mut self.variants {
+            let gone = std::mem::take(&mut variant.gone);
+            (variant.gone, variant.not_run) = gone.into_iter().partition(|name| covers(name));
+        }
+        self
+    }
+
+    /// Whether a case is worse than its tolerances allow, or something is gone that was to be run.
+    pub(crate) fn worse(&self) -> bool {
+        let gone = !self.gone.is_empty() && !self.partial;
+        let worse =
+            |it: &VariantComparison| !it.gone.is_empty() || it.cases.iter().any(|it| it.worse);
+        gone || self.variants.iter().any(worse)
+    }
+
+    /// Variants of this run that were compared with nothing.
+    pub(crate) fn uncompared(&self) -> Vec<&str> {
+        let empty = self.variants.iter().filter(|it| it.measured == 0).map(|it| &it.after);
+        self.new.iter().chain(empty).map(String::as_str).collect()
+    }
+
+    /// Whether every variant was compared with something and nothing is worse: comparing zero cases is a failure.
+    pub(crate) fn passes(&self) -> bool {
+        !self.worse() && self.uncompared().is_empty()
+    }
+
+    /// Whether nothing changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        let changed = |it: &VariantComparison| {
+            !it.cases.is_empty() || !it.new.is_empty() || !it.gone.is_empty()
+        };
+        self.new.is_empty() && self.gone.is_empty() && !self.variants.iter().any(changed)
+    }
+
+    /// One line: the verdict, and whether it is good.
+    pub(crate) fn verdict(&self) -> (&'static str, bool) {
+        match (self.worse(), self.passes(), self.is_empty()) {
+            (true, ..) => ("worse than the baseline", false),
+            (false, false, _) => ("not compared", false),
+            (false, true, true) => ("nothing changed", true),
+            (false, true, false) => ("nothing is worse than the tolerances allow", true),
+        }
+    }
+
+    /// The comparison of the variant with this name in this run.
+    pub(crate) fn variant(&self, name: &str) -> Option<&VariantComparison> {
+        self.variants.iter().find(|it| it.after == name)
+    }
+}
+
+impl VariantComparison {
+    fn of(
+        before: &Variant,
+        after: &Variant,
+        tolerances: &dyn Fn(&str) -> Tolerances,
+    ) -> VariantComparison {
+        fn by_name(variant: &Variant) -> BTreeMap<&str, &CaseReport> {
+            variant.cases.iter().map(|it| (it.name.as_str(), it)).collect()
+        }
+        fn missing(
+            from: &BTreeMap<&str, &CaseReport>,
+            all: &BTreeMap<&str, &CaseReport>,
+        ) -> Vec<String> {
+            all.keys().filter(|it| !from.contains_key(*it)).map(|it| (*it).to_owned()).collect()
+        }
+        let (earlier, later) = (by_name(before), by_name(after));
+        let mut it = VariantComparison {
+            before: before.name.clone(),
+            after: after.name.clone(),
+            new: missing(&earlier, &later),
+            gone: missing(&later, &earlier),
+            ..VariantComparison::default()
+        };
+        let (mut then, mut now) = (Sums::default(), Sums::default());
+        for (name, case) in &later {
+            let Some(earlier) = earlier.get(name) else { continue };
+            if earlier.is_measured() && case.is_measured() {
+                it.measured += 1;
+                then += earlier.sums;
+                now += case.sums;
+            }
+            it.cases.extend(CaseComparison::of(earlier, case, &tolerances(name)));
+        }
+        it.all = Change { before: then.tally.all(), after: now.tally.all() };
+        let kind = |kind: &ClaimKind| KindChange {
+            kind: *kind,
+            counts: Change { before: then.tally.of(*kind), after: now.tally.of(*kind) },
+        };
+        it.kinds = ClaimKind::ALL.iter().map(kind).collect();
+        it.measures = measure_changes(&then, &now, &Tolerances::default());
+        it.asks = Change { before: then.asks, after: now.asks };
+        it
+    }
+
+    /// The comparison of the case with this name.
+    pub(crate) fn case(&self, name: &str) -> Option<&CaseComparison> {
+        self.cases.iter().find(|it| it.name == name)
+    }
+}
+
+/// The measures whose counts changed.
+fn measure_changes(before: &Sums, after: &Sums, tolerances: &Tolerances) -> Vec<MeasureChange> {
+    let change = |measure: &Measure| {
+        let (before, after) = (before.rate(*measure), after.rate(*measure));
+        let tolerance = tolerances.of(*measure);
+        let trend = trend(*measure, Change { before, after }, tolerance);
+        let change = MeasureChange { measure: *measure, before, after, tolerance, trend };
+        (before != after).then_some(change)
+    };
+    Measure::ALL.iter().filter_map(change).collect()
+}
+
+fn trend(measure: Measure, rates: Change<Rate>, tolerance: f64) -> Trend {
+    // Without anything to measure.
+    let empty = match measure {
+        Measure::Recall | Measure::CoreRecall | Measure::Restraint | Measure::Quarantined => {
+            Some(0.0)
+        }
+        Measure::F1 => Some(1.0),
+        Measure::Precision | Measure::Succeeded | Measure::Grounded | Measure::Schema => None,
+    };
+    let value = |rate: Rate| rate.value().or(empty).map(rounded);
+    let (Some(before), Some(after)) = (value(rates.before), value(rates.after)) else {
+        return Trend::Same;
+    };
+    let mut gain = after - before;
+    if measure == Measure::Quarantined {
+        // The same number of fewer records is a higher rate, but not more records.
+        let same_direction = rates.before.hits.cmp(&rates.after.hits) == before.cmp(&after);
+        gain = if same_direction { -gain } else { 0 };
+    }
+    match rounded(tolerance) {
+        tolerance if gain < -tolerance => Trend::Worse,
+        tolerance if tolerance < gain => Trend::Better,
+        _ => Trend::Same,
+    }
+}
+
+impl CaseComparison {
+    /// Compares a case with itself in an earlier run; `None` if nothing changed.
+    fn of(
+        before: &CaseReport,
+        after: &CaseReport,
+        tolerances: &Tolerances,
+    ) -> Option<CaseComparison> {
+        let passed = |it: &CaseReport| it.outcome == CaseOutcome::Passed;
+        let mut it = CaseComparison {
+            name: after.name.clone(),
+            before: before.outcome,
+            after: after.outcome,
+            worse: passed(before) && !passed(after) || before.is_measured() && !after.is_measured(),
+            better: !passed(before) && passed(after)
+                || !before.is_measured() && after.is_measured(),
+            gold_changed: false,
+            measures: Vec::new(),
+            answered: Vec::new(),
+            missed: Vec::new(),
+            said: Vec::new(),
+            unsaid: Vec::new(),
+            records: Vec::new(),
+        };
+        if before.is_measured() && after.is_measured() {
+            it.gold_changed = gold_changed(before, after);
+            it.measures = measure_changes(&before.sums, &after.sums, tolerances);
+            it.worse |= it.measures.iter().any(|it| it.trend == Trend::Worse);
+            it.better |= it.measures.iter().any(|it| it.trend == Trend::Better);
+            (it.answered, it.missed) =
+                (newly_answered(before, after), newly_answered(after, before));
+            (it.said, it.unsaid) = (newly_said(before, after), newly_said(after, before));
+            it.records = record_changes(&before.records, &after.records);
+        }
+        let unchanged = it.before == it.after && !it.gold_changed && it.measures.is_empty();
+        let same_items = it.answered.is_empty() && it.missed.is_empty();
+        let same_forbidden = it.said.is_empty() && it.unsaid.is_empty();
+        let same = unchanged && same_items && same_forbidden && it.records.is_empty();
+        (!same).then_some(it)
+    }
+}
+
+fn gold_changed(before: &CaseReport, after: &CaseReport) -> bool {
+    let items = |case: &CaseReport| -> Vec<ItemReport> {
+        case.items.iter().map(|it| ItemReport { answered_by: None, ..it.clone() }).collect()
+    };
+    let forbidden = |case: &CaseReport| -> Vec<ForbiddenReport> {
+        case.forbidden.iter().map(|it| ForbiddenReport { said_by: None, ..it.clone() }).collect()
+    };
+    items(before) != items(after) || forbidden(before) != forbidden(after)
+}
+
+/// Items of both cases that only `after` answers.
+fn newly_answered(before: &CaseReport, after: &CaseReport) -> Vec<ItemReport> {
+    let open = |id: &str| before.items.iter().any(|it| it.id == id && it.answered_by.is_none());
+    let answered = after.items.iter().filter(|it| it.answered_by.is_some() && open(&it.id));
+    answered.cloned().collect()
+}
+
+/// Forbidden statements of both cases that only `after` makes.
+fn newly_said(before: &CaseReport, after: &CaseReport) -> Vec<ForbiddenReport> {
+    let unsaid = |id: &str| before.forbidden.iter().any(|it| it.id == id && it.said_by.is_none());
+    after.forbidden.iter().filter(|it| it.said_by.is_some() && unsaid(&it.id)).cloned().collect()
+}
+
+/// A record and its index.
+type Indexed<'r> = (usize, &'r RecordReport);
+
+/// Records that changed, by kind. Ids do not help: another prompt gives the same claim another id. The same claim in the
+/// same state is the same record; then the same claim, then the most similar ones, are a record that changed.
+fn record_changes(before: &[RecordReport], after: &[RecordReport]) -> Vec<RecordChange> {
+    let mut changes = Vec::new();
+    for kind in ClaimKind::ALL {
+        let of_kind = |records| -> Vec<Indexed<'_>> {
+            let records: &[RecordReport] = records;
+            records.iter().enumerate().filter(|(_, it)| it.kind == *kind).collect()
+        };
+        let (mut old, mut new) = (of_kind(before), of_kind(after));
+        take_equal(&mut old, &mut new, |it| format!("{} {}", it.state.name(), it.claim));
+        let mut pairs = take_equal(&mut old, &mut new, |it| it.claim.to_string());
+        pairs.extend(take_similar(&mut old, &mut new));
+        pairs.sort_by_key(|(_, (at, _))| *at);
+        let side = |(at, record): Indexed<'_>| RecordSide {
+            at,
+            claim: record.claim.clone(),
+            state: record.state,
+            answers: record.answers.clone(),
+        };
+        let change = |before: Option<Indexed<'_>>, after: Option<Indexed<'_>>| RecordChange {
+            kind: *kind,
+            before: before.map(side),
+            after: after.map(side),
+        };
+        changes.extend(pairs.into_iter().map(|(old, new)| change(Some(old), Some(new))));
+        changes.extend(old.into_iter().map(|old| change(Some(old), None)));
+        changes.extend(new.into_iter().map(|new| change(None, Some(new))));
+    }
+    changes
+}
+
+/// Removes the pairs with the same key, the first with the first.
+fn take_equal<'r>(
+    old: &mut Vec<Indexed<'r>>,
+    new: &mut Vec<Indexed<'r>>,
+    key: impl Fn(&RecordReport) -> String,
+) -> Vec<(Indexed<'r>, Indexed<'r>)> {
+    let mut pairs = Vec::new();
+    old.retain(|it| {
+        let own = key(it.1);
+        let partner = new.iter().position(|other| key(other.1) == own);
+        pairs.extend(partner.map(|at| (*it, new.remove(at))));
+        partner.is_none()
+    });
+    pairs
+}
+
+/// Removes the pairs of similar records, the most similar first.
+fn take_similar<'r>(
+    old: &mut Vec<Indexed<'r>>,
+    new: &mut Vec<Indexed<'r>>,
+) -> Vec<(Indexed<'r>, Indexed<'r>)> {
+    let of = |side: &[Indexed<'_>]| -> Vec<Vec<String>> {
+        side.iter().map(|(_, it)| words(&strings(&it.claim))).collect()
+    };
+    let (then, now) = (of(old), of(new));
+    let mut near = Vec::new();
+    for (left, words) in then.iter().enumerate() {
+        let all = now.iter().enumerate().map(|(right, it)| (dice(words, it), left, right));
+        near.extend(all.filter(|(similarity, ..)| SIMILARITY_MIN <= *similarity));
+    }
+    let best = best_pairs(near);
+    let pairs =
+        best.iter().filter_map(|(_, left, right)| Some((*old.get(*left)?, *new.get(*right)?)));
+    let pairs: Vec<(Indexed<'r>, Indexed<'r>)> = pairs.collect();
+    old.retain(|it| !pairs.iter().any(|(one, _)| one.0 == it.0));
+    new.retain(|it| !pairs.iter().any(|(_, other)| other.0 == it.0));
+    pairs
+}
+
+/// Every string of a claim, joined by a blank.
+fn strings(claim: &Value) -> String {
+    match claim {
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(strings).collect::<Vec<_>>().join(" "),
+        Value::Object(fields) => fields.values().map(strings).collect::<Vec<_>>().join(" "),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+#[path = "compare_tests.rs"]
+mod tests;

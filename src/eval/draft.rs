@@ -1,0 +1,98 @@
+//! The start of a new case: a summary of its transcript, and gold drafted from records.
+
+use super::gold::{Gold, Importance, Item, Wanted};
+use super::report::{RecordReport, ShownEntry, headline};
+use super::run::EvalResult;
+use crate::adapters::walk::Candidate;
+use crate::config::Config;
+use crate::domain::{ClaimKind, Format, RecordState};
+use crate::pipeline::collect::{Cards, collect};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// A transcript, for the person who makes a case of it.
+#[derive(Clone, Debug)]
+pub(crate) struct TranscriptSummary {
+    pub format: Format,
+    /// Ids of the conversations with something to ask about.
+    pub conversations: Vec<String>,
+    /// Number of entries of all of them.
+    pub entries: u64,
+    /// Number of slices of all of them.
+    pub slices: usize,
+    /// What the gate masks, by rule.
+    pub masked: BTreeMap<&'static str, u64>,
+}
+
+/// Reads a transcript as a case would.
+///
+/// # Errors
+/// One line, if it cannot be read or holds nothing to ask about.
+pub(crate) fn summarize(
+    config: &Config,
+    transcript: &Candidate,
+    conversation: Option<&str>,
+) -> Result<TranscriptSummary, String> {
+    let found = collect(config, transcript, conversation, Cards::None)?;
+    let mut masked: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for (rule, times) in found.iter().flat_map(|it| &it.masked.counts) {
+        *masked.entry(rule).or_default() += times;
+    }
+    Ok(TranscriptSummary {
+        format: found.first().map_or(Format::Plain, |it| it.session.format),
+        conversations: found.iter().map(|it| it.session.native_id.as_str().to_owned()).collect(),
+        entries: found.iter().map(|it| it.entries).sum(),
+        slices: found.iter().map(|it| it.slices.len()).sum(),
+        masked,
+    })
+}
+
+/// The staged records of the only case of a run as gold: a draft for a person. Its items have fields and no terms.
+pub(crate) fn draft_gold(result: &EvalResult) -> Gold {
+    let case = result.report.variants.first().and_then(|variant| variant.cases.first());
+    let shown = result.shown.first().and_then(|shown| shown.first());
+    let entries: &[ShownEntry] = shown.map(Vec::as_slice).unwrap_or_default();
+    let mut numbers: BTreeMap<ClaimKind, usize> = BTreeMap::new();
+    let records = case.into_iter().flat_map(|case| &case.records);
+    let items = records.filter(|it| it.state == RecordState::Staged).map(|record| {
+        let number = numbers.entry(record.kind).or_default();
+        *number += 1;
+        item(record, *number, entries)
+    });
+    Gold { items: items.collect(), ..Gold::default() }
+}
+
+fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
+    let first = record.evidence.first();
+    let quote = first.and_then(|it| {
+        let entry = entries.iter().find(|entry| entry.ordinal == it.entry)?;
+        Some(entry.text.as_str().get(it.from as usize..it.to as usize)?.to_owned())
+    });
+    let initial = match record.kind {
+        ClaimKind::Decision => 'd',
+        // As "topic".
+        ClaimKind::Discussion => 't',
+        ClaimKind::Attempt => 'a',
+        ClaimKind::Request => 'r',
+    };
+    let field = |(name, value): (&String, &Value)| {
+        let texts =
+            |all: &[Value]| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        match value {
+            Value::String(text) => Some((name.clone(), Wanted::Text(text.clone()))),
+            Value::Array(all) => Some((name.clone(), Wanted::Texts(texts(all)))),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }
+    };
+    Item {
+        id: format!("{initial}{number}"),
+        kind: record.kind,
+        importance: Importance::Useful,
+        statement: headline(record.kind, &record.claim).to_owned(),
+        terms: Vec::new(),
+        fields: record.claim.as_object().into_iter().flatten().filter_map(field).collect(),
+        succeeded: record.claim.get("succeeded").and_then(Value::as_bool),
+        quote,
+        entry_hint: first.map(|it| it.entry.to_string()),
+    }
+}

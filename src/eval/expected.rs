@@ -1,0 +1,64 @@
+//! The memory directory that the records of a case result in, by rule and without a store. The same functions
+//! consolidate and render as for a real directory.
+
+use super::prepare::CaseContents;
+use super::report::Problem;
+use crate::consolidate::{Memories, Verdicts, consolidate};
+use crate::domain::{Memory, MemoryMap, Record, RecordState, Timestamp};
+use crate::memory_dir::{Facts, Files, render};
+use crate::pipeline::dir_sync::notes::{Sources, notes};
+use crate::privacy::Gate;
+use crate::text::diff::difference;
+
+/// Maximum number of files whose differences are described.
+const FILES_MAX: usize = 5;
+
+/// The Markdown files that consolidation by rule makes of `records`, by their paths.
+pub(super) fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) -> Files {
+    let Some(namespace) = case.conversations.first().map(|it| it.session.namespace.clone()) else {
+        return Files::new();
+    };
+    let staged = records.iter().filter(|it| it.state == RecordState::Staged);
+    let staged: Vec<Record> =
+        staged.filter(|it| it.provenance.namespace == namespace).cloned().collect();
+    let mut memories = MemoryMap::default();
+    let known = Memories::of(namespace, &memories);
+    let (plan, _) = consolidate(&staged, &known, &Verdicts::none());
+    // The plan was made of these very memories.
+    let _ = plan.apply(&mut memories);
+    let sessions = case.conversations.iter().map(|it| (&*it.session, it.card.clone()));
+    let sources = Sources::of(&staged, sessions.collect());
+    let memories: Vec<Memory> = memories.into_values().collect();
+    let sessions = notes(&sources, &memories);
+    // The day of the last entry instead of a clock.
+    let last = staged.iter().filter_map(|it| it.provenance.at).max();
+    let Some(today) = last.or_else(|| Timestamp::from_secs(0.0)) else { return Files::new() };
+    let facts = Facts { memories: &memories, sessions: &sessions, terms: &[], today, gate };
+    render(&facts, &Files::new(), &Files::new()).files
+}
+
+/// Differences from the expected directory, if the case has one.
+pub(super) fn problems(case: &CaseContents, gate: &Gate, records: &[Record]) -> Vec<Problem> {
+    let Some(expected) = &case.expected else { return Vec::new() };
+    let actual = directory(case, gate, records);
+    let mut problems = Vec::new();
+    for (path, text) in &actual {
+        match expected.get(path) {
+            // A checkout may write `\r\n`.
+            Some(wanted) if wanted == text || wanted.replace("\r\n", "\n") == *text => {}
+            Some(wanted) => {
+                let lines = difference(wanted, text);
+                problems.push(format!("expected/{path} differs:\n{}", lines.trim_end()));
+            }
+            None => problems.push(format!("expected/{path} is missing, and the records make it")),
+        }
+    }
+    let gone = expected.keys().filter(|path| !actual.contains_key(*path));
+    problems.extend(gone.map(|path| format!("expected/{path} is not made of the records")));
+    if problems.len() > FILES_MAX {
+        let more = problems.len() - FILES_MAX;
+        problems.truncate(FILES_MAX);
+        problems.push(format!("and {more} files more"));
+    }
+    problems.into_iter().map(|detail| Problem::new("expected", true, detail)).collect()
+}

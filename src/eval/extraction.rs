@@ -1,0 +1,185 @@
+//! The extraction of one slice of a case, from recordings or from a model.
+
+use super::measure::{Asks, Origins};
+use super::prepare::{CaseSlice, PreparedCase};
+use crate::config::Price;
+use crate::domain::{
+    ErrorKind, Finding, ModelError, OutputMode, Purpose, Record, Reply, Request, Severity,
+};
+use crate::extract::Exchange;
+use crate::llm::{Cassette, Origin};
+use crate::pipeline::asking::{Account, Asker, For, NoAnswer, Paid, Payer, cost, counted};
+use crate::pipeline::extracting::{failure, prove, run_id, stuck};
+use crate::pipeline::talk::{Answers, Ended, OutputModeFallback, Waiting, talk};
+use crate::store::{RunFailure, StoreError};
+use futures_util::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+/// Result of a slice.
+#[derive(Debug, Default)]
+pub(super) struct SliceResult {
+    /// Its records, staged or quarantined.
+    pub(super) records: Vec<Record>,
+    /// Findings about the answers.
+    pub(super) findings: Vec<Finding>,
+    /// Final failure.
+    pub(super) failure: Option<RunFailure>,
+    /// Reason why there is no answer now.
+    pub(super) unanswered: Option<String>,
+    /// Whether that needs an operator, so that no other slice is tried.
+    pub(super) stops: bool,
+    /// Request that no recording answers.
+    pub(super) stale: Option<Request>,
+    pub(super) asks: Asks,
+    pub(super) answers: Origins,
+    /// Requests and answers.
+    pub(super) exchanges: Vec<(Request, Reply)>,
+}
+
+impl SliceResult {
+    pub(super) fn unanswered(reason: &str) -> SliceResult {
+        SliceResult { unanswered: Some(reason.to_owned()), ..SliceResult::default() }
+    }
+}
+
+/// Source of answers.
+enum Source<'a> {
+    Cassette(&'a Cassette),
+    Model { asker: &'a Asker, purpose: For<'a>, paid: Paid },
+}
+
+/// Answers the requests about a slice and keeps account of them.
+struct Recorder<'a> {
+    source: Source<'a>,
+    price: Price,
+    result: SliceResult,
+}
+
+impl Answers for Recorder<'_> {
+    async fn answer(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
+        self.result.asks.requests += 1;
+        let (reply, origin) = match &mut self.source {
+            Source::Cassette(cassette) => match cassette.kept(request) {
+                Some((reply, origin)) => (reply.clone(), origin),
+                None => {
+                    self.result.stale = Some(request.clone());
+                    let stale = ModelError::new(ErrorKind::Stale, "no recording answers it");
+                    return Err(NoAnswer::Model(stale));
+                }
+            },
+            Source::Model { asker, purpose, paid } => {
+                (asker.ask(request, *purpose, paid).await?, Origin::Recorded)
+            }
+        };
+        let usage = counted(&reply, request);
+        let asks = &mut self.result.asks;
+        asks.tokens_sent += usage.prompt_tokens;
+        asks.tokens_cached += usage.cached_tokens;
+        asks.tokens_answered += usage.completion_tokens;
+        asks.cost_micros += cost(usage, self.price);
+        *match origin {
+            Origin::Recorded => &mut self.result.answers.recorded,
+            Origin::HandWritten => &mut self.result.answers.hand_written,
+            Origin::Imported => &mut self.result.answers.imported,
+        } += 1;
+        self.result.exchanges.push((request.clone(), reply.clone()));
+        Ok(reply)
+    }
+}
+
+/// Extracts all slices of a case from its recordings.
+pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
+    let one = |slice: CaseSlice<'_>| {
+        // What a model refused is not recorded, so that the answers may begin with a lower output mode.
+        let begin =
+            |rung| Exchange::start(&case.asking, &slice.cutting.slice, slice.before, rung, 0);
+        let is_recorded = |rung: &&OutputMode| case.cassette.kept(&begin(**rung).1).is_some();
+        let rung = OutputMode::ALL.iter().find(is_recorded).copied();
+        let rung = rung.or(case.cassette.rung()).unwrap_or(OutputMode::ForcedTool);
+        // A cassette never waits and has no store that could fail.
+        let result = extract(case, slice, Source::Cassette(&case.cassette), rung).now_or_never()?;
+        result.ok().map(|(result, _)| result)
+    };
+    case.slices().filter_map(one).collect()
+}
+
+/// Extracts a slice with a model and remembers the output mode that worked.
+///
+/// # Errors
+/// The store's.
+pub(super) async fn from_model(
+    case: &PreparedCase,
+    slice: CaseSlice<'_>,
+    asker: &Asker,
+    ladder: &OutputModeFallback,
+    stop: &CancellationToken,
+) -> Result<SliceResult, StoreError> {
+    let session = slice.session;
+    let task = run_id(case.asking_digest, slice.cutting.slice.id);
+    let purpose = For {
+        payer: Payer { namespace: &session.namespace, session: Some(session.id) },
+        // No run is staged that could bear the cost.
+        account: Account::Own { task, purpose: Purpose::Test, about: &[] },
+        stop,
+        patience: None,
+        returns: false,
+    };
+    let source = Source::Model { asker, purpose, paid: Paid::default() };
+    let (result, worked) = extract(case, slice, source, ladder.rung()).await?;
+    if let Some((rung, refused)) = worked {
+        ladder.learn(rung, refused);
+    }
+    Ok(result)
+}
+
+/// Extracts a slice; also returns the output mode that worked and whether another one was refused.
+async fn extract(
+    case: &PreparedCase,
+    slice: CaseSlice<'_>,
+    source: Source<'_>,
+    rung: OutputMode,
+) -> Result<(SliceResult, Option<(OutputMode, bool)>), StoreError> {
+    let price = case.contents.config.model.price;
+    let mut recorder = Recorder { source, price, result: SliceResult::default() };
+    let cut = &slice.cutting.slice;
+    let (mut exchange, first) = Exchange::start(&case.asking, cut, slice.before, rung, 0);
+    let (ended, refused) = talk((&mut exchange, first), false, &mut recorder).await?;
+    let mut result = recorder.result;
+    result.asks.slices = 1;
+    let mut worked = None;
+    match ended {
+        Ended::Done(Ok(extraction)) => {
+            worked = Some((extraction.rung, refused.0));
+            let answers = result.answers.total();
+            result.asks.fitted = u64::from(answers == 1 && extraction.findings.is_empty());
+            result.asks.repaired = u64::from(answers > 1);
+            let of = (slice.session, run_id(case.asking_digest, cut.id));
+            (result.records, result.findings) = prove(&case.gate, cut, of, extraction);
+        }
+        Ended::Done(Err(why)) => {
+            let (failure, findings) = stuck(why);
+            (result.failure, result.findings) = (Some(failure), findings);
+        }
+        Ended::Failed(error) => result.failure = Some(failure(error)),
+        Ended::TooLong(error) => {
+            let detail = format!(
+                "{}; a worker would cut it in two, a case is asked about as it is cut: lower \
+                 slice.tokens in its settings",
+                error.detail
+            );
+            result.failure = Some(RunFailure { kind: error.kind.name().to_owned(), detail });
+        }
+        Ended::Waits(waiting) => {
+            result.stops = matches!(waiting, Waiting::Cap(_) | Waiting::Needs(_));
+            result.unanswered = Some(match waiting {
+                Waiting::Cap(reached) => format!("{reached}; the same command goes on"),
+                Waiting::Unanswered(error) | Waiting::Needs(error) => error.to_string(),
+                Waiting::Stopped => "stopped before it was answered".to_owned(),
+            });
+        }
+    }
+    result.asks.failed = u64::from(result.failure.is_some());
+    let repairs = result.findings.iter().filter(|it| it.severity < Severity::Error).count();
+    result.asks.repairs = repairs as u64;
+    Ok((result, worked))
+}

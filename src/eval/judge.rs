@@ -1,0 +1,275 @@
+//! The verdict on a case: records against gold, bars, the states of its entries, warnings.
+
+use super::expected;
+use super::extraction::SliceResult;
+use super::gold::{Forbidden, Item};
+use super::measure::{Origins, Sums};
+use super::prepare::{Broken, PreparedCase};
+use super::report::{
+    CaseOutcome, CaseReport, EvidenceReport, ForbiddenReport, ItemReport, Problem, RecordReport,
+    ShownEntries, ShownEntry,
+};
+use super::score::{Score, score};
+use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
+use crate::pipeline::collect::Collected;
+use crate::slicing::heading;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Maximum number of stale requests that are described; the first with its difference, the others in a line.
+const STALE_MAX: usize = 5;
+
+/// The report of a case that could not be run.
+pub(super) fn broken(name: &str, broken: Broken) -> CaseReport {
+    CaseReport {
+        name: name.to_owned(),
+        about: broken.about,
+        format: String::new(),
+        language: String::new(),
+        answers: Origins::default(),
+        outcome: CaseOutcome::Broken,
+        problems: vec![Problem::new("broken", true, broken.reason)],
+        sums: Sums::default(),
+        items: Vec::new(),
+        forbidden: Vec::new(),
+        records: Vec::new(),
+    }
+}
+
+/// Judges a case by the results of its slices, in order.
+pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseReport, ShownEntries) {
+    let contents = &case.contents;
+    let entries = Entries::of(&contents.conversations);
+    let (mut sums, mut answers) = (Sums::default(), Origins::default());
+    let mut problems = warnings(case);
+    problems.extend(stale(case, &results));
+    let is_stale = results.iter().any(|it| it.stale.is_some());
+    let is_broken = results.iter().any(|it| it.unanswered.is_some());
+    let (mut states, mut records) = (BTreeMap::new(), Vec::new());
+    for (number, (slice, result)) in (1..).zip(case.slices().zip(results)) {
+        sums.asks += result.asks;
+        answers += result.answers;
+        let evidence = result.records.iter().flat_map(|it| &it.evidence);
+        let used: BTreeSet<u32> = evidence.map(|it| it.ordinal).collect();
+        for entry in &slice.cutting.entries {
+            let state = if result.stale.is_some() || result.unanswered.is_some() {
+                CoverageState::Pending
+            } else if result.failure.is_some() {
+                CoverageState::Failed
+            } else if used.contains(&entry.ordinal) {
+                CoverageState::Extracted
+            } else {
+                CoverageState::Nothing
+            };
+            // An entry in several parts has the state of its worst part.
+            let known = states.entry((slice.conversation, entry.ordinal)).or_insert(state);
+            *known = if badness(*known) < badness(state) { state } else { *known };
+        }
+        if let (Some(failure), None) = (&result.failure, &result.stale) {
+            let detail = format!("slice {number}: {}: {}", failure.kind, failure.detail);
+            problems.push(Problem::new("slice-failed", true, detail));
+        }
+        if let Some(reason) = &result.unanswered {
+            problems.push(Problem::new("not-answered", true, format!("slice {number}: {reason}")));
+        }
+        let findings = result.findings.iter();
+        problems.extend(
+            findings.map(|it| Problem::new(&it.rule, false, format!("slice {number}: {it}"))),
+        );
+        records.extend(result.records.into_iter().map(|record| (slice.conversation, record)));
+    }
+    let skipped: usize = contents.conversations.iter().map(|it| it.skipped.len()).sum();
+    states.values().for_each(|state| sums.coverage.add(*state, 1));
+    sums.coverage.add(CoverageState::Skipped, skipped as u64);
+    records.sort_by_key(|(conversation, record)| {
+        let first = record.evidence.iter().map(|it| it.ordinal).min();
+        entries.ordinal(*conversation, first.unwrap_or(record.provenance.entries.0))
+    });
+    let (conversations, records): (Vec<usize>, Vec<Record>) = records.into_iter().unzip();
+    let scored = score(&contents.gold, &records);
+    sums.tally = scored.tally;
+    if !is_stale && !is_broken {
+        let missed = contents.case.bars.missed(&sums);
+        problems.extend(missed.into_iter().map(|it| Problem::new("below-bar", true, it)));
+        problems.extend(expected::problems(contents, &case.gate, &records));
+    }
+    let outcome = match (is_broken, is_stale, problems.iter().any(|it| it.fails)) {
+        (true, ..) => CaseOutcome::Broken,
+        (false, true, _) => CaseOutcome::Stale,
+        (false, false, true) => CaseOutcome::Failed,
+        (false, false, false) => CaseOutcome::Passed,
+    };
+    let (items, forbidden) = gold_reports(case, &scored, &records);
+    let reports = records.iter().zip(conversations);
+    let reports =
+        reports.map(|(it, conversation)| record_report(it, conversation, &entries, &scored));
+    let report = CaseReport {
+        name: case.name.clone(),
+        about: contents.case.about.clone(),
+        format: case.format.name().to_owned(),
+        language: contents.config.language.clone(),
+        answers,
+        outcome,
+        problems,
+        sums,
+        items,
+        forbidden,
+        records: reports.collect(),
+    };
+    (report, entries.shown())
+}
+
+fn badness(state: CoverageState) -> u8 {
+    match state {
+        CoverageState::Nothing => 0,
+        CoverageState::Extracted => 1,
+        CoverageState::Skipped => 2,
+        CoverageState::Pending => 3,
+        CoverageState::Failed => 4,
+    }
+}
+
+/// Findings about the cassette and the transcript, and quotes of the gold that no entry contains.
+fn warnings(case: &PreparedCase) -> Vec<Problem> {
+    let of_cassette = case.cassette_findings.iter();
+    // A recording that cannot be read answers less than a person believes.
+    let of_cassette = of_cassette
+        .map(|it| Problem::new(&it.rule, it.severity == Severity::Error, it.to_string()));
+    let conversations = &case.contents.conversations;
+    let of_transcript = conversations.iter().flat_map(|it| &it.findings);
+    let of_transcript = of_transcript.filter(|it| it.severity >= Severity::Warning);
+    let of_transcript =
+        of_transcript.map(|it| Problem::new(&it.rule, false, format!("transcript: {it}")));
+    let mut problems: Vec<Problem> = of_cassette.chain(of_transcript).collect();
+    let cut = conversations.iter().flat_map(|it| &it.slices);
+    let cut = cut.flat_map(|(cutting, _)| &cutting.entries);
+    let all = cut.chain(conversations.iter().flat_map(|it| &it.skipped));
+    let texts: Vec<&str> = all.map(|entry| entry.text.as_str()).collect();
+    let is_there = |quote: &str| texts.iter().any(|text| text.contains(quote));
+    for item in &case.contents.gold.items {
+        let Some(quote) = item.quote.as_deref().map(str::trim) else { continue };
+        // A quote of Markdown may begin with the mark of a speaker, which no entry has.
+        if !is_there(quote) && !is_there(quote.trim_start_matches(['#', '>', ' ', '\n'])) {
+            let what = "its quote is in no entry of the transcript: expected words of an entry";
+            problems.push(Problem::new("quote-not-found", false, format!("{}: {what}", item.id)));
+        }
+    }
+    problems
+}
+
+/// The requests that no recording answers, and their differences from the nearest ones.
+fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
+    let stale: Vec<_> =
+        (1..).zip(results).filter_map(|(at, it)| Some((at, it.stale.as_ref()?))).collect();
+    let mut details = Vec::new();
+    let model = &case.asking.model;
+    if !stale.is_empty() && !case.cassette.names(model) {
+        details.push(format!(
+            "nothing is recorded for the model {model}: `annalist test --record --model {model}`"
+        ));
+    }
+    for (nth, (at, request)) in stale.iter().take(STALE_MAX).enumerate() {
+        // A person may have edited the file behind the gate.
+        let difference = case.gate.redact(&case.cassette.difference(request));
+        let shown = match nth {
+            0 => difference.as_str(),
+            _ => difference.as_str().lines().next().unwrap_or_default(),
+        };
+        details.push(format!("slice {at} of {}: no answer; {shown}", results.len()));
+    }
+    if stale.len() > STALE_MAX {
+        details.push(format!("and {} slices more", stale.len() - STALE_MAX));
+    }
+    details.into_iter().map(|detail| Problem::new("stale", true, detail)).collect()
+}
+
+/// The gold, each with the record that answers or makes it.
+fn gold_reports(
+    case: &PreparedCase,
+    scored: &Score,
+    records: &[Record],
+) -> (Vec<ItemReport>, Vec<ForbiddenReport>) {
+    let index = |pairs: &[(String, RecordId)], id: &str| {
+        let (_, record) = pairs.iter().find(|(item, _)| item == id)?;
+        records.iter().position(|it| it.id == *record)
+    };
+    let item = |it: &Item| ItemReport {
+        id: it.id.clone(),
+        kind: it.kind,
+        importance: it.importance,
+        statement: it.statement.clone(),
+        answered_by: index(&scored.answered, &it.id),
+    };
+    let forbidden = |it: &Forbidden| ForbiddenReport {
+        id: it.id.clone(),
+        why: it.why,
+        statement: it.statement.clone(),
+        said_by: index(&scored.violated, &it.id),
+    };
+    let gold = &case.contents.gold;
+    (gold.items.iter().map(item).collect(), gold.forbidden.iter().map(forbidden).collect())
+}
+
+fn record_report(
+    record: &Record,
+    conversation: usize,
+    entries: &Entries<'_>,
+    scored: &Score,
+) -> RecordReport {
+    let answers = scored.answered.iter().find(|(_, by)| *by == record.id);
+    let is_staged = record.state == RecordState::Staged;
+    let evidence = record.evidence.iter().map(|it| EvidenceReport {
+        field: it.field.clone(),
+        entry: entries.ordinal(conversation, it.ordinal),
+        from: u32::try_from(it.bytes.start).unwrap_or(u32::MAX),
+        to: u32::try_from(it.bytes.end).unwrap_or(u32::MAX),
+        speaker: it.speaker,
+        found: it.found,
+    });
+    RecordReport {
+        id: record.id.to_string(),
+        kind: record.claim.kind(),
+        claim: record.claim.to_json(),
+        state: record.state,
+        reason: record.reason.clone(),
+        answers: answers.filter(|_| is_staged).map(|(item, _)| item.clone()),
+        evidence: evidence.collect(),
+    }
+}
+
+/// The entries of all conversations of a case, numbered consecutively.
+struct Entries<'a> {
+    by_ordinal: BTreeMap<u32, &'a Entry>,
+    /// Number of the first entry of each conversation.
+    firsts: Vec<u32>,
+}
+
+impl<'a> Entries<'a> {
+    fn of(conversations: &'a [Collected]) -> Entries<'a> {
+        let mut entries = Entries { by_ordinal: BTreeMap::new(), firsts: Vec::new() };
+        let mut next = 0;
+        for it in conversations {
+            entries.firsts.push(next);
+            let cut = it.slices.iter().flat_map(|(cutting, _)| &cutting.entries);
+            for entry in cut.chain(&it.skipped) {
+                entries.by_ordinal.insert(next.saturating_add(entry.ordinal), entry);
+            }
+            let last = entries.by_ordinal.last_key_value();
+            next = last.map_or(0, |(ordinal, _)| ordinal.saturating_add(1));
+        }
+        entries
+    }
+
+    fn ordinal(&self, conversation: usize, ordinal: u32) -> u32 {
+        self.firsts.get(conversation).copied().unwrap_or_default().saturating_add(ordinal)
+    }
+
+    fn shown(&self) -> ShownEntries {
+        let entry = |(ordinal, entry): (&u32, &&Entry)| ShownEntry {
+            ordinal: *ordinal,
+            speaker: entry.speaker,
+            label: heading(entry),
+            text: entry.text.clone(),
+        };
+        self.by_ordinal.iter().map(entry).collect()
+    }
+}

@@ -1,0 +1,340 @@
+//! Counts, and the rates they come to.
+
+use crate::domain::{ClaimKind, Coverage, CoverageState, named};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::ops::AddAssign;
+
+/// Number of cases with a rate below which no confidence interval is given.
+const INTERVAL_CASES_MIN: usize = 10;
+/// 97.5th percentile of the standard normal distribution: intervals of 95 %.
+const Z: f64 = 1.96;
+
+/// Adds values field by field.
+macro_rules! sum_fields {
+    ($type:ident: $($field:ident),*) => {
+        impl AddAssign for $type {
+            fn add_assign(&mut self, other: $type) {
+                $(self.$field += other.$field;)*
+            }
+        }
+    };
+}
+
+/// A number of hits out of a number of trials.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Rate {
+    pub hits: u64,
+    pub of: u64,
+}
+
+sum_fields!(Rate: hits, of);
+
+impl Rate {
+    /// The rate from 0 to 1; `None` without trials.
+    pub(crate) fn value(self) -> Option<f64> {
+        (self.of > 0).then(|| self.hits as f64 / self.of as f64)
+    }
+
+    /// Counts a trial.
+    pub(crate) fn count(&mut self, hit: bool) {
+        self.hits += u64::from(hit);
+        self.of += 1;
+    }
+
+    /// The Wilson score interval of 95 %.
+    fn interval(self) -> Option<Interval> {
+        let (rate, trials) = (self.value()?, self.of as f64);
+        let (square, scale) = (Z * Z / trials, 1.0 + Z * Z / trials);
+        let centre = (rate + square / 2.0) / scale;
+        let half = (rate * (1.0 - rate) / trials + square / (4.0 * trials)).sqrt() * Z / scale;
+        let cut = |value: f64| (value.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0;
+        Some(Interval { low: cut(centre - half), high: cut(centre + half) })
+    }
+}
+
+/// A confidence interval of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+/// The confidence interval of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct MeasuredInterval {
+    pub measure: Measure,
+    #[serde(flatten)]
+    pub interval: Interval,
+}
+
+/// The intervals of the measures that at least [`INTERVAL_CASES_MIN`] of these cases have. F1 is no proportion of
+/// trials and has none.
+pub(crate) fn intervals(cases: &[Sums]) -> Vec<MeasuredInterval> {
+    let mut all = Sums::default();
+    cases.iter().for_each(|case| all += *case);
+    let interval = |measure: &Measure| {
+        let with_rate = cases.iter().filter(|it| it.rate(*measure).of > 0).count();
+        let enough = *measure != Measure::F1 && with_rate >= INTERVAL_CASES_MIN;
+        let interval = all.rate(*measure).interval().filter(|_| enough)?;
+        Some(MeasuredInterval { measure: *measure, interval })
+    };
+    Measure::ALL.iter().filter_map(interval).collect()
+}
+
+named! {
+    /// A measure, by the name that bars, tolerances and reports use.
+    #[derive(JsonSchema)]
+    pub(crate) Measure {
+        /// Records that answer an item, of staged records.
+        Precision = "precision",
+        /// Items that are answered, of items.
+        Recall = "recall",
+        /// Harmonic mean of both.
+        F1 = "f1",
+        /// Core items that are answered, of core items.
+        CoreRecall = "core_recall",
+        /// Attempts with the right outcome, of attempts found.
+        Succeeded = "succeeded",
+        /// Strings of staged records with evidence.
+        Grounded = "grounded",
+        /// Forbidden statements that no record makes.
+        Restraint = "restraint",
+        /// Records in quarantine; fewer are better.
+        Quarantined = "quarantined",
+        /// Slices whose first answer fitted the schema.
+        Schema = "schema",
+    }
+}
+
+impl Measure {
+    /// Measures that tables by kind do not show.
+    pub(crate) const OTHERS: [Measure; 6] = [
+        Measure::CoreRecall,
+        Measure::Succeeded,
+        Measure::Grounded,
+        Measure::Restraint,
+        Measure::Quarantined,
+        Measure::Schema,
+    ];
+
+    /// Name in tables.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Measure::CoreRecall => "core recall",
+            Measure::Succeeded => "right outcomes",
+            Measure::Schema => "fitted the schema",
+            Measure::Precision
+            | Measure::Recall
+            | Measure::F1
+            | Measure::Grounded
+            | Measure::Restraint
+            | Measure::Quarantined => self.name(),
+        }
+    }
+}
+
+/// Items and records.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Counts {
+    pub items: u64,
+    pub records: u64,
+    /// Pairs of an item and the record that answers it.
+    pub answered: u64,
+}
+
+sum_fields!(Counts: items, records, answered);
+
+impl Counts {
+    /// Records that answer an item, of all records.
+    pub(crate) fn precision(self) -> Rate {
+        Rate { hits: self.answered, of: self.records }
+    }
+
+    /// Items that are answered, of all items.
+    pub(crate) fn recall(self) -> Rate {
+        Rate { hits: self.answered, of: self.items }
+    }
+
+    /// Harmonic mean of both.
+    pub(crate) fn f1(self) -> Rate {
+        Rate { hits: 2 * self.answered, of: self.items + self.records }
+    }
+
+    /// Precision, recall and F1.
+    pub(crate) fn rates(self) -> [Rate; 3] {
+        [self.precision(), self.recall(), self.f1()]
+    }
+}
+
+/// Records against gold, of one case or of many.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Tally {
+    pub decisions: Counts,
+    pub discussions: Counts,
+    pub attempts: Counts,
+    pub requests: Counts,
+    pub core: Rate,
+    /// Attempts with the right outcome.
+    pub succeeded: Rate,
+    /// Strings of staged records with evidence.
+    pub grounded: Rate,
+    pub quarantined: Rate,
+    /// Forbidden statements that no record makes.
+    pub restraint: Rate,
+}
+
+sum_fields!(Tally: decisions, discussions, attempts, requests, core, succeeded, grounded, quarantined, restraint);
+
+impl Tally {
+    /// The counts of one kind.
+    pub(crate) fn of(&self, kind: ClaimKind) -> Counts {
+        match kind {
+            ClaimKind::Decision => self.decisions,
+            ClaimKind::Discussion => self.discussions,
+            ClaimKind::Attempt => self.attempts,
+            ClaimKind::Request => self.requests,
+        }
+    }
+
+    /// The counts of one kind, to change them.
+    pub(crate) fn of_mut(&mut self, kind: ClaimKind) -> &mut Counts {
+        match kind {
+            ClaimKind::Decision => &mut self.decisions,
+            ClaimKind::Discussion => &mut self.discussions,
+            ClaimKind::Attempt => &mut self.attempts,
+            ClaimKind::Request => &mut self.requests,
+        }
+    }
+
+    /// The counts of all kinds together.
+    pub(crate) fn all(&self) -> Counts {
+        let mut all = Counts::default();
+        ClaimKind::ALL.iter().for_each(|kind| all += self.of(*kind));
+        all
+    }
+}
+
+/// Requests, and what the answers were like.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Asks {
+    pub slices: u64,
+    /// Slices whose first answer fitted the schema.
+    pub fitted: u64,
+    /// Slices that were extracted after another request.
+    pub repaired: u64,
+    pub failed: u64,
+    pub requests: u64,
+    /// Repairs of answers without another request.
+    pub repairs: u64,
+    /// Tokens sent, as counted by the endpoint, or estimated.
+    pub tokens_sent: u64,
+    /// Tokens sent that came from the provider's cache.
+    pub tokens_cached: u64,
+    pub tokens_answered: u64,
+    /// Cost by the prices of the settings, in millionths of a dollar.
+    pub cost_micros: u64,
+}
+
+sum_fields!(Asks: slices, fitted, repaired, failed, requests, repairs, tokens_sent, tokens_cached, tokens_answered, cost_micros);
+
+/// Where the answers come from.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Origins {
+    /// A model that annalist asked.
+    pub recorded: u64,
+    pub hand_written: u64,
+    /// A model that another program asked.
+    pub imported: u64,
+}
+
+sum_fields!(Origins: recorded, hand_written, imported);
+
+impl Origins {
+    /// All answers.
+    pub(crate) fn total(&self) -> u64 {
+        self.recorded + self.hand_written + self.imported
+    }
+
+    /// "3 hand-written, 1 recorded".
+    pub(crate) fn text(&self) -> String {
+        let all = [
+            (self.hand_written, "hand-written"),
+            (self.recorded, "recorded"),
+            (self.imported, "imported"),
+        ];
+        let some = all.iter().filter(|(number, _)| *number > 0);
+        some.map(|(number, name)| format!("{number} {name}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Everything that rates are computed from, of one case or of many.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct Sums {
+    pub tally: Tally,
+    pub asks: Asks,
+    /// Final states of the entries.
+    pub coverage: Coverage,
+}
+
+impl Sums {
+    /// The counts behind a measure.
+    pub(crate) fn rate(&self, measure: Measure) -> Rate {
+        let all = self.tally.all();
+        match measure {
+            Measure::Precision => all.precision(),
+            Measure::Recall => all.recall(),
+            Measure::F1 => all.f1(),
+            Measure::CoreRecall => self.tally.core,
+            Measure::Succeeded => self.tally.succeeded,
+            Measure::Grounded => self.tally.grounded,
+            Measure::Restraint => self.tally.restraint,
+            Measure::Quarantined => self.tally.quarantined,
+            Measure::Schema => Rate { hits: self.asks.fitted, of: self.asks.slices },
+        }
+    }
+}
+
+impl AddAssign for Sums {
+    fn add_assign(&mut self, other: Sums) {
+        self.tally += other.tally;
+        self.asks += other.asks;
+        for state in CoverageState::ALL {
+            self.coverage.add(*state, other.coverage.of(*state));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(hits: u64) -> Sums {
+        let tally = Tally { core: Rate { hits, of: 2 }, ..Tally::default() };
+        Sums { tally, ..Sums::default() }
+    }
+
+    #[test]
+    fn an_interval_holds_the_rate_and_narrows_with_more_cases() {
+        let few: Vec<Sums> = [0, 1, 2, 2].map(case).repeat(3);
+        let [wide] = intervals(&few)[..] else { panic!("{:?}", intervals(&few)) };
+        let [narrow] = intervals(&few.repeat(10))[..] else { panic!() };
+        assert_eq!(wide.measure, Measure::CoreRecall);
+        for it in [wide.interval, narrow.interval] {
+            assert!(it.low < 0.625 && 0.625 < it.high, "{it:?}");
+        }
+        let width = |it: MeasuredInterval| it.interval.high - it.interval.low;
+        assert!(width(narrow) < width(wide));
+        // The interval of 15 of 24, from a table.
+        assert_eq!((wide.interval.low, wide.interval.high), (0.4271, 0.7884));
+    }
+
+    #[test]
+    fn few_cases_have_no_interval() {
+        let mut some = vec![case(1); INTERVAL_CASES_MIN];
+        assert_eq!(intervals(&some).len(), 1);
+        some.pop();
+        some.push(Sums::default());
+        assert_eq!(intervals(&some), []);
+    }
+}

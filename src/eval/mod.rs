@@ -1,0 +1,71 @@
+//! Prompt tests: conversations with gold, whose extractions are scored on recorded answers or live.
+
+mod case;
+mod cases;
+mod compare;
+mod draft;
+mod expected;
+mod extraction;
+mod gold;
+mod judge;
+mod junit;
+mod measure;
+mod page;
+mod prepare;
+mod recordings;
+mod report;
+mod run;
+mod score;
+mod similarity;
+pub(crate) mod tables;
+#[cfg(test)]
+pub(crate) mod testing;
+mod update;
+
+#[cfg(test)]
+pub(crate) use case::Tolerances;
+pub(crate) use cases::{
+    CASE_FILE, CASSETTE, CaseFolder, GOLD_FILE, Scope, candidate, copy_transcript, create, find,
+    write_if_changed,
+};
+pub(crate) use compare::{
+    CaseComparison, Comparison, MeasureChange, RecordChange, RecordSide, Trend, VariantComparison,
+    compare,
+};
+pub(crate) use draft::{TranscriptSummary, draft_gold, summarize};
+pub(crate) use junit::junit;
+pub(crate) use page::page;
+pub(crate) use prepare::{Answers, Variation};
+pub(crate) use recordings::Recording;
+pub(crate) use report::{
+    CaseOutcome, CaseReport, RecordReport, Report, ReportFile, SCHEMA_VERSION, Variant, headline,
+};
+pub(crate) use run::{EvalResult, EvalRun, LiveModel};
+pub(crate) use update::update;
+
+use crate::llm::tool::published_of;
+
+/// The files that are published in `schemas/`, name and content.
+pub(crate) fn schema_files() -> Vec<(String, String)> {
+    let name = |name: &str| format!("{name}.v{SCHEMA_VERSION}.json");
+    vec![
+        (name("case"), published_of::<case::Case>()),
+        (name("gold"), published_of::<gold::Gold>()),
+        (name("test_report"), published_of::<ReportFile>()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn published_schemas_are_the_types() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+        for (name, content) in schema_files() {
+            let published = std::fs::read_to_string(folder.join(&name)).unwrap_or_default();
+            assert_eq!(published, content, "schemas/{name}: run `just bless`, read the change");
+        }
+    }
+}

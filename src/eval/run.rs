@@ -1,0 +1,277 @@
+//! A run: every case with every model and prompt, on recordings or on the endpoint.
+
+use super::case::Tolerances;
+use super::cases::CaseFolder;
+use super::extraction::{SliceResult, from_model, from_recordings};
+use super::judge::{broken, judge};
+use super::prepare::{Answers, Broken, PreparedCase, Variation, prepare};
+use super::recordings::{Recorder, Recording};
+use super::report::{
+    CaseReport, PromptName, Report, SCHEMA_VERSION, ShownEntries, Summary, Variant,
+};
+use crate::config::Config;
+use crate::domain::{OutputMode, Timestamp};
+use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
+use crate::llm::Endpoint;
+use crate::pipeline::asking::{Asker, Model, Patience};
+use crate::pipeline::setup::Setup;
+use crate::pipeline::steady::{Bearing, Steady};
+use crate::pipeline::talk::OutputModeFallback;
+use crate::pipeline::tally::Tally;
+use crate::store::{Store, StoreError};
+use futures_util::future::try_join_all;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of threads of an offline run.
+const THREADS_MAX: usize = 16;
+/// Time that a call under way may take after a stop.
+const GRACE: Duration = Duration::from_secs(5);
+/// Consecutive slices without an answer after which no other slice is tried.
+const UNANSWERED_MAX: u32 = 5;
+
+/// Prompt tests to run.
+#[derive(Clone, Debug)]
+pub(crate) struct EvalRun {
+    /// Settings, which a case may change.
+    pub config: Config,
+    /// Models and prompts; at least one.
+    pub variations: Vec<Variation>,
+    /// The cases in order of their names.
+    pub cases: Vec<CaseFolder>,
+    pub answers: Answers,
+}
+
+/// Result of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct EvalResult {
+    pub report: Report,
+    /// The conversations, by variant and case, for the HTML page.
+    pub shown: Vec<Vec<ShownEntries>>,
+    /// Allowed regressions by case.
+    pub tolerances: BTreeMap<String, Tolerances>,
+    /// Recordings of the cases that were answered completely, unless the answers are the recordings of the cases.
+    pub recordings: Vec<Recording>,
+    /// Reason why a live run ended early.
+    pub stopped: Option<String>,
+}
+
+/// The endpoint of a live run.
+pub(crate) struct LiveModel {
+    pub endpoint: Endpoint,
+    pub store: Store,
+    pub cancel: CancellationToken,
+    /// Progress: slices, tokens, money.
+    pub tally: Arc<Tally>,
+    pub clock: fn() -> Timestamp,
+}
+
+/// A case of a variant, prepared or broken.
+type Prepared = Result<PreparedCase, Broken>;
+
+/// A judged case.
+struct JudgedCase {
+    report: CaseReport,
+    shown: ShownEntries,
+    tolerances: Tolerances,
+}
+
+impl JudgedCase {
+    fn of(name: &str, case: Prepared, results: Vec<SliceResult>) -> JudgedCase {
+        match case {
+            Ok(case) => {
+                let (report, shown) = judge(&case, results);
+                JudgedCase { report, shown, tolerances: case.contents.case.tolerances }
+            }
+            Err(reason) => {
+                let (shown, tolerances) = (Vec::new(), Tolerances::default());
+                JudgedCase { report: broken(name, reason), shown, tolerances }
+            }
+        }
+    }
+}
+
+impl EvalRun {
+    /// Runs every case with every variation on recordings: no store, no network, no clock.
+    pub(crate) fn offline(&self) -> EvalResult {
+        let total = self.variations.len() * self.cases.len();
+        let next = AtomicUsize::new(0);
+        let done: Mutex<BTreeMap<usize, JudgedCase>> = Mutex::default();
+        let recorder = Mutex::new(Recorder::default());
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let work = || {
+            // Ends after `total` rounds of all threads.
+            while let Some((at, variation, folder)) = self.nth(next.fetch_add(1, Ordering::Relaxed))
+            {
+                let case = prepare(&self.config, &self.answers, folder, variation);
+                let results = case.as_ref().map(from_recordings).unwrap_or_default();
+                if let (Ok(case), Answers::From(_)) = (&case, &self.answers) {
+                    recorder.lock().unwrap_or_else(PoisonError::into_inner).add(case, &results);
+                }
+                let judged = JudgedCase::of(&folder.name, case, results);
+                done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, judged);
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..threads.min(THREADS_MAX).min(total)).for_each(|_| drop(scope.spawn(work)));
+        });
+        let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let recorder = recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.result(done, recorder, None)
+    }
+
+    /// Runs every case with every variation on an endpoint, through the journal and within the caps of the settings.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn live(&self, model: LiveModel) -> Result<EvalResult, StoreError> {
+        let (tally, cancel) = (Arc::clone(&model.tally), model.cancel.clone());
+        let mut ladders = Vec::new();
+        for variation in &self.variations {
+            let name = variation.model.as_deref().unwrap_or(&self.config.model.model);
+            let known = model.store.capability(&self.config.model.base_url, name).await?;
+            let rung = self.config.model.rung.or(known).unwrap_or(OutputMode::ForcedTool);
+            ladders.extend(std::iter::repeat_n(
+                Arc::new(OutputModeFallback::new(rung)),
+                self.cases.len(),
+            ));
+        }
+        let asker = self.asker(model).await?;
+        let breaker = Breaker { cancel, ..Breaker::default() };
+        let pairs = (0..).map_while(|at| self.nth(at));
+        let cases: Vec<(&CaseFolder, Prepared)> = pairs
+            .map(|(_, variation, folder)| {
+                (folder, prepare(&self.config, &self.answers, folder, variation))
+            })
+            .collect();
+        let case_slices = cases.iter().zip(&ladders).enumerate().flat_map(|(at, (it, ladder))| {
+            let case = it.1.as_ref().ok();
+            case.into_iter()
+                .flat_map(move |case| case.slices().map(move |slice| (at, case, slice, &**ladder)))
+        });
+        let case_slices: Vec<_> = case_slices.collect();
+        tally.with(|totals| totals.slices += case_slices.len() as u64);
+        let (asker, breaker_of, tally_of) = (&asker, &breaker, &tally);
+        // The asker limits how many calls are made at once.
+        let asking = case_slices.into_iter().map(|(at, case, slice, ladder)| async move {
+            if breaker_of.cancel.is_cancelled() {
+                return Ok((at, SliceResult::unanswered("stopped before it was asked about")));
+            }
+            let result = from_model(case, slice, asker, ladder, &breaker_of.cancel).await?;
+            breaker_of.after(&result);
+            tally_of.with(|totals| totals.slices_done += 1);
+            Ok::<_, StoreError>((at, result))
+        });
+        let mut results: BTreeMap<usize, Vec<SliceResult>> = BTreeMap::new();
+        for (at, result) in try_join_all(asking).await? {
+            results.entry(at).or_default().push(result);
+        }
+        let (mut judged, mut recorder) = (BTreeMap::new(), Recorder::default());
+        for (at, (folder, case)) in cases.into_iter().enumerate() {
+            let results = results.remove(&at).unwrap_or_default();
+            if let Ok(case) = &case {
+                recorder.add(case, &results);
+            }
+            judged.insert(at, JudgedCase::of(&folder.name, case, results));
+        }
+        let reason = breaker.reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(self.result(judged, recorder, reason))
+    }
+
+    /// The `at`th pair of a variation and a case.
+    fn nth(&self, at: usize) -> Option<(usize, &Variation, &CaseFolder)> {
+        let variation = self.variations.get(at.checked_div(self.cases.len())?)?;
+        Some((at, variation, self.cases.get(at % self.cases.len())?))
+    }
+
+    async fn asker(&self, model: LiveModel) -> Result<Asker, StoreError> {
+        let LiveModel { endpoint, store, cancel, tally, clock } = model;
+        let limits = &self.config.limits;
+        // A person waits: trouble of the store is reported at once.
+        let bearing = Bearing {
+            patience: Duration::ZERO,
+            grace: Duration::ZERO,
+            closing: cancel.clone(),
+            tell: |_| {},
+            meters: None,
+        };
+        let setup = Setup {
+            config: &self.config,
+            model: Model::Endpoint(Box::new(endpoint)),
+            model_name: &self.config.model.model,
+            steady: Steady::new(store, bearing),
+            patience: Patience::Waits { tries_max: limits.tries_max, wait_max: limits.wait_max },
+            tally,
+            cancel,
+            grace: GRACE,
+            clock,
+        };
+        setup.asker().await
+    }
+
+    /// Builds the report from the judged cases, which are numbered as by [`EvalRun::nth`].
+    fn result(
+        &self,
+        judged: BTreeMap<usize, JudgedCase>,
+        recorder: Recorder,
+        stopped: Option<String>,
+    ) -> EvalResult {
+        let (mut variants, mut shown) = (Vec::new(), Vec::new());
+        let mut tolerances = BTreeMap::new();
+        let mut judged = judged.into_values();
+        for variation in &self.variations {
+            let (mut cases, mut seen) = (Vec::new(), Vec::new());
+            for it in judged.by_ref().take(self.cases.len()) {
+                tolerances.insert(it.report.name.clone(), it.tolerances);
+                cases.push(it.report);
+                seen.push(it.shown);
+            }
+            let prompts = &variation.prompts;
+            variants.push(Variant {
+                name: variation.name.clone(),
+                model: variation.model.clone(),
+                prompt: PromptName {
+                    id: prompts.id().to_owned(),
+                    version: prompts.version(),
+                    digest: prompts.digest().to_string(),
+                },
+                schema: ANSWERS_VERSION,
+                summary: Summary::of(&cases),
+                cases,
+            });
+            shown.push(seen);
+        }
+        let annalist = env!("CARGO_PKG_VERSION").to_owned();
+        let report = Report { report: SCHEMA_VERSION, annalist, variants };
+        EvalResult { report, shown, tolerances, recordings: recorder.finish(), stopped }
+    }
+}
+
+/// Ends a run whose endpoint does not answer.
+#[derive(Default)]
+struct Breaker {
+    cancel: CancellationToken,
+    unanswered: Mutex<u32>,
+    reason: Mutex<Option<String>>,
+}
+
+impl Breaker {
+    fn after(&self, result: &SliceResult) {
+        let mut unanswered = self.unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(reason) = &result.unanswered else {
+            *unanswered = 0;
+            return;
+        };
+        *unanswered += 1;
+        if result.stops || *unanswered >= UNANSWERED_MAX {
+            if !self.cancel.is_cancelled() {
+                let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert_with(|| reason.clone());
+            }
+            self.cancel.cancel();
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The score of an extraction against gold. Pure; counts, and rates of them.
+//!
+//! A staged record *answers* an item of its kind if its text contains a term of each group of the item; without terms,
+//! if the fields that the item names are similar enough; without fields, if its text is similar enough to the statement.
+//! Records and items are paired one to one: as many items as possible have a record, core items first.
+//!
+//! | measure | hits | of |
+//! |---|---|---|
+//! | precision | records that answer an item | staged records |
+//! | recall | items that are answered | items |
+//! | F1 | twice the answered items | items and staged records |
+//! | core recall | core items that are answered | core items |
+//! | succeeded | attempts with the right outcome | items with an outcome that a record could answer |
+//! | grounded | strings of staged records with evidence | strings of staged records |
+//! | quarantined | records in quarantine | records in quarantine, and staged ones |
+//! | restraint | forbidden statements that no staged record makes | forbidden statements |
+//!
+//! *Example.* The gold has three items, two of them core, and one forbidden statement. Five records are staged: two
+//! answer core items, one makes the forbidden statement, two say something else; one more is in quarantine. Precision
+//! is 2/5, recall 2/3, F1 4/8, core recall 2/2, restraint 0/1, quarantined 1/6.
+//!
+//! Counts of many cases are added up before a rate is computed, so that a long case weighs more.
+
+use super::gold::{Gold, Importance, Item};
+use super::measure::{Rate, Tally};
+use super::similarity::{FieldWords, SIMILARITY_MIN, dice, words};
+use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// The score of one case, and the records behind it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Score {
+    /// The counts.
+    pub tally: Tally,
+    /// Each answered item and the record that answers it.
+    pub answered: Vec<(String, RecordId)>,
+    /// Items that no record answers.
+    pub missed: Vec<String>,
+    /// Each forbidden statement that is made, and the first record that makes it.
+    pub violated: Vec<(String, RecordId)>,
+}
+
+/// A staged record, prepared for comparison.
+struct Candidate<'r> {
+    id: RecordId,
+    claim: &'r Claim,
+    /// Every string in lower case, joined by a blank.
+    text: String,
+    words: Vec<String>,
+    fields: FieldWords,
+}
+
+/// Compares the records of a case with its gold; replaced records do not count.
+pub(crate) fn score(gold: &Gold, records: &[Record]) -> Score {
+    let mut score = Score::default();
+    let staged: Vec<&Record> =
+        records.iter().filter(|it| it.state == RecordState::Staged).collect();
+    let quarantined =
+        records.iter().filter(|it| it.state == RecordState::Quarantined).count() as u64;
+    score.tally.quarantined = Rate { hits: quarantined, of: quarantined + staged.len() as u64 };
+    for record in &staged {
+        let fields: BTreeSet<&str> = record.evidence.iter().map(|it| it.field.as_str()).collect();
+        for (field, _) in record.claim.strings() {
+            score.tally.grounded.count(fields.contains(field.as_str()));
+        }
+    }
+    let candidates: Vec<Candidate<'_>> = staged.into_iter().map(candidate).collect();
+    for kind in ClaimKind::ALL {
+        score_kind(gold, *kind, &candidates, &mut score);
+    }
+    for forbidden in &gold.forbidden {
+        let is_made = |it: &&Candidate<'_>| meets(&it.text, &forbidden.terms);
+        let by = candidates.iter().find(is_made).filter(|_| !forbidden.terms.is_empty());
+        score.tally.restraint.count(by.is_none());
+        score.violated.extend(by.map(|it| (forbidden.id.clone(), it.id)));
+    }
+    score
+}
+
+fn candidate(record: &Record) -> Candidate<'_> {
+    let strings: Vec<&str> = record.claim.strings().into_iter().map(|(_, text)| text).collect();
+    let text = strings.join(" ").to_lowercase();
+    let fields = FieldWords::of(&record.claim.to_json());
+    Candidate { id: record.id, claim: &record.claim, words: words(&text), fields, text }
+}
+
+/// Whether a text contains a term of each group; both are in lower case.
+fn meets(text: &str, groups: &[Vec<String>]) -> bool {
+    groups.iter().all(|group| group.iter().any(|term| text.contains(term.as_str())))
+}
+
+/// Pairs the records and the items of one kind.
+fn score_kind(gold: &Gold, kind: ClaimKind, candidates: &[Candidate<'_>], score: &mut Score) {
+    let records: Vec<&Candidate<'_>> =
+        candidates.iter().filter(|it| it.claim.kind() == kind).collect();
+    let mut items: Vec<&Item> = gold.items.iter().filter(|item| item.kind == kind).collect();
+    items.sort_by_key(|item| item.importance);
+    // Thousandths of a number from 0 to 1; what shares nothing answers nothing.
+    let least = gold.similarity.map_or(SIMILARITY_MIN, |it| (it * 1_000.0).round() as u32).max(1);
+    let similar: Vec<Vec<usize>> =
+        items.iter().map(|item| answers(item, &records, least)).collect();
+    let has_outcome = |item: &Item, at: &usize| match records.get(*at).map(|it| it.claim) {
+        Some(Claim::Attempt(it)) => item.succeeded.is_none_or(|wanted| wanted == it.succeeded),
+        Some(Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_)) | None => true,
+    };
+    let right = |(item, all): (&&Item, &Vec<usize>)| -> Vec<usize> {
+        all.iter().copied().filter(|at| has_outcome(item, at)).collect()
+    };
+    let right: Vec<Vec<usize>> = items.iter().zip(&similar).map(right).collect();
+    let pairs = assign(&right, records.len());
+    let counts = score.tally.of_mut(kind);
+    counts.records = records.len() as u64;
+    counts.items = items.len() as u64;
+    counts.answered = pairs.iter().flatten().count() as u64;
+    for (item, record) in items.iter().zip(&pairs) {
+        if item.importance == Importance::Core {
+            score.tally.core.count(record.is_some());
+        }
+        match record.and_then(|at| records.get(at)) {
+            Some(record) => score.answered.push((item.id.clone(), record.id)),
+            None => score.missed.push(item.id.clone()),
+        }
+    }
+    let pairs_with_outcome = |lists: &[Vec<usize>]| {
+        let with = items.iter().zip(lists).filter(|(item, _)| item.succeeded.is_some());
+        let with: Vec<Vec<usize>> = with.map(|(_, records)| records.clone()).collect();
+        assign(&with, records.len()).iter().flatten().count() as u64
+    };
+    score.tally.succeeded +=
+        Rate { hits: pairs_with_outcome(&right), of: pairs_with_outcome(&similar) };
+}
+
+/// The records that say an item, whatever their outcome, most similar first.
+fn answers(item: &Item, records: &[&Candidate<'_>], least: u32) -> Vec<usize> {
+    let statement = words(&item.statement);
+    let wanted = FieldWords::of(&serde_json::to_value(&item.fields).unwrap_or_default());
+    let similarity = |record: &Candidate<'_>| match item.fields.is_empty() {
+        true => dice(&statement, &record.words),
+        false => wanted.similarity(&record.fields, item.kind),
+    };
+    let answers = |(at, record): (usize, &&Candidate<'_>)| {
+        let similarity = similarity(record);
+        let says = match item.terms.is_empty() {
+            true => least <= similarity,
+            false => meets(&record.text, &item.terms),
+        };
+        says.then_some((Reverse(similarity), at))
+    };
+    let mut found: Vec<_> = records.iter().enumerate().filter_map(answers).collect();
+    found.sort_unstable();
+    found.into_iter().map(|(_, at)| at).collect()
+}
+
+/// Gives each item at most one of its records, and each record to one item at most: as many items as possible have a
+/// record, earlier items before later ones (Kuhn's algorithm; a case has few items).
+fn assign(answers: &[Vec<usize>], records: usize) -> Vec<Option<usize>> {
+    fn give(
+        item: usize,
+        answers: &[Vec<usize>],
+        given: &mut [Option<usize>],
+        seen: &mut [bool],
+    ) -> bool {
+        for record in answers.get(item).into_iter().flatten() {
+            if std::mem::replace(&mut seen[*record], true) {
+                continue;
+            }
+            let holder = given[*record];
+            if holder.is_none_or(|other| give(other, answers, given, seen)) {
+                given[*record] = Some(item);
+                return true;
+            }
+        }
+        false
+    }
+    let mut given: Vec<Option<usize>> = vec![None; records];
+    for item in 0..answers.len() {
+        give(item, answers, &mut given, &mut vec![false; records]);
+    }
+    let record_of = |item| given.iter().position(|it| *it == Some(item));
+    (0..answers.len()).map(record_of).collect()
+}
+
+#[cfg(test)]
+#[path = "score_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,175 @@
+//! Tables and lines of a report, the same on a terminal and on a page.
+
+use super::compare::{MeasureChange, RecordChange, RecordSide, VariantComparison};
+use super::measure::{Counts, Measure, Rate, Sums};
+use super::report::{Variant, headline};
+use crate::domain::{ClaimKind, CoverageState};
+use serde::Serialize;
+
+/// A table of texts.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Table {
+    /// Names of the columns.
+    pub header: Vec<String>,
+    /// Rows; the first cell is the name of the row.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    pub(crate) fn new(header: &[&str]) -> Table {
+        Table { header: header.iter().map(|it| (*it).to_owned()).collect(), rows: Vec::new() }
+    }
+
+    pub(crate) fn row(&mut self, name: &str, cells: impl IntoIterator<Item = String>) {
+        self.rows.push([name.to_owned()].into_iter().chain(cells).collect());
+    }
+}
+
+/// A rate with its counts: "2/3 66.7%", or a dash without trials.
+pub(crate) fn rate_text(rate: Rate) -> String {
+    match rate.value() {
+        Some(value) => format!("{}/{} {:.1}%", rate.hits, rate.of, value * 100.0),
+        None => "–".to_owned(),
+    }
+}
+
+/// A rate in both runs.
+fn change_text(before: Rate, after: Rate) -> String {
+    match before == after {
+        true => rate_text(after),
+        false => format!("{} → {}", rate_text(before), rate_text(after)),
+    }
+}
+
+/// A change of a measure without its trend.
+pub(crate) fn measure_change_text(it: &MeasureChange) -> String {
+    let change = change_text(it.before, it.after);
+    let allowed = match it.tolerance > 0.0 {
+        true => format!(", {:.1}% allowed", it.tolerance * 100.0),
+        false => String::new(),
+    };
+    format!("{} {change}{allowed}", it.measure.label())
+}
+
+/// The confidence interval of a measure, empty if it has none.
+fn interval_text(variant: &Variant, measure: Measure) -> String {
+    let interval = variant.summary.intervals.iter().find(|it| it.measure == measure);
+    interval
+        .map(|it| it.interval)
+        .map_or(String::new(), |it| format!("{:.0}–{:.0}%", it.low * 100.0, it.high * 100.0))
+}
+
+/// Precision, recall and F1 by kind.
+pub(crate) fn by_kind(variant: &Variant) -> Table {
+    let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
+    let tally = &variant.summary.sums.tally;
+    for kind in ClaimKind::ALL {
+        table.row(&format!("{}s", kind.name()), tally.of(*kind).rates().map(rate_text));
+    }
+    table.row("all", tally.all().rates().map(rate_text));
+    let intervals = [Measure::Precision, Measure::Recall, Measure::F1];
+    let intervals = intervals.map(|it| interval_text(variant, it));
+    if intervals.iter().any(|it| !it.is_empty()) {
+        table.row("95% interval", intervals);
+    }
+    table
+}
+
+/// The measures that [`by_kind`] does not show.
+pub(crate) fn other_measures(variant: &Variant) -> Table {
+    let mut table = Table::new(&["measure", "rate", "95% interval"]);
+    for measure in Measure::OTHERS {
+        let rate = variant.summary.sums.rate(measure);
+        if rate.of > 0 {
+            table.row(measure.label(), [rate_text(rate), interval_text(variant, measure)]);
+        }
+    }
+    if table.rows.iter().all(|row| row.last().is_none_or(String::is_empty)) {
+        table.header.truncate(2);
+        table.rows.iter_mut().for_each(|row| row.truncate(2));
+    }
+    table
+}
+
+/// The rates of several variants, a column each.
+pub(crate) fn side_by_side(variants: &[Variant]) -> Table {
+    let mut table = Table::new(&["measure"]);
+    table.header.extend(variants.iter().map(|it| it.name.clone()));
+    let mut add = |name: &str, rate: &dyn Fn(&Sums) -> Rate| {
+        let rates: Vec<Rate> = variants.iter().map(|it| rate(&it.summary.sums)).collect();
+        if rates.iter().any(|it| it.of > 0) {
+            table.row(name, rates.into_iter().map(rate_text));
+        }
+    };
+    for kind in ClaimKind::ALL {
+        let name = kind.name();
+        add(&format!("{name}s precision"), &|sums| sums.tally.of(*kind).precision());
+        add(&format!("{name}s recall"), &|sums| sums.tally.of(*kind).recall());
+        add(&format!("{name}s f1"), &|sums| sums.tally.of(*kind).f1());
+    }
+    for measure in Measure::ALL {
+        add(measure.label(), &|sums| sums.rate(*measure));
+    }
+    table
+}
+
+/// Precision, recall and F1 by kind in both runs.
+pub(crate) fn changes_by_kind(it: &VariantComparison) -> Table {
+    let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
+    let texts = |before: Counts, after: Counts| {
+        let rates = before.rates().into_iter().zip(after.rates());
+        rates.map(|(before, after)| change_text(before, after)).collect::<Vec<_>>()
+    };
+    for kind in &it.kinds {
+        let name = format!("{}s", kind.kind.name());
+        table.row(&name, texts(kind.counts.before, kind.counts.after));
+    }
+    table.row("all", texts(it.all.before, it.all.after));
+    table
+}
+
+/// One side of a changed record: its headline, and the fields that differ if the headline does not.
+pub(crate) fn side_text(it: &RecordChange, side: &RecordSide) -> String {
+    let own = headline(it.kind, &side.claim);
+    let mut text = own.to_owned();
+    if let (Some(before), Some(after)) = (&it.before, &it.after)
+        && headline(it.kind, &before.claim) == headline(it.kind, &after.claim)
+    {
+        let fields = side.claim.as_object().into_iter().flatten();
+        let changed = fields.filter(|(name, _)| before.claim.get(name) != after.claim.get(name));
+        let changed = changed.map(|(name, value)| match value.as_str() {
+            Some(text) => format!("{name}: {text}"),
+            None => format!("{name}: {value}"),
+        });
+        let changed: Vec<String> = changed.collect();
+        if !changed.is_empty() {
+            text.push_str(&format!(" ({})", changed.join("; ")));
+        }
+    }
+    text
+}
+
+/// Requests, tokens and cost of a case or a run, and the states of its entries.
+pub(crate) fn asked_text(sums: &Sums) -> String {
+    let asks = &sums.asks;
+    let states = CoverageState::ALL.iter().filter(|it| sums.coverage.of(**it) > 0);
+    let states = states.map(|it| format!("{} {}", sums.coverage.of(*it), it.name()));
+    let states: Vec<String> = states.collect();
+    let states =
+        if states.is_empty() { String::new() } else { format!(" ({})", states.join(", ")) };
+    format!(
+        "{} slices: {} fitted at once, {} after another request, {} failed; {} requests, {} repairs; tokens: {} \
+         sent ({} cached), {} answered; ${:.4}; {} entries{states}",
+        asks.slices,
+        asks.fitted,
+        asks.repaired,
+        asks.failed,
+        asks.requests,
+        asks.repairs,
+        asks.tokens_sent,
+        asks.tokens_cached,
+        asks.tokens_answered,
+        asks.cost_micros as f64 / 1e6,
+        sums.coverage.total(),
+    )
+}

@@ -1,0 +1,373 @@
+//! Checks an answer: good claims are kept one by one, and all problems of the others are reported at once. Fields that a
+//! model has no business to send are dropped and reported.
+
+use super::spec::full;
+use crate::domain::{
+    Attempt, CLAIM_BYTES_MAX, CLAIMS_MAX, Claim, Decision, Discussion, Finding, PersonRequest,
+    Severity,
+};
+use crate::text::lenient_json::{self, Repair};
+use crate::text::truncate::bytes;
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::paths::LocationSegment;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// Maximum number of problems that are described; a complaint with more would be longer than the answer.
+const PROBLEMS_MAX: usize = 40;
+
+/// The four lists, in the order of the schema.
+const LISTS: [&str; 4] = ["decisions", "discussions", "attempts", "requests"];
+/// The fields of an element of each list.
+const FIELDS: [(&str, &[&str]); 4] = [
+    ("decisions", &["options", "chosen", "rationale"]),
+    ("discussions", &["topic", "points"]),
+    ("attempts", &["action", "result", "succeeded"]),
+    ("requests", &["intent", "target", "summary"]),
+];
+/// Maximum number of options or points of one claim; a model that lists more repeats itself.
+const ITEMS_MAX: usize = 100;
+/// Texts that are one line.
+const ONE_LINE: [&str; 3] = ["intent", "target", "summary"];
+/// Names under which models try to say where something comes from.
+const PROVENANCE: &str = "\
+    source sources source_ref source_refs session session_id segment_id provenance \
+    evidence citation citations entry entries entry_id entry_index index range line id \
+    timestamp timestamps time date created_at";
+
+/// Reads `text` as the object with the four lists; null if there is none in it.
+pub fn decode(text: &str) -> (Value, Vec<Repair>) {
+    lenient_json::decode(text, &LISTS)
+}
+
+/// Compiled once: that costs more than a hundred checks.
+static VALIDATOR: LazyLock<Option<jsonschema::Validator>> =
+    LazyLock::new(|| jsonschema::draft202012::new(&full()).ok());
+
+/// A checked answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checked {
+    /// The claims that are good, decisions first; each once, at most [`CLAIMS_MAX`].
+    pub claims: Vec<Claim>,
+    /// Problems of the others: a path and what was expected, no words of any conversation.
+    pub problems: Vec<String>,
+    /// Parts that were dropped, cut or missing.
+    pub findings: Vec<Finding>,
+    /// True if it is the object that was asked for: at least one of its lists is there.
+    pub shaped: bool,
+}
+
+/// Checks an answer. Returns the usable parts of any value.
+pub fn validate(value: Value) -> Checked {
+    let Value::Object(mut root) = value else {
+        let found = kind(&value);
+        let problem = format!("the whole: expected an object with four lists; found {found}");
+        return Checked { problems: vec![problem], ..Checked::default() };
+    };
+    if !LISTS.iter().any(|list| root.get(*list).is_some_and(|list| !list.is_null())) {
+        let problem = "the whole: none of the four lists is there".to_owned();
+        return Checked { problems: vec![problem], ..Checked::default() };
+    }
+    let mut tally = Tally::default();
+    tidy(&mut root, &mut tally);
+    let mut checked = Checked { shaped: true, ..Checked::default() };
+    let value = Value::Object(root);
+    let broken = problems(&value, &mut checked.problems);
+    if let Value::Object(root) = value {
+        checked.claims = claims(root, &broken, &mut tally);
+    }
+    checked.findings = tally.into_findings();
+    checked
+}
+
+/// Position of an element: its list and its index there.
+type ElementPosition = (String, usize);
+
+/// Describes every problem, and returns the broken elements.
+fn problems(value: &Value, into: &mut Vec<String>) -> BTreeSet<ElementPosition> {
+    let mut broken = BTreeSet::new();
+    let Some(validator) = VALIDATOR.as_ref() else { return broken };
+    if validator.is_valid(value) {
+        return broken;
+    }
+    for error in validator.iter_errors(value) {
+        let (place, problem) = explain(&error);
+        broken.extend(place);
+        if into.len() < PROBLEMS_MAX {
+            into.push(problem);
+        }
+    }
+    broken
+}
+
+/// The claims of all lists but the broken ones, each once.
+fn claims(
+    root: Map<String, Value>,
+    broken: &BTreeSet<ElementPosition>,
+    tally: &mut Tally,
+) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (list, value) in root {
+        let Value::Array(elements) = value else { continue };
+        for (n, element) in elements.into_iter().enumerate() {
+            if !broken.is_empty() && broken.contains(&(list.clone(), n)) {
+                continue;
+            }
+            let Some(claim) = claim(&list, element) else { continue };
+            if claims.contains(&claim) {
+                tally.count("duplicate-claim", &list, n);
+            } else if claims.len() == CLAIMS_MAX {
+                tally.count("too-many-claims", &list, n);
+            } else {
+                claims.push(claim);
+            }
+        }
+    }
+    claims.sort_by_key(Claim::kind);
+    claims
+}
+
+/// One element as a claim. None only if the schema let through what the type refuses.
+fn claim(list: &str, element: Value) -> Option<Claim> {
+    fn read<T: DeserializeOwned>(element: Value) -> Option<T> {
+        serde_json::from_value(element).ok()
+    }
+    match list {
+        "decisions" => read::<Decision>(element).map(Claim::Decision),
+        "discussions" => read::<Discussion>(element).map(Claim::Discussion),
+        "attempts" => read::<Attempt>(element).map(Claim::Attempt),
+        "requests" => read::<PersonRequest>(element).map(Claim::Request),
+        _ => None,
+    }
+}
+
+/// Tidies the whole answer in place.
+fn tidy(root: &mut Map<String, Value>, tally: &mut Tally) {
+    root.retain(|key, _| keep(key, &LISTS, tally, || "the whole".to_owned()));
+    for (list, fields) in FIELDS {
+        match root.get_mut(list) {
+            None | Some(Value::Null) => {
+                tally.at("missing-array", || list.to_owned());
+                root.insert(list.to_owned(), Value::Array(Vec::new()));
+            }
+            Some(Value::Array(elements)) => {
+                for n in CLAIMS_MAX..elements.len() {
+                    tally.count("too-many-claims", list, n);
+                }
+                elements.truncate(CLAIMS_MAX);
+                for (n, element) in elements.iter_mut().enumerate() {
+                    if let Value::Object(element) = element {
+                        tidy_element(element, fields, tally, &|| format!("{list}[{n}]"));
+                    }
+                }
+            }
+            Some(Value::Object(_) | Value::String(_) | Value::Number(_) | Value::Bool(_)) => {}
+        }
+    }
+}
+
+fn tidy_element(
+    element: &mut Map<String, Value>,
+    fields: &[&str],
+    tally: &mut Tally,
+    place: &dyn Fn() -> String,
+) {
+    element.retain(|key, _| keep(key, fields, tally, place));
+    for (key, value) in element.iter_mut() {
+        match value {
+            Value::String(text) => {
+                if ONE_LINE.contains(&key.as_str()) {
+                    collapse(text);
+                }
+                tidy_text(text, tally, place);
+                if text.is_empty() && key == "target" {
+                    *value = Value::Null;
+                }
+            }
+            Value::Array(items) => {
+                if items.len() > ITEMS_MAX {
+                    tally.at("too-many-items", place);
+                    items.truncate(ITEMS_MAX);
+                }
+                for item in items.iter_mut() {
+                    if let Value::String(text) = item {
+                        tidy_text(text, tally, place);
+                    }
+                }
+                items.retain(|item| {
+                    let empty = item.as_str() == Some("");
+                    if empty {
+                        tally.at("empty-item", place);
+                    }
+                    !empty
+                });
+            }
+            Value::Object(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
+        }
+    }
+}
+
+/// Returns whether `key` is one of `known`; counts it if not.
+fn keep(key: &str, known: &[&str], tally: &mut Tally, place: impl Fn() -> String) -> bool {
+    if known.contains(&key) {
+        return true;
+    }
+    let ours = PROVENANCE.split(' ').any(|name| name.eq_ignore_ascii_case(key));
+    tally.at(if ours { "model-provenance" } else { "unknown-field" }, place);
+    false
+}
+
+fn tidy_text(text: &mut String, tally: &mut Tally, place: &dyn Fn() -> String) {
+    if text.trim().len() < text.len() {
+        *text = text.trim().to_owned();
+    }
+    if text.len() > CLAIM_BYTES_MAX {
+        *text = bytes(text, CLAIM_BYTES_MAX).trim_end().to_owned();
+        tally.at("cut-string", place);
+    }
+}
+
+/// Makes one line of it: every run of blanks becomes one blank.
+fn collapse(text: &mut String) {
+    *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+}
+
+macro_rules! rules {
+    ($($rule:literal, $severity:ident, $detail:literal;)*) => {
+        fn describe(rule: &'static str) -> (Severity, &'static str) {
+            match rule {
+                $($rule => (Severity::$severity, $detail),)*
+                other => (Severity::Warning, other),
+            }
+        }
+    };
+}
+
+rules! {
+    "unknown-field", Warning, "fields that the schema does not have, dropped";
+    "model-provenance", Warning, "fields that only the host may fill, dropped";
+    "missing-array", Warning, "lists that are missing, taken as empty";
+    "empty-item", Info, "items without words in a list of texts, dropped";
+    "too-many-items", Warning, "lists of options or points that are too long, cut";
+    "cut-string", Warning, "texts that are too long, cut";
+    "too-many-claims", Warning, "claims beyond the most that are kept, dropped";
+    "duplicate-claim", Info, "claims that were handed over twice, kept once";
+}
+
+/// Counts, in the order in which the rules first fired.
+#[derive(Default)]
+struct Tally(Vec<(&'static str, u64, String)>);
+
+impl Tally {
+    /// Counts `rule` at element `n` of `list`.
+    fn count(&mut self, rule: &'static str, list: &str, n: usize) {
+        self.at(rule, || format!("{list}[{n}]"));
+    }
+
+    /// Counts `rule`; only the first place is remembered.
+    fn at(&mut self, rule: &'static str, place: impl FnOnce() -> String) {
+        match self.0.iter_mut().find(|(known, ..)| *known == rule) {
+            Some((_, count, _)) => *count += 1,
+            None => self.0.push((rule, 1, place())),
+        }
+    }
+
+    fn into_findings(self) -> Vec<Finding> {
+        let finding = |(rule, count, place): (&'static str, u64, String)| {
+            let (severity, detail) = describe(rule);
+            Finding::new(severity, rule, 0, format!("{count} {detail}; first at {place}"))
+        };
+        self.0.into_iter().map(finding).collect()
+    }
+}
+
+/// The element that is broken, and the problem.
+fn explain(error: &ValidationError<'_>) -> (Option<(String, usize)>, String) {
+    let mut path = String::new();
+    let mut list = None;
+    let mut place = None;
+    let mut field = String::new();
+    for segment in error.instance_path().segments() {
+        match segment {
+            LocationSegment::Property(name) => {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&name);
+                field = name.into_owned();
+                list.get_or_insert_with(|| field.clone());
+            }
+            LocationSegment::Index(n) => {
+                path.push_str(&format!("[{n}]"));
+                if place.is_none() {
+                    place = list.clone().map(|list| (list, n));
+                }
+            }
+        }
+    }
+    let in_element = place.is_some() && path.contains('.');
+    let nested = in_element && path.ends_with(']');
+    let wanted = if nested {
+        "a string".to_owned()
+    } else if in_element {
+        expected(&field).to_owned()
+    } else if place.is_some() {
+        format!("an object with {}", element(list.as_deref().unwrap_or_default()))
+    } else {
+        "a list".to_owned()
+    };
+    let problem = problem_of(error, &path, &wanted);
+    (place, problem)
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "another crate's enum, which grows")]
+fn problem_of(error: &ValidationError<'_>, path: &str, wanted: &str) -> String {
+    let found = kind(error.instance());
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            format!("{path}.{name}: missing; expected {}", expected(name))
+        }
+        ValidationErrorKind::Type { .. } => format!("{path}: expected {wanted}; found {found}"),
+        ValidationErrorKind::MinLength { .. } => format!("{path}: empty; expected {wanted}"),
+        _ => format!("{path}: does not fit the schema ({})", error.kind().keyword()),
+    }
+}
+
+fn expected(field: &str) -> &'static str {
+    match field {
+        "options" | "points" => "a list of strings",
+        "succeeded" => {
+            "true or false (a partial success is false; say in `result` which part worked)"
+        }
+        "target" => "a string or null",
+        _ => "a string",
+    }
+}
+
+fn element(list: &str) -> &'static str {
+    match list {
+        "decisions" => "`options`, `chosen` and `rationale`",
+        "discussions" => "`topic` and `points`",
+        "attempts" => "`action`, `result` and `succeeded`",
+        _ => "`intent`, `target` and `summary`",
+    }
+}
+
+/// Kind of a value, in words.
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests;

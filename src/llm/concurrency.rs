@@ -1,0 +1,282 @@
+//! Adaptive limit of concurrent calls: grows slowly, halves when the endpoint has too much (AIMD), and holds all calls
+//! back while the endpoint asks for a wait.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Maximum time that all calls are held back for one answer; the caller handles a longer wait.
+const HOLD_MAX: Duration = Duration::from_secs(300);
+
+/// Lets calls begin, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct ConcurrencyLimit {
+    state: Mutex<LimitState>,
+    changed: Notify,
+    /// Held by the first waiting caller; the others queue here.
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl ConcurrencyLimit {
+    /// Begins with as many calls at once as there may ever be: `calls_max`, at least 1.
+    pub(crate) fn new(calls_max: u32) -> ConcurrencyLimit {
+        ConcurrencyLimit {
+            state: Mutex::new(LimitState::new(calls_max)),
+            changed: Notify::new(),
+            turn: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Waits until a call may begin. Dropping the future gives up its place.
+    pub(crate) async fn acquire(&self) -> CallPermit<'_> {
+        let _turn = self.turn.lock().await;
+        // Bounded by what it waits for: each round begins with a release or a moment that has come.
+        loop {
+            let changed = self.changed.notified();
+            let begun = self.state().begin(Instant::now());
+            match begun {
+                Begin::Now { epoch } => return CallPermit { limit: self, epoch },
+                Begin::At(moment) => {
+                    tokio::select! {
+                        () = tokio::time::sleep_until(moment) => {}
+                        () = changed => {}
+                    }
+                }
+                Begin::AfterRelease => changed.await,
+            }
+        }
+    }
+
+    /// Waits while the endpoint asks for a wait.
+    pub(crate) async fn released(&self) {
+        // Bounded by the waits that the endpoint asks for.
+        loop {
+            let held = self.state().held(Instant::now());
+            let Some(moment) = held else { return };
+            tokio::time::sleep_until(moment).await;
+        }
+    }
+
+    /// Current number of calls that may run at once.
+    pub(crate) fn limit(&self) -> u32 {
+        self.state().limit
+    }
+
+    /// Number of times in a row that the endpoint had too much: once for all calls that ran at once.
+    pub(crate) fn slowed(&self) -> u32 {
+        self.state().slowed
+    }
+
+    /// Running calls.
+    #[cfg(test)]
+    fn running(&self) -> u32 {
+        self.state().running
+    }
+
+    fn state(&self) -> MutexGuard<'_, LimitState> {
+        // Nothing in there panics; if it did, counts are still counts.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut LimitState)) {
+        change(&mut self.state());
+        self.changed.notify_one();
+    }
+}
+
+/// Permit for one call. Dropped, it makes room and leaves the limit as it is.
+#[derive(Debug)]
+#[must_use = "a dropped permit makes room for the next call"]
+pub(crate) struct CallPermit<'a> {
+    limit: &'a ConcurrencyLimit,
+    epoch: u64,
+}
+
+impl CallPermit<'_> {
+    /// Reports a success.
+    pub(crate) fn ok(self) {
+        self.limit.change(LimitState::grow);
+    }
+
+    /// Reports that the endpoint had too much; with `wait`, no call begins before it is over.
+    pub(crate) fn slow_down(self, wait: Option<Duration>) {
+        let (now, epoch) = (Instant::now(), self.epoch);
+        self.limit.change(|state| state.slow_down(now, epoch, wait));
+    }
+}
+
+impl Drop for CallPermit<'_> {
+    fn drop(&mut self) {
+        self.limit.change(|state| state.running = state.running.saturating_sub(1));
+    }
+}
+
+/// Decision about a call that wants to begin.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Begin {
+    /// It has begun.
+    Now { epoch: u64 },
+    /// Not before this moment.
+    At(Instant),
+    /// When another call is over.
+    AfterRelease,
+}
+
+/// The counts, without waiting.
+#[derive(Debug)]
+struct LimitState {
+    limit: u32,
+    limit_max: u32,
+    running: u32,
+    /// Calls that went well since the limit last changed.
+    well: u32,
+    /// Grows with each halving: calls of an older epoch began before it and prove nothing more.
+    epoch: u64,
+    /// Halvings since a call last went well.
+    slowed: u32,
+    held_until: Option<Instant>,
+}
+
+impl LimitState {
+    fn new(calls_max: u32) -> LimitState {
+        let limit_max = calls_max.max(1);
+        LimitState {
+            limit: limit_max,
+            limit_max,
+            running: 0,
+            well: 0,
+            epoch: 0,
+            slowed: 0,
+            held_until: None,
+        }
+    }
+
+    fn held(&mut self, now: Instant) -> Option<Instant> {
+        self.held_until = self.held_until.filter(|moment| now < *moment);
+        self.held_until
+    }
+
+    fn begin(&mut self, now: Instant) -> Begin {
+        if self.limit <= self.running {
+            return Begin::AfterRelease;
+        }
+        if let Some(moment) = self.held(now) {
+            return Begin::At(moment);
+        }
+        self.running += 1;
+        Begin::Now { epoch: self.epoch }
+    }
+
+    /// One more at once after as many successes as calls run at once: about one a round trip.
+    fn grow(&mut self) {
+        self.slowed = 0;
+        self.well = self.well.saturating_add(1);
+        if self.limit <= self.well && self.limit < self.limit_max {
+            self.limit += 1;
+            self.well = 0;
+        }
+    }
+
+    fn slow_down(&mut self, now: Instant, epoch: u64, wait: Option<Duration>) {
+        if epoch == self.epoch {
+            self.limit = (self.limit / 2).max(1);
+            self.epoch += 1;
+            self.slowed = self.slowed.saturating_add(1);
+        }
+        self.well = 0;
+        if let Some(wait) = wait {
+            let until = now + wait.min(HOLD_MAX);
+            self.held_until = Some(self.held_until.map_or(until, |held| held.max(until)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    /// Makes `calls` calls of 100 ms, at most `calls_max` at once; seconds until all are over.
+    async fn secs_for(calls_max: u32, calls: u32) -> u64 {
+        let (pace, began) = (Arc::new(ConcurrencyLimit::new(calls_max)), Instant::now());
+        let tasks: Vec<_> = (0..calls)
+            .map(|_| {
+                let pace = Arc::clone(&pace);
+                tokio::spawn(async move {
+                    let permit = pace.acquire().await;
+                    assert!(pace.running() <= pace.limit());
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    permit.ok();
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(pace.running(), 0);
+        began.elapsed().as_millis().div_ceil(1000) as u64
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn no_more_calls_run_than_allowed() {
+        assert_eq!(secs_for(10, 100).await, 1);
+        assert_eq!(secs_for(1, 100).await, 10);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_burst_of_refusals_halves_once() {
+        let pace = ConcurrencyLimit::new(16);
+        let mut permits = Vec::new();
+        for _ in 0..16 {
+            permits.push(pace.acquire().await);
+        }
+        permits.into_iter().for_each(|permit| permit.slow_down(None));
+        assert_eq!((pace.limit(), pace.running(), pace.slowed()), (8, 0, 1));
+        for expected in [4, 2, 1, 1] {
+            pace.acquire().await.slow_down(None);
+            assert_eq!(pace.limit(), expected);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn limit_grows_back_slowly_and_no_further() {
+        let pace = ConcurrencyLimit::new(4);
+        pace.acquire().await.slow_down(None);
+        pace.acquire().await.slow_down(None);
+        let mut seen = vec![pace.limit()];
+        for _ in 0..12 {
+            pace.acquire().await.ok();
+            seen.push(pace.limit());
+        }
+        assert_eq!(seen, [1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_begins_while_a_wait_is_in_force() {
+        let pace = ConcurrencyLimit::new(4);
+        let (first, second) = (pace.acquire().await, pace.acquire().await);
+        let began = Instant::now();
+        first.slow_down(Some(Duration::from_secs(7)));
+        second.slow_down(Some(Duration::from_secs(3)));
+        drop(pace.acquire().await);
+        assert_eq!(began.elapsed().as_secs(), 7, "the longer wait counts");
+        pace.released().await;
+        assert_eq!(began.elapsed().as_secs(), 7);
+        pace.acquire().await.slow_down(Some(Duration::from_secs(90_000)));
+        let began = Instant::now();
+        drop(pace.acquire().await);
+        assert_eq!(began.elapsed().as_secs(), HOLD_MAX.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_gives_up_leaves_no_trace() {
+        let pace = ConcurrencyLimit::new(1);
+        let held = pace.acquire().await;
+        let waited = tokio::time::timeout(Duration::from_secs(1), pace.acquire()).await;
+        assert!(waited.is_err());
+        drop(held);
+        drop(pace.acquire().await);
+        assert_eq!(pace.running(), 0);
+    }
+}

@@ -1,0 +1,362 @@
+//! Classifies a status and its body as an error with a kind. The body is read and dropped: an error holds codes and
+//! names, never a body.
+
+use crate::domain::{ErrorKind, ModelError, OutputMode};
+use serde_json::Value;
+use std::time::Duration;
+
+/// Maximum size of an error's body that is read, in bytes; servers echo whole requests.
+pub(super) const ERROR_BYTES_MAX: usize = 64 * 1024;
+/// Maximum size of a code or type that is shown, in bytes.
+const CODE_BYTES_MAX: usize = 64;
+
+/// A server's error, for classification.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(super) struct ServerError {
+    /// Everything, in lower case.
+    pub(super) text: String,
+    /// Its code, as a name.
+    pub(super) code: String,
+    /// Its type, as a name.
+    pub(super) kind: String,
+    /// The parameter that it is about.
+    pub(super) param: String,
+    /// True for an error in JSON whose message is the empty string.
+    pub(super) mute: bool,
+}
+
+impl ServerError {
+    /// Reads OpenAI's shape, vLLM's flat one, FastAPI's `detail`, Google's list, plain text and HTML.
+    pub(super) fn of(body: &[u8]) -> ServerError {
+        let body = body.get(..ERROR_BYTES_MAX).unwrap_or(body);
+        let text = String::from_utf8_lossy(body).to_lowercase();
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => {
+                let text = complaints(&value).unwrap_or(text);
+                ServerError { text, ..ServerError::of_value(&value) }
+            }
+            Err(_) => ServerError { text, ..ServerError::default() },
+        }
+    }
+
+    fn of_value(value: &Value) -> ServerError {
+        let value = value.get(0).unwrap_or(value);
+        let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
+        // A number, a string or null: all three are seen.
+        let name = |key: &str| match error.get(key) {
+            Some(Value::String(text)) => code_of(text),
+            Some(Value::Number(number)) => code_of(&number.to_string()),
+            Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
+                String::new()
+            }
+        };
+        let message = error.get("message").and_then(Value::as_str);
+        ServerError {
+            text: String::new(),
+            code: name("code"),
+            kind: name("type"),
+            param: name("param"),
+            mute: message.is_some_and(str::is_empty),
+        }
+    }
+
+    /// Returns whether the request does not fit the model's context.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.names(TOO_LONG)
+    }
+
+    /// Returns whether it has one of `words`, which `|` separates.
+    fn names(&self, words: &str) -> bool {
+        words.split('|').any(|word| {
+            self.text.contains(word) || self.code.contains(word) || self.kind.contains(word)
+        })
+    }
+}
+
+/// FastAPI's complaints without the `input` beside them, which echoes words of the request.
+fn complaints(value: &Value) -> Option<String> {
+    let parts = |detail: &Value| {
+        ["loc", "msg", "type"].map(|key| detail.get(key).map(Value::to_string).unwrap_or_default())
+    };
+    let details = value.get("detail")?.as_array()?;
+    Some(details.iter().flat_map(parts).collect::<String>().to_lowercase())
+}
+
+/// A code that may be shown: letters, digits, `_`, `.`, `-`, bounded.
+fn code_of(text: &str) -> String {
+    let lawful = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    text.chars().filter(lawful).take(CODE_BYTES_MAX).collect::<String>().to_ascii_lowercase()
+}
+
+/// Failure of a call, without the request.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub(super) enum Failure {
+    /// The server answered with an error; in-band errors get the status that their code names.
+    #[error("status {status}")]
+    Status {
+        /// The status.
+        status: u16,
+        /// The wait it asked for.
+        wait: Option<Duration>,
+        /// Its error.
+        said: Box<ServerError>,
+    },
+    /// There was no answer, or not the whole of it.
+    #[error("{what}")]
+    Broken {
+        /// Reason.
+        what: &'static str,
+    },
+    /// The answer was not a reply.
+    #[error("{what}")]
+    Odd {
+        /// Kind of answer.
+        what: &'static str,
+    },
+}
+
+/// Request and endpoint, for an error's hint.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestContext<'a> {
+    /// Output mode.
+    pub(super) rung: OutputMode,
+    /// The model.
+    pub(super) model: &'a str,
+    /// Host and port.
+    pub(super) host: &'a str,
+    /// The variable that holds the key.
+    pub(super) api_key_env: &'a str,
+}
+
+impl Failure {
+    /// The error of this failure.
+    pub(super) fn into_error(self, asked: &RequestContext<'_>) -> ModelError {
+        let host = asked.host;
+        match self {
+            Failure::Broken { what } => {
+                let kind = ErrorKind::Unavailable { wait: None };
+                ModelError::new(kind, format!("{what}, {host}"))
+            }
+            Failure::Odd { what } => {
+                let kind = ErrorKind::Unavailable { wait: None };
+                ModelError::new(kind, format!("{host} answered 200 with {what}"))
+            }
+            Failure::Status { status, wait, said } => {
+                let kind = kind_of(status, wait, &said, asked.rung);
+                let detail = detail_of(&kind, status, &said, asked);
+                ModelError::new(kind, detail)
+            }
+        }
+    }
+}
+
+/// Decides the kind: by codes first, then by words.
+pub(super) fn kind_of(
+    status: u16,
+    wait: Option<Duration>,
+    said: &ServerError,
+    rung: OutputMode,
+) -> ErrorKind {
+    let client_error = matches!(status, 400 | 422);
+    if status == 402 || said.names(QUOTA) {
+        return ErrorKind::QuotaExhausted;
+    }
+    if matches!(status, 401 | 403) {
+        return ErrorKind::Unauthorised;
+    }
+    if status == 413
+        || (client_error || status == 500) && said.is_too_long()
+        || status == 429 && said.names("request too large")
+    {
+        return ErrorKind::TooLong;
+    }
+    if status == 429 {
+        return ErrorKind::RateLimited { wait };
+    }
+    let about_mode = is_about_output_mode(said, rung);
+    if matches!(status, 300..=399 | 404 | 405 | 410) {
+        // A router that finds no provider for the tool says 404.
+        return if about_mode && status == 404 {
+            ErrorKind::Unsupported
+        } else {
+            ErrorKind::NotFound
+        };
+    }
+    if client_error && said.names(NO_MODEL) {
+        return ErrorKind::NotFound;
+    }
+    let mute = status == 500 && said.mute && rung == OutputMode::RequiredTool;
+    let wrong = client_error || status == 501 || status == 500 && said.names(VALIDATION);
+    if mute || wrong && about_mode {
+        return ErrorKind::Unsupported;
+    }
+    let down = matches!(status, 408 | 409 | 425) || !(400..500).contains(&status);
+    if wrong || !down { ErrorKind::BadRequest } else { ErrorKind::Unavailable { wait } }
+}
+
+const QUOTA: &str =
+    "insufficient_quota|billing_hard_limit|insufficient_balance|credit balance is too";
+const TOO_LONG: &str = "\
+    context_length|exceed_context_size|contextwindowexceeded|context length|context window|\
+    context size|prompt is too long|input is too long|too many tokens|reduce the length|\
+    string_above_max_length";
+const NO_MODEL: &str = "invalid model name|model_not_found|no such model";
+/// Words of a bad request behind a 500.
+const VALIDATION: &str = "\
+    validation error|pydantic|literal_error|input should be|only text and json_object|\
+    unsupported tool_choice|requires --jinja|failed to parse grammar";
+/// Words about the output mode. A refusal with one of these may not be met in the next mode.
+const WAY: &str = "\
+    tool_choice|tool choice|tool use|tool call|'tools'|`tools`|tools |tools[|: tools|\
+    function call|function_|response_format|json_schema|json schema|json_object|strict|\
+    parallel_tool_calls|grammar";
+
+fn is_about_output_mode(said: &ServerError, rung: OutputMode) -> bool {
+    let param = ["tool", "response_format", "parallel"];
+    let named = said.names(WAY) || param.iter().any(|word| said.param.starts_with(word));
+    // Text asks in no special way, so a refusal of it is about something else.
+    rung != OutputMode::Text && (named || said.names("invalid schema|$ref"))
+}
+
+fn detail_of(
+    kind: &ErrorKind,
+    status: u16,
+    said: &ServerError,
+    asked: &RequestContext<'_>,
+) -> String {
+    let RequestContext { rung, model, host, api_key_env } = *asked;
+    let mut detail = format!("{host} answered {status}");
+    for (label, code) in [("code", &said.code), ("type", &said.kind)] {
+        if !code.is_empty() {
+            detail.push_str(&format!(", {label} {code}"));
+        }
+    }
+    let hint = match kind {
+        ErrorKind::Unauthorised if api_key_env.is_empty() => {
+            "; set `api_key_env` to the variable that holds the key".to_owned()
+        }
+        ErrorKind::Unauthorised => format!("; check the key in the variable {api_key_env}"),
+        ErrorKind::NotFound => format!(
+            "; check `model` ({model}) and `base_url`, which mostly ends in /v1: \
+             `annalist doctor` lists the models"
+        ),
+        ErrorKind::QuotaExhausted => "; the account has no more to spend".to_owned(),
+        ErrorKind::Unsupported => format!(" to {} with model {model}", rung.name()),
+        ErrorKind::TooLong | ErrorKind::BadRequest => format!(" for model {model}"),
+        ErrorKind::RateLimited { .. }
+        | ErrorKind::Unavailable { .. }
+        | ErrorKind::Stale
+        | ErrorKind::Cancelled => String::new(),
+    };
+    detail + &hint
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: u16, body: &str, expected: ErrorKind) {
+        check_on(OutputMode::ForcedTool, status, body, expected);
+    }
+
+    #[track_caller]
+    fn check_on(rung: OutputMode, status: u16, body: &str, expected: ErrorKind) {
+        let wait = Some(Duration::from_secs(9));
+        let said = Box::new(ServerError::of(body.as_bytes()));
+        let asked = RequestContext { rung, model: "small", host: "here:1", api_key_env: "MY_KEY" };
+        let error = Failure::Status { status, wait, said }.into_error(&asked);
+        assert_eq!(error.kind, expected, "{status} {body}");
+        assert!(error.detail.contains(&status.to_string()));
+        assert!(!error.detail.contains("hush"), "no words of a body: {}", error.detail);
+    }
+
+    const WAIT: Option<Duration> = Some(Duration::from_secs(9));
+
+    #[test]
+    fn status_alone_tells() {
+        check(401, "", ErrorKind::Unauthorised);
+        check(403, "<html>hush</html>", ErrorKind::Unauthorised);
+        check(402, "", ErrorKind::QuotaExhausted);
+        check(404, "{\"detail\":\"Not Found\"}", ErrorKind::NotFound);
+        check(405, "", ErrorKind::NotFound);
+        check(301, "", ErrorKind::NotFound);
+        check(413, "<html>", ErrorKind::TooLong);
+        check(418, "hush", ErrorKind::BadRequest);
+        check(429, "hush", ErrorKind::RateLimited { wait: WAIT });
+        for status in [408, 409, 425, 500, 502, 503, 504, 529] {
+            check(status, "hush", ErrorKind::Unavailable { wait: WAIT });
+        }
+    }
+
+    #[test]
+    fn quota_is_not_a_rate() {
+        let body = r#"{"error":{"message":"hush","type":"insufficient_quota","code":null}}"#;
+        check(429, body, ErrorKind::QuotaExhausted);
+        check(
+            429,
+            r#"{"error":{"code":429,"message":"hush"}}"#,
+            ErrorKind::RateLimited { wait: WAIT },
+        );
+    }
+
+    #[test]
+    fn too_long_has_many_wordings() {
+        for body in [
+            r#"{"error":{"message":"hush","code":"context_length_exceeded"}}"#,
+            r#"{"error":{"code":400,"message":"hush","type":"exceed_context_size_error"}}"#,
+            r#"{"error":{"message":"litellm.ContextWindowExceededError: hush"}}"#,
+            r#"{"detail":"This model's maximum context length is 10 tokens, hush"}"#,
+            r#"[{"error":{"message":"prompt is too long: hush"}}]"#,
+        ] {
+            check(400, body, ErrorKind::TooLong);
+        }
+        check(429, r#"{"error":{"message":"Request too large for x"}}"#, ErrorKind::TooLong);
+    }
+
+    #[test]
+    fn refused_way_of_asking_is_unsupported() {
+        let message = |text: &str| serde_json::json!({"error": {"message": text}}).to_string();
+        let flat = r#"{"object":"error","message":"hush","param":"tool_choice","code":400}"#;
+        check(400, flat, ErrorKind::Unsupported);
+        check(400, &message("'response_format' hush"), ErrorKind::Unsupported);
+        check(400, &message("Unsupported $ref #"), ErrorKind::Unsupported);
+        check(404, &message("No endpoints found that support tool use"), ErrorKind::Unsupported);
+        check(500, &message("tools param requires --jinja flag"), ErrorKind::Unsupported);
+        check(500, &message("pydantic: tool_choice: Input should be x"), ErrorKind::Unsupported);
+        let fast_api = r#"{"detail":[{"loc":["body","tool_choice"],"msg":"Input should be"}]}"#;
+        check(422, fast_api, ErrorKind::Unsupported);
+        check_on(OutputMode::Text, 422, fast_api, ErrorKind::BadRequest);
+        check_on(OutputMode::RequiredTool, 500, &message(""), ErrorKind::Unsupported);
+        check(500, &message(""), ErrorKind::Unavailable { wait: WAIT });
+    }
+
+    #[test]
+    fn other_refusals_stay_wrong() {
+        let message = |text: &str| serde_json::json!({"error": {"message": text}}).to_string();
+        check(400, &message("Invalid messages[1].content, hush"), ErrorKind::BadRequest);
+        check(422, "hush", ErrorKind::BadRequest);
+        let echo = r#"{"detail":[{"loc":["body","role"],"msg":"hm","input":"tool_choice"}]}"#;
+        check(422, echo, ErrorKind::BadRequest);
+        check(500, &message("1 validation error: role: hush"), ErrorKind::BadRequest);
+        check(400, &message("Invalid model name passed in"), ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn error_names_what_mends_it() {
+        let asked = RequestContext {
+            rung: OutputMode::Text,
+            model: "small",
+            host: "here:1",
+            api_key_env: "MY_KEY",
+        };
+        let of = |status, body: &str| {
+            let said = Box::new(ServerError::of(body.as_bytes()));
+            Failure::Status { status, wait: None, said }.into_error(&asked).detail
+        };
+        assert!(of(401, "").contains("MY_KEY"));
+        assert!(of(404, "").contains("/v1") && of(404, "").contains("small"));
+        let code = r#"{"error":{"code":"a b<c>_1","type":"x/y"}}"#;
+        assert_eq!(of(429, code), "here:1 answered 429, code abc_1, type xy");
+    }
+}

@@ -1,0 +1,376 @@
+//! Any OpenAI-compatible endpoint. One call is one request, but for fields that the endpoint turns out
+//! not to know: these are left out at once and from then on. Retries are the caller's.
+
+use super::error::{Failure, RequestContext};
+use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
+use super::request;
+use super::transport::Transport;
+use super::wire::Completion;
+use crate::adapters::otel::{ChatSpan, Server};
+use crate::domain::{
+    ErrorKind, LanguageModel, ModelError, OutputMode, Reply, Request, Timestamp, Usage,
+};
+use crate::privacy::Gate;
+use async_openai::Client;
+use async_openai::config::OpenAIConfig;
+use async_openai::error::OpenAIError;
+use async_openai::middleware::HttpRequestFactory;
+use serde::Serialize;
+use std::fmt;
+use std::time::Duration;
+use tracing::Instrument;
+
+/// How long an idle connection is kept, in seconds; servers and balancers close theirs at 60 or later.
+const IDLE_SECS: u64 = 50;
+
+/// Where the model is and how long it may take.
+#[derive(Clone)]
+pub struct EndpointConfig {
+    /// Mostly ends in `/v1`; a slash at its end is cut.
+    pub base_url: String,
+    /// The key; none sends none. The environment's `OPENAI_API_KEY` is never looked at.
+    pub api_key: Option<String>,
+    /// The variable of the key, for the hint in an error.
+    pub api_key_env: String,
+    /// Maximum time to connect.
+    pub connect_timeout: Duration,
+    /// Maximum silence of the endpoint, the wait for the first byte included.
+    pub read_timeout: Duration,
+    /// Maximum time of a call.
+    pub total_timeout: Duration,
+}
+
+impl fmt::Debug for EndpointConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EndpointConfig")
+            .field("base_url", &self.base_url)
+            .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
+            .field("api_key_env", &self.api_key_env)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("read_timeout", &self.read_timeout)
+            .field("total_timeout", &self.total_timeout)
+            .finish()
+    }
+}
+
+/// An OpenAI-compatible endpoint with its pool of connections. Shared by reference; make one.
+pub struct Endpoint {
+    client: Client<OpenAIConfig>,
+    transport: Transport,
+    base_url: String,
+    host: String,
+    server: Server,
+    api_key: Option<String>,
+    api_key_env: String,
+    gate: Gate,
+    quirks: Quirks,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({})", self.host)
+    }
+}
+
+impl Endpoint {
+    /// Prepares calls; connects to nothing yet. `now` is asked only where a wait is given as a date.
+    ///
+    /// # Errors
+    /// `BadRequest` for an address that is none, `Unauthorised` for a key that cannot be sent,
+    /// `Unavailable` if the certificates of this machine cannot be read.
+    pub fn new(
+        config: EndpointConfig,
+        gate: Gate,
+        now: fn() -> Timestamp,
+    ) -> Result<Endpoint, ModelError> {
+        let base_url = config.base_url.trim().trim_end_matches('/');
+        // People copy the whole address out of a curl command.
+        let base_url = base_url.strip_suffix("/chat/completions").unwrap_or(base_url).to_owned();
+        let url = reqwest::Url::parse(&base_url).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let Some((url, name)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
+            let detail = "`base_url` is no address: expected one like https://host/v1";
+            return Err(ModelError::new(ErrorKind::BadRequest, detail));
+        };
+        if url.query().is_some() || !url.username().is_empty() || url.password().is_some() {
+            let detail = "`base_url` holds a query or a password: the path is put at its end, and \
+                          a key belongs in the variable that `api_key_env` names";
+            return Err(ModelError::new(ErrorKind::BadRequest, detail));
+        }
+        let address = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let server = Server { address, port: url.port_or_known_default().unwrap_or_default() };
+        let host = match url.port() {
+            Some(port) => format!("{name}:{port}"),
+            None => name.to_owned(),
+        };
+        let key = config.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty());
+        if key.is_some_and(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
+            let detail =
+                format!("the key in {} holds characters that no key has", config.api_key_env);
+            return Err(ModelError::new(ErrorKind::Unauthorised, detail));
+        }
+        let http = http_client(&config, url).map_err(|_| {
+            let detail = "cannot prepare HTTPS: the certificates of this machine cannot be read";
+            ModelError::new(ErrorKind::Unavailable { wait: None }, detail)
+        })?;
+        let transport = Transport { http, keyed: key.is_some(), now };
+        // Every field that async-openai would else take from the environment is set here.
+        let openai = OpenAIConfig::new()
+            .with_api_base(&base_url)
+            .with_api_key(key.unwrap_or_default())
+            .with_org_id("")
+            .with_project_id("");
+        let below = transport.clone();
+        let service =
+            tower::service_fn(move |factory: HttpRequestFactory| below.clone().send(factory));
+        let client = Client::build(transport.http.clone(), openai).with_http_service(service);
+        let (api_key, api_key_env) = (key.map(str::to_owned), config.api_key_env);
+        let quirks = Quirks::default();
+        Ok(Endpoint {
+            client,
+            transport,
+            base_url,
+            host,
+            server,
+            api_key,
+            api_key_env,
+            gate,
+            quirks,
+        })
+    }
+
+    /// Sends a body that is not one of our requests, and reads what comes back.
+    pub(super) async fn exchange(&self, body: impl Serialize) -> Result<Completion, Failure> {
+        let completion: Result<Completion, OpenAIError> =
+            self.client.chat().create_byot(body).await;
+        match completion {
+            Ok(completion) => Ok(completion),
+            Err(OpenAIError::Boxed(failure)) => Err(match failure.downcast::<Failure>() {
+                Ok(failure) => *failure,
+                Err(_) => Failure::Broken { what: "the request could not be sent" },
+            }),
+            Err(OpenAIError::JSONDeserialize(..)) => Err(Failure::Odd { what: "odd JSON" }),
+            Err(OpenAIError::Reqwest(error)) => Err(super::transport::broken(&error)),
+            Err(
+                OpenAIError::ApiError(_)
+                | OpenAIError::FileSaveError(_)
+                | OpenAIError::FileReadError(_)
+                | OpenAIError::StreamError(_)
+                | OpenAIError::InvalidArgument(_),
+            ) => Err(Failure::Broken { what: "the request could not be sent" }),
+        }
+    }
+
+    /// A request of our own to `path`, with the key.
+    pub(super) fn plain(
+        &self,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<reqwest::Request, Failure> {
+        let url = format!("{}{path}", self.base_url);
+        let http = &self.transport.http;
+        let mut request = match body {
+            None => http.get(url),
+            Some(body) => http.post(url).body(body).header("content-type", "application/json"),
+        };
+        if let Some(key) = &self.api_key {
+            request = request.bearer_auth(key);
+        }
+        request.build().map_err(|_| Failure::Broken { what: "the request could not be made" })
+    }
+
+    /// The way to the network, below async-openai.
+    pub(super) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// The gate for what comes back.
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Where an error happened, for its sentence; rung and model are the asker's to fill in.
+    pub(super) fn place(&self) -> RequestContext<'_> {
+        RequestContext {
+            rung: OutputMode::Text,
+            model: "",
+            host: &self.host,
+            api_key_env: &self.api_key_env,
+        }
+    }
+}
+
+impl Endpoint {
+    /// The reply, and what the server calls its model.
+    async fn ask(&self, request: &Request) -> Result<(Reply, Option<String>), ModelError> {
+        let mut failure = Failure::Broken { what: "not asked" };
+        for _ in 0..=QUIRKS_MAX {
+            let known = self.quirks.known();
+            let reply = self.exchange(request::body(request, known)).await.and_then(|completion| {
+                let model = completion.model_name();
+                Ok((completion.into_reply(&self.gate)?, model))
+            });
+            failure = match reply {
+                Ok((reply, model)) => {
+                    log_reply(request, &reply);
+                    return Ok((reply, model));
+                }
+                Err(failure) => failure,
+            };
+            let Failure::Status { status, said, .. } = &failure else { break };
+            let Some(quirk) = quirk_of(*status, said) else { break };
+            if !self.quirks.learn(quirk, known) {
+                break;
+            }
+            tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
+        }
+        let Request { model, rung, .. } = request;
+        Err(failure.into_error(&RequestContext { rung: *rung, model, ..self.place() }))
+    }
+}
+
+impl LanguageModel for Endpoint {
+    async fn call(&self, request: &Request) -> Result<Reply, ModelError> {
+        let chat = ChatSpan::begin(request, &self.server);
+        match self.ask(request).instrument(chat.span()).await {
+            Ok((reply, model)) => {
+                chat.answered(&reply, model.as_deref());
+                Ok(reply)
+            }
+            Err(error) => {
+                chat.failed(&error.kind);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Counts only. A failure is logged where it is handled.
+fn log_reply(request: &Request, reply: &Reply) {
+    let Usage { prompt_tokens, cached_tokens, completion_tokens } = reply.usage;
+    tracing::debug!(
+        model = request.model,
+        rung = request.rung.name(),
+        calls = reply.calls.len(),
+        finish = reply.finish.name(),
+        prompt_tokens,
+        cached_tokens,
+        completion_tokens,
+        "reply"
+    );
+}
+
+fn http_client(
+    config: &EndpointConfig,
+    url: &reqwest::Url,
+) -> Result<reqwest::Client, reqwest::Error> {
+    // Whoever installed a provider first is as welcome; the error says only that.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(config.connect_timeout)
+        .read_timeout(config.read_timeout)
+        .timeout(config.total_timeout)
+        .pool_idle_timeout(Duration::from_secs(IDLE_SECS))
+        .pool_max_idle_per_host(usize::MAX)
+        .tcp_nodelay(true)
+        .http1_only()
+        // A redirected POST becomes a GET; better to say that `base_url` is not the right one.
+        .redirect(reqwest::redirect::Policy::none());
+    if url.scheme() == "http" {
+        // Without this the certificates of the machine are read, and it may have none.
+        builder = builder.tls_certs_only([]);
+    }
+    let name = url.host_str().unwrap_or_default();
+    if matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
+        builder = builder.no_proxy();
+    }
+    builder.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::request::tests::question;
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    fn config(base_url: &str, api_key: &str) -> EndpointConfig {
+        EndpointConfig {
+            base_url: base_url.to_owned(),
+            api_key: Some(api_key.to_owned()),
+            api_key_env: "MY_KEY".to_owned(),
+            connect_timeout: Duration::from_secs(1),
+            read_timeout: Duration::from_secs(1),
+            total_timeout: Duration::from_secs(1),
+        }
+    }
+
+    #[track_caller]
+    fn check(base_url: &str, api_key: &str, expected: Result<&str, ErrorKind>) {
+        let made = Endpoint::new(config(base_url, api_key), Gate::new(&[]), || Timestamp(0));
+        let made = made.map(|endpoint| endpoint.host).map_err(|error| error.kind);
+        assert_eq!(made, expected.map(str::to_owned), "{base_url}");
+    }
+
+    #[test]
+    fn address_is_read_once() {
+        check("http://localhost:8080/v1/", "", Ok("localhost:8080"));
+        check(" https://api.example.org/v1", "abc", Ok("api.example.org"));
+        check("http://here/v1/chat/completions", "", Ok("here"));
+        check("http://me:secret@here/v1", "", Err(ErrorKind::BadRequest));
+        check("http://here/v1?api-version=1", "", Err(ErrorKind::BadRequest));
+        for wrong in ["", "api.example.org", "ftp://x/v1", "http://"] {
+            check(wrong, "", Err(ErrorKind::BadRequest));
+        }
+    }
+
+    #[test]
+    fn key_that_cannot_be_sent_is_refused_and_no_key_is_shown() {
+        check("http://localhost/v1", "a\nb", Err(ErrorKind::Unauthorised));
+        check("http://localhost/v1", "ключ", Err(ErrorKind::Unauthorised));
+        check("http://localhost/v1", " abc \n", Ok("localhost"));
+        let shown = format!("{:?}", config("http://localhost/v1", "abc123"));
+        assert!(!shown.contains("abc123"), "{shown}");
+    }
+
+    /// Answers one request with an empty completion and gives back what was sent.
+    fn answer_once(listener: &TcpListener) -> String {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut sent, mut piece) = (Vec::new(), [0; 4096]);
+        while !sent.ends_with(b"}") {
+            let count = stream.read(&mut piece).unwrap();
+            assert_ne!(count, 0, "the request ended early");
+            sent.extend_from_slice(&piece[..count]);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 14\r\n\r\n{\"choices\":[]}").unwrap();
+        String::from_utf8(sent).unwrap().to_lowercase()
+    }
+
+    #[track_caller]
+    fn check_sent(api_key: &str, authorization: Option<&str>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base_url = format!("http://{}/v1/", listener.local_addr().unwrap());
+        let config = EndpointConfig {
+            read_timeout: Duration::from_secs(60),
+            total_timeout: Duration::from_secs(60),
+            ..config(&base_url, api_key)
+        };
+        let endpoint = Endpoint::new(config, Gate::new(&[]), || Timestamp(0)).unwrap();
+        let server = std::thread::spawn(move || answer_once(&listener));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let reply = runtime.block_on(endpoint.call(&question(OutputMode::ForcedTool)));
+        assert!(reply.is_ok_and(|reply| reply.calls.is_empty()));
+        let sent = server.join().unwrap();
+        assert!(sent.starts_with("post /v1/chat/completions http/1.1"), "{sent}");
+        let header = sent.lines().find_map(|line| line.strip_prefix("authorization: "));
+        assert_eq!(header, authorization);
+        assert!(!sent.contains("openai-organization") && !sent.contains("openai-project"));
+    }
+
+    #[test]
+    fn only_the_key_that_was_given_is_sent() {
+        check_sent("abc", Some("bearer abc"));
+        check_sent("", None);
+    }
+}

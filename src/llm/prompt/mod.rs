@@ -1,0 +1,17 @@
+//! The prompts: files in `prompts/`, compiled in, checked and compiled once. A rendered prompt is
+//! woven from our own words and text that has passed the gate; no text is ever read as a template.
+
+mod batch;
+mod custom;
+mod extraction;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use batch::{BatchPrompt, SummaryPrompt};
+pub use custom::{CustomPrompts, PromptFile};
+pub(crate) use custom::{CustomTexts, FORMER_RETRY_NAME};
+#[cfg(test)]
+pub(crate) use extraction::BUILT_IN;
+pub use extraction::{Complaint, ExtractionTexts, Prompts, RetryReason};
+pub use template::{Form, PromptError};

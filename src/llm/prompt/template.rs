@@ -1,0 +1,250 @@
+//! Prompt files and templates. The template engine runs once, when the prompts are read; afterwards a prompt costs one
+//! copy, and a slice is never near the engine.
+
+use crate::domain::Digest;
+use crate::privacy::{Redacted, Woven};
+use crate::text::front_matter;
+use memchr::memmem;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, UndefinedBehavior, Value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Stands around an input's name while a template is rendered; no template may hold it.
+const MARK: char = '\u{1}';
+/// Hex digits of a fence's token: short enough to be cheap, long enough not to be met by chance.
+const TOKEN_DIGITS: usize = 12;
+/// Maximum number of tokens that are tried; the second is needed once in 2^48 texts at random.
+const TOKENS_MAX: u32 = 64;
+
+/// Form of an answer.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Form {
+    /// By a call of the tool.
+    Tool,
+    /// As a JSON object in the content.
+    Json,
+}
+
+/// A prompt file that cannot be used. Says which, and what is wrong with it.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("prompt `{file}`: {detail}")]
+pub struct PromptError {
+    /// The file's id.
+    pub file: &'static str,
+    /// Problem, for a person.
+    pub detail: String,
+}
+
+impl PromptError {
+    pub(super) fn new(file: &'static str, detail: impl Into<String>) -> PromptError {
+        PromptError { file, detail: detail.into() }
+    }
+}
+
+/// A file that was taken apart.
+pub(super) struct PromptText<'a> {
+    pub(super) id: &'static str,
+    pub(super) version: u32,
+    pub(super) inputs: BTreeSet<&'a str>,
+    pub(super) template: &'a str,
+    digest: Digest,
+}
+
+impl<'a> PromptText<'a> {
+    /// Takes `text` apart; its front matter must name `id`.
+    pub(super) fn read(id: &'static str, text: &'a str) -> Result<PromptText<'a>, PromptError> {
+        let wrong = |detail: String| PromptError::new(id, detail);
+        let (front, template) = front_matter::split(text)
+            .ok_or_else(|| wrong("expected front matter between two `---` lines".to_owned()))?;
+        let (mut named, mut version, mut inputs) = (None, None, None);
+        for pair in front_matter::pairs(front) {
+            match pair {
+                ("id", value) => named = Some(value),
+                ("version", value) => version = value.parse::<u32>().ok(),
+                ("inputs", value) => inputs = front_matter::list(value).map(Iterator::collect),
+                (key, _) => {
+                    return Err(wrong(format!("unknown key `{key}`; id, version or inputs")));
+                }
+            }
+        }
+        if named != Some(id) {
+            return Err(wrong(format!("expected `id: {id}`")));
+        }
+        if template.contains(|c: char| c.is_control() && c != '\n') {
+            return Err(wrong("control characters in the template".to_owned()));
+        }
+        Ok(PromptText {
+            id,
+            version: version.ok_or_else(|| wrong("expected `version: N`".to_owned()))?,
+            inputs: inputs.ok_or_else(|| wrong("expected `inputs: [a, b]`".to_owned()))?,
+            template,
+            digest: Digest::of(&[text]),
+        })
+    }
+
+    /// `id version digest`.
+    pub(super) fn line(&self) -> String {
+        format!("{} {} {}", self.id, self.version, self.digest)
+    }
+}
+
+/// A file that is compiled in, with another version in its front matter.
+pub(super) fn with_version(text: &str, version: u32) -> String {
+    let Some((front, template)) = text.split_once("\n---\n") else { return text.to_owned() };
+    let line = |line: &str| match line.starts_with("version:") {
+        true => format!("version: {version}"),
+        false => line.to_owned(),
+    };
+    let front: Vec<String> = front.split('\n').map(line).collect();
+    format!("{}\n---\n{template}", front.join("\n"))
+}
+
+/// Input that is filled in later.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Input {
+    Language,
+    Schema,
+    Context,
+    Fence,
+    Transcript,
+    Kept,
+    Problems,
+    Existing,
+    Messages,
+    Batch,
+}
+
+impl Input {
+    const ALL: [(Input, &str); 10] = [
+        (Input::Language, "language"),
+        (Input::Schema, "schema"),
+        (Input::Context, "context"),
+        (Input::Fence, "fence"),
+        (Input::Transcript, "transcript"),
+        (Input::Kept, "kept"),
+        (Input::Problems, "problems"),
+        (Input::Existing, "existing"),
+        (Input::Messages, "messages"),
+        (Input::Batch, "batch"),
+    ];
+
+    fn name(self) -> &'static str {
+        Input::ALL.iter().find(|(input, _)| *input == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// Setting that selects a case of a template.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    name: &'static str,
+    value: Result<bool, &'static str>,
+}
+
+impl Setting {
+    pub(super) fn yes_or_no(name: &'static str, value: bool) -> Setting {
+        Setting { name, value: Ok(value) }
+    }
+
+    pub(super) fn named(name: &'static str, value: &'static str) -> Setting {
+        Setting { name, value: Err(value) }
+    }
+}
+
+#[derive(Debug)]
+enum TemplatePiece {
+    Words(String),
+    Gap(Input),
+}
+
+/// Words and gaps, in order.
+#[derive(Debug)]
+pub(super) struct Template(Vec<TemplatePiece>);
+
+impl Template {
+    /// Renders `file` with `settings`, leaving a gap for each of `inputs`.
+    pub(super) fn compile(
+        file: &PromptText<'_>,
+        settings: &[Setting],
+        inputs: &[Input],
+    ) -> Result<Template, PromptError> {
+        let wrong = |error: minijinja::Error| PromptError::new(file.id, error.to_string());
+        let mut engine = Environment::empty();
+        engine.set_undefined_behavior(UndefinedBehavior::Strict);
+        let mut syntax = SyntaxConfig::builder();
+        syntax.trim_blocks(true).lstrip_blocks(true);
+        engine.set_syntax(syntax.build().map_err(wrong)?);
+        let template = engine.template_from_str(file.template).map_err(wrong)?;
+        let used = template.undeclared_variables(true);
+        let used: BTreeSet<&str> = used.iter().map(String::as_str).collect();
+        if let Some(name) = used.symmetric_difference(&file.inputs).next() {
+            let what = if used.contains(name) { "not declared" } else { "not used" };
+            return Err(PromptError::new(file.id, format!("input `{name}` is {what}")));
+        }
+        let mut values: BTreeMap<&str, Value> = BTreeMap::new();
+        for input in inputs {
+            values.insert(input.name(), Value::from(format!("{MARK}{}{MARK}", input.name())));
+        }
+        for setting in settings {
+            let value = setting.value.map_or_else(Value::from, Value::from);
+            values.insert(setting.name, value);
+        }
+        let rendered = template.render(values).map_err(wrong)?;
+        Ok(Template::split(rendered.trim()))
+    }
+
+    /// Marks come in pairs, so every second piece is a gap's name.
+    fn split(rendered: &str) -> Template {
+        let named = |wanted| Input::ALL.iter().find(|(_, name)| *name == wanted).map(|(it, _)| *it);
+        let pieces = rendered.split(MARK).enumerate().filter_map(|(n, piece)| match n % 2 {
+            0 => (!piece.is_empty()).then(|| TemplatePiece::Words(piece.to_owned())),
+            _ => named(piece).map(TemplatePiece::Gap),
+        });
+        Template(pieces.collect())
+    }
+
+    /// Fills the gaps; one that is not in `fill` stays empty.
+    pub(super) fn fill(&self, fill: &[(Input, Woven<'_>)]) -> Redacted {
+        let given = |wanted: Input| fill.iter().find(|(input, _)| *input == wanted);
+        let pieces = self.0.iter().map(|piece| match piece {
+            TemplatePiece::Words(words) => Woven::Label(words),
+            TemplatePiece::Gap(input) => given(*input).map_or(Woven::Ours(""), |(_, text)| *text),
+        });
+        Redacted::weave(&pieces.collect::<Vec<_>>())
+    }
+}
+
+/// A token that neither `transcript` nor `before` contains, for a fence that they cannot close: it is a digest of the
+/// texts, so nobody can write it beforehand.
+pub(super) fn fence_token(transcript: &str, before: &str) -> String {
+    let digest = Digest::of(&[transcript, before]).to_string();
+    let tokens = (0..TOKENS_MAX).map(|n| match n {
+        0 => digest.get(..TOKEN_DIGITS).unwrap_or(&digest).to_owned(),
+        n => Digest::of(&[&digest, &n.to_string()]).to_string(),
+    });
+    first_unused(tokens, &[transcript, before]).unwrap_or(digest)
+}
+
+fn first_unused(mut tokens: impl Iterator<Item = String>, texts: &[&str]) -> Option<String> {
+    let held = |token: &str, text: &str| memmem::find(text.as_bytes(), token.as_bytes()).is_some();
+    tokens.find(|token| !texts.iter().any(|text| held(token, text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_the_text_holds_is_not_taken() {
+        let tokens = || ["aa", "bb", "cc"].map(str::to_owned).into_iter();
+        assert_eq!(first_unused(tokens(), &["x aa", "bb y"]).as_deref(), Some("cc"));
+        assert_eq!(first_unused(tokens(), &["aabbcc"]), None);
+    }
+
+    #[test]
+    fn the_token_changes_with_the_text() {
+        let first = fence_token("a", "");
+        assert_eq!(first.len(), TOKEN_DIGITS);
+        assert_ne!(first, fence_token(&format!("a\n</transcript-{first}>"), ""));
+        assert_ne!(first, fence_token("a", "b"));
+    }
+}

@@ -1,0 +1,168 @@
+//! Requests as they are sent. The fields that an endpoint refused before are left out; async-openai's request type knows
+//! neither these nor tools for the JSON modes, so that its `byot` calls take this value.
+
+use super::quirks::{Quirk, QuirkSet};
+use crate::domain::{OutputMode, Request, ToolSpec};
+use serde_json::{Map, Value, json};
+
+/// The body of `request`. The tool and the rules stand before the slice, so that a provider's prompt cache hits.
+pub(super) fn body(request: &Request, quirks: QuirkSet) -> Value {
+    let tool = &*request.tool;
+    let strict = !quirks.has(Quirk::NoStrict);
+    let mut body = Map::new();
+    let mut put = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    put("model", request.model.as_str().into());
+    match request.rung {
+        OutputMode::ForcedTool => {
+            put("tools", tools(tool, strict));
+            put("tool_choice", json!({"type": "function", "function": {"name": tool.name}}));
+        }
+        OutputMode::RequiredTool => {
+            put("tools", tools(tool, false));
+            put("tool_choice", "required".into());
+        }
+        OutputMode::OfferedTool => {
+            put("tools", tools(tool, false));
+            put("tool_choice", "auto".into());
+        }
+        OutputMode::JsonSchema => {
+            let schema = with_strict(json!({"name": tool.name}), strict, "schema", tool);
+            put("response_format", json!({"type": "json_schema", "json_schema": schema}));
+        }
+        OutputMode::JsonObject => {
+            put("response_format", json!({"type": "json_object"}));
+        }
+        OutputMode::Text => {}
+    }
+    let one_call = matches!(request.rung, OutputMode::ForcedTool | OutputMode::RequiredTool);
+    if one_call && !quirks.has(Quirk::NoParallel) {
+        put("parallel_tool_calls", false.into());
+    }
+    let completion = quirks.has(Quirk::CompletionTokens);
+    let tokens = if completion { "max_completion_tokens" } else { "max_tokens" };
+    put(tokens, request.reply_tokens_max.into());
+    if let Some(temperature) = request.temperature.filter(|_| !quirks.has(Quirk::NoTemperature)) {
+        // By its shortest decimal, for 0.2 as a double of the float would be 0.20000000298.
+        put("temperature", temperature.to_string().parse::<f64>().unwrap_or_default().into());
+    }
+    let message = |message: &crate::domain::Message| json!({"role": message.role.name(), "content": message.content.as_str()});
+    put("messages", request.messages.iter().map(message).collect());
+    Value::Object(body)
+}
+
+fn tools(tool: &ToolSpec, strict: bool) -> Value {
+    let function = json!({"name": tool.name, "description": tool.description});
+    let function = with_strict(function, strict, "parameters", tool);
+    json!([{"type": "function", "function": function}])
+}
+
+/// `object` with `strict`, if it is true, and the tool's schema under `key`.
+fn with_strict(mut object: Value, strict: bool, key: &str, tool: &ToolSpec) -> Value {
+    if strict {
+        object["strict"] = true.into();
+    }
+    object[key] = tool.parameters.clone();
+    object
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::quirks::Quirks;
+    use super::*;
+    use crate::domain::{Message, Role};
+    use crate::privacy::Gate;
+    use std::sync::Arc;
+
+    /// A small question on `rung`.
+    pub(in super::super) fn question(rung: OutputMode) -> Request {
+        let says = |role, text: &str| Message { role, content: Gate::new(&[]).redact(text) };
+        let parameters = json!({
+            "type": "object", "additionalProperties": false, "required": ["points"],
+            "properties": {"points": {"type": "array", "items": {"type": "string"}}},
+        });
+        Request {
+            model: "small".to_owned(),
+            messages: vec![
+                says(Role::System, "Answer in JSON."),
+                says(Role::User, "We chose the blue door because the red one sticks."),
+            ],
+            rung,
+            tool: Arc::new(ToolSpec::new("write_points", "Writes points.".to_owned(), parameters)),
+            reply_tokens_max: 500,
+            temperature: Some(0.5),
+            generation: 0,
+        }
+    }
+
+    #[track_caller]
+    fn check(rung: OutputMode, known: QuirkSet, expected: &[(&str, Value)]) {
+        let request = question(rung);
+        let sent = body(&request, known);
+        for (pointer, value) in expected {
+            let found = sent.pointer(pointer).cloned().unwrap_or(Value::Null);
+            assert_eq!(&found, value, "{pointer} on {}", rung.name());
+        }
+        assert_eq!(sent["model"], "small");
+        assert_eq!(sent["messages"][1]["role"], "user");
+    }
+
+    #[test]
+    fn each_rung_asks_in_its_own_way() {
+        let (known, none) = (QuirkSet::default(), Value::Null);
+        let name = json!({"type": "function", "function": {"name": "write_points"}});
+        check(
+            OutputMode::ForcedTool,
+            known,
+            &[
+                ("/tool_choice", name),
+                ("/tools/0/function/strict", json!(true)),
+                ("/tools/0/function/parameters/type", json!("object")),
+                ("/parallel_tool_calls", json!(false)),
+                ("/max_tokens", json!(500)),
+                ("/temperature", json!(0.5)),
+            ],
+        );
+        check(
+            OutputMode::RequiredTool,
+            known,
+            &[("/tool_choice", json!("required")), ("/tools/0/function/strict", none.clone())],
+        );
+        check(
+            OutputMode::OfferedTool,
+            known,
+            &[("/tool_choice", json!("auto")), ("/parallel_tool_calls", none.clone())],
+        );
+        check(
+            OutputMode::JsonSchema,
+            known,
+            &[
+                ("/tools", none.clone()),
+                ("/response_format/json_schema/strict", json!(true)),
+                ("/response_format/json_schema/schema/type", json!("object")),
+            ],
+        );
+        check(OutputMode::JsonObject, known, &[("/response_format/type", json!("json_object"))]);
+        check(OutputMode::Text, known, &[("/response_format", none.clone()), ("/tools", none)]);
+    }
+
+    #[test]
+    fn what_was_refused_is_left_out() {
+        let quirks = Quirks::default();
+        for quirk in
+            [Quirk::CompletionTokens, Quirk::NoParallel, Quirk::NoTemperature, Quirk::NoStrict]
+        {
+            quirks.learn(quirk, QuirkSet::default());
+        }
+        check(
+            OutputMode::ForcedTool,
+            quirks.known(),
+            &[
+                ("/max_tokens", Value::Null),
+                ("/max_completion_tokens", json!(500)),
+                ("/parallel_tool_calls", Value::Null),
+                ("/temperature", Value::Null),
+                ("/tools/0/function/strict", Value::Null),
+            ],
+        );
+    }
+}

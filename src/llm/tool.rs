@@ -1,0 +1,165 @@
+//! Tools that a model is to call: two schemas from one type, and an earlier answer shown again. The *wire* schema is
+//! given to the model, the strict subset that every provider takes; the *full* one checks answers and is published.
+
+use crate::domain::Reply;
+use crate::privacy::{Redacted, Woven};
+use crate::text::truncate::bytes;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema};
+use serde_json::{Map, Value, json};
+
+/// Keywords that strict providers refuse or ignore. The limits are checked here instead.
+const NOT_ON_THE_WIRE: &str = "\
+    title, default, examples, format, minLength, maxLength, pattern, minimum, maximum, \
+    exclusiveMinimum, exclusiveMaximum, multipleOf, minItems, maxItems, uniqueItems, \
+    minProperties, maxProperties";
+/// Maximum size of an earlier answer that is shown when asking again, in bytes: a usual answer fits whole.
+const ECHO_BYTES_MAX: usize = 24_000;
+/// Calls of one reply that are shown.
+const CALLS_MAX: usize = 8;
+
+/// The schema of `T` that a model is given: every property required, absent ones null, nothing else let in.
+pub(crate) fn wire_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    generate::<T>(settings.with_transform(Wire))
+}
+
+/// The schema of `T` that an answer is checked against: what is optional may be left out, no text is empty.
+pub(crate) fn full_of<T: JsonSchema>() -> Value {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    generate::<T>(settings.with_transform(Full))
+}
+
+/// The schema of a file of type `T` as it is published: what is optional may be left out.
+pub(crate) fn published_of<T: JsonSchema>() -> String {
+    let settings =
+        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    let schema = generate::<T>(settings.with_transform(Published));
+    serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+}
+
+/// The files in which the schemas of a tool are published, name and content.
+pub(crate) fn schema_files_of<T: JsonSchema>(tool: &str, version: u32) -> Vec<(String, String)> {
+    let file = |kind: &str, schema: &Value| {
+        let content = serde_json::to_string_pretty(schema).unwrap_or_default();
+        (format!("{tool}{kind}.v{version}.json"), content + "\n")
+    };
+    vec![file("", &full_of::<T>()), file(".wire", &wire_of::<T>())]
+}
+
+fn generate<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+#[derive(Clone)]
+struct Wire;
+
+impl Transform for Wire {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else { return };
+        for keyword in NOT_ON_THE_WIRE.split(", ") {
+            object.shift_remove(keyword);
+        }
+        if is_of_type(object, "object") {
+            let properties = object.get("properties").and_then(Value::as_object);
+            let names: Vec<String> = properties.into_iter().flat_map(Map::keys).cloned().collect();
+            object.insert("required".to_owned(), json!(names));
+            object.insert("additionalProperties".to_owned(), json!(false));
+        }
+    }
+}
+
+/// Leaves out where a comment's lines end, and formats that only Rust knows.
+#[derive(Clone)]
+struct Published;
+
+impl Transform for Published {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        if let Some(Value::String(words)) = schema.get_mut("description") {
+            *words = words.replace('\n', " ");
+        }
+        schema.remove("format");
+    }
+}
+
+#[derive(Clone)]
+struct Full;
+
+impl Transform for Full {
+    fn transform(&mut self, schema: &mut Schema) {
+        transform_subschemas(self, schema);
+        let Some(object) = schema.as_object_mut() else { return };
+        if is_of_type(object, "string") {
+            object.insert("minLength".to_owned(), json!(1));
+        }
+    }
+}
+
+fn is_of_type(object: &Map<String, Value>, name: &str) -> bool {
+    match object.get("type") {
+        Some(Value::String(one)) => one == name,
+        Some(Value::Array(several)) => several.iter().any(|one| one == name),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => false,
+    }
+}
+
+/// Text of `reply`, for the model to see its earlier answer. Never empty: some servers refuse a message without content, and some chat
+/// templates two messages of one role in a row.
+pub(crate) fn echo(reply: &Reply) -> Redacted {
+    let mut pieces = Vec::new();
+    for call in reply.calls.iter().take(CALLS_MAX) {
+        pieces.extend([Woven::Passed(&call.arguments), Woven::Ours("\n")]);
+    }
+    if reply.calls.is_empty() {
+        pieces.push(Woven::Passed(&reply.content));
+    }
+    let text = Redacted::weave(&pieces);
+    if text.as_str().trim().is_empty() {
+        return Redacted::weave(&[Woven::Ours("(no answer)")]);
+    }
+    if text.len() <= ECHO_BYTES_MAX {
+        return text;
+    }
+    let end = bytes(text.as_str(), ECHO_BYTES_MAX).len();
+    Redacted::weave(&[Woven::Passed(&text.cut(0..end)), Woven::Ours(" …")])
+}
+
+#[cfg(test)]
+pub(crate) use strict::check_strict;
+
+#[cfg(test)]
+mod strict {
+    use super::is_of_type;
+    use serde_json::{Value, json};
+
+    /// Keywords that OpenAI's strict mode, Anthropic and Gemini all take.
+    const KNOWN: [&str; 7] =
+        ["type", "description", "properties", "required", "additionalProperties", "items", "enum"];
+
+    /// Fails where `schema` holds what strict providers refuse.
+    pub(crate) fn check_strict(schema: &Value, path: &str) {
+        let object = schema.as_object().expect(path);
+        for keyword in object.keys() {
+            assert!(KNOWN.contains(&keyword.as_str()), "{path}: {keyword}");
+        }
+        if is_of_type(object, "object") {
+            assert_eq!(object["additionalProperties"], json!(false), "{path}");
+            let properties = object["properties"].as_object().expect(path);
+            let required = object["required"].as_array().expect(path);
+            assert!(properties.keys().eq(required.iter().filter_map(Value::as_str)), "{path}");
+            for (name, property) in properties {
+                check_strict(property, &format!("{path}.{name}"));
+            }
+        }
+        if is_of_type(object, "array") {
+            check_strict(&object["items"], &format!("{path}[]"));
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Replies of servers. Nothing is required and every kind of value is accepted in every place, because all of it has
+//! been seen; a value that makes no sense reads as absent. async-openai's typed replies refuse these.
+
+use super::error::{Failure, ServerError};
+use crate::domain::{Call, Finish, Reply, Timestamp, Usage};
+use crate::privacy::Gate;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Maximum number of calls read of one reply; 64 were seen, and only ours counts.
+const CALLS_MAX: usize = 128;
+
+/// A reply of a server, or one event of a stream.
+#[derive(Debug, Default, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Completion(pub(super) Value);
+
+/// The items of a list; none of another value.
+pub(super) fn items(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten().take(CALLS_MAX)
+}
+
+/// The text of a string, of a list of parts, or nothing.
+pub(super) fn text_of(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None => items(value).filter_map(|part| part["text"].as_str()).collect(),
+    }
+}
+
+/// Arguments as text: the string that the protocol asks for, or the object that some servers send.
+pub(super) fn arguments_of(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+fn finish_of(value: &Value) -> Finish {
+    match text_of(value).as_str() {
+        "function_call" => Finish::ToolCalls,
+        "max_tokens" => Finish::Length,
+        "end_turn" => Finish::Stop,
+        other => Finish::of_name(other).unwrap_or(Finish::Other),
+    }
+}
+
+fn usage_of(counts: &Value) -> Usage {
+    let count = |value: &Value| value.as_f64().map_or(0, |number| number.max(0.0) as u64);
+    let cached = count(&counts["prompt_tokens_details"]["cached_tokens"]);
+    Usage {
+        prompt_tokens: count(&counts["prompt_tokens"]),
+        // DeepSeek has a name of its own for tokens from the cache.
+        cached_tokens: cached.max(count(&counts["prompt_cache_hit_tokens"])),
+        completion_tokens: count(&counts["completion_tokens"]),
+    }
+}
+
+impl Completion {
+    /// The name of the model that the server says it used.
+    pub(super) fn model_name(&self) -> Option<String> {
+        self.0["model"].as_str().map(str::to_owned)
+    }
+
+    /// The error in place of a reply; its code is the status if it is one.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let error = match &self.0["error"] {
+            Value::Null => return None,
+            Value::Object(error) if error.is_empty() => return None,
+            Value::String(error) if error.is_empty() => return None,
+            error @ (Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_)) => error,
+        };
+        let said = serde_json::json!({ "error": error }).to_string();
+        let said = Box::new(ServerError::of(said.as_bytes()));
+        let code = said.code.parse().ok().filter(|code| (400..600).contains(code));
+        let status = match code {
+            Some(code) => code,
+            None if said.text.contains("rate_limit") => 429,
+            None if said.kind == "invalid_request_error" => 400,
+            None => 500,
+        };
+        let wait = super::wait::wait_of(&Default::default(), &said.text, Timestamp(0));
+        Some(Failure::Status { status, wait, said })
+    }
+
+    /// The reply, everything in it behind the gate; a failure if this is no reply at all.
+    pub(super) fn into_reply(self, gate: &Gate) -> Result<Reply, Failure> {
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        if self.0["choices"].is_null() {
+            return Err(Failure::Odd { what: "JSON that is no completion" });
+        }
+        let none = Value::Null;
+        let choice = items(&self.0["choices"]).find(|choice| choice.is_object()).unwrap_or(&none);
+        let message = &choice["message"];
+        let refusals = [&message["refusal"], &message["provider_specific_fields"]["refusal"]];
+        let refusal = refusals.into_iter().map(text_of).find(|text| !text.trim().is_empty());
+        let content = text_of(&message["content"]);
+        Ok(Reply {
+            calls: calls_of(message, gate),
+            content: gate.redact_json(without_thoughts(&content)),
+            refusal: refusal.map(|text| gate.redact(&text)),
+            finish: finish_of(&choice["finish_reason"]),
+            usage: usage_of(&self.0["usage"]),
+        })
+    }
+}
+
+fn calls_of(message: &Value, gate: &Gate) -> Vec<Call> {
+    let call = |function: &Value| Call {
+        name: gate.redact(&text_of(&function["name"])).as_str().to_owned(),
+        arguments: gate.redact_json(&arguments_of(&function["arguments"])),
+    };
+    let listed = items(&message["tool_calls"]).map(|call| &call["function"]);
+    let calls: Vec<Call> = listed.filter(|function| function.is_object()).map(call).collect();
+    if !calls.is_empty() {
+        return calls;
+    }
+    // The old field counts only where the new one is empty: llama-cpp-python sends both.
+    let old = &message["function_call"];
+    (!old["name"].is_null()).then(|| call(old)).into_iter().collect()
+}
+
+/// Content without the `<think>` block that some servers leave at its beginning. An unclosed block
+/// was cut off before the answer began.
+fn without_thoughts(content: &str) -> &str {
+    let Some(rest) = content.trim_start().strip_prefix("<think>") else { return content };
+    rest.split_once("</think>").map_or("", |(_, answer)| answer.trim_start())
+}
+
+#[cfg(test)]
+#[path = "wire_test.rs"]
+mod tests;

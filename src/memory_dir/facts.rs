@@ -1,0 +1,91 @@
+//! The content of a directory as plain data.
+
+use super::escape;
+use super::tag::SOURCE_DIGITS_MIN;
+use crate::domain::{Memory, MemoryId, SessionId, Timestamp};
+use crate::privacy::{Gate, Redacted};
+
+/// Everything that the directory is to show.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts<'a> {
+    /// The memories of one namespace, superseded and retracted ones too.
+    pub memories: &'a [Memory],
+    /// The sessions that have a file.
+    pub sessions: &'a [SessionNote],
+    /// Terms of the glossary.
+    pub terms: &'a [Term],
+    /// The day that a file gets which changes.
+    pub today: Timestamp,
+    /// Words that are put side by side or cut pass it once more.
+    pub gate: &'a Gate,
+}
+
+/// Result of a session.
+#[derive(Clone, Debug)]
+pub struct SessionNote {
+    /// The session.
+    pub id: SessionId,
+    /// Its beginning; its file is named for it.
+    pub began: Timestamp,
+    /// Topic, for the name of its file.
+    pub topic: Option<Redacted>,
+    /// A few sentences.
+    pub summary: Vec<Redacted>,
+    /// Its memories; attempts, decisions and open discussions are listed.
+    pub memories: Vec<MemoryId>,
+    /// Notes for the next session.
+    pub next: Vec<Redacted>,
+    /// Its memory card: the names of the fields, in small letters, with their items.
+    pub card: Vec<(String, Vec<Redacted>)>,
+    /// Duration in minutes.
+    pub minutes: Option<u64>,
+}
+
+impl SessionNote {
+    pub(super) fn digits(&self) -> String {
+        self.id.to_string().chars().take(SOURCE_DIGITS_MIN).collect()
+    }
+
+    pub(super) fn tag(&self) -> String {
+        format!("session-{}", self.digits())
+    }
+}
+
+/// A word and what it means here.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Term {
+    /// The word.
+    pub word: Redacted,
+    /// Its meaning or expansion.
+    pub meaning: Redacted,
+    /// True for an abbreviation.
+    pub is_abbreviation: bool,
+}
+
+/// Makes words fit for a line of a file.
+pub(super) struct Words<'g> {
+    pub(super) gate: &'g Gate,
+}
+
+impl Words<'_> {
+    /// One line that has passed the gate, in at most so many letters.
+    fn line(&self, text: &str, letters_max: usize) -> String {
+        let whole = escape::one_line(text, usize::MAX);
+        let passed = self.gate.redact(&whole);
+        // A cut in the right place can make a number of what was none.
+        let cut = escape::one_line(passed.as_str(), letters_max);
+        escape::one_line(self.gate.redact(&cut).as_str(), usize::MAX)
+    }
+
+    pub(super) fn plain(&self, text: &str, letters_max: usize) -> String {
+        escape::plain(&self.line(text, letters_max))
+    }
+
+    pub(super) fn inline(&self, text: &str, letters_max: usize) -> String {
+        escape::inline(&self.line(text, letters_max))
+    }
+
+    pub(super) fn cell(&self, text: &str, letters_max: usize) -> String {
+        escape::cell(&self.line(text, letters_max))
+    }
+}

@@ -1,0 +1,98 @@
+//! An issue, its severity, and its form as text and JSON.
+
+use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
+use crate::memory_dir::kind::Files;
+use crate::privacy::Gate;
+use serde::Serialize;
+#[cfg(test)]
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Rules that `lint --fix` repairs without asking.
+pub(super) const FIXABLE: [&str; 7] = [
+    "missing-heading", "missing-footer", "bad-tag", "private-unclosed", "duplicate-entry",
+    "conflict-markers", "config-alias",
+];
+
+pub(super) fn severity_of(rule: &str) -> Severity {
+    match rule {
+        "missing-file"
+        | "missing-title"
+        | "adr-number-twice"
+        | "adr-status"
+        | "adr-successor-missing"
+        | "bad-category"
+        | "private-unclosed"
+        | "conflict-markers"
+        | "secret" => Severity::Error,
+        "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias" => {
+            Severity::Info
+        }
+        _ => Severity::Warning,
+    }
+}
+
+/// The files to check, and what they are checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Linting<'a> {
+    /// The files.
+    pub files: &'a Files,
+    /// The state of every memory; `None` without a store.
+    pub known: Option<&'a BTreeMap<MemoryId, MemoryState>>,
+    /// Later dates are wrong.
+    pub today: Timestamp,
+    /// Finds secrets and personal data.
+    pub gate: &'a Gate,
+}
+
+/// Something wrong, with its place. Holds no words of the file that anybody would hide.
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Issue {
+    /// The file, relative to the directory.
+    pub path: String,
+    /// The line, from 1; 0 for the whole file.
+    pub line: u32,
+    /// The letter of the line, from 1; 0 for the whole line.
+    pub column: u32,
+    /// The rule's name.
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What was expected and what to do, in one line.
+    pub message: String,
+    /// Whether [`fix()`] repairs it.
+    pub fixable: bool,
+}
+
+/// Prints one line an issue: `path:line:column: severity: message [rule]`.
+pub fn print_text(issues: &[Issue]) -> String {
+    let mut page = String::new();
+    for issue in issues {
+        page.push_str(&issue.path);
+        for number in [issue.line, issue.column].into_iter().take_while(|number| *number > 0) {
+            // A string takes everything.
+            let _ = write!(page, ":{number}");
+        }
+        let severity = match issue.severity {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        };
+        let _ = writeln!(page, ": {severity}: {} [{}]", issue.message, issue.rule);
+    }
+    page
+}
+
+/// The issues with their number by severity.
+#[cfg(test)]
+pub(crate) fn print_json(issues: &[Issue]) -> Value {
+    let count = |wanted| issues.iter().filter(|issue| issue.severity == wanted).count();
+    json!({
+        "issues": issues,
+        "errors": count(Severity::Error),
+        "warnings": count(Severity::Warning),
+        "infos": count(Severity::Info),
+        "fixable": issues.iter().filter(|issue| issue.fixable).count(),
+    })
+}

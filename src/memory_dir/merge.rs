@@ -1,0 +1,408 @@
+//! Three-way merge of one file, entry by entry: what we render over what a person left. Where both changed the same entry
+//! the person's stays, and ours is reported as a conflict.
+
+use super::document::{Block, Document, Part, Shape};
+use super::edit::{Edited, Edits, NewEntry, Place};
+use super::kind::{Kind, table_head};
+use super::{line, tag};
+use crate::privacy::{Gate, Redacted};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// An entry that both sides changed; the person's stayed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Conflict {
+    /// Tag of the entry; `None` for other rendered lines, such as the status of a record.
+    pub tag: Option<String>,
+    pub section: Redacted,
+    pub ours: Option<Redacted>,
+    pub theirs: Redacted,
+}
+
+/// A file after both sides were joined.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Merged {
+    pub text: String,
+    pub conflicts: Vec<Conflict>,
+    pub edits: Vec<PersonEdit>,
+    /// Why nothing was changed: the rule's name; none where all could be done.
+    pub held: Option<&'static str>,
+}
+
+/// The file is private as a whole: nothing automatic reads or changes it.
+const HELD_PRIVATE: &str = "private-file";
+/// A merge of git is not finished; what it left belongs to neither side.
+const HELD_MARKERS: &str = "conflict-markers";
+
+/// Merges `ours` (rendered now) and `theirs` (the file on disk) by the changes of ours since `base` (rendered last;
+/// empty the first time).
+pub(crate) fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gate) -> Merged {
+    let (disk, _) = Document::parse(kind, theirs);
+    let unchanged = |held| Merged { text: theirs.to_owned(), held, ..Merged::default() };
+    if disk.is_private() {
+        return unchanged(Some(HELD_PRIVATE));
+    }
+    if disk.blocks().iter().any(|block| block.part == Part::Marker) {
+        return unchanged(Some(HELD_MARKERS));
+    }
+    if same(theirs, ours) && same(base, theirs) {
+        return unchanged(None);
+    }
+    let (before, _) = Document::parse(kind, base);
+    let (now, _) = Document::parse(kind, ours);
+    let sides = [Units::of(&before), Units::of(&now), Units::of(&disk)];
+    let edits = person_edits(&before, &disk, &sides, gate);
+    if base == ours {
+        return Merged { text: theirs.to_owned(), edits, ..Merged::default() };
+    }
+    if theirs == base || theirs.trim().is_empty() && base.trim().is_empty() {
+        return Merged { text: ours.to_owned(), edits, ..Merged::default() };
+    }
+    let [base, ours, theirs] = &sides;
+    let join = Join { base, ours, theirs, disk: &disk, gate };
+    let (Edited { text, held }, conflicts) = join.run();
+    match held {
+        Some(rule) => unchanged(Some(rule)),
+        None => Merged { text, conflicts, edits, held },
+    }
+}
+
+struct Join<'j, 't> {
+    base: &'j Units<'t>,
+    ours: &'j Units<'t>,
+    theirs: &'j Units<'t>,
+    disk: &'j Document<'t>,
+    gate: &'j Gate,
+}
+
+enum Verdict {
+    Leave,
+    Write(String),
+    Conflict,
+}
+
+impl Join<'_, '_> {
+    fn run(&self) -> (Edited, Vec<Conflict>) {
+        let mut edits = Edits::new(self.disk);
+        let mut conflicts = Vec::new();
+        let mut spots = Spots { first: self.first_anchors(), last: HashMap::new() };
+        let mut headed: HashSet<&str> = self.sections_with_table();
+        for (key, ours) in &self.ours.list {
+            let Some(theirs) = self.theirs.get(key) else {
+                if self.base.get(key).is_none() && is_entry(key, ours) {
+                    let mut entry = new_entry(&format!("{}{}", ours.body, ours.tags));
+                    if entry.shape == Shape::Row && headed.insert(ours.section) {
+                        entry.lines.insert_str(0, table_head(ours.section));
+                    }
+                    edits.insert(ours.section, spots.place(ours.section), entry);
+                }
+                continue;
+            };
+            if theirs.section == ours.section {
+                spots.last.insert(ours.section, theirs.at);
+            }
+            let raw = match self.verdict(key, ours, theirs) {
+                Verdict::Leave => None,
+                Verdict::Write(raw) => Some(raw),
+                Verdict::Conflict => {
+                    conflicts.push(self.conflict(key, Some(ours), theirs));
+                    continue;
+                }
+            };
+            if self.moves(key, ours, theirs) {
+                let raw = raw.unwrap_or_else(|| format!("{}{}", theirs.body, theirs.tags));
+                edits.remove(theirs.at);
+                edits.insert(ours.section, spots.place(ours.section), new_entry(&raw));
+            } else if let Some(raw) = raw {
+                edits.replace_raw(theirs.at, &self.with_ends(&raw));
+            }
+        }
+        for (key, base) in &self.base.list {
+            let (None, Some(theirs)) = (self.ours.get(key), self.theirs.get(key)) else { continue };
+            let is_ours = is_entry(key, base) || is_comment(base.body);
+            if !is_ours || self.holds_private(theirs) {
+                continue;
+            }
+            match same(base.body, theirs.body) && same(base.tags, theirs.tags) {
+                true => edits.remove(theirs.at),
+                false => conflicts.push(self.conflict(key, None, theirs)),
+            }
+        }
+        (edits.finish(), conflicts)
+    }
+
+    /// The first entry of each section that both `ours` and `theirs` have there.
+    fn first_anchors(&self) -> HashMap<&str, usize> {
+        let mut anchors = HashMap::new();
+        for (key, ours) in &self.ours.list {
+            let theirs = self.theirs.get(key).filter(|theirs| theirs.section == ours.section);
+            if let Some(theirs) = theirs.filter(|theirs| !is_comment(theirs.body)) {
+                anchors.entry(ours.section).or_insert(theirs.at);
+            }
+        }
+        anchors
+    }
+
+    fn sections_with_table(&self) -> HashSet<&str> {
+        let blocks = self.disk.blocks().iter();
+        let heads = blocks.filter(|block| block.part == Part::TableHead);
+        heads.map(|block| self.disk.section(block)).collect()
+    }
+
+    fn verdict(&self, key: &Key, ours: &Unit<'_>, theirs: &Unit<'_>) -> Verdict {
+        let base = self.base.get(key);
+        let (old_body, old_tags) = base.map_or((None, None), |it| (Some(it.body), Some(it.tags)));
+        let fixed = matches!(key.0, Name::Title) && base.is_none() || is_comment(theirs.body);
+        let footer = key.0 == Name::Footer;
+        let differs = |ours: &str, theirs: &str, old: Option<&str>| {
+            !same(ours, theirs) && !old.is_some_and(|old| same(old, ours))
+        };
+        let body_wanted = differs(ours.body, theirs.body, old_body);
+        let tags_wanted = differs(ours.tags, theirs.tags, old_tags);
+        if fixed || !(body_wanted || tags_wanted) {
+            return Verdict::Leave;
+        }
+        let body_free = old_body.is_some_and(|old| same(old, theirs.body));
+        let tags_free = old_tags.is_some_and(|old| same(old, theirs.tags));
+        if self.holds_private(theirs) || body_wanted && !body_free {
+            // A day at the end of a file is nobody's claim.
+            return if footer { Verdict::Leave } else { Verdict::Conflict };
+        }
+        let body = if body_wanted { ours.body } else { theirs.body };
+        let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
+        Verdict::Write(format!("{body}{tags}"))
+    }
+
+    fn moves(&self, key: &Key, ours: &Unit<'_>, theirs: &Unit<'_>) -> bool {
+        let base = self.base.get(key).map(|base| base.section);
+        base.is_some_and(|base| base != ours.section && base == theirs.section)
+            && !self.holds_private(theirs)
+    }
+
+    fn with_ends(&self, raw: &str) -> String {
+        let lines = raw.replace("\r\n", "\n");
+        if self.disk.line_end() == "\n" { lines } else { lines.replace('\n', "\r\n") }
+    }
+
+    fn holds_private(&self, theirs: &Unit<'_>) -> bool {
+        self.disk.blocks().get(theirs.at).is_some_and(|block| self.disk.holds_private(block))
+    }
+
+    fn conflict(&self, key: &Key, ours: Option<&Unit<'_>>, theirs: &Unit<'_>) -> Conflict {
+        let block = self.disk.blocks().get(theirs.at);
+        let shown = block.map(|block| self.disk.public(block)).unwrap_or_default();
+        Conflict {
+            tag: tag_of(key).map(str::to_owned),
+            section: self.gate.redact(theirs.section),
+            ours: ours.map(|ours| self.gate.redact(ours.body.trim_end())),
+            theirs: self.gate.redact(shown.trim_end()),
+        }
+    }
+}
+
+struct Spots<'s> {
+    first: HashMap<&'s str, usize>,
+    last: HashMap<&'s str, usize>,
+}
+
+impl Spots<'_> {
+    /// After the rendered entry above it, else before the first rendered entry, else at the end.
+    fn place(&self, section: &str) -> Place {
+        match (self.last.get(section), self.first.get(section)) {
+            (Some(at), _) => Place::After(*at),
+            (None, Some(at)) => Place::Before(*at),
+            (None, None) => Place::Last,
+        }
+    }
+}
+
+fn new_entry(raw: &str) -> NewEntry {
+    let mut lines = raw.replace("\r\n", "\n");
+    if !lines.ends_with('\n') {
+        lines.push('\n');
+    }
+    NewEntry { shape: shape_of(raw), lines }
+}
+
+fn is_entry(key: &Key, unit: &Unit<'_>) -> bool {
+    match key.0 {
+        Name::Ours(_) => true,
+        Name::Words(_) => !is_comment(unit.body) && !unit.section.is_empty(),
+        Name::Meta(_) | Name::Title | Name::Footer => false,
+    }
+}
+
+fn is_comment(body: &str) -> bool {
+    body.trim_start().starts_with("<!--")
+}
+
+fn shape_of(body: &str) -> Shape {
+    let (document, _) = Document::parse(Kind::Other, body);
+    let shape = document
+        .blocks()
+        .iter()
+        .find_map(|block| if let Part::Entry(shape) = block.part { Some(shape) } else { None });
+    shape.unwrap_or(Shape::Paragraph)
+}
+
+/// Something that a person did. Sections are named by their headings.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum PersonEdit {
+    Added { section: Redacted, text: Redacted },
+    Edited { tag: String, text: Redacted },
+    Moved { tag: String, section: Redacted },
+    Deleted { tag: String },
+    Confirmed { tag: String },
+}
+
+fn person_edits(
+    base: &Document<'_>,
+    disk: &Document<'_>,
+    sides: &[Units<'_>; 3],
+    gate: &Gate,
+) -> Vec<PersonEdit> {
+    if base.text() == disk.text() {
+        return Vec::new();
+    }
+    let [before, ours, now] = sides;
+    let mut edits = Vec::new();
+    let mut touched: BTreeSet<&str> = BTreeSet::new();
+    let mut left: Vec<(&str, &str)> = Vec::new();
+    let text = |at: usize| {
+        let block = disk.blocks().get(at);
+        let shown = block.map(|block| disk.public(block)).unwrap_or_default();
+        gate.redact(shown.trim())
+    };
+    for (key, unit) in &before.list {
+        let Some(tag) = source(key) else { continue };
+        let Some(found) = now.get(key) else {
+            touched.insert(unit.section);
+            edits.push(PersonEdit::Deleted { tag: tag.to_owned() });
+            continue;
+        };
+        let is_moved = found.section != unit.section;
+        if is_moved {
+            touched.extend([unit.section, found.section]);
+            let section = gate.redact(found.section);
+            edits.push(PersonEdit::Moved { tag: tag.to_owned(), section });
+        }
+        if !same(unit.body, found.body) {
+            touched.insert(found.section);
+            edits.push(PersonEdit::Edited { tag: tag.to_owned(), text: text(found.at) });
+        } else if !is_moved {
+            left.push((found.section, tag));
+        }
+    }
+    for (key, unit) in &now.list {
+        let is_entry =
+            disk.blocks().get(unit.at).is_some_and(|block| matches!(block.part, Part::Entry(_)));
+        let is_new = before.get(key).is_none() && ours.get(key).is_none() && tag_of(key).is_none();
+        if is_entry && is_new {
+            touched.insert(unit.section);
+            let text = text(unit.at);
+            if !text.is_empty() {
+                edits.push(PersonEdit::Added { section: gate.redact(unit.section), text });
+            }
+        }
+    }
+    let confirmed = left.into_iter().filter(|(section, _)| touched.contains(section));
+    edits.extend(confirmed.map(|(_, tag)| PersonEdit::Confirmed { tag: tag.to_owned() }));
+    edits
+}
+
+/// The tag of the memory that a block shows, once a file.
+fn source(key: &Key) -> Option<&str> {
+    tag_of(key).filter(|tag| key.1 == 0 && is_source(tag))
+}
+
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+enum Name {
+    Ours(String),
+    Words(String),
+    Meta(String),
+    Title,
+    Footer,
+}
+
+/// A name, and how many blocks above have it too.
+type Key = (Name, usize);
+
+/// A block that can be found again.
+#[derive(Clone, Debug)]
+struct Unit<'t> {
+    at: usize,
+    section: &'t str,
+    body: &'t str,
+    tags: &'t str,
+}
+
+/// The blocks of a document that can be found again, in order.
+struct Units<'t> {
+    list: Vec<(Key, Unit<'t>)>,
+    by_key: HashMap<Key, usize>,
+}
+
+impl<'t> Units<'t> {
+    fn of(document: &Document<'t>) -> Units<'t> {
+        let mut counts: HashMap<Name, usize> = HashMap::new();
+        let mut units = Units { list: Vec::new(), by_key: HashMap::new() };
+        for (at, block) in document.blocks().iter().enumerate() {
+            let Some(name) = name(document, block) else { continue };
+            let count = counts.entry(name.clone()).or_default();
+            let key = (name, *count);
+            *count += 1;
+            let body = document.body(block);
+            let tags = document.raw(block).get(body.len()..).unwrap_or_default();
+            let unit = Unit { at, section: document.section(block), body, tags };
+            units.by_key.insert(key.clone(), units.list.len());
+            units.list.push((key, unit));
+        }
+        units
+    }
+
+    fn get(&self, key: &Key) -> Option<&Unit<'t>> {
+        let at = self.by_key.get(key)?;
+        self.list.get(*at).map(|(_, unit)| unit)
+    }
+}
+
+fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
+    let words = || Name::Words(words(document.body(block)));
+    if matches!(block.part, Part::Entry(_)) {
+        let ours = document.tags(block).find_map(|tag| tag.ours());
+        return Some(ours.map_or_else(words, |tag| Name::Ours(tag.to_owned())));
+    }
+    if block.part == Part::Meta {
+        let line = document.body(block);
+        return Some(Name::Meta(line.split(':').next().unwrap_or(line).trim().to_owned()));
+    }
+    let fixed = [(Part::Title, Name::Title), (Part::Footer, Name::Footer)];
+    let fixed = fixed.into_iter().find(|(part, _)| *part == block.part).map(|(_, name)| name);
+    fixed.or_else(|| (block.part == Part::Comment).then(words))
+}
+
+/// The words of an entry: a run of blanks is one, and its mark and box do not count.
+fn words(body: &str) -> String {
+    let text = body.trim_start();
+    let text = line::item(text).unwrap_or(text);
+    let text = line::task(text).map_or(text, |(_, rest)| rest);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one == other || one.lines().map(str::trim_end).eq(other.lines().map(str::trim_end))
+}
+
+fn tag_of(key: &Key) -> Option<&str> {
+    match &key.0 {
+        Name::Ours(tag) => Some(tag),
+        Name::Words(_) | Name::Meta(_) | Name::Title | Name::Footer => None,
+    }
+}
+
+fn is_source(tag: &str) -> bool {
+    tag.starts_with(tag::SOURCE)
+}
+
+#[cfg(test)]
+#[path = "merge_test.rs"]
+mod tests;

@@ -1,0 +1,236 @@
+//! What becomes of both sides' changes.
+
+use super::*;
+use crate::memory_dir::laws::{file, kind};
+use crate::privacy::{Pii, private_spans};
+use proptest::prelude::*;
+
+fn gate() -> Gate {
+    Gate::new(&Pii::ALL)
+}
+
+/// A list of ours; `a=x` is the entry `a` with the words `x`, `x` alone a person's, `!x` a private one.
+fn list(entries: &str) -> String {
+    let mut text = "# Active Context\n\n## Open Questions\n".to_owned();
+    for entry in entries.split(' ').filter(|entry| !entry.is_empty()) {
+        match (entry.split_once('='), entry.strip_prefix('!')) {
+            (_, Some(words)) => text.push_str(&format!("<private>\n- {words}\n</private>\n")),
+            (Some(("#", heading)), _) => text.push_str(&format!("\n## {heading}\n")),
+            (Some((id, words)), _) => {
+                text.push_str(&format!("- {words}\n<!-- @tag: src-0000000{id} -->\n"));
+            }
+            (None, _) => text.push_str(&format!("- {entry}\n")),
+        }
+    }
+    text.push_str("\n---\n*Session: 2026-01-02*\n");
+    text
+}
+
+#[track_caller]
+fn join(base: &str, ours: &str, theirs: &str) -> Merged {
+    merge(Kind::ActiveContext, &list(base), &list(ours), &list(theirs), &gate())
+}
+
+#[track_caller]
+fn check(base: &str, ours: &str, theirs: &str, expected: &str) {
+    let merged = join(base, ours, theirs);
+    assert_eq!(merged.text, list(expected));
+    assert_eq!(merged.conflicts, []);
+}
+
+#[test]
+fn what_only_one_side_changed_is_changed() {
+    check("a=1 b=1", "a=2 b=1", "a=1 b=9 mine", "a=2 b=9 mine");
+    check("a=1 b=1", "a=1", "mine a=1 b=1", "mine a=1");
+    check("a=1", "c=1 a=1 b=1", "mine a=1 yours", "mine c=1 a=1 b=1 yours");
+}
+
+#[test]
+fn what_a_person_took_out_stays_out() {
+    check("a=1 b=1", "a=2 b=1 c=1", "b=1", "b=1 c=1");
+}
+
+#[test]
+fn where_both_changed_an_entry_the_persons_stays_and_ours_is_told() {
+    let merged = join("a=1 b=1", "a=2 c=1", "a=3 b=4");
+    assert_eq!(merged.text, list("a=3 c=1 b=4"));
+    let told: Vec<(Option<&str>, Option<&str>, &str)> = merged
+        .conflicts
+        .iter()
+        .map(|it| {
+            (it.tag.as_deref(), it.ours.as_ref().map(|ours| ours.as_str()), it.theirs.as_str())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [(Some("src-0000000a"), Some("- 2"), "- 3"), (Some("src-0000000b"), None, "- 4")]
+    );
+}
+
+#[test]
+fn what_is_told_of_a_persons_heading_passed_the_gate() {
+    let merged =
+        join("#=For=ada@example.org a=1", "#=For=ada@example.org a=2", "#=For=ada@example.org a=3");
+    assert_eq!(merged.conflicts[0].section.as_str(), "For=<EMAIL>");
+}
+
+#[test]
+fn what_moves_keeps_what_the_person_added_to_it() {
+    check(
+        "a=1 #=Blockers b=1", "#=Blockers a=2 b=1", "a=1 mine #=Blockers b=1",
+        "mine #=Blockers a=2 b=1",
+    );
+    // The person moved it first.
+    check("a=1 #=Blockers b=1", "a=2 #=Blockers b=1", "#=Blockers b=1 a=1", "#=Blockers b=1 a=2");
+}
+
+#[test]
+fn tags_of_a_person_stay_when_the_words_change() {
+    let base = list("a=1");
+    let theirs = base.replace("a -->\n", "a -->\n<!-- @tag: payments -->\n");
+    let merged = merge(Kind::ActiveContext, &base, &list("a=2"), &theirs, &gate());
+    assert_eq!(merged.text, theirs.replace("- 1", "- 2"));
+}
+
+#[test]
+fn line_ends_of_the_person_stay() {
+    let theirs = list("a=1 mine").replace('\n', "\r\n");
+    let merged = merge(Kind::ActiveContext, &list("a=1"), &list("a=2 b=1"), &theirs, &gate());
+    assert_eq!(merged.text, list("a=2 b=1 mine").replace('\n', "\r\n"));
+}
+
+#[test]
+fn the_first_time_what_a_person_wrote_stays_around_ours() {
+    let theirs = "# My notes\n\nSome words.\n\n## Open Questions\n- mine\n";
+    let merged = merge(Kind::ActiveContext, "", &list("a=1 #=Blockers b=1"), theirs, &gate());
+    let expected = "# My notes\n\nSome words.\n\n## Open Questions\n- mine\n- 1\n<!-- @tag: src-0000000a -->\n\n\
+        ## Blockers\n- 1\n<!-- @tag: src-0000000b -->\n\n";
+    assert_eq!(merged.text, expected);
+}
+
+#[test]
+fn an_entry_with_a_private_part_is_left_alone() {
+    let theirs = list("a=1").replace("- 1", "- 1 <private>key</private>");
+    let merged = merge(Kind::ActiveContext, &list("a=1"), &list("a=2"), &theirs, &gate());
+    assert_eq!(merged.text, theirs);
+    assert_eq!(merged.conflicts.len(), 1);
+    assert!(!merged.conflicts[0].theirs.as_str().contains("key"));
+}
+
+#[test]
+fn empty_lines_of_a_person_stay() {
+    let merged = merge(Kind::ActiveContext, "", "", "\n", &gate());
+    assert_eq!(merged.text, "\n");
+}
+
+#[test]
+fn a_file_without_a_place_outside_of_what_is_private_is_left_alone() {
+    let theirs = "---\ntitle: a\n<private>\n---\n## Open Questions\n- a\n";
+    let merged = merge(Kind::ActiveContext, "", &list("a=1"), theirs, &gate());
+    assert_eq!((merged.text.as_str(), merged.held), (theirs, Some("private-unclosed")));
+}
+
+#[test]
+fn files_that_are_private_or_half_merged_are_left_alone() {
+    for (theirs, rule) in [
+        ("---\nprivate: true\n---\n- a\n".to_owned(), "private-file"),
+        (
+            list("a=1").replace("- 1", "<<<<<<< HEAD\n- 1\n=======\n- 2\n>>>>>>> other"),
+            "conflict-markers",
+        ),
+    ] {
+        let merged = merge(Kind::ActiveContext, &list("a=1"), &list("a=2"), &theirs, &gate());
+        assert_eq!((merged.text, merged.held), (theirs, Some(rule)));
+    }
+}
+
+#[test]
+fn what_a_person_did_is_told() {
+    let merged = join(
+        "a=1 b=1 c=1 #=Blockers d=1", "a=1 b=1 c=1 #=Blockers d=1", "a=1 b=2 mine #=Blockers d=1",
+    );
+    let tag = |id: &str| format!("src-0000000{id}");
+    let text = |text: &str| gate().redact(text);
+    assert_eq!(
+        merged.edits,
+        [
+            PersonEdit::Edited { tag: tag("b"), text: text("- 2") },
+            PersonEdit::Deleted { tag: tag("c") },
+            PersonEdit::Added { section: text("Open Questions"), text: text("- mine") },
+            PersonEdit::Confirmed { tag: tag("a") },
+        ]
+    );
+}
+
+/// The lines of `theirs` that were not in `base`, and how often.
+fn own_lines(base: &str, theirs: &str) -> Vec<String> {
+    let mut left: Vec<&str> = base.lines().map(str::trim_end).collect();
+    let mut own = Vec::new();
+    for line in theirs.lines().map(str::trim_end) {
+        match left.iter().position(|it| *it == line) {
+            Some(at) => {
+                left.swap_remove(at);
+            }
+            None => own.push(line.to_owned()),
+        }
+    }
+    own
+}
+
+/// Some entries of ours, in any order, with words that change.
+fn entries() -> impl Strategy<Value = String> {
+    let ours = "([a-f]=[1-3])";
+    let own = "[m-z]{1,3}|![m-z]{1,3}|#=Blockers|#=Own";
+    proptest::collection::vec(prop_oneof![3 => ours, 1 => own], 0..9).prop_map(|it| it.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn what_ours_did_not_change_is_theirs(base in file(), theirs in file(), kind in kind()) {
+        let merged = merge(kind, &base, &base, &theirs, &gate());
+        prop_assert_eq!(merged.text, theirs);
+        prop_assert!(merged.conflicts.is_empty());
+    }
+
+    #[test]
+    fn what_theirs_did_not_change_is_ours(base in entries(), ours in entries()) {
+        let merged = join(&base, &ours, &base);
+        prop_assert_eq!(merged.text, list(&ours));
+    }
+
+    #[test]
+    fn no_line_of_theirs_is_lost(base in entries(), ours in entries(), theirs in entries()) {
+        let merged = join(&base, &ours, &theirs);
+        let own = own_lines(&list(&base), &list(&theirs));
+        let mut kept: Vec<&str> = merged.text.lines().map(str::trim_end).collect();
+        for line in own {
+            let at = kept.iter().position(|it| *it == line);
+            prop_assert!(at.is_some(), "{} is lost: {}", line, merged.text);
+            kept.swap_remove(at.unwrap());
+        }
+    }
+
+    #[test]
+    fn private_blocks_come_through_byte_for_byte(base in entries(), ours in entries(), theirs in entries()) {
+        let blocks = |text: &str| -> Vec<String> {
+            private_spans(text).0.into_iter().map(|span| text[span].to_owned()).collect()
+        };
+        // What we render holds none.
+        let ours = ours.replace('!', "");
+        let merged = join(&base, &ours, &theirs);
+        prop_assert_eq!(blocks(&merged.text), blocks(&list(&theirs)));
+    }
+
+    #[test]
+    fn a_second_run_changes_nothing(base in entries(), ours in entries(), theirs in entries()) {
+        let once = join(&base, &ours, &theirs).text;
+        let twice = merge(Kind::ActiveContext, &list(&ours), &list(&ours), &once, &gate());
+        prop_assert_eq!(twice.text, once);
+    }
+
+    #[test]
+    fn any_texts_are_joined(base in file(), ours in file(), theirs in file(), kind in kind()) {
+        let merged = merge(kind, &base, &ours, &theirs, &gate());
+        prop_assert!(merged.text.len() <= base.len() + ours.len() + 2 * theirs.len() + 400);
+    }
+}

@@ -1,0 +1,109 @@
+//! A file of ours before it is text.
+
+use super::document::{Document, Part, Shape};
+use super::edit::NewEntry;
+use super::kind::{Kind, footer, hint, table_head};
+use super::tag::{self, Category};
+
+/// A file with its sections.
+pub(super) struct Page {
+    pub(super) path: String,
+    pub(super) head: Option<String>,
+    pub(super) sections: Vec<(&'static str, Vec<NewEntry>)>,
+    pub(super) footer: Option<String>,
+}
+
+impl Page {
+    pub(super) fn new(path: impl Into<String>) -> Page {
+        let path = path.into();
+        let sections = Kind::of_path(&path).sections();
+        let sections = sections.iter().map(|section| (*section, Vec::new())).collect();
+        Page { path, head: None, sections, footer: None }
+    }
+
+    pub(super) fn push(&mut self, section: &'static str, entry: NewEntry) {
+        match self.sections.iter_mut().find(|(name, _)| *name == section) {
+            Some((_, entries)) => entries.push(entry),
+            None => self.sections.push((section, vec![entry])),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.sections.iter().all(|(_, entries)| entries.is_empty())
+    }
+
+    /// The text: as `before` where nothing else than the day at the end would change.
+    pub(super) fn text(&self, before: Option<&str>, today: &str) -> String {
+        let kind = Kind::of_path(&self.path);
+        if let Some(before) = before
+            && let Some(day) = last_day(kind, before)
+            && self.write(kind, day) == before
+        {
+            return before.to_owned();
+        }
+        self.write(kind, today)
+    }
+
+    fn write(&self, kind: Kind, day: &str) -> String {
+        let mut text = match &self.head {
+            Some(head) => head.clone(),
+            None => format!("# {}\n", kind.title().unwrap_or_default()),
+        };
+        for (section, entries) in &self.sections {
+            text.push_str(&format!("\n## {section}\n"));
+            if entries.is_empty() {
+                text.push_str(&hint(kind, section));
+            }
+            let rows = entries.first().is_some_and(|entry| entry.shape == Shape::Row);
+            if rows {
+                text.push_str(table_head(section));
+            }
+            entries.iter().for_each(|entry| text.push_str(&entry.lines));
+        }
+        if let Some(footer) = self.footer.clone().or_else(|| footer(kind, day)) {
+            text.push_str(&format!("\n---\n{footer}\n"));
+        }
+        text
+    }
+}
+
+/// The day in the last line of a rendered file.
+fn last_day(kind: Kind, text: &str) -> Option<&str> {
+    let (document, _) = Document::parse(kind, text);
+    let is_footer = |part: Part| part == Part::Footer;
+    let block = document.blocks().iter().find(|block| is_footer(block.part));
+    let Some(block) = block else { return Some("") };
+    let range = block.span.clone();
+    let line = text.get(range)?.lines().rfind(|line| line.starts_with('*'))?;
+    line.trim_matches('*').strip_prefix(kind.footer()?)
+}
+
+pub(super) enum Mark {
+    Bullet,
+    Open,
+    Done,
+    Paragraph,
+}
+
+/// An entry with its tags.
+pub(super) fn entry(
+    mark: &Mark,
+    words: &str,
+    category: Option<Category>,
+    tag: Option<&str>,
+) -> NewEntry {
+    let (mark, shape) = match mark {
+        Mark::Bullet => ("- ", Shape::Bullet),
+        Mark::Open => ("- [ ] ", Shape::Task { done: false }),
+        Mark::Done => ("- [x] ", Shape::Task { done: true }),
+        Mark::Paragraph => ("", Shape::Paragraph),
+    };
+    let mut lines = format!("{mark}{words}\n");
+    if let Some(category) = category {
+        lines.push_str(&format!("{}\n", tag::category_line(category)));
+    }
+    if let Some(tag) = tag {
+        lines.push_str(&format!("{}\n", tag::tag_line(tag)));
+    }
+    NewEntry { shape, lines }
+}

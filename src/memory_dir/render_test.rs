@@ -1,0 +1,397 @@
+//! What memories become in the directory.
+
+use super::*;
+use crate::domain::{
+    Attempt, Decision, Digest, Discussion, PersonRequest, RecordId, SessionId, Speaker, Stage,
+    Timestamp,
+};
+use crate::memory_dir::facts::Term;
+use crate::memory_dir::{Document, Kind, Linting, Part, Update, lint, update};
+use crate::privacy::{Gate, Pii, Redacted, private_spans};
+use proptest::prelude::*;
+
+const DAY: i64 = 86_400_000;
+const TODAY: Timestamp = Timestamp(1_800_000_000_000);
+
+fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
+    Memory {
+        id: MemoryId(Digest::of(&[name])),
+        namespace: "n".into(),
+        claim,
+        stage,
+        state: MemoryState::Active,
+        said_by: Speaker::Person,
+        confirmed: false,
+        valid_from: Some(Timestamp(1_767_355_200_000 + day * DAY)),
+        valid_until: None,
+        superseded_by: None,
+        edited: None,
+        reason: None,
+        sources: vec![RecordId(Digest::of(&[name, "record"]))],
+    }
+}
+
+fn decision(chosen: &str, options: &[&str], rationale: &str) -> Claim {
+    let options = options.iter().map(|it| (*it).to_owned()).collect();
+    Claim::Decision(Decision { options, chosen: chosen.into(), rationale: rationale.into() })
+}
+
+fn request(summary: &str) -> Claim {
+    let summary = summary.to_owned();
+    Claim::Request(PersonRequest { intent: summary.clone(), target: None, summary })
+}
+
+fn attempt(action: &str, result: &str, succeeded: bool) -> Claim {
+    Claim::Attempt(Attempt { action: action.into(), result: result.into(), succeeded })
+}
+
+fn discussion(topic: &str, points: &[&str]) -> Claim {
+    let points = points.iter().map(|it| (*it).to_owned()).collect();
+    Claim::Discussion(Discussion { topic: topic.into(), points })
+}
+
+fn one_of_each() -> Vec<Memory> {
+    vec![
+        memory(
+            "postgres",
+            0,
+            decision("Use PostgreSQL", &["Use PostgreSQL", "Use SQLite"], "Many write at once."),
+            Stage::Decided,
+        ),
+        memory(
+            "snake",
+            1,
+            decision("Name files in snake_case.", &[], "The linter asks for it"),
+            Stage::Decided,
+        ),
+        memory(
+            "cache",
+            2,
+            discussion("Where to cache?", &["Memory is small", "Disks are slow."]),
+            Stage::Proposed,
+        ),
+        memory("settled", 2, discussion("Which database?", &[]), Stage::Decided),
+        memory(
+            "vacuum",
+            3,
+            attempt("Vacuum at night", "It blocked the queue", false),
+            Stage::Refuted,
+        ),
+        memory(
+            "upgrade",
+            4,
+            attempt("Upgrade the driver", "The build fails", false),
+            Stage::Attempted,
+        ),
+        memory("index", 4, attempt("Add an index", "Ten times as fast", true), Stage::Decided),
+        memory("retry", 5, request("Retry failed jobs"), Stage::Attempted),
+        memory("docs", 6, request("Write the manual"), Stage::Proposed),
+        memory("ci", 7, request("Run tests on macOS"), Stage::Decided),
+    ]
+}
+
+fn gate() -> Gate {
+    Gate::new(&Pii::ALL)
+}
+
+fn note(memories: &[Memory]) -> SessionNote {
+    let text = |text: &str| Redacted::reopened(text.to_owned());
+    SessionNote {
+        id: SessionId(Digest::of(&["session"])),
+        began: Timestamp(1_767_355_200_000),
+        topic: Some(text("The queue")),
+        summary: vec![text("The queue was made faster.")],
+        memories: memories.iter().map(|memory| memory.id).collect(),
+        next: vec![text("Look at the disk")],
+        card: vec![("keywords".into(), vec![text("queue"), text("index")])],
+        minutes: Some(95),
+    }
+}
+
+fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &Files) -> Rendered {
+    let gate = gate();
+    let facts = Facts { memories, sessions, terms: &[], today: TODAY, gate: &gate };
+    render(&facts, base, disk)
+}
+
+/// The entries of a section of a file.
+#[track_caller]
+fn entries(files: &Files, path: &str, section: &str) -> Vec<String> {
+    let text = files.get(path).unwrap_or_else(|| panic!("{path} is not there: {files:?}"));
+    let (document, _) = Document::parse(Kind::of_path(path), text);
+    let of_section = document.entries().filter(|block| document.section(block) == section);
+    of_section.map(|block| document.body(block).trim_end().to_owned()).collect()
+}
+
+#[test]
+fn each_kind_of_memory_has_its_place() {
+    let memories = one_of_each();
+    let all = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new());
+    let files = &all.files;
+    let session = "sessions/2026-01-02-the-queue.md";
+    for (path, section, expected) in [
+        (
+            "active-context.md",
+            "Recent Decisions",
+            vec![
+                "- Name files in snake_case – The linter asks for it",
+                "- ADR-001: Use PostgreSQL",
+            ],
+        ),
+        (
+            "active-context.md",
+            "Open Questions",
+            vec!["- Where to cache?: Memory is small; Disks are slow"],
+        ),
+        ("active-context.md", "Blockers", vec!["- Upgrade the driver – The build fails"]),
+        ("patterns.md", "Architecture Patterns", vec!["- Vacuum at night – It blocked the queue"]),
+        ("progress.md", "In Progress", vec!["- [ ] Retry failed jobs"]),
+        ("progress.md", "Backlog", vec!["- Write the manual"]),
+        ("progress.md", "Completed (Recent)", vec!["- [x] Run tests on macOS"]),
+        (session, "Summary", vec!["The queue was made faster."]),
+        (session, "Work Completed", vec!["- Add an index – Ten times as fast"]),
+        (
+            session,
+            "Decisions Made",
+            vec![
+                "- ADR-001: Use PostgreSQL",
+                "- Name files in snake_case – The linter asks for it",
+            ],
+        ),
+        (session, "Context for Next Session", vec!["- Look at the disk"]),
+        (session, "Memory Card", vec!["- keywords: queue | index"]),
+        ("decisions/ADR-001-use-postgresql.md", "Decision", vec!["Use PostgreSQL"]),
+        ("decisions/ADR-001-use-postgresql.md", "Alternatives Considered", vec!["- Use SQLite"]),
+    ] {
+        assert_eq!(entries(files, path, section), expected, "{path} {section}");
+    }
+    assert!(files[session].ends_with("*Session duration: ~1h 35m*\n"));
+    // What was settled is part of what it led to.
+    assert_eq!(all.unplaced, [MemoryId(Digest::of(&["settled"]))]);
+}
+
+#[test]
+fn what_is_rendered_has_nothing_for_the_linter_but_what_people_must_write() {
+    let memories = one_of_each();
+    let files = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new()).files;
+    let known = memories.iter().map(|memory| (memory.id, memory.state)).collect();
+    let gate = gate();
+    let linting = Linting { files: &files, known: Some(&known), today: TODAY, gate: &gate };
+    let rules: Vec<String> =
+        lint(&linting).iter().map(|it| format!("{} {}", it.path, it.rule)).collect();
+    assert_eq!(rules, ["product-context.md missing-file"]);
+}
+
+#[test]
+fn the_same_memories_give_the_same_bytes_on_another_day() {
+    let memories = one_of_each();
+    let notes = [note(&memories)];
+    let first = rendered(&memories, &notes, &Files::new(), &Files::new()).files;
+    let gate = gate();
+    let facts = Facts {
+        memories: &memories,
+        sessions: &notes,
+        terms: &[],
+        today: Timestamp(TODAY.0 + DAY),
+        gate: &gate,
+    };
+    assert_eq!(render(&facts, &first, &first).files, first);
+    let mut reversed = memories.clone();
+    reversed.reverse();
+    assert_eq!(rendered(&reversed, &notes, &Files::new(), &Files::new()).files, first);
+}
+
+#[test]
+fn a_superseded_record_stays_and_names_what_took_its_place() {
+    let mut memories = one_of_each();
+    let base = rendered(&memories, &[], &Files::new(), &Files::new()).files;
+    let new = memory(
+        "sqlite",
+        9,
+        decision("Use SQLite", &["Use SQLite", "Use PostgreSQL"], "One machine."),
+        Stage::Decided,
+    );
+    memories[0].state = MemoryState::Superseded;
+    memories[0].superseded_by = Some(new.id);
+    memories.push(new);
+    let files = rendered(&memories, &[], &base, &base).files;
+    assert!(
+        files["decisions/ADR-001-use-postgresql.md"]
+            .contains("**Status:** Superseded by ADR-002\n")
+    );
+    assert!(files["decisions/ADR-002-use-sqlite.md"].contains("**Status:** Accepted\n"));
+    assert_eq!(
+        entries(&files, "active-context.md", "Recent Decisions")[0],
+        "- ADR-002: Use SQLite"
+    );
+    assert_eq!(entries(&files, "active-context.md", "Recent Decisions").len(), 2);
+}
+
+#[test]
+fn a_number_is_never_one_that_lies_on_the_disk() {
+    let disk =
+        Files::from([("decisions/ADR-041-theirs.md".to_owned(), "# ADR-041: Theirs\n".to_owned())]);
+    let files = rendered(&one_of_each(), &[], &Files::new(), &disk).files;
+    assert!(files.contains_key("decisions/ADR-042-use-postgresql.md"), "{:?}", files.keys());
+}
+
+#[test]
+fn a_record_that_a_person_renamed_keeps_its_new_name() {
+    let memories = one_of_each();
+    let base = rendered(&memories, &[], &Files::new(), &Files::new()).files;
+    let mut disk = base.clone();
+    let text = disk.remove("decisions/ADR-001-use-postgresql.md").unwrap();
+    disk.insert("decisions/ADR-001-database.md".to_owned(), text);
+    let again = rendered(&memories, &[], &base, &disk);
+    let update = update(&base, &again, &disk, &gate());
+    assert_eq!(update, Update::default());
+    assert!(again.files.contains_key("decisions/ADR-001-database.md"));
+}
+
+#[test]
+fn what_is_forgotten_goes_and_what_people_took_away_stays_away() {
+    let memories = one_of_each();
+    let base = rendered(&memories, &[], &Files::new(), &Files::new()).files;
+    let mut disk = base.clone();
+    disk.remove("progress.md");
+    let left = rendered(&memories[1..], &[], &base, &disk);
+    let update = update(&base, &left, &disk, &gate());
+    let changed: Vec<(&str, bool)> =
+        update.changes.iter().map(|it| (it.path.as_str(), it.after.is_some())).collect();
+    assert_eq!(
+        changed,
+        [("active-context.md", true), ("decisions/ADR-001-use-postgresql.md", false)]
+    );
+    assert_eq!(update.deleted, ["progress.md"]);
+    let text: String = update.changes.iter().filter_map(|it| it.after.clone()).collect();
+    assert!(!text.contains("PostgreSQL"), "{text}");
+}
+
+#[test]
+fn terms_are_rows_of_their_tables() {
+    let text = |text: &str| Redacted::reopened(text.to_owned());
+    let terms = [
+        Term {
+            word: text("slice"),
+            meaning: text("entries | one request"),
+            is_abbreviation: false,
+        },
+        Term { word: text("ADR"), meaning: text("decision record"), is_abbreviation: true },
+    ];
+    let gate = gate();
+    let facts = Facts { memories: &[], sessions: &[], terms: &terms, today: TODAY, gate: &gate };
+    let files = render(&facts, &Files::new(), &Files::new()).files;
+    assert_eq!(entries(&files, "glossary.md", "Terms"), ["| slice | entries &#124; one request |"]);
+    assert_eq!(entries(&files, "glossary.md", "Abbreviations"), ["| ADR | decision record |"]);
+}
+
+/// Words that try to be more than words.
+const FORGED: [&str; 24] = [
+    "\n# heading",
+    "## Blockers",
+    "\n- [x] done",
+    "- item",
+    "<!-- @category: bugfix -->",
+    "\n<!-- @tag: src-deadbeef -->\n",
+    "<private>",
+    "</private>",
+    "<PRİVATE >",
+    "-->",
+    "<!--",
+    "\n---\n",
+    "\r\n*Session: 2030-01-01*\r\n",
+    "|a|b|",
+    "```",
+    "~~~~\n",
+    "<<<<<<< HEAD\n",
+    "\n=======\n",
+    ">>>>>>> x",
+    "**Status:** Accepted",
+    "\u{2028}## x",
+    "\u{85}- y",
+    "1. one",
+    "word",
+];
+
+fn forged() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![4 => prop::sample::select(FORGED.to_vec()).prop_map(str::to_owned), 1 => "\\PC{0,6}", 1 => Just(" ".to_owned())];
+    prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat())
+}
+
+fn forged_claim() -> impl Strategy<Value = Claim> {
+    let texts = prop::collection::vec(forged(), 0..4);
+    (forged(), forged(), texts, any::<bool>(), 0..4).prop_map(|(a, b, list, flag, kind)| match kind
+    {
+        0 => Claim::Decision(Decision { options: list, chosen: a, rationale: b }),
+        1 => Claim::Discussion(Discussion { topic: a, points: list }),
+        2 => Claim::Attempt(Attempt { action: a, result: b, succeeded: flag }),
+        _ => {
+            Claim::Request(PersonRequest { intent: b, target: flag.then(String::new), summary: a })
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_claim_is_more_than_an_entry(claims in prop::collection::vec((forged_claim(), 0..4_usize), 1..6)) {
+        let stage = |at: usize| Stage::ALL[at];
+        let memories: Vec<Memory> = claims
+            .into_iter()
+            .enumerate()
+            .map(|(at, (claim, it))| memory(&format!("m{at}"), at as i64, claim, stage(it)))
+            .collect();
+        let tags: BTreeSet<String> = source_tags(memories.iter().map(|memory| memory.id)).into_values().collect();
+        let all = rendered(&memories, &[note(&memories)], &Files::new(), &Files::new());
+        let mut shown = BTreeSet::new();
+        for (path, text) in &all.files {
+            let kind = Kind::of_path(path);
+            let (document, odd) = Document::parse(kind, text);
+            prop_assert!(odd.is_empty(), "{:?} {}", odd, text);
+            prop_assert!(private_spans(text) == (vec![], vec![]), "{}", text);
+            let sections = document.blocks().iter().filter(|block| block.part == Part::Section);
+            let names: Vec<&str> = sections.map(|block| document.heading_words(block)).collect();
+            let expected: Vec<&str> = kind.sections().iter().copied()
+                .chain((kind == Kind::Session).then_some("Memory Card")).collect();
+            prop_assert_eq!(names, expected, "{}", text);
+            let mut of_file = BTreeSet::new();
+            for block in document.blocks() {
+                let is_ours = matches!(block.part, Part::Entry(_));
+                let is_frame = matches!(
+                    block.part,
+                    Part::Title | Part::Section | Part::Meta | Part::Comment | Part::Blank | Part::Footer
+                );
+                prop_assert!(is_ours || is_frame, "{:?} in {}", block.part, text);
+                let ours: Vec<&str> = document.tags(block).filter_map(|tag| tag.ours()).collect();
+                prop_assert!(ours.len() <= 1 && document.tags(block).all(|tag| tag.is_exact), "{}", text);
+                prop_assert_eq!(document.body(block).lines().filter(|line| !line.is_empty()).count() <= 1 || !is_ours, true, "{}", text);
+                let in_record = kind == Kind::Decision;
+                prop_assert!(!is_ours || in_record || ours.len() == 1, "{}", text);
+                for tag in ours.into_iter().filter(|tag| tag.starts_with("src-")) {
+                    prop_assert!(tags.contains(tag), "{}", text);
+                    prop_assert!(in_record || of_file.insert(tag.to_owned()), "{} twice in {}", tag, text);
+                    shown.insert(tag.to_owned());
+                }
+            }
+        }
+        let unplaced = source_tags(memories.iter().map(|memory| memory.id));
+        let missing: BTreeSet<String> = all.unplaced.iter().map(|id| unplaced[id].clone()).collect();
+        prop_assert_eq!(&tags - &missing, shown);
+    }
+
+    #[test]
+    fn what_lies_there_changes_by_what_memories_change(keep in prop::collection::vec(any::<bool>(), 10)) {
+        let memories = one_of_each();
+        let kept: Vec<Memory> = memories.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(it, _)| it.clone()).collect();
+        let base = rendered(&kept, &[], &Files::new(), &Files::new()).files;
+        let now = rendered(&memories, &[], &base, &base);
+        let mut disk = base.clone();
+        for change in update(&base, &now, &disk, &gate()).changes {
+            prop_assert_eq!(disk.get(&change.path), change.before.as_ref());
+            disk.insert(change.path, change.after.unwrap());
+        }
+        prop_assert_eq!(&disk, &now.files);
+        prop_assert_eq!(update(&now.files, &now, &disk, &gate()), Update::default());
+    }
+}

@@ -1,0 +1,386 @@
+//! Adjudication: puts to a model what no rule decides about memory, batch by batch, within the same limits as every
+//! other question. The verdicts come back checked; the plan is made by the rules.
+
+use super::asking::{Account, Asker, For, Model, Paid, Patience, Payer};
+use super::setup::Setup;
+use super::steady::{Bearing, Steady};
+use super::talk::{Ended, Next, Talk, Waiting};
+use super::tally::Tally;
+use crate::config::Config;
+use crate::consolidate::{
+    Adjudicated, Adjudication, AdjudicationSpec, AskSpec, BatchTask, Dialogue, PairBatch, Step,
+    Verdicts,
+};
+use crate::domain::{
+    Digest, Finding, Memory, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId,
+    Severity, Timestamp,
+};
+use crate::store::{Store, StoreError};
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Unanswered batches in a row after which no other one begins: each has been retried and waited for.
+const UNANSWERED_MAX: u32 = 2;
+/// Wait for a call under way after a stop.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A model, and the settings and store to ask it with.
+pub(crate) struct ModelSource<'a> {
+    pub config: &'a Config,
+    pub model: Model,
+    pub model_name: &'a str,
+    pub store: Store,
+    pub cancel: CancellationToken,
+    pub clock: fn() -> Timestamp,
+}
+
+/// Questions, calls and costs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ModelUsage {
+    pub pairs: u64,
+    /// Questions, including those that were answered before.
+    pub questions: u64,
+    pub calls: u64,
+    pub journaled: u64,
+    /// Tokens sent, and those among them that the provider had cached.
+    pub sent: u64,
+    pub cached: u64,
+    pub answered: u64,
+    pub cost_micros: u64,
+}
+
+impl ModelUsage {
+    pub(crate) fn is_something(&self) -> bool {
+        self.pairs > 0
+    }
+
+    pub(super) fn add(&mut self, pairs: usize, paid: Paid) {
+        self.pairs += pairs as u64;
+        self.questions += u64::from(paid.asks);
+        self.calls += u64::from(paid.calls);
+        self.journaled += u64::from(paid.journaled);
+        self.sent += paid.usage.prompt_tokens;
+        self.cached += paid.usage.cached_tokens;
+        self.answered += paid.usage.completion_tokens;
+        self.cost_micros += paid.cost_micros;
+    }
+}
+
+/// Why nothing can be asked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Halt {
+    Needs(String),
+    Stopped,
+}
+
+/// Asks a model about batches.
+pub(super) struct BatchAsker {
+    asker: Arc<Asker>,
+    patience: Patience,
+}
+
+/// The bill of a batch.
+pub(super) struct BatchBill<'a> {
+    pub(super) namespace: &'a str,
+    /// Part of the digest that stands for the task in the journal.
+    pub(super) task: &'static str,
+    pub(super) purpose: Purpose,
+    pub(super) about: Vec<Digest>,
+}
+
+impl BatchAsker {
+    pub(super) fn beside(asker: Arc<Asker>, config: &Config) -> BatchAsker {
+        BatchAsker { asker, patience: patience(config) }
+    }
+
+    pub(super) async fn new(source: ModelSource<'_>) -> Result<BatchAsker, StoreError> {
+        let ModelSource { config, model, model_name, store, cancel, clock } = source;
+        let bearing = Bearing {
+            patience: Duration::ZERO,
+            grace: Duration::ZERO,
+            closing: cancel.clone(),
+            tell: |_| {},
+            meters: None,
+        };
+        let setup = Setup {
+            config,
+            model,
+            model_name,
+            steady: Steady::new(store, bearing),
+            patience: patience(config),
+            tally: Arc::new(Tally::default()),
+            cancel,
+            grace: GRACE,
+            clock,
+        };
+        Ok(BatchAsker::beside(Arc::new(setup.asker().await?), config))
+    }
+
+    pub(super) fn rung(&self) -> OutputMode {
+        self.asker.ladder.rung()
+    }
+
+    pub(super) async fn ask<T: BatchTask>(
+        &self,
+        mut dialogue: Dialogue<T>,
+        first: Request,
+        bill: BatchBill<'_>,
+    ) -> Result<(Ended<T::Outcome>, Paid), StoreError> {
+        let BatchBill { namespace, task, purpose, about } = bill;
+        let whose = For {
+            payer: Payer { namespace, session: None },
+            account: Account::Own {
+                task: RunId(Digest::of(&[task, namespace])),
+                purpose,
+                about: &about,
+            },
+            stop: &self.asker.cancel,
+            returns: false,
+            patience: Some(self.patience),
+        };
+        let mut paid = Paid::default();
+        let ended = self.asker.talk(&mut dialogue, first, whose, &mut paid).await?;
+        Ok((ended, paid))
+    }
+
+    pub(super) async fn learn(
+        &self,
+        model: &str,
+        worked: OutputMode,
+        paid: Paid,
+    ) -> Result<(), StoreError> {
+        self.asker.learn(model, (worked, paid.refused)).await
+    }
+}
+
+/// Waits, since a user waits for the answer, or nothing is lost by waiting.
+fn patience(config: &Config) -> Patience {
+    Patience::Waits { tries_max: config.limits.tries_max, wait_max: config.limits.wait_max }
+}
+
+/// Lays the settings over a task's defaults.
+pub(super) fn configure(spec: &mut AskSpec, config: &Config) {
+    spec.reply_tokens_max = spec.reply_tokens_max.min(config.model.reply_tokens_max);
+    spec.temperature = config.model.temperature;
+}
+
+/// Asks a model about pairs that no rule decides.
+pub(crate) struct Adjudicator {
+    asker: BatchAsker,
+    spec: Arc<AdjudicationSpec>,
+    in_flight: usize,
+    /// The line of [`Halt::Needs`] once it was met: nothing is asked any more then.
+    needs: Mutex<Option<String>>,
+}
+
+/// Verdicts so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Progress {
+    pub(super) verdicts: Verdicts,
+    pub(super) judged: BTreeSet<(RecordId, MemoryId)>,
+    pub(super) findings: Vec<Finding>,
+    pub(super) usage: ModelUsage,
+    /// A batch has no answer, which it may have another time.
+    pub(super) waits: bool,
+}
+
+/// Result of one batch.
+struct BatchResult {
+    /// Index of the batch; of a half, its index in the whole behind that.
+    path: Vec<usize>,
+    pairs: Vec<(RecordId, MemoryId)>,
+    ended: Ended<Adjudicated>,
+    /// The batch in two, where it was longer than the model reads.
+    halves: Option<[PairBatch; 2]>,
+    paid: Paid,
+}
+
+impl Adjudicator {
+    pub(crate) async fn new(source: ModelSource<'_>) -> Result<Adjudicator, StoreError> {
+        let (config, model_name) = (source.config, source.model_name);
+        Ok(Adjudicator::with(BatchAsker::new(source).await?, config, model_name))
+    }
+
+    pub(super) fn beside(asker: Arc<Asker>, config: &Config, model_name: &str) -> Adjudicator {
+        Adjudicator::with(BatchAsker::beside(asker, config), config, model_name)
+    }
+
+    fn with(asker: BatchAsker, config: &Config, model_name: &str) -> Adjudicator {
+        let prompt = config.prompts.consolidate();
+        let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
+        configure(&mut spec.ask, config);
+        let in_flight = config.model.concurrency;
+        Adjudicator { asker, spec: Arc::new(spec), in_flight, needs: Mutex::new(None) }
+    }
+
+    pub(crate) fn needs(&self) -> Option<String> {
+        self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn question(&self, record: RecordId, memory: &Memory) -> Digest {
+        self.spec.question(record, memory)
+    }
+
+    /// Asks about `batches` of `namespace` and adds the verdicts to `progress`. A batch without an answer leaves its
+    /// pairs open; one that is longer than the model reads is asked about in halves.
+    pub(super) async fn ask(
+        self: &Arc<Adjudicator>,
+        namespace: &str,
+        batches: Vec<PairBatch>,
+        progress: &mut Progress,
+    ) -> Result<Result<(), Halt>, StoreError> {
+        if let Some(line) = self.needs() {
+            return Ok(Err(Halt::Needs(line)));
+        }
+        let (many, mut unanswered) = (batches.len(), 0);
+        let mut left: VecDeque<(Vec<usize>, PairBatch)> =
+            batches.into_iter().enumerate().map(|(number, batch)| (vec![number], batch)).collect();
+        let mut under_way: JoinSet<Result<BatchResult, StoreError>> = JoinSet::new();
+        let (mut results, mut halt, mut over) = (Vec::new(), None, false);
+        // Ends with the batches: each is begun once, and halved until it is a single record.
+        loop {
+            while !over && under_way.len() < self.in_flight {
+                let Some((path, batch)) = left.pop_front() else { break };
+                let (adjudicator, namespace) = (Arc::clone(self), namespace.to_owned());
+                under_way.spawn(async move { adjudicator.batch(&namespace, path, batch).await });
+            }
+            let Some(ended) = under_way.join_next().await else { break };
+            let mut result = match ended {
+                Ok(result) => result?,
+                Err(died) => {
+                    super::stop::go_down(died);
+                    continue;
+                }
+            };
+            match &result.ended {
+                Ended::Done(_) => unanswered = 0,
+                Ended::TooLong(_) | Ended::Failed(_) => {}
+                Ended::Waits(Waiting::Cap(_)) => over = true,
+                Ended::Waits(Waiting::Unanswered(_)) => {
+                    unanswered += 1;
+                    over |= unanswered >= UNANSWERED_MAX;
+                }
+                Ended::Waits(Waiting::Needs(error)) => {
+                    over = true;
+                    let line = error.to_string();
+                    let mut needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
+                    needs.get_or_insert(line.clone());
+                    halt = Some(Halt::Needs(line));
+                }
+                Ended::Waits(Waiting::Stopped) => {
+                    over = true;
+                    halt = halt.or(Some(Halt::Stopped));
+                }
+            }
+            for (half, batch) in result.halves.take().into_iter().flatten().enumerate() {
+                left.push_back(([result.path.as_slice(), &[half]].concat(), batch));
+                result.pairs.clear();
+            }
+            results.push(result);
+        }
+        // In the order in which they were asked, so that the same answers give the same verdicts.
+        results.sort_by(|one, other| one.path.cmp(&other.path));
+        for result in results {
+            progress.take(result, many);
+        }
+        let unasked: BTreeSet<usize> =
+            left.iter().filter_map(|(path, _)| path.first().copied()).collect();
+        if !unasked.is_empty() && halt.is_none() {
+            progress.waits = true;
+            let detail = format!("{} of {many} batches were not asked about", unasked.len());
+            progress.note("not-asked", detail);
+        }
+        Ok(halt.map_or(Ok(()), Err))
+    }
+
+    async fn batch(
+        &self,
+        namespace: &str,
+        path: Vec<usize>,
+        batch: PairBatch,
+    ) -> Result<BatchResult, StoreError> {
+        let (pairs, about) = (batch.pairs().collect(), batch.about());
+        let (dialogue, request) = Adjudication::start(&self.spec, batch.clone(), self.asker.rung());
+        let bill = BatchBill { namespace, task: "judging", purpose: Purpose::Consolidate, about };
+        let (ended, paid) = self.asker.ask(dialogue, request, bill).await?;
+        let mut halves = None;
+        match &ended {
+            Ended::Done(adjudicated) if !adjudicated.verdicts.is_empty() => {
+                self.asker.learn(&self.spec.ask.model, adjudicated.summary.rung, paid).await?;
+            }
+            Ended::TooLong(_) => halves = batch.halves(),
+            Ended::Done(_) | Ended::Failed(_) | Ended::Waits(_) => {}
+        }
+        Ok(BatchResult { path, pairs, ended, halves, paid })
+    }
+}
+
+impl Progress {
+    fn take(&mut self, result: BatchResult, many: usize) {
+        let BatchResult { path, pairs, ended, halves: _, paid } = result;
+        self.usage.add(pairs.len(), paid);
+        let here = format!("batch {} of {many}", path.first().map_or(1, |at| at + 1));
+        let mut left_open = |rule: &'static str, why: String| {
+            self.note(rule, format!("{here}: {why}; its pairs stay open"));
+            self.waits = true;
+        };
+        match ended {
+            Ended::Done(adjudicated) => {
+                self.findings.extend(located(adjudicated.summary.findings, &here));
+                self.verdicts.extend(adjudicated.verdicts);
+                self.judged.extend(pairs);
+            }
+            // Its halves were asked about.
+            Ended::TooLong(_) if pairs.is_empty() => {}
+            Ended::TooLong(error) => left_open("too-long", error.to_string()),
+            Ended::Failed(error) => left_open("no-answer", error.to_string()),
+            Ended::Waits(Waiting::Cap(reached)) => left_open("cap-reached", reached.to_string()),
+            Ended::Waits(Waiting::Unanswered(error)) => left_open("no-answer", error.to_string()),
+            // Reported once, as a halt.
+            Ended::Waits(Waiting::Needs(_) | Waiting::Stopped) => self.waits = true,
+        }
+    }
+
+    fn note(&mut self, rule: &'static str, detail: String) {
+        self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
+    }
+}
+
+/// The findings of a batch, with its name.
+pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item = Finding> + '_ {
+    findings.into_iter().map(move |finding| Finding {
+        line: 0,
+        detail: format!("{here}: {}", finding.detail),
+        ..finding
+    })
+}
+
+impl<T: BatchTask> Talk for Dialogue<T> {
+    type End = T::Outcome;
+
+    fn reply(&mut self, reply: &Reply) -> Next<T::Outcome> {
+        next(Dialogue::reply(self, reply))
+    }
+
+    fn rung_refused(&mut self) -> Next<T::Outcome> {
+        next(Dialogue::rung_refused(self))
+    }
+
+    fn stop(&mut self) -> Next<T::Outcome> {
+        next(Dialogue::stop(self))
+    }
+
+    fn has_kept(&self) -> bool {
+        self.accepted() > 0
+    }
+}
+
+fn next<T>(step: Step<T>) -> Next<T> {
+    match step {
+        Step::Ask(request) => Next::Ask(request),
+        Step::Done(end) => Next::End(end),
+    }
+}

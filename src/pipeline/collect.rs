@@ -1,0 +1,137 @@
+//! A transcript as it would be asked about, all at once and kept nowhere: for those who make cassettes of it
+//! and test prompts with it.
+
+use super::preamble::PreambleSettings;
+use super::reader::{Before, Desk, Reader, Reading, Work};
+use super::tally::Tally;
+use crate::adapters::walk::Candidate;
+use crate::config::Config;
+use crate::domain::{Entry, Finding, Session};
+use crate::memory_card::Card;
+use crate::privacy::{Gate, Redacted, Report};
+use crate::slicing::Cutting;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// One conversation of it.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    /// Whose entries they are.
+    pub(crate) session: Arc<Session>,
+    /// Its slices, each with what it is told of the entries before it.
+    pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
+    /// Entries that no model reads.
+    pub(crate) skipped: Vec<Entry>,
+    /// How many entries it has.
+    pub(crate) entries: u64,
+    /// What was wrong with it.
+    pub(crate) findings: Vec<Finding>,
+    /// What the gate masked in it.
+    pub(crate) masked: Report,
+    /// Its memory card, if somebody wanted cards.
+    pub(crate) card: Option<Card>,
+}
+
+/// Reads `transcript`: the conversation that is named by its id or its number, or all that it holds; with
+/// their memory cards where somebody wants `cards`.
+///
+/// # Errors
+/// One line, if it cannot be read or holds nothing of that to ask about.
+pub(crate) fn collect(
+    config: &Config,
+    transcript: &Candidate,
+    conversation: Option<&str>,
+    cards: Cards,
+) -> Result<Vec<Collected>, String> {
+    let reading = Reading {
+        format: None,
+        namespace: config.namespace.clone(),
+        since: None,
+        sessions_max: None,
+        slice: config.slice,
+        session: None,
+        telling: Some(PreambleSettings::of(config)),
+        cards: cards == Cards::Wanted,
+        also_forgotten: true,
+        dry_run: true,
+    };
+    let (gate, tally) = (Gate::new(&config.pii), Tally::default());
+    let desk = Collector { conversation, wanted: false, found: Vec::new() };
+    let mut reader = Reader::new(&reading, &gate, &tally, desk);
+    // Everything is collected; nothing stops it early.
+    let _ = reader.file(transcript);
+    if let Some(problem) = tally.totals().problems.first() {
+        return Err(format!("{}: {}", problem.path, problem.problem));
+    }
+    let mut found = reader.into_desk().found;
+    found.retain(|it| !it.slices.is_empty());
+    let path = transcript.path.display();
+    match (found.is_empty(), conversation) {
+        (false, _) => Ok(found),
+        (true, Some(id)) => Err(format!("{path}: holds no conversation `{id}`")),
+        (true, None) => Err(format!("{path}: holds nothing to ask about")),
+    }
+}
+
+/// Whether memory cards are made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Cards {
+    /// Somebody looks at them.
+    Wanted,
+    /// Nobody does.
+    None,
+}
+
+/// Keeps what is wanted.
+struct Collector<'a> {
+    conversation: Option<&'a str>,
+    wanted: bool,
+    found: Vec<Collected>,
+}
+
+impl Collector<'_> {
+    /// A conversation is named by its id, or by its number in the file.
+    fn is_wanted(&self, session: &Session) -> bool {
+        let id = session.native_id.as_str();
+        self.conversation.is_none_or(|wanted| {
+            id == wanted || id.rsplit_once('#').is_some_and(|(_, number)| number == wanted)
+        })
+    }
+}
+
+impl Desk for Collector<'_> {
+    fn before(&mut self, _session: &Session, _own: bool) -> Before {
+        Before::default()
+    }
+
+    fn hand(&mut self, work: Work) -> ControlFlow<()> {
+        if let Work::Begin(session) = work {
+            self.wanted = self.is_wanted(&session);
+            if self.wanted {
+                self.found.push(Collected {
+                    session,
+                    slices: Vec::new(),
+                    skipped: Vec::new(),
+                    entries: 0,
+                    findings: Vec::new(),
+                    masked: Report::default(),
+                    card: None,
+                });
+            }
+            return ControlFlow::Continue(());
+        }
+        if let Some(open) = self.found.last_mut().filter(|_| self.wanted) {
+            match work {
+                Work::Begin(_) | Work::Copy => {}
+                Work::Slice(cutting, before) => open.slices.push((*cutting, before)),
+                Work::Skipped(entries) => open.skipped.extend(entries),
+                Work::End(ended) => {
+                    open.entries = u64::from(ended.entries);
+                    (open.findings, open.masked) = (ended.findings, ended.masked);
+                    open.card = ended.card.map(|card| *card);
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

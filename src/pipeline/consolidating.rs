@@ -1,0 +1,416 @@
+//! Consolidates the memory of a namespace: takes its lease, plans, asks a model about pairs that no rule decides, and
+//! applies the plan in one transaction. Knows no files.
+
+use super::adjudicate::{Adjudicator, Halt, ModelUsage, Progress};
+use super::stop::go_down;
+use crate::config::Thresholds;
+use crate::consolidate::{
+    Memories, OpenPair, PairBatch, Undecided, Verdicts, Withdrawn, consolidate_with,
+    rests_on_nothing_else, withdraw,
+};
+use crate::domain::{
+    Disposition, Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
+    Timestamp,
+};
+use crate::store::{
+    AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, Store, StoreError, StoredOpenPair,
+    StoredPlan,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Records of one plan: as many with as many memories take less than 500 MB. The next plan takes the others.
+const PLAN_RECORDS_MAX: u32 = 100_000;
+/// Pairs of earlier plans that are put to a model for one plan: some twenty batches. The others come next time.
+const PLAN_PAIRS_MAX: usize = 400;
+/// Open pairs of a namespace that are looked at.
+const PAIRS_MAX: u32 = 10_000;
+/// Maximum rounds of planning and asking: a verdict may open new pairs.
+const ROUNDS_MAX: u32 = 4;
+
+/// Consolidates namespaces.
+#[derive(Clone)]
+pub(crate) struct Consolidator {
+    pub store: Store,
+    /// Name of this process, for others that find a namespace held.
+    pub holder: String,
+    pub clock: fn() -> Timestamp,
+    /// Wait some seconds for another process that changes the same memory.
+    pub waits: bool,
+    /// Decides where no rule does; without one, such pairs stay open.
+    pub adjudicator: Option<Arc<Adjudicator>>,
+}
+
+/// Result of an attempt to change a namespace's memory.
+#[derive(Debug)]
+pub(crate) enum ConsolidationOutcome {
+    /// The plan was applied; on a dry run, it would be.
+    Done(Box<PlannedConsolidation>),
+    /// Another process changes the namespace.
+    Busy,
+    /// These memories were changed by another process meanwhile; nothing was written.
+    Moved(Vec<MemoryId>),
+    /// The model cannot be asked. Nothing was written: without the verdicts that were asked for there is no plan. Answers
+    /// that came are kept, and records wait.
+    Halted(Halt),
+}
+
+/// A plan with its findings and costs.
+#[derive(Debug)]
+pub(crate) struct PlannedConsolidation {
+    pub plan: Plan,
+    pub findings: Vec<Finding>,
+    /// Every memory as it is after the plan.
+    pub memories: MemoryMap,
+    /// More records or pairs wait than one plan takes.
+    pub goes_on: bool,
+    pub usage: ModelUsage,
+    /// Pairs that are open after it: its own, and those of earlier plans that a model was to be asked about.
+    pub left_open: Vec<LeftOpen>,
+    /// Questions whose answers decided nothing.
+    undecided: Vec<AskedPair>,
+}
+
+/// The input of a plan.
+struct PlanInput {
+    memories: Memories,
+    known: MemoryMap,
+    records: Vec<Record>,
+    /// Pairs that earlier plans left open.
+    open: Vec<OpenPair>,
+    goes_on: bool,
+    /// More pairs are open than one plan asks about.
+    more_open: bool,
+    /// Records that a newer reading of their conversation replaced, and if there are any, all plans that stand.
+    outdated: Vec<Withdrawn>,
+    plans: Vec<Plan>,
+}
+
+impl Consolidator {
+    /// The namespaces that `thresholds` say are due; none if nothing waits in any.
+    pub(super) async fn due(
+        &self,
+        thresholds: &Thresholds,
+    ) -> Result<Option<Vec<String>>, StoreError> {
+        let now = (self.clock)();
+        let backlog = self.store.backlog().await?;
+        if backlog.is_empty() {
+            return Ok(None);
+        }
+        let due = backlog.into_iter().filter(|it| is_due(it, thresholds, now));
+        Ok(Some(due.map(|it| it.namespace).collect()))
+    }
+
+    /// Plans for the waiting records of `namespace` without changing anything. Answers of a model are kept, so that
+    /// applying the plan asks nothing again.
+    pub(crate) async fn plan(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
+        // Of two who ask the same one pays, and the other finds the answer.
+        let held = match &self.adjudicator {
+            None => None,
+            Some(_) => match self.hold(namespace).await? {
+                None => return Ok(ConsolidationOutcome::Busy),
+                held => held,
+            },
+        };
+        let planned = self.planned(namespace).await;
+        if let Some(held) = held {
+            held.release(None).await?;
+        }
+        Ok(match planned? {
+            Ok(planned) => ConsolidationOutcome::Done(Box::new(planned)),
+            Err(halt) => ConsolidationOutcome::Halted(halt),
+        })
+    }
+
+    async fn planned(
+        &self,
+        namespace: &str,
+    ) -> Result<Result<PlannedConsolidation, Halt>, StoreError> {
+        let mut input = self.input(namespace).await?;
+        let mut progress = Progress::default();
+        if let Some(adjudicator) = &self.adjudicator {
+            for _ in 0..ROUNDS_MAX {
+                let batches;
+                (input, batches) = blocking(input, &progress, open_batches).await;
+                if batches.is_empty() || progress.waits {
+                    break;
+                }
+                if let Err(halt) = adjudicator.ask(namespace, batches, &mut progress).await? {
+                    return Ok(Err(halt));
+                }
+            }
+        }
+        let mut planned = blocking(input, &progress, finished).await;
+        if let Some(adjudicator) = &self.adjudicator {
+            let settled = settled(&planned.plan);
+            let undecided = progress.judged.iter().filter(|pair| !settled.contains(pair));
+            let undecided = undecided.filter_map(|(record, memory)| {
+                let question = adjudicator.question(*record, planned.memories.get(memory)?);
+                Some(AskedPair { record: *record, memory: *memory, question })
+            });
+            planned.undecided = undecided.collect();
+        }
+        Ok(Ok(planned))
+    }
+
+    async fn input(&self, namespace: &str) -> Result<PlanInput, StoreError> {
+        let store = &self.store;
+        let known = store.memories(Some(namespace)).await?;
+        let records = store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
+        let outdated = store.outdated_records(namespace, PLAN_RECORDS_MAX).await?;
+        let goes_on = records.len().max(outdated.len()) == PLAN_RECORDS_MAX as usize;
+        let outdated = outdated.into_iter().map(|(record, memory)| Withdrawn { record, memory });
+        let outdated: Vec<Withdrawn> = outdated.collect();
+        let plans = match outdated.is_empty() {
+            true => Vec::new(),
+            false => store.plans(Some(namespace)).await?,
+        };
+        let plans = plans.into_iter().filter(|plan| plan.undone_at.is_none());
+        let plans = plans.map(|plan| plan.plan).collect();
+        let mut pairs = match &self.adjudicator {
+            Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
+            None => Vec::new(),
+        };
+        // The same was asked already, and came to nothing.
+        pairs.retain(|pair| {
+            let memory = known.get(&pair.memory);
+            let now = self.adjudicator.as_ref().zip(memory);
+            now.is_some_and(|(adjudicator, it)| {
+                pair.asked != Some(adjudicator.question(pair.record, it))
+            })
+        });
+        let more_open = pairs.len() > PLAN_PAIRS_MAX;
+        pairs.truncate(PLAN_PAIRS_MAX);
+        let open = self.open(&known, &pairs).await?;
+        let namespace = namespace.to_owned();
+        let input = move || PlanInput {
+            memories: Memories::of(namespace, &known),
+            known,
+            records,
+            open,
+            goes_on,
+            more_open,
+            outdated,
+            plans,
+        };
+        // Seconds for a hundred thousand: others get their turn meanwhile.
+        Ok(done(tokio::task::spawn_blocking(input)).await)
+    }
+
+    async fn open(
+        &self,
+        known: &MemoryMap,
+        pairs: &[StoredOpenPair],
+    ) -> Result<Vec<OpenPair>, StoreError> {
+        let first = |pair: &StoredOpenPair| known.get(&pair.memory)?.sources.first().copied();
+        let ids = pairs.iter().flat_map(|pair| [Some(pair.record), first(pair)]);
+        let ids: BTreeSet<RecordId> = ids.flatten().collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = self.store.records_of(ids.into_iter().collect()).await?;
+        let by_id: BTreeMap<RecordId, Record> =
+            records.into_iter().map(|record| (record.id, record)).collect();
+        let open = pairs.iter().filter_map(|pair| {
+            Some(OpenPair {
+                record: by_id.get(&pair.record)?.clone(),
+                home: pair.home,
+                memory: pair.memory,
+                first: first(pair).and_then(|id| by_id.get(&id).cloned()),
+                rule: pair.rule.clone(),
+            })
+        });
+        Ok(open.collect())
+    }
+
+    /// Plans and applies, under the lease of `namespace`.
+    pub(crate) async fn run(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
+        let done = self.under(&held.lease).await;
+        let whole = matches!(&done, Ok(ConsolidationOutcome::Done(planned)) if !planned.goes_on);
+        let left = held.release(whole.then(|| (self.clock)())).await;
+        let outcome = done?;
+        left.map(|()| outcome)
+    }
+
+    async fn under(&self, lease: &NamespaceLease) -> Result<ConsolidationOutcome, StoreError> {
+        let planned = match self.planned(&lease.namespace).await? {
+            Ok(planned) => planned,
+            Err(halt) => return Ok(ConsolidationOutcome::Halted(halt)),
+        };
+        let asked = planned.undecided.as_slice();
+        if planned.plan.is_empty() {
+            if !asked.is_empty() {
+                self.store.note_asked(lease, asked.to_vec()).await?;
+            }
+            return Ok(ConsolidationOutcome::Done(Box::new(planned)));
+        }
+        let applied = self.store.apply_judged(lease, &planned.plan, asked, (self.clock)()).await?;
+        Ok(match applied {
+            Ok(()) => ConsolidationOutcome::Done(Box::new(planned)),
+            Err(moved) => ConsolidationOutcome::Moved(moved),
+        })
+    }
+
+    /// Takes a plan back.
+    pub(crate) async fn undo(
+        &self,
+        stored: &StoredPlan,
+    ) -> Result<ConsolidationOutcome, StoreError> {
+        let namespace = &stored.plan.namespace;
+        let Some(held) = self.hold(namespace).await? else { return Ok(ConsolidationOutcome::Busy) };
+        let undone = self.store.undo_plan(&held.lease, &stored.plan, (self.clock)()).await;
+        held.release(None).await?;
+        if let Err(moved) = undone? {
+            return Ok(ConsolidationOutcome::Moved(moved));
+        }
+        let memories = self.store.memories(Some(namespace)).await?;
+        let left_open = stored.plan.left_open.clone();
+        Ok(ConsolidationOutcome::Done(Box::new(PlannedConsolidation {
+            plan: stored.plan.clone(),
+            findings: Vec::new(),
+            memories,
+            goes_on: false,
+            usage: ModelUsage::default(),
+            left_open,
+            undecided: Vec::new(),
+        })))
+    }
+
+    pub(super) async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
+        let Consolidator { store, holder, clock, waits, adjudicator: _ } = self;
+        store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: *waits }).await
+    }
+}
+
+/// Does `work` beside the others.
+async fn blocking<T: Send + 'static>(
+    input: PlanInput,
+    progress: &Progress,
+    work: fn(PlanInput, Progress) -> T,
+) -> T {
+    let progress = progress.clone();
+    done(tokio::task::spawn_blocking(move || work(input, progress))).await
+}
+
+async fn done<T>(work: tokio::task::JoinHandle<T>) -> T {
+    match work.await {
+        Ok(done) => done,
+        Err(died) => {
+            go_down(died);
+            // It did not begin, because the runtime ends, and this with it.
+            std::future::pending().await
+        }
+    }
+}
+
+fn open_batches(input: PlanInput, progress: Progress) -> (PlanInput, Vec<PairBatch>) {
+    let PlanInput { memories, records, open, outdated, .. } = &input;
+    let (plan, _) = consolidate_with(records, open, memories, &progress.verdicts);
+    let mut out: BTreeSet<(RecordId, MemoryId)> =
+        settled(&plan).union(&progress.judged).copied().collect();
+    // What goes out of use with this plan need not be asked about.
+    let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
+    let goes = |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
+    out.extend(plan.left_open.iter().filter(|it| goes(it.memory)).map(|it| (it.record, it.memory)));
+    let undecided = Undecided { plan: &plan, records, earlier: open, memories };
+    let batches = undecided.batches(&out);
+    (input, batches)
+}
+
+/// The pairs of earlier plans that `plan` decides.
+fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
+    let settles = plan.operations.iter().filter_map(|it| {
+        let Disposition::Settle { with, .. } = it.disposition else { return None };
+        Some((it.record, with))
+    });
+    settles.collect()
+}
+
+/// The plan with every verdict.
+fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
+    let PlanInput { memories, records, open, known, goes_on, more_open, outdated, plans } = input;
+    let (mut plan, refused) = consolidate_with(&records, &open, &memories, &progress.verdicts);
+    let mut findings = progress.findings;
+    findings.extend(refused);
+    if !progress.verdicts.is_empty() {
+        let fresh = records.iter().map(|it| it.id).filter(|id| !memories.has_taken(*id));
+        let wrong = plan.check(&fresh.collect::<Vec<_>>(), &known);
+        // No verdict can make such a plan. If one does all the same, it costs the verdicts and no memory.
+        if !wrong.is_empty() {
+            findings.extend(wrong);
+            let detail = "the verdicts came to a plan that breaks a rule; they are left out";
+            findings.push(Finding::new(Severity::Error, "verdicts-dropped", 0, detail));
+            plan = consolidate_with(&records, &[], &memories, &Verdicts::none()).0;
+        }
+    }
+    let plan = withdraw(plan, &outdated, &known, plans);
+    let settled = settled(&plan);
+    let still = open.iter().filter(|it| !settled.contains(&(it.record.id, it.memory)));
+    let earlier = still.map(|it| LeftOpen {
+        record: it.record.id,
+        memory: it.memory,
+        rule: it.rule.clone().into(),
+    });
+    let left_open = plan.left_open.iter().cloned().chain(earlier).collect();
+    let mut after = known;
+    // It was made of these very memories.
+    let _ = plan.apply(&mut after);
+    PlannedConsolidation {
+        plan,
+        findings,
+        memories: after,
+        // What waits for an answer is not asked about at once again.
+        goes_on: goes_on || (more_open && !progress.waits && !progress.judged.is_empty()),
+        usage: progress.usage,
+        left_open,
+        undecided: Vec::new(),
+    }
+}
+
+fn is_due(backlog: &Backlog, thresholds: &Thresholds, now: Timestamp) -> bool {
+    let cooled = backlog.done_at.is_none_or(|at| at.after(thresholds.cool_down) <= now);
+    let many = 0 < thresholds.records && thresholds.records <= backlog.records;
+    let long = 0 < thresholds.bytes && thresholds.bytes <= backlog.bytes;
+    let waits = !thresholds.idle.is_zero();
+    let idle = waits && backlog.staged_at.after(thresholds.idle) <= now;
+    backlog.records > 0 && cooled && (many || long || idle)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn records_wait_until_they_are_many_or_long_or_nothing_came_and_it_has_cooled_down() {
+        const SECS: fn(u64) -> Duration = Duration::from_secs;
+        let thresholds =
+            Thresholds { records: 10, bytes: 1_000, idle: SECS(60), cool_down: SECS(30) };
+        let backlog = Backlog {
+            namespace: "roofs".to_owned(),
+            records: 3,
+            bytes: 300,
+            staged_at: Timestamp(100_000),
+            done_at: None,
+        };
+        let check = |backlog: Backlog, now, expected| {
+            assert_eq!(
+                is_due(&backlog, &thresholds, Timestamp(now)),
+                expected,
+                "{backlog:?} {now}"
+            );
+        };
+        check(backlog.clone(), 100_001, false);
+        check(Backlog { records: 10, ..backlog.clone() }, 100_001, true);
+        check(Backlog { bytes: 1_000, ..backlog.clone() }, 100_001, true);
+        check(backlog.clone(), 160_000, true);
+        check(Backlog { records: 0, ..backlog.clone() }, 160_000, false);
+        let done = Backlog { records: 10, done_at: Some(Timestamp(90_000)), ..backlog.clone() };
+        check(done.clone(), 119_999, false);
+        check(done, 120_000, true);
+        let never = Thresholds { records: 0, bytes: 0, idle: SECS(0), cool_down: SECS(0) };
+        let many = Backlog { records: u64::MAX, bytes: u64::MAX, ..backlog };
+        assert!(!is_due(&many, &never, Timestamp(i64::MAX)));
+    }
+}

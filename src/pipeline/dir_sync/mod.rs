@@ -1,0 +1,324 @@
+//! Keeps a memory directory in step with the memories of a namespace: imports what people edited, renders the memories,
+//! lays that around what people wrote, and writes file by file. It can be killed between any two writes: the changes are
+//! saved first, and the next run goes on from what really lies there.
+
+pub(crate) mod notes;
+mod people;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
+use crate::adapters::process;
+use crate::domain::{Memory, MemoryMap, Timestamp};
+use crate::memory_dir::{
+    Conflict, Facts, FileChange, Files, Rendered, Update, records_named, render, strike, update,
+};
+use crate::privacy::Gate;
+use crate::store::{Directory, HeldLease, LeaseRequest, NamespaceLease, Store, StoreError};
+use people::{Amendment, PeopleEdits};
+use state::{KnownFiles, SyncState};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+/// Plans of one run: a directory is planned anew when another program writes in it meanwhile.
+const PASSES_MAX: u32 = 3;
+
+/// Syncs directories.
+pub(crate) struct DirSync {
+    pub store: Store,
+    /// Name of this process, for others that find a namespace held.
+    pub holder: String,
+    pub clock: fn() -> Timestamp,
+    /// Rendered text passes it once more.
+    pub gate: Gate,
+}
+
+/// Edits by people: the rule of each, and the memory after it.
+pub(crate) type ImportedEdits = Vec<(&'static str, Memory)>;
+
+/// Result of a sync.
+#[derive(Debug, Default)]
+pub(crate) struct SyncReport {
+    /// The files that were written or removed, by path; on a dry run, that would be.
+    pub changes: Vec<FileChange>,
+    pub people: ImportedEdits,
+    /// Entries that a person and we both changed; the person's stayed.
+    pub conflicts: Vec<(String, Conflict)>,
+    /// Files that were left alone, with the reason.
+    pub left: Vec<(String, &'static str)>,
+    /// Rendered files that a person deleted; they stay deleted.
+    pub deleted: Vec<String>,
+    /// Active memories that no file shows.
+    pub unplaced: usize,
+}
+
+/// End of a sync.
+#[derive(Debug)]
+pub(crate) enum SyncOutcome {
+    Done(Box<SyncReport>),
+    /// Another process keeps changing the memory of the namespace.
+    Busy,
+}
+
+/// A failed sync.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SyncError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{path}: {cause}")]
+    Disk { path: String, cause: io::Error },
+}
+
+type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
+
+impl DirSync {
+    /// The result of a sync, with `memories` instead of those of the store if given; changes nothing.
+    pub(crate) async fn preview(
+        &self,
+        folder: &MemoryFolder,
+        namespace: &str,
+        memories: Option<MemoryMap>,
+    ) -> Result<SyncReport, SyncError> {
+        let plan = self.plan(folder, namespace, memories).await?;
+        let (changes, people) = (plan.changes(), plan.people());
+        Ok(SyncReport { changes, people, ..SyncReport::default() }.with(&plan))
+    }
+
+    /// The directories on this machine that show `namespace` and still exist.
+    pub(crate) async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
+        let directories = self.store.directories(namespace).await?.into_iter();
+        let here = directories.filter(|it| it.host == process::host());
+        Ok(here.filter_map(|it| MemoryFolder::at(Path::new(&it.dir))).collect())
+    }
+
+    /// Brings `folder` in step with the memories of `namespace`. Done twice it changes nothing; what was done before an
+    /// error stays, and the next run goes on.
+    pub(crate) async fn sync(
+        &self,
+        folder: &MemoryFolder,
+        namespace: &str,
+    ) -> Result<SyncOutcome, SyncError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(SyncOutcome::Busy) };
+        let directory = Directory { host: process::host().to_owned(), dir: dir_of(folder) };
+        self.store.note_directory(&directory, namespace).await?;
+        let done = self.write(&held.lease, folder, &|it| write(folder, it)).await;
+        let left = held.release(None).await;
+        let report = done?;
+        left?;
+        Ok(SyncOutcome::Done(Box::new(report)))
+    }
+
+    /// Imports what people edited in `folder` and writes no file, so that it is theirs before a plan changes it. While
+    /// another process changes the memory of the namespace, the edits are left to that process.
+    pub(crate) async fn import_edits(
+        &self,
+        folder: &MemoryFolder,
+        namespace: &str,
+    ) -> Result<ImportedEdits, SyncError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(Vec::new()) };
+        let imported = self.import(&held.lease, folder).await;
+        held.release(None).await?;
+        imported
+    }
+
+    async fn import(
+        &self,
+        lease: &NamespaceLease,
+        folder: &MemoryFolder,
+    ) -> Result<ImportedEdits, SyncError> {
+        for _ in 0..PASSES_MAX {
+            let plan = self.plan(folder, &lease.namespace, None).await?;
+            if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
+                return Ok(plan.people());
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
+        let DirSync { store, holder, clock, gate: _ } = self;
+        store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: true }).await
+    }
+
+    async fn write(
+        &self,
+        lease: &NamespaceLease,
+        folder: &MemoryFolder,
+        write: WriteFile<'_>,
+    ) -> Result<SyncReport, SyncError> {
+        folder.sweep().map_err(|cause| SyncError::Disk { path: dir_of(folder), cause })?;
+        let state = self.state(folder);
+        let mut report = SyncReport::default();
+        for _ in 0..PASSES_MAX {
+            report.left.clear();
+            let plan = self.plan(folder, &lease.namespace, None).await?;
+            if !people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
+                continue;
+            }
+            report.people.extend(plan.people());
+            self.strike(&plan.disk.files, write, &mut report).await?;
+            let changes = plan.changes();
+            let mut after = plan.after(&self.gate);
+            state.begin(&changes, &after.base).await?;
+            let mut is_disturbed = false;
+            for change in changes {
+                match write(&change)? {
+                    WriteOutcome::Written => report.changes.push(change),
+                    WriteOutcome::Unchanged => {}
+                    WriteOutcome::ChangedMeanwhile => {
+                        is_disturbed = true;
+                        plan.leave(&change.path, &mut after);
+                        report.left.push((change.path, "changed-meanwhile"));
+                    }
+                }
+            }
+            state.end(&after).await?;
+            report = report.with(&plan);
+            if !is_disturbed {
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    /// Removes entries of retrospectives about records that were forgotten. A file that changes meanwhile is left to the
+    /// next run.
+    async fn strike(
+        &self,
+        files: &Files,
+        write: WriteFile<'_>,
+        report: &mut SyncReport,
+    ) -> Result<(), SyncError> {
+        let named = records_named(files);
+        if named.is_empty() {
+            return Ok(());
+        }
+        let gone = self.store.forgotten_records(named).await?;
+        for change in strike(files, &gone) {
+            if write(&change)? == WriteOutcome::Written {
+                report.changes.push(change);
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, folder: &MemoryFolder) -> SyncState<'_> {
+        SyncState { store: &self.store, gate: &self.gate, dir: dir_of(folder) }
+    }
+
+    /// Reads everything and plans; writes nothing.
+    async fn plan(
+        &self,
+        folder: &MemoryFolder,
+        namespace: &str,
+        memories: Option<MemoryMap>,
+    ) -> Result<SyncPlan, SyncError> {
+        let disk =
+            folder.read().map_err(|cause| SyncError::Disk { path: dir_of(folder), cause })?;
+        let before = self.state(folder).known_files(&disk.files).await?;
+        let mut known = match memories {
+            Some(memories) => memories,
+            None => self.store.memories(Some(namespace)).await?,
+        };
+        let sources = notes::sources(&self.store, namespace, &known).await?;
+        let (gate, today) = (&self.gate, (self.clock)());
+        let lay = |memories: &[Memory]| {
+            let sessions = notes::notes(&sources, memories);
+            let facts = Facts { memories, sessions: &sessions, terms: &[], today, gate };
+            let rendered = render(&facts, &before.base, &disk.files);
+            let update = update(&before.base, &rendered, &disk.files, gate);
+            (rendered, update)
+        };
+        let memories: Vec<Memory> = known.values().cloned().collect();
+        let (rendered, update) = lay(&memories);
+        let people =
+            PeopleEdits { seen: &before.seen, rendered: &rendered, update: &update, disk: &disk };
+        let amendments = people.amendments(&memories, gate, today);
+        if amendments.is_empty() {
+            return Ok(SyncPlan { amendments, rendered, update, before, disk });
+        }
+        known.extend(amendments.iter().map(|it| (it.after.id, it.after.clone())));
+        let (rendered, update) = lay(&known.into_values().collect::<Vec<_>>());
+        Ok(SyncPlan { amendments, rendered, update, before, disk })
+    }
+}
+
+fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, SyncError> {
+    let written = folder.write(&change.path, change.before.as_deref(), change.after.as_deref());
+    written.map_err(|cause| SyncError::Disk { path: change.path.clone(), cause })
+}
+
+/// Everything to be done about a directory.
+struct SyncPlan {
+    amendments: Vec<Amendment>,
+    rendered: Rendered,
+    update: Update,
+    before: KnownFiles,
+    disk: DirectoryRead,
+}
+
+impl SyncPlan {
+    fn people(&self) -> ImportedEdits {
+        self.amendments.iter().map(|it| (it.rule, it.after.clone())).collect()
+    }
+
+    /// The files to write; one that could not be read is not written.
+    fn changes(&self) -> Vec<FileChange> {
+        let skipped: BTreeSet<&str> = self.disk.skipped.iter().map(|(it, _)| it.as_str()).collect();
+        let changes = self.update.changes.iter();
+        changes.filter(|it| !skipped.contains(it.path.as_str())).cloned().collect()
+    }
+
+    /// The known files once everything is written, as the gate lets them through.
+    fn after(&self, gate: &Gate) -> KnownFiles {
+        let written: BTreeMap<&str, Option<&str>> =
+            self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_deref())).collect();
+        let mut after = KnownFiles { base: self.rendered.files.clone(), seen: Files::new() };
+        for path in self.rendered.files.keys() {
+            let there = self.disk.files.get(path).map(String::as_str);
+            if let Some(text) = written.get(path.as_str()).copied().unwrap_or(there) {
+                after.seen.insert(path.clone(), gate.redact(text).as_str().to_owned());
+            }
+        }
+        for (path, _) in self.update.held.iter().chain(&self.disk.skipped) {
+            self.leave(path, &mut after);
+        }
+        after
+    }
+
+    /// Keeps the known versions of a file that is left alone.
+    fn leave(&self, path: &str, after: &mut KnownFiles) {
+        let old = self.rendered.renamed.get(path).map_or(path, String::as_str);
+        let (base, seen) = (&self.before.base, &self.before.seen);
+        for (before, now) in [(base, &mut after.base), (seen, &mut after.seen)] {
+            now.remove(path);
+            now.extend(before.get(old).map(|text| (path.to_owned(), text.clone())));
+        }
+    }
+}
+
+impl SyncReport {
+    fn with(mut self, plan: &SyncPlan) -> SyncReport {
+        self.conflicts.extend(plan.update.conflicts.iter().cloned());
+        self.left.extend(plan.update.held.iter().chain(&plan.disk.skipped).cloned());
+        self.deleted.clone_from(&plan.update.deleted);
+        self.unplaced = plan.rendered.unplaced.len();
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.people.is_empty()
+    }
+}
+
+/// The path without links, by which a directory is known.
+fn dir_of(folder: &MemoryFolder) -> String {
+    folder.path().display().to_string()
+}
+
+/// The namespace of a directory where none is named: that of the conversations of the project at `root`.
+pub(crate) fn directory_namespace(root: &Path, gate: &Gate) -> String {
+    super::reader::namespace_of_folder(&root.display().to_string(), gate)
+}

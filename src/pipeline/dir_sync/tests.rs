@@ -1,0 +1,358 @@
+//! A run that ends at any write is taken up by the next; what people do is taken up once.
+
+use super::*;
+use crate::domain::{
+    Attempt, Claim, Decision, Digest, Discussion, Disposition, MemoryId, MemoryState, Operation,
+    Plan, RecordId, Speaker, Stage,
+};
+use crate::privacy::Pii;
+use crate::store::OpenMode;
+use std::cell::Cell;
+use tempfile::TempDir;
+
+const NAMESPACE: &str = "roofs";
+
+/// 2026-11-21, for ever.
+fn noon() -> Timestamp {
+    Timestamp(1_795_262_400_000)
+}
+
+struct Scene {
+    root: TempDir,
+    dir_sync: DirSync,
+    folder: MemoryFolder,
+    runtime: tokio::runtime::Runtime,
+}
+
+fn scene() -> Scene {
+    let root = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", root.path().join("a.db").display());
+    let store = Store::open(&url, OpenMode::Create).unwrap();
+    let gate = Gate::new(&Pii::ALL);
+    let dir_sync = DirSync { store, holder: "test".into(), clock: noon, gate };
+    let folder = MemoryFolder::make(root.path()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    Scene { root, dir_sync, folder, runtime }
+}
+
+fn decided(chosen: &str, options: &[&str]) -> Claim {
+    let options = options.iter().map(|it| (*it).to_owned()).collect();
+    Claim::Decision(Decision { options, chosen: chosen.into(), rationale: "It is simpler".into() })
+}
+
+fn record(name: &str) -> RecordId {
+    RecordId(Digest::of(&[name]))
+}
+
+fn id(name: &str) -> MemoryId {
+    Memory::id_of(NAMESPACE, record(name))
+}
+
+fn operation(name: &str, claim: Claim, old: Option<&str>) -> Operation {
+    let disposition = match old {
+        Some(old) => Disposition::Supersede { old: id(old), memory: id(name) },
+        None => Disposition::Add { memory: id(name) },
+    };
+    let stage = match &claim {
+        Claim::Decision(_) => Stage::Decided,
+        Claim::Attempt(_) => Stage::Attempted,
+        Claim::Discussion(_) | Claim::Request(_) => Stage::Proposed,
+    };
+    let facts =
+        crate::domain::Facts { claim, stage, said_by: Speaker::Person, at: Some(Timestamp(1)) };
+    Operation { record: record(name), disposition, rule: "new".into(), facts, effects: Vec::new() }
+}
+
+fn open_question(topic: &str) -> Claim {
+    Claim::Discussion(Discussion { topic: topic.into(), points: Vec::new() })
+}
+
+fn failed(action: &str) -> Claim {
+    let result = "it leaked".into();
+    Claim::Attempt(Attempt { action: action.into(), result, succeeded: false })
+}
+
+fn first() -> Vec<Operation> {
+    vec![
+        operation("db", decided("Use Postgres", &["Use Postgres", "Use SQLite"]), None),
+        operation("names", decided("Names in snake_case", &[]), None),
+        operation("seal", failed("Seal it with tar"), None),
+        operation("who", open_question("Who pays for it"), None),
+    ]
+}
+
+fn second() -> Vec<Operation> {
+    vec![
+        operation("db2", decided("Use SQLite", &["Use Postgres", "Use SQLite"]), Some("db")),
+        operation("kebab", decided("Names in kebab-case", &[]), Some("names")),
+        operation("tiles", decided("Red tiles", &["Red tiles", "Black tiles"]), None),
+        operation("when", open_question("When it is dry"), None),
+    ]
+}
+
+impl Scene {
+    fn apply(&self, operations: Vec<Operation>) {
+        self.runtime.block_on(async {
+            let state = self.dir_sync.store.memories(Some(NAMESPACE)).await.unwrap();
+            let before = state.into_values().collect();
+            let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
+            let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
+            self.dir_sync.store.apply_plan(&held.lease, &plan, noon()).await.unwrap().unwrap();
+            held.release(None).await.unwrap();
+        });
+    }
+
+    fn sync(&self) -> SyncReport {
+        match self.runtime.block_on(self.dir_sync.sync(&self.folder, NAMESPACE)).unwrap() {
+            SyncOutcome::Done(report) => *report,
+            SyncOutcome::Busy => panic!("nobody else is there"),
+        }
+    }
+
+    /// A run that ends before the write behind `writes`, as one does that is killed.
+    fn keep_until(&self, writes: usize) {
+        let left = Cell::new(writes);
+        let write = |it: &FileChange| {
+            if left.get() == 0 {
+                let cause = io::ErrorKind::Interrupted.into();
+                return Err(SyncError::Disk { path: it.path.clone(), cause });
+            }
+            left.set(left.get() - 1);
+            super::write(&self.folder, it)
+        };
+        self.runtime.block_on(async {
+            let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
+            let done = self.dir_sync.write(&held.lease, &self.folder, &write).await;
+            assert!(matches!(done, Err(SyncError::Disk { .. })));
+            // A lease runs out by itself.
+            held.release(None).await.unwrap();
+        });
+    }
+
+    fn files(&self) -> Files {
+        self.folder.read().unwrap().files
+    }
+
+    fn memory(&self, name: &str) -> Memory {
+        let all = self.runtime.block_on(self.dir_sync.store.memories(None)).unwrap();
+        all[&id(name)].clone()
+    }
+
+    /// What a person writes into a file.
+    fn edit(&self, path: &str, edit: impl Fn(&str) -> String) {
+        let before = self.files()[path].clone();
+        let after = edit(&before);
+        assert_ne!(before, after, "an edit that changes nothing");
+        self.folder.write(path, Some(&before), Some(&after)).unwrap();
+    }
+
+    /// Takes out the entry that holds `words`, with its tags.
+    fn take_out(&self, path: &str, words: &str) {
+        self.edit(path, |text| {
+            let mut is_in = false;
+            let report = text.split_inclusive('\n').filter(|line| {
+                is_in = line.contains(words) || is_in && line.starts_with("<!-- @");
+                !is_in
+            });
+            report.collect()
+        });
+    }
+
+    /// Everything that a later run depends on.
+    fn state(&self) -> (Files, MemoryMap, Files) {
+        let store = &self.dir_sync.store;
+        let memories = self.runtime.block_on(store.memories(None)).unwrap();
+        let base = self.runtime.block_on(store.rendered(&dir_of(&self.folder))).unwrap();
+        (self.files(), memories, base)
+    }
+}
+
+/// Two plans with a person's edits in between; the files of the second are not written yet.
+fn in_between() -> Scene {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| {
+        text.replace(
+            "## Open Questions\n",
+            "## Open Questions\n- Mine\n\n<private>\nx\n</private>\n",
+        )
+    });
+    scene.apply(second());
+    scene
+}
+
+#[test]
+fn a_run_that_ends_at_any_write_is_taken_up_to_the_same_end() {
+    let whole = in_between();
+    let writes = whole.sync().changes.len();
+    assert!(writes >= 4, "{writes}");
+    assert!(whole.sync().is_empty(), "the second run has nothing to do");
+    let expected = whole.state();
+    for at in 0..writes {
+        let scene = in_between();
+        scene.keep_until(at);
+        scene.sync();
+        assert_eq!(scene.state(), expected, "ended before write {at}");
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
+fn what_we_take_out_ourselves_is_nobodys_removal() {
+    let scene = in_between();
+    scene.keep_until(2);
+    scene.sync();
+    let old = scene.memory("names");
+    assert_eq!((old.state, old.superseded_by), (MemoryState::Superseded, Some(id("kebab"))));
+    assert_eq!(scene.memory("kebab").state, MemoryState::Active);
+}
+
+#[test]
+fn an_entry_that_is_nowhere_any_more_takes_its_memory_back_until_it_is_back() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let before = scene.files();
+    scene.take_out("active-context.md", "Who pays for it");
+    let without = scene.files();
+    let report = scene.sync();
+    assert_eq!(report.people.iter().filter(|(rule, _)| *rule == "person-removed").count(), 1);
+    let memory = scene.memory("who");
+    assert_eq!(memory.reason.as_deref(), Some("person-removed"));
+    assert_eq!(memory.state, MemoryState::Retracted);
+    assert!(scene.sync().is_empty());
+    assert_eq!(scene.files(), without, "nothing else changes by it");
+    scene.edit("active-context.md", |_| before["active-context.md"].clone());
+    scene.sync();
+    let memory = scene.memory("who");
+    assert_eq!((memory.state, memory.reason, memory.confirmed), (MemoryState::Active, None, true));
+    assert_eq!(scene.files(), before);
+}
+
+#[test]
+fn an_entry_that_stands_somewhere_else_still_is_no_removal() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    // The record of the decision stays.
+    scene.take_out("active-context.md", "Use Postgres");
+    scene.sync();
+    assert_eq!(scene.memory("db").state, MemoryState::Active);
+    assert!(!scene.files()["active-context.md"].contains("Use Postgres"));
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn a_file_that_a_person_takes_away_stays_away_and_takes_back_nothing() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let path = "decisions/ADR-001-use-postgres.md";
+    let text = scene.files()[path].clone();
+    scene.folder.write(path, Some(&text), None).unwrap();
+    let report = scene.sync();
+    assert_eq!((report.deleted, report.changes), (vec![path.to_owned()], vec![]));
+    assert_eq!(scene.memory("db").state, MemoryState::Active);
+}
+
+#[test]
+fn a_directory_that_lost_all_its_entries_is_made_anew() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    let before = scene.files();
+    for (path, text) in &before {
+        scene.folder.write(path, Some(text), None).unwrap();
+    }
+    scene.sync();
+    assert_eq!(scene.files(), before);
+    assert_eq!(scene.memory("who").state, MemoryState::Active);
+}
+
+#[test]
+fn an_entry_that_is_hidden_is_not_taken_back() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| {
+        let hidden = text.replace("- Who pays", "<private>\n- Who pays");
+        hidden.replace("\n## Blockers", "</private>\n\n## Blockers")
+    });
+    let hidden = scene.files();
+    scene.sync();
+    assert_eq!(scene.memory("who").state, MemoryState::Active);
+    assert_eq!(scene.files(), hidden);
+}
+
+#[test]
+fn somebody_who_writes_meanwhile_is_not_written_over() {
+    let scene = in_between();
+    let is_first = Cell::new(true);
+    let write = |it: &FileChange| {
+        if it.path == "active-context.md" && is_first.replace(false) {
+            scene.edit(&it.path, |text| text.replace("- Mine\n", "- Mine\n- Mine too\n"));
+        }
+        super::write(&scene.folder, it)
+    };
+    let report = scene.runtime.block_on(async {
+        let held = scene.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
+        let report = scene.dir_sync.write(&held.lease, &scene.folder, &write).await.unwrap();
+        held.release(None).await.unwrap();
+        report
+    });
+    assert_eq!(report.left, []);
+    let text = &scene.files()["active-context.md"];
+    assert!(text.contains("- Mine\n- Mine too\n") && text.contains("When it is dry"), "{text}");
+    assert!(scene.root.path().exists() && scene.sync().is_empty());
+}
+
+#[test]
+fn an_unfinished_merge_holds_a_file_and_nothing_of_it_counts_as_removed() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| {
+        text.replace("- Who pays", "<<<<<<< HEAD\n=======\n>>>>>>> other\n- Who pays")
+    });
+    scene.apply(second());
+    let report = scene.sync();
+    assert_eq!(report.left, [("active-context.md".to_owned(), "conflict-markers")]);
+    scene.edit("active-context.md", |text| {
+        text.replace("<<<<<<< HEAD\n=======\n>>>>>>> other\n", "")
+    });
+    scene.sync();
+    let text = &scene.files()["active-context.md"];
+    assert!(text.contains("When it is dry") && text.contains("Who pays"), "{text}");
+    assert_eq!(scene.memory("when").state, MemoryState::Active);
+    assert_eq!(scene.memory("who").state, MemoryState::Active);
+}
+
+#[test]
+fn what_is_added_beside_a_persons_line_is_not_confirmed_by_it() {
+    let scene = in_between();
+    let confirmed = |name| scene.memory(name).confirmed;
+    scene.sync();
+    assert!(confirmed("who"), "it was left there as the person wrote beside it");
+    scene.sync();
+    assert!(!confirmed("when"), "nobody saw it yet");
+    scene.edit("active-context.md", |text| text.replace("- Mine\n", "- Mine, still\n"));
+    scene.sync();
+    assert!(confirmed("when"));
+}
+
+#[test]
+fn nothing_private_gets_into_the_store() {
+    let scene = scene();
+    scene.apply(first());
+    scene.sync();
+    scene.edit("active-context.md", |text| format!("{text}\n<private>\nzqxsecret\n</private>\n"));
+    scene.apply(second());
+    scene.keep_until(1);
+    scene.sync();
+    let (files, ..) = scene.state();
+    assert!(files["active-context.md"].contains("zqxsecret"));
+    drop(scene.dir_sync);
+    let database = std::fs::read(scene.root.path().join("a.db")).unwrap();
+    assert!(!String::from_utf8_lossy(&database).contains("zqxsecret"));
+}

@@ -1,0 +1,148 @@
+//! Streams that are received: each message is a slice document. It is acknowledged when what it holds
+//! is in the store, and not before.
+
+use super::{Feed, RETRY};
+use crate::adapters::nats::{Delivery, NatsError, Source, ack_all};
+use crate::domain::SessionId;
+use crate::pipeline::ingest::{Document, HandOver, NotTaken};
+use crate::store::StoreError;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+/// Messages that are taken at once: their intakes share commits.
+const BATCH: usize = 128;
+/// How long one fetch waits for the first message, in seconds.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// A message and what it holds.
+type Opened = (Delivery, Document);
+
+/// What became of the messages of one session.
+#[derive(Default)]
+struct Handled {
+    taken: Vec<Delivery>,
+    jobs: u64,
+    /// Messages that come again.
+    back: u32,
+    verdict: Option<NatsError>,
+    failed: Option<StoreError>,
+}
+
+impl Feed {
+    /// Takes in what comes from `source`, until it is closed.
+    ///
+    /// # Errors
+    /// One line that says what a person must do.
+    pub(crate) async fn receiving(self, source: Source, how: HandOver) -> Result<(), String> {
+        let from = source.url().to_string();
+        loop {
+            let fetched = tokio::select! {
+                () = self.closing.cancelled() => return Ok(()),
+                fetched = source.fetch(BATCH, WAIT) => fetched,
+            };
+            let handled = match fetched {
+                Ok(deliveries) => self.batch(deliveries, &from, &how).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = handled {
+                let Some(pause) = error.retry_after() else {
+                    return Err(self.give_up(error.to_string()));
+                };
+                tracing::warn!(%error, "a stream is not to be had for now");
+                if !self.pause(pause).await {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Takes a batch in: sessions side by side, the messages of one in their order.
+    pub(super) async fn batch(
+        &self,
+        deliveries: Vec<Delivery>,
+        from: &str,
+        how: &HandOver,
+    ) -> Result<(), NatsError> {
+        let mut sessions: BTreeMap<SessionId, Vec<Opened>> = BTreeMap::new();
+        for delivery in deliveries {
+            match self.enqueuer.open(delivery.payload(), from, how) {
+                Ok(document) => {
+                    let session = document.session().id;
+                    sessions.entry(session).or_default().push((delivery, document));
+                }
+                Err(bad) => self.reject(delivery, &bad.to_string()).await?,
+            }
+        }
+        let mut tasks = JoinSet::new();
+        for opened in sessions.into_values() {
+            let (feed, how) = (self.clone(), how.clone());
+            tasks.spawn(async move { feed.session(opened, &how).await });
+        }
+        let mut all = Handled::default();
+        while let Some(done) = tasks.join_next().await {
+            let handled = done.unwrap_or_else(|died| {
+                crate::pipeline::stop::go_down(died);
+                Handled::default()
+            });
+            all.taken.extend(handled.taken);
+            all.jobs += handled.jobs;
+            all.back += handled.back;
+            all.verdict = all.verdict.or(handled.verdict);
+            all.failed = all.failed.or(handled.failed);
+        }
+        let messages = all.taken.len();
+        if messages > 0 {
+            // Said before the server knows: messages that come again bring no jobs.
+            (self.enqueued)(all.jobs);
+            ack_all(all.taken).await?;
+            tracing::info!(from, messages, jobs = all.jobs, "handed over");
+        }
+        if let Some(error) = all.failed {
+            tracing::warn!(%error, messages = all.back, "messages wait for the store");
+            // What is wrong for good stops the worker beside, which says it.
+            let _ = self.pause(RETRY).await;
+        }
+        all.verdict.map_or(Ok(()), Err)
+    }
+
+    /// Takes in the messages of one session. After one that comes again, so do those behind it: what
+    /// was said first stands first.
+    async fn session(&self, opened: Vec<Opened>, how: &HandOver) -> Handled {
+        let mut handled = Handled::default();
+        for (delivery, document) in opened {
+            if handled.back > 0 {
+                self.again(delivery, &mut handled).await;
+                continue;
+            }
+            match self.enqueuer.document(&document, how).await {
+                Ok(taken) => {
+                    handled.jobs += u64::from(taken.jobs);
+                    handled.taken.push(delivery);
+                }
+                Err(NotTaken::Refused(line)) => {
+                    if let Err(error) = self.reject(delivery, &line).await {
+                        handled.verdict = Some(error);
+                    }
+                }
+                Err(NotTaken::Busy) => self.again(delivery, &mut handled).await,
+                Err(NotTaken::Store(error)) => {
+                    handled.failed = Some(error);
+                    self.again(delivery, &mut handled).await;
+                }
+            }
+        }
+        handled
+    }
+
+    async fn again(&self, delivery: Delivery, handled: &mut Handled) {
+        handled.back += 1;
+        // Unsaid, it comes again by itself, later.
+        let _ = delivery.nak(RETRY).await;
+    }
+
+    async fn reject(&self, delivery: Delivery, reason: &str) -> Result<(), NatsError> {
+        (self.tell)(&format!("message {} is set aside: {reason}", delivery.sequence()));
+        delivery.reject(reason).await
+    }
+}

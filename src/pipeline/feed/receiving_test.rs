@@ -1,0 +1,141 @@
+//! Streams that are received: a message is acknowledged when what it holds is in the store, and is
+//! lost in no other case.
+
+use super::testing::{Heard, break_store, in_time, told};
+use crate::adapters::nats::fixture::{Pending, Place as Stream, Server, on_nats};
+use crate::adapters::nats::{Source, SourceConfig};
+use crate::pipeline::ingest::HandOver;
+use crate::pipeline::ingest::testing::{Place, Said, document, entries};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+
+/// Where something is to come.
+const LONG: Duration = Duration::from_secs(20);
+const NOTHING: Pending = Pending { waiting: 0, held: 0 };
+
+fn how() -> HandOver {
+    HandOver { flush: true, ..HandOver::default() }
+}
+
+fn receive(heard: &Heard, source: &Source) -> JoinHandle<Result<(), String>> {
+    tokio::spawn(heard.feed.clone().receiving(source.clone(), how()))
+}
+
+/// A conversation of six entries as documents of two, each with its place.
+fn documents() -> Vec<Vec<u8>> {
+    let all = entries(&[const { Said::Person(20) }; 6]);
+    (0..3).map(|n| document(Some(n * 2), &all[n * 2..n * 2 + 2], false)).collect()
+}
+
+/// Waits until every message has its verdict.
+async fn settled(source: &Source) {
+    let wait = async {
+        while source.pending().await.unwrap() != NOTHING {
+            tokio::task::yield_now().await;
+        }
+    };
+    in_time(wait).await;
+}
+
+/// A source whose messages do not come back within a test.
+async fn patient(stream: &Stream) -> Source {
+    let stream = stream.with(SourceConfig::default());
+    stream.make_stream().await;
+    stream.source().await
+}
+
+#[tokio::test]
+async fn what_is_received_is_in_the_store_in_its_order_and_once() {
+    on_nats(async |stream| {
+        let (place, source) = (Place::new(), patient(stream).await);
+        // All come twice, as after a reply that was lost.
+        stream.publish_words(&[documents(), documents()].concat()).await;
+        let mut heard = Heard::new(&place);
+        let running = receive(&heard, &source);
+        assert!(heard.jobs().await > 0);
+        settled(&source).await;
+        heard.close(running).await;
+        let said: Vec<String> =
+            place.entries().await.iter().map(|entry| entry.text.as_str()[..6].to_owned()).collect();
+        assert_eq!(said, ["word0-", "word1-", "word2-", "word3-", "word4-", "word5-"]);
+        assert_eq!(told(), Vec::<String>::new());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_used_is_set_aside_with_the_reason_and_the_rest_goes_on() {
+    on_nats(async |stream| {
+        let (place, source) = (Place::new(), patient(stream).await);
+        let all = documents();
+        let gap = all[2].clone();
+        let messages = [b"{\"session\": \"hush\"".to_vec(), all[0].clone(), gap, all[1].clone()];
+        stream.publish_words(&messages).await;
+        let mut heard = Heard::new(&place);
+        let running = receive(&heard, &source);
+        heard.jobs().await;
+        settled(&source).await;
+        heard.close(running).await;
+        assert_eq!(place.entries().await.len(), 4);
+        let told = told();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("message 1 is set aside: "), "{told:?}");
+        assert!(
+            told[1].starts_with("message 3 is set aside: from: expected at most 2"),
+            "{told:?}"
+        );
+        let (count, letter) = stream.dead_letters().await;
+        assert_eq!((count, &letter.payload[..]), (2, &all[2][..]));
+        let reason = letter.headers.get("Annalist-Reason").unwrap().as_str();
+        assert!(told[1].ends_with(reason), "{reason}");
+        assert!(!told.concat().contains("hush") && !told.concat().contains("word"), "{told:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_store_does_not_take_is_not_acknowledged() {
+    on_nats(async |stream| {
+        let (place, source) = (Place::new(), patient(stream).await);
+        stream.publish_words(&documents()).await;
+        let mut heard = Heard::new(&place);
+        break_store(&place);
+        // Waits for the store no longer than it must.
+        heard.feed.closing.cancel();
+        let deliveries = source.fetch(9, LONG).await.unwrap();
+        assert_eq!(deliveries.len(), 3);
+        heard.feed.batch(deliveries, "here", &how()).await.unwrap();
+        assert_eq!(source.pending().await.unwrap(), Pending { waiting: 0, held: 3 });
+        assert_eq!((heard.jobs_so_far(), told().len()), (0, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_gone_ends_the_feed_and_the_worker_beside() {
+    on_nats(async |stream| {
+        let (place, source) = (Place::new(), patient(stream).await);
+        stream.context.delete_stream(&stream.stream).await.unwrap();
+        let heard = Heard::new(&place);
+        let line = in_time(receive(&heard, &source)).await.unwrap().unwrap_err();
+        assert!(line.contains("there is no stream"), "{line}");
+        assert!(heard.feed.closing.is_cancelled());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn jobs_are_heard_of_where_the_server_does_not_hear_of_their_messages() {
+    let Some(mut server) = Server::start(&[]).await else { return };
+    let stream = Stream::at(&server.url("")).await.unwrap();
+    let (place, source) = (Place::new(), patient(&stream).await);
+    stream.publish_words(&documents()).await;
+    let deliveries = source.fetch(9, LONG).await.unwrap();
+    server.kill();
+    let mut heard = Heard::new(&place);
+    let error = heard.feed.batch(deliveries, "here", &how()).await.unwrap_err();
+    assert!(error.retry_after().is_some(), "{error}");
+    assert_eq!(place.entries().await.len(), 6);
+    // They come again and bring nothing new: now or never.
+    assert!(heard.jobs_so_far() > 0);
+}

@@ -1,0 +1,240 @@
+//! Forgets by source: finds everything that rests on a session or a record, erases it, and searches for words that are
+//! left.
+
+use super::consolidating::Consolidator;
+use crate::consolidate::forget;
+use crate::domain::{Change, MemoryId, Plan, Record, RecordId, RecordState, SessionId};
+use crate::memory_dir::record_tag;
+use crate::store::{
+    Erased, Erasure, NamespaceLease, PrefixLookup, RecordFilter, StoreError, StoredText,
+};
+use aho_corasick::AhoCorasick;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The shortest passage that is looked for, in letters: shorter ones stand everywhere.
+const PASSAGE_LETTERS_MIN: usize = 16;
+/// Of a longer one so many are looked for.
+const PASSAGE_LETTERS_MAX: usize = 120;
+/// Passages that are looked for.
+const PASSAGES_MAX: usize = 50_000;
+/// Stored entries that are read at once.
+const PAGE_ENTRIES: u32 = 1_000;
+
+/// The source that is to be forgotten.
+#[derive(Clone, Debug)]
+pub(crate) enum ForgetTarget {
+    Session(SessionId),
+    /// One record. The conversation that it comes from stays.
+    Record(RecordId),
+    Namespace,
+}
+
+/// Everything that goes with a source.
+#[derive(Clone, Debug)]
+pub(crate) struct ForgetPlan {
+    pub namespace: String,
+    pub sessions: Vec<SessionId>,
+    pub records: Vec<RecordId>,
+    pub changes: Vec<Change>,
+    plans: Vec<Plan>,
+    /// Words of erased text, to search for afterwards.
+    passages: BTreeSet<String>,
+}
+
+/// Result of forgetting.
+#[derive(Debug)]
+pub(crate) enum ForgetOutcome {
+    Done(Erased, Passages),
+    Busy,
+    /// These memories changed meanwhile; nothing was erased.
+    Moved(Vec<MemoryId>),
+}
+
+/// Words of erased text.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Passages(BTreeSet<String>);
+
+/// A search for what was erased.
+#[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[schemars(rename = "Proof")]
+pub(crate) struct ErasureProof {
+    /// Passages that were looked for.
+    pub passages: usize,
+    /// Texts that were looked at.
+    pub texts: u64,
+    /// Texts that hold such a passage, by where they stand: others said the same.
+    pub left: BTreeMap<&'static str, u64>,
+    /// The files of directories among them: a person's words, or what they hid, stay.
+    pub files: Vec<String>,
+}
+
+impl Consolidator {
+    /// Finds everything that goes with `target` in `namespace`; changes nothing.
+    pub(crate) async fn forgetting(
+        &self,
+        namespace: &str,
+        target: &ForgetTarget,
+    ) -> Result<ForgetPlan, StoreError> {
+        let store = &self.store;
+        let sessions = match target {
+            ForgetTarget::Session(session) => vec![*session],
+            ForgetTarget::Record(_) => Vec::new(),
+            ForgetTarget::Namespace => store.sessions_of(namespace).await?,
+        };
+        let (mut records, mut passages) = (BTreeSet::new(), BTreeSet::new());
+        for session in &sessions {
+            self.heard(*session, &mut passages).await?;
+            let filter = RecordFilter {
+                session: Some(session.0.into()),
+                states: RecordState::ALL.to_vec(),
+                ..RecordFilter::default()
+            };
+            for stored in store.records(filter).await? {
+                claimed(&stored.record, &mut passages);
+                records.insert(stored.record.id);
+            }
+        }
+        if let ForgetTarget::Record(record) = target {
+            if let PrefixLookup::One(page) = store.record(record.0.into()).await? {
+                claimed(&page.stored.record, &mut passages);
+            }
+            records.insert(*record);
+        }
+        // A retrospective says in other words what they said.
+        passages.extend(records.iter().map(|record: &RecordId| record_tag(*record)));
+        let state = store.memories(Some(namespace)).await?;
+        let plans = store.plans(Some(namespace)).await?.into_iter();
+        let standing: Vec<Plan> =
+            plans.filter(|it| it.undone_at.is_none()).map(|it| it.plan).collect();
+        let forgotten = forget(&records, &state, &standing);
+        Ok(ForgetPlan {
+            namespace: namespace.to_owned(),
+            sessions,
+            records: records.into_iter().collect(),
+            changes: forgotten.changes,
+            plans: forgotten.plans,
+            passages,
+        })
+    }
+
+    /// Erases `target`. The caller then syncs the directories of the namespace and calls [`Consolidator::prove`].
+    pub(crate) async fn forget(
+        &self,
+        namespace: &str,
+        target: &ForgetTarget,
+    ) -> Result<ForgetOutcome, StoreError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(ForgetOutcome::Busy) };
+        let erased = self.erase(&held.lease, target).await;
+        held.release(None).await?;
+        let (erased, passages) = match erased? {
+            Ok(erased) => erased,
+            Err(moved) => return Ok(ForgetOutcome::Moved(moved)),
+        };
+        Ok(ForgetOutcome::Done(erased, Passages(passages)))
+    }
+
+    /// Removes erased text from the store's file, and searches every text of the store and `files` (path, text) for words
+    /// of it.
+    pub(crate) async fn prove(
+        &self,
+        passages: Passages,
+        files: &[(String, String)],
+    ) -> Result<ErasureProof, StoreError> {
+        self.store.scrub().await?;
+        let mut proof = ErasureProof { passages: passages.0.len(), ..ErasureProof::default() };
+        let finder = Finder::new(passages);
+        for (path, text) in files {
+            if proof.look(&finder, StoredText { place: "files", text }) {
+                proof.files.push(path.clone());
+            }
+        }
+        let look = move |proof: &mut ErasureProof, looked: StoredText<'_>| {
+            proof.look(&finder, looked);
+        };
+        self.store.each_text(proof, look).await
+    }
+
+    async fn erase(
+        &self,
+        lease: &NamespaceLease,
+        target: &ForgetTarget,
+    ) -> Result<Result<(Erased, BTreeSet<String>), Vec<MemoryId>>, StoreError> {
+        let found = self.forgetting(&lease.namespace, target).await?;
+        let ForgetPlan { sessions, records, changes, plans, passages, .. } = found;
+        let erasure = Erasure { sessions, records, changes, plans };
+        let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
+        Ok(erased.map(|erased| (erased, passages)))
+    }
+
+    async fn heard(
+        &self,
+        session: SessionId,
+        passages: &mut BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        let mut from = 0_u32;
+        // Ends with the session: ordinals have no gaps.
+        loop {
+            let to = from.saturating_add(PAGE_ENTRIES);
+            let entries = self.store.entries_of(session, from..to).await?;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            for entry in &entries {
+                note(entry.text.as_str(), passages);
+            }
+            from = to;
+        }
+    }
+}
+
+/// Looks for passages: at once, or where they are too many for that one after another.
+enum Finder {
+    AtOnce(AhoCorasick),
+    OneByOne(Passages),
+}
+
+impl Finder {
+    fn new(passages: Passages) -> Finder {
+        AhoCorasick::new(&passages.0).map_or(Finder::OneByOne(passages), Finder::AtOnce)
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        match self {
+            Finder::AtOnce(finder) => finder.is_match(text),
+            Finder::OneByOne(passages) => passages.0.iter().any(|it| text.contains(it.as_str())),
+        }
+    }
+}
+
+impl ErasureProof {
+    fn look(&mut self, finder: &Finder, looked: StoredText<'_>) -> bool {
+        self.texts += 1;
+        let is_left = finder.is_in(looked.text);
+        if is_left {
+            *self.left.entry(looked.place).or_default() += 1;
+        }
+        is_left
+    }
+}
+
+/// Words of a record: its claim and what it rests on.
+fn claimed(record: &Record, passages: &mut BTreeSet<String>) {
+    for (_, text) in record.claim.strings() {
+        note(text, passages);
+    }
+    for evidence in &record.evidence {
+        note(evidence.words.as_str(), passages);
+    }
+}
+
+/// Notes the longest stretch of `text` that is the same in JSON, if it is long enough to be of one's own.
+fn note(text: &str, passages: &mut BTreeSet<String>) {
+    let plain = |c: char| c == '"' || c == '\\' || c.is_control();
+    let longest = text.split(plain).map(str::trim).max_by_key(|piece| piece.len());
+    let Some(piece) = longest else { return };
+    let letters: String = piece.chars().take(PASSAGE_LETTERS_MAX).collect();
+    if PASSAGE_LETTERS_MIN <= letters.chars().count() && passages.len() < PASSAGES_MAX {
+        passages.insert(letters);
+    }
+}

@@ -1,0 +1,179 @@
+//! Makes a cassette of an answer that another program recorded for a whole transcript: the transcript is cut into slices,
+//! and each claim goes to the slice that supports it best.
+
+use super::collect::{Cards, Collected, collect};
+use super::setup::asking_of;
+use crate::adapters::walk::Candidate;
+use crate::config::Config;
+use crate::domain::{
+    Call, Claim, Finding, Finish, OutputMode, Provenance, RecordState, Reply, RunId, Severity,
+    Slice, Usage, WriteExtracted,
+};
+use crate::extract::{Exchange, TOOL_NAME, decode, validate};
+use crate::grounding::ground;
+use crate::llm::tool::published_of;
+use crate::llm::{CassetteFile, Origin};
+use crate::privacy::{Gate, Redacted};
+use crate::slicing::Cutting;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// Model name in requests whose answers an unknown model gave.
+pub(crate) const MODEL_UNKNOWN: &str = "recorded-elsewhere";
+
+/// An answer to a whole transcript as its file has it; other fields are for people.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(crate) struct AnswerFile {
+    /// The transcript, relative to the folder of transcripts; a case has its own.
+    #[serde(default)]
+    pub transcript: Option<PathBuf>,
+    /// Conversation of the transcript, by its id or its number; all of it by default.
+    #[serde(default)]
+    pub conversation: Option<Value>,
+    /// Origin of the answer; `imported` by default.
+    #[serde(default = "imported")]
+    pub origin: Origin,
+    /// Purpose, for people.
+    #[serde(default)]
+    pub about: Option<String>,
+    /// Arguments of the tool call.
+    pub arguments: Value,
+}
+
+fn imported() -> Origin {
+    Origin::Imported
+}
+
+/// The file that is published in `schemas/` for answer files, name and content.
+pub(crate) fn answers_schema_file() -> (String, String) {
+    ("answers.v1.json".to_owned(), published_of::<AnswerFile>())
+}
+
+impl AnswerFile {
+    /// Parses an answer file.
+    ///
+    /// # Errors
+    /// One line: what is wrong with it.
+    pub(crate) fn read(text: &str) -> Result<AnswerFile, String> {
+        serde_json::from_str(text)
+            .map_err(|error| format!("not an answer file: {error}: expected transcript, arguments"))
+    }
+
+    /// Id or number of the conversation.
+    pub(crate) fn conversation(&self) -> Option<String> {
+        match self.conversation.as_ref()? {
+            Value::String(id) => Some(id.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
+        }
+    }
+}
+
+/// Result of an import.
+#[derive(Debug)]
+pub(crate) struct Imported {
+    pub file: CassetteFile,
+    /// Number of claims that were imported.
+    pub claims: usize,
+    /// Number of slices that answers were made for.
+    pub slices: usize,
+    /// Findings about the answer.
+    pub findings: Vec<Finding>,
+}
+
+/// Distributes an answer over the slices of `transcript`, with requests that name `model`.
+///
+/// # Errors
+/// If the transcript cannot be read, or does not hold the conversation.
+pub(crate) fn import(
+    config: &Config,
+    transcript: &Candidate,
+    answer: &AnswerFile,
+    model: &str,
+) -> Result<Imported, String> {
+    let wanted = answer.conversation();
+    let conversations = collect(config, transcript, wanted.as_deref(), Cards::None)?;
+    Ok(spread(config, &conversations, answer, model))
+}
+
+/// Distributes an answer over the slices of `conversations`, with requests that name `model`.
+pub(crate) fn spread(
+    config: &Config,
+    conversations: &[Collected],
+    answer: &AnswerFile,
+    model: &str,
+) -> Imported {
+    let asking = asking_of(config, model);
+    let name = answer.transcript.as_deref().map(|it| it.display().to_string());
+    let about = answer.about.clone().unwrap_or_else(|| {
+        let name = name.unwrap_or_else(|| "a transcript".to_owned());
+        format!("recorded elsewhere for the whole of {name}")
+    });
+    let slices: Vec<&(Cutting, Option<Redacted>)> =
+        conversations.iter().flat_map(|it| &it.slices).collect();
+    let gate = Gate::new(&config.pii);
+    let text = gate.redact_json(&answer.arguments.to_string());
+    let (value, repairs) = decode(text.as_str());
+    let checked = validate(value);
+    let mut findings: Vec<Finding> = repairs.iter().map(|repair| repair.finding()).collect();
+    findings.extend(checked.findings);
+    let broken = checked.problems.into_iter();
+    findings.extend(broken.map(|what| Finding::new(Severity::Error, "broken-claim", 0, what)));
+    let claims = checked.claims;
+    let count = claims.len();
+    let mut shares: Vec<Vec<Claim>> = vec![Vec::new(); slices.len()];
+    for claim in claims {
+        if let Some(share) = best(&slices, &claim).and_then(|at| shares.get_mut(at)) {
+            share.push(claim);
+        }
+    }
+    let mut file = CassetteFile::new(answer.origin, about);
+    for ((cutting, before), claims) in slices.iter().zip(shares) {
+        let rung = OutputMode::ForcedTool;
+        let (_, request) = Exchange::start(&asking, &cutting.slice, before.as_ref(), rung, 0);
+        file.push(&request, &reply(claims, &gate));
+    }
+    Imported { file, claims: count, slices: slices.len(), findings }
+}
+
+/// The slice that supports a claim best; the first of equals.
+fn best(slices: &[&(Cutting, Option<Redacted>)], claim: &Claim) -> Option<usize> {
+    let nobody = crate::domain::Digest::of(&[]);
+    let grade = |slice: &Slice| {
+        let from = Provenance {
+            namespace: String::new(),
+            session: slice.session,
+            slice: slice.id,
+            run: RunId(nobody),
+            entries: slice.range(),
+            at: None,
+        };
+        let record = ground(slice, vec![claim.clone()], &from).pop();
+        record.map_or(0.0, |it| it.score + f64::from(u8::from(it.state == RecordState::Staged)))
+    };
+    let grades: Vec<f64> = slices.iter().map(|(cutting, _)| grade(&cutting.slice)).collect();
+    let most = grades.iter().copied().fold(f64::MIN, f64::max);
+    grades.iter().position(|grade| *grade == most)
+}
+
+fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {
+    let mut extracted = WriteExtracted::default();
+    for claim in claims {
+        match claim {
+            Claim::Decision(it) => extracted.decisions.push(it),
+            Claim::Discussion(it) => extracted.discussions.push(it),
+            Claim::Attempt(it) => extracted.attempts.push(it),
+            Claim::Request(it) => extracted.requests.push(it),
+        }
+    }
+    let arguments = serde_json::to_string(&extracted).unwrap_or_default();
+    Reply {
+        calls: vec![Call { name: TOOL_NAME.to_owned(), arguments: gate.redact_json(&arguments) }],
+        content: Redacted::default(),
+        refusal: None,
+        finish: Finish::ToolCalls,
+        usage: Usage::default(),
+    }
+}

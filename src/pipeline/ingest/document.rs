@@ -1,0 +1,250 @@
+//! Documents: what an agent, a hook or another machine hands over becomes entries behind those that the
+//! store has. A document is taken in whole or not at all, and once however often it comes.
+
+use super::batch::Batch;
+use super::report::Taken;
+use super::rules::Rules;
+use super::{Enqueuer, HandOver, PASSES_MAX};
+use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
+use crate::pipeline::preamble::Preamble;
+use crate::pipeline::reader::{Ended, mark, mark_of, namespace_of};
+use crate::privacy::Report;
+use crate::slicing::Slicer;
+use crate::store::{Intake, SessionProgress, SpokenEntry, StoreError, StoreErrorKind};
+use crate::transcripts::{
+    RawEntry, RawSession, SessionSource, SliceError, parse_slice, private_tag_finding,
+    redact_entry, redact_session,
+};
+
+/// A document that has passed the gate.
+#[derive(Debug)]
+pub(crate) struct Document {
+    session: Session,
+    /// Numbered from 0; the store says where they stand.
+    entries: Vec<Entry>,
+    from: Option<u32>,
+    closed: bool,
+    priority: Option<i32>,
+    findings: Vec<Finding>,
+    masked: Report,
+}
+
+/// Why a document was not taken in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotTaken {
+    /// It does not fit what was handed over before, and never will. One line, without words of it.
+    #[error("{0}")]
+    Refused(String),
+    /// Others took in more of its session each time it was tried; try again.
+    #[error("others take in its session at the same time; try again")]
+    Busy,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Document {
+    /// The session that it belongs to. Documents of one session are taken in one after another.
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// A name for what it says, the same if it is handed over twice. Made behind the gate, so that it
+    /// tells nothing of what was masked.
+    fn digest(&self) -> Digest {
+        let mut parts = vec!["document".to_owned(), self.closed.to_string()];
+        for entry in &self.entries {
+            let tool = entry.tool.as_ref();
+            let call_id = tool.and_then(|tool| tool.call_id.as_ref());
+            let texts = [Some(&entry.text), entry.native_id.as_ref(), call_id];
+            let texts = texts.map(|text| text.map_or("", |text| text.as_str()).to_owned());
+            parts.extend([entry.speaker.name().to_owned(), entry.kind.name().to_owned()]);
+            parts.extend(texts);
+            parts.push(entry.at.map_or(String::new(), |Timestamp(at)| at.to_string()));
+        }
+        Digest::of(&parts.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+impl Enqueuer {
+    /// Reads a document and takes it through the gate; `source` says where it came from.
+    ///
+    /// # Errors
+    /// If it is not a slice document; the line says where and why, without words of it.
+    pub(crate) fn open(
+        &self,
+        bytes: &[u8],
+        source: &str,
+        how: &HandOver,
+    ) -> Result<Document, SliceError> {
+        let handed = parse_slice(bytes, how.session.as_deref())?;
+        let mut masked = Report::default();
+        let namespace = self.namespace_of(&handed.session, how);
+        let source = SessionSource { namespace: &namespace, format: Format::Slice, path: source };
+        let session = redact_session(handed.session, source, &self.gate, &mut masked);
+        let mut mentioned = None;
+        let sealed = |(ordinal, raw): (u32, RawEntry)| {
+            let (line, known) = (raw.line, masked.mentions);
+            let entry = redact_entry(raw, ordinal, &self.gate, &mut masked);
+            mentioned = mentioned.take().or_else(|| private_tag_finding(&masked, known, line));
+            entry
+        };
+        let entries = (0..).zip(handed.entries).map(sealed).collect();
+        let what = "bytes or escapes that are no characters were replaced";
+        let finding = || Finding::new(Severity::Warning, "invalid-utf8", 0, what);
+        let findings = handed.repaired.then(finding).into_iter().chain(mentioned).collect();
+        let (from, closed, priority) = (handed.from, handed.closed, handed.priority);
+        Ok(Document { session, entries, from, closed, priority, findings, masked })
+    }
+
+    fn namespace_of(&self, raw: &RawSession, how: &HandOver) -> String {
+        let named = how.namespace.clone().or_else(|| self.namespace.clone());
+        named.unwrap_or_else(|| namespace_of(raw, &self.gate))
+    }
+
+    /// Takes a document in.
+    ///
+    /// # Errors
+    /// See [`NotTaken`]; nothing of it was taken in then.
+    pub(crate) async fn document(
+        &self,
+        document: &Document,
+        how: &HandOver,
+    ) -> Result<Taken, NotTaken> {
+        let mut rules = self.rules(how);
+        rules.flush |= document.closed;
+        rules.priority = how.priority.or(document.priority).unwrap_or_default();
+        let mut taken = Taken::of(&document.session);
+        for _ in 0..PASSES_MAX {
+            let growth = self.store.growth(document.session.id).await?.unwrap_or_default();
+            taken.gathers_until = growth.gathers_until;
+            taken.forgotten = growth.forgotten && !how.also_forgotten;
+            if taken.forgotten {
+                return Ok(taken);
+            }
+            let new = self.new_in(document, &growth).await?;
+            let Some(intake) = self.intake(document, growth, new, &rules).await? else {
+                return Ok(taken);
+            };
+            let until = intake.gathering.as_ref().map(|gathering| gathering.until);
+            match self.store.enqueue(intake).await {
+                Ok(enqueued) => {
+                    taken.add(enqueued, until);
+                    return Ok(taken);
+                }
+                Err(error) if error.kind == StoreErrorKind::Moved => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(NotTaken::Busy)
+    }
+
+    /// What of a document the store does not have.
+    async fn new_in<'d>(
+        &self,
+        document: &'d Document,
+        growth: &SessionProgress,
+    ) -> Result<&'d [Entry], NotTaken> {
+        let (session, entries) = (document.session.id, document.entries.as_slice());
+        let Some(from) = document.from else {
+            let known = !entries.is_empty()
+                && growth.intakes > 0
+                && self.store.was_handed(session, document.digest()).await?;
+            return Ok(if known { &[] } else { entries });
+        };
+        let known = growth.entries;
+        if known < from {
+            let line = format!(
+                "from: expected at most {known}, found {from}: entries {known} to {} of the session \
+                 were not handed over",
+                from - 1
+            );
+            return Err(NotTaken::Refused(line));
+        }
+        let (again, new) = entries.split_at(entries.len().min((known - from) as usize));
+        let mut differs = None;
+        if !again.is_empty() {
+            let ordinals = from..from + again.len() as u32;
+            let compare = |said: SpokenEntry| {
+                let now = again.get((said.ordinal - from) as usize).map(mark_of);
+                if now != Some(mark(said.speaker, said.kind, said.text.as_str())) {
+                    differs.get_or_insert(said.ordinal);
+                }
+            };
+            self.store.said(session, ordinals, compare).await?;
+        }
+        match differs {
+            None => Ok(new),
+            Some(ordinal) => Err(NotTaken::Refused(format!(
+                "entries[{}]: entry {ordinal} of the session was handed over before with other words: \
+                 expected the same, or from = {known}",
+                ordinal - from
+            ))),
+        }
+    }
+
+    /// What slices are told of the entries that are cut for good: what is remembered of them, and those
+    /// behind it as they are stored.
+    async fn told(
+        &self,
+        session: &Session,
+        growth: &SessionProgress,
+    ) -> Result<Preamble, StoreError> {
+        let kept = match growth.taken {
+            0 => None,
+            _ => self.store.remembered(session.id).await?,
+        };
+        Preamble::upto(&self.store, (&self.telling, session), kept, growth.taken).await
+    }
+
+    /// Cuts what gathers and what is new; none if nothing is to be done.
+    async fn intake(
+        &self,
+        document: &Document,
+        growth: SessionProgress,
+        new: &[Entry],
+        rules: &Rules,
+    ) -> Result<Option<Intake>, StoreError> {
+        let (session, taken, known) = (&document.session, growth.taken, growth.entries);
+        let gathered = match taken < known {
+            true => self.store.entries_of(session.id, taken..known).await?,
+            false => Vec::new(),
+        };
+        let mut told = self.told(session, &growth).await?;
+        let ends = growth.ends.iter().copied().collect();
+        let slicer = Slicer::new(session.id, self.settings, ends);
+        let mut slicer = slicer.starting_at(growth.next_index);
+        let marks = gathered.iter().map(mark_of).collect();
+        let mut batch = Batch::new(session.clone(), growth, marks, None).undivided();
+        let entries = gathered.into_iter().chain(new.iter().cloned());
+        for (ordinal, entry) in (taken..).zip(entries) {
+            // As in a single document of the whole session.
+            let entry = Entry { ordinal, line: ordinal.saturating_add(1), ..entry };
+            told.push(&entry);
+            if entry.skip.is_some() {
+                batch.keep(entry);
+                continue;
+            }
+            for cutting in slicer.push(entry) {
+                let before = told.before(cutting.slice.range().0);
+                batch.slice((cutting, before), rules);
+            }
+        }
+        for cutting in slicer.finish() {
+            let before = told.before(cutting.slice.range().0);
+            batch.slice((cutting, before), rules);
+        }
+        let ended = Ended {
+            entries: known + new.len() as u32,
+            findings: document.findings.clone(),
+            masked: document.masked.clone(),
+            whole: true,
+            told: Some(Box::new(told)),
+            card: None,
+        };
+        let intake = batch.end(ended, rules);
+        let appended = document.from.is_none() && !new.is_empty();
+        let digest = appended.then(|| document.digest());
+        Ok(intake.map(|intake| Intake { document: digest, ..intake }))
+    }
+}

@@ -1,0 +1,401 @@
+//! The session that is being read: its entries go through the gate and into the slicer, one by one.
+
+use super::copies::{Taken, mark_of, record_key};
+use super::{APART_MAX, Before, Desk, Ended, Reader, Work};
+use crate::adapters::walk::Candidate;
+use crate::domain::{
+    CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
+};
+use crate::memory_card;
+use crate::pipeline::preamble::Preamble;
+use crate::privacy::{Gate, Redacted, Report, Woven};
+use crate::slicing::{Cutting, Slicer};
+use crate::transcripts::{
+    RawEntry, RawSession, SessionSource, TranscriptItem, private_tag_finding, redact_entry,
+    redact_session,
+};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// The namespace of what names no folder.
+const NAMESPACE_DEFAULT: &str = "default";
+
+/// The session that is being read.
+pub(super) struct Current<'r, 'a, D> {
+    pub(super) reader: &'r mut Reader<'a, D>,
+    file: &'r Candidate,
+    path: &'r str,
+    format: Format,
+    open: Option<Open<'a>>,
+    pub(super) stopped: bool,
+    /// Findings that matter.
+    pub(super) bad: u64,
+    /// Findings before the first session.
+    early: Vec<Finding>,
+}
+
+struct Open<'a> {
+    session: Arc<Session>,
+    /// The entries that another file has of it, while this one has the same.
+    elsewhere: Option<Vec<u64>>,
+    taken: Taken,
+    slicer: Slicer,
+    told: Option<Box<Preamble>>,
+    card: Option<memory_card::CardBuilder<'a>>,
+    ordinal: u32,
+    findings: Vec<Finding>,
+    masked: Report,
+    /// Whether no record of it had an id yet.
+    beginning: bool,
+    /// Whether some of it is stored.
+    is_known: bool,
+    /// The records that are stored as its own, once they were asked for.
+    own: Option<HashSet<u64>>,
+    /// Whether an entry is no copy of another session's.
+    is_own: bool,
+}
+
+impl Open<'_> {
+    /// Whether the entry's record is another session's: a fork repeats what it goes on from. What is
+    /// stored as this session's stays its own, whatever file is read first.
+    fn is_copy<D: Desk>(&mut self, reader: &mut Reader<'_, D>, entry: &Entry) -> bool {
+        let Some(native_id) = &entry.native_id else { return false };
+        if std::mem::take(&mut self.beginning) {
+            let others = reader.desk.fork_of(&self.session, native_id);
+            reader.copies.belong_elsewhere(others);
+        }
+        if !reader.copies.is_elsewhere(native_id) {
+            return false;
+        }
+        if !self.is_known {
+            return true;
+        }
+        let (desk, session) = (&mut reader.desk, &self.session);
+        let own = self.own.get_or_insert_with(|| desk.own_records(session));
+        !own.contains(&record_key(native_id))
+    }
+
+    /// Each slice with what it is told of the entries before it.
+    fn told_before(&mut self, slices: Vec<Cutting>) -> Vec<(Cutting, Option<Redacted>)> {
+        let mut before = |cutting: &Cutting| self.told.as_mut()?.before(cutting.slice.range().0);
+        let told = |cutting: Cutting| {
+            let before = before(&cutting);
+            (cutting, before)
+        };
+        slices.into_iter().map(told).collect()
+    }
+}
+
+impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
+    pub(super) fn new(
+        reader: &'r mut Reader<'a, D>,
+        file: &'r Candidate,
+        path: &'r str,
+        format: Format,
+    ) -> Current<'r, 'a, D> {
+        let (open, stopped, bad, early) = (None, false, 0, Vec::new());
+        Current { reader, file, path, format, open, stopped, bad, early }
+    }
+
+    pub(super) fn take(&mut self, item: TranscriptItem) -> ControlFlow<()> {
+        let flow = match item {
+            TranscriptItem::Session(raw) => {
+                self.end(true);
+                self.begin(raw)
+            }
+            TranscriptItem::Entry(raw) => self.entry(raw),
+            TranscriptItem::Finding(finding) => {
+                self.finding(finding);
+                ControlFlow::Continue(())
+            }
+        };
+        self.stopped |= flow.is_break();
+        flow
+    }
+
+    fn begin(&mut self, mut raw: RawSession) -> ControlFlow<()> {
+        let reading = self.reader.reading;
+        let began = raw.started_at.or(self.file.changed_at);
+        if let (Some(since), Some(began)) = (reading.since, began)
+            && began < since
+        {
+            return ControlFlow::Continue(());
+        }
+        let read = self.reader.tally.with(|totals| totals.sessions);
+        if reading.sessions_max.is_some_and(|most| read >= most) {
+            return ControlFlow::Break(());
+        }
+        if let Some(name) = &reading.session {
+            raw.native_id.clone_from(name);
+        }
+        let mut masked = Report::default();
+        let gate = self.reader.gate;
+        let namespace = reading.namespace.clone().unwrap_or_else(|| namespace_of(&raw, gate));
+        let source =
+            SessionSource { namespace: namespace.as_str(), format: self.format, path: self.path };
+        let mut session = redact_session(raw, source, self.reader.gate, &mut masked);
+        let mut before = self.before(&session);
+        for _ in 0..APART_MAX {
+            let Some(behind) = before.apart.take() else { break };
+            session = renamed(&session, &behind);
+            before = self.before(&session);
+        }
+        if self.is_forgotten(&before) {
+            return ControlFlow::Continue(());
+        }
+        let session = Arc::new(session);
+        let elsewhere = self.reader.copies.of(session.id).or_else(|| before.elsewhere.take());
+        let mut flow = ControlFlow::Continue(());
+        if elsewhere.is_none() {
+            flow = self.start(&session);
+        }
+        let is_known = before.is_known;
+        let (slicer, taken) = self.cutter(&session, before);
+        let findings = std::mem::take(&mut self.early);
+        let (told, card) = self.beside();
+        let (ordinal, beginning, own, is_own) = (0, true, None, false);
+        self.open = Some(Open {
+            elsewhere,
+            taken,
+            slicer,
+            told,
+            card,
+            session,
+            ordinal,
+            findings,
+            masked,
+            beginning,
+            is_known,
+            own,
+            is_own,
+        });
+        flow
+    }
+
+    fn before(&mut self, session: &Session) -> Before {
+        let own = self.reader.copies.is_own(session.id);
+        self.reader.desk.before(session, own)
+    }
+
+    /// Whether a session is left out because somebody wanted it forgotten; says so.
+    fn is_forgotten(&mut self, before: &Before) -> bool {
+        let forgotten = before.forgotten && !self.reader.reading.also_forgotten;
+        if forgotten {
+            let what = "this session was forgotten; --also-forgotten reads it again";
+            self.finding(Finding::new(Severity::Info, "forgotten", 0, what));
+        }
+        forgotten
+    }
+
+    /// What cuts a session, of which so much is known from before.
+    fn cutter(&self, session: &Session, before: Before) -> (Slicer, Taken) {
+        let slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
+        (slicer.starting_at(before.next_index), Taken::new(before.taken))
+    }
+
+    /// What is made of a session's entries beside its slices.
+    fn beside(&self) -> (Option<Box<Preamble>>, Option<memory_card::CardBuilder<'a>>) {
+        let reading = self.reader.reading;
+        let begin = |telling| Box::new(Preamble::begin(telling, self.format));
+        let told = reading.telling.as_ref().map(begin);
+        (told, reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)))
+    }
+
+    fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
+        self.reader.copies.begin(session.id);
+        self.reader.tally.with(|totals| totals.sessions += 1);
+        self.reader.desk.hand(Work::Begin(Arc::clone(session)))
+    }
+
+    /// What follows is in no other file: two conversations began alike, or one went on in two places.
+    /// It becomes a session of its own, named after its file too.
+    fn part_ways(&mut self) -> ControlFlow<()> {
+        let Some(open) = &self.open else { return ControlFlow::Continue(()) };
+        let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
+        let session = Arc::new(renamed(&open.session, &behind));
+        let before = self.before(&session);
+        if self.is_forgotten(&before) {
+            self.open = None;
+            return ControlFlow::Continue(());
+        }
+        let is_known = before.is_known;
+        let (slicer, taken) = self.cutter(&session, before);
+        let (told, card) = self.beside();
+        if let Some(open) = &mut self.open {
+            (open.elsewhere, open.ordinal) = (None, 0);
+            open.is_known = is_known;
+            (open.told, open.card) = (told, card);
+            (open.slicer, open.taken) = (slicer, taken);
+            open.session = Arc::clone(&session);
+        }
+        self.start(&session)
+    }
+
+    fn entry(&mut self, raw: RawEntry) -> ControlFlow<()> {
+        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        let (line, known) = (raw.line, open.masked.mentions);
+        let mut entry = redact_entry(raw, open.ordinal, self.reader.gate, &mut open.masked);
+        let mention =
+            private_tag_finding(&open.masked, known, line).filter(|_| open.elsewhere.is_none());
+        let mark = mark_of(&entry);
+        if let Some(elsewhere) = &open.elsewhere
+            && elsewhere.get(open.ordinal as usize) != Some(&mark)
+        {
+            if elsewhere.len() == open.ordinal as usize {
+                // The same conversation, and more of it.
+                self.reader.copies.take_over(open.session.id);
+                self.open = None;
+                return ControlFlow::Break(());
+            }
+            self.part_ways()?;
+        }
+        if let Some(finding) = mention {
+            self.finding(finding);
+        }
+        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        entry.ordinal = open.ordinal;
+        open.ordinal += 1;
+        match &open.elsewhere {
+            Some(_) => entry.skip = Some(Skip::Copied),
+            None => {
+                self.reader.copies.note(open.session.id, mark);
+                if self.format == Format::ClaudeCode
+                    && open.is_copy(self.reader, &entry)
+                    && entry.skip.is_none()
+                {
+                    entry.skip = Some(Skip::Copied);
+                }
+            }
+        }
+        open.is_own |= entry.skip != Some(Skip::Copied);
+        self.reader.tally.with(|totals| totals.entries += 1);
+        if open.elsewhere.is_none() {
+            if let Some(card) = &mut open.card {
+                card.entry(&entry);
+            }
+            if let Some(told) = &mut open.told {
+                told.push(&entry);
+            }
+            if open.taken.has(entry.ordinal, mark) {
+                // No slice to come begins with it.
+                if let Some(told) = &mut open.told {
+                    told.pass(entry.ordinal.saturating_add(1));
+                }
+                return ControlFlow::Continue(());
+            }
+        }
+        match entry.skip {
+            Some(skip) => self.skip(entry, skip),
+            None => {
+                let slices = open.slicer.push(entry);
+                let slices = open.told_before(slices);
+                self.hand(slices)
+            }
+        }
+    }
+
+    fn skip(&mut self, entry: Entry, skip: Skip) -> ControlFlow<()> {
+        let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
+        // What is stored is counted there, when the session ends.
+        let unstored = u64::from(open.elsewhere.is_some() || self.reader.reading.dry_run);
+        self.reader.tally.with(|totals| {
+            totals.coverage.add(CoverageState::Skipped, unstored);
+            *totals.skipped.entry(skip.name()).or_default() += 1;
+        });
+        if open.elsewhere.is_some() {
+            return ControlFlow::Continue(());
+        }
+        self.reader.desk.hand(Work::Skipped(vec![entry]))
+    }
+
+    fn hand(&mut self, slices: Vec<(Cutting, Option<Redacted>)>) -> ControlFlow<()> {
+        if let Some(open) = self.open.as_ref().filter(|_| !slices.is_empty()) {
+            self.reader.copies.cut(open.session.id, slices.len());
+        }
+        for (cutting, before) in slices {
+            self.reader.tally.with(|totals| totals.slices += 1);
+            self.reader.desk.hand(Work::Slice(Box::new(cutting), before))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn finding(&mut self, finding: Finding) {
+        self.reader.tally.finding(&finding);
+        self.bad += u64::from(finding.severity >= Severity::Warning);
+        let findings = self.open.as_mut().map_or(&mut self.early, |open| &mut open.findings);
+        if findings.len() < FINDINGS_MAX {
+            findings.push(finding);
+        }
+    }
+
+    /// Ends the open session, if there is one.
+    pub(super) fn end(&mut self, whole: bool) {
+        let Some(mut open) = self.open.take() else { return };
+        for (rule, count) in &open.masked.counts {
+            self.reader.tally.with(|totals| *totals.masked.entry(rule).or_default() += count);
+        }
+        if open.elsewhere.is_some() {
+            let what = "another file has all of this session";
+            self.finding(Finding::new(Severity::Info, "session-copy", 0, what));
+            return;
+        }
+        if let Some(differs) = open.taken.differs() {
+            return self.reader.desk.differs(&open.session, differs);
+        }
+        if whole && !open.is_own && open.ordinal > 0 {
+            let unstored = if self.reader.reading.dry_run { 0 } else { u64::from(open.ordinal) };
+            self.reader.tally.with(|totals| {
+                totals.sessions -= 1;
+                totals.coverage.add(CoverageState::Skipped, unstored);
+            });
+            self.finding(Finding::new(
+                Severity::Info,
+                "session-copy",
+                0,
+                "other sessions have all of it",
+            ));
+            self.stopped |= self.reader.desk.hand(Work::Copy).is_break();
+            return;
+        }
+        let slices = open.slicer.finish();
+        let slices = open.told_before(slices);
+        self.reader.copies.cut(open.session.id, slices.len());
+        let mut flow = self.hand(slices);
+        if flow.is_continue() {
+            flow = self.reader.desk.hand(Work::End(Box::new(Ended {
+                entries: open.ordinal,
+                findings: open.findings,
+                masked: open.masked,
+                whole,
+                told: open.told,
+                card: open.card.map(|card| Box::new(card.finish())),
+            })));
+        }
+        self.stopped |= flow.is_break();
+    }
+}
+
+/// The session under another name: its own, and something behind it.
+fn renamed(session: &Session, behind: &str) -> Session {
+    let behind = format!("@{behind}");
+    let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
+    let native_id = Redacted::weave(&name);
+    let id = Session::id_of(&session.namespace, session.format, native_id.as_str());
+    Session { id, native_id, ..session.clone() }
+}
+
+/// The one that the transcript's envelope names, else the last name of the folder that the agent
+/// worked in.
+pub(crate) fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
+    match raw.namespace.as_deref() {
+        Some(name) => gate.redact(name).as_str().to_owned(),
+        None => namespace_of_folder(raw.cwd.as_deref().unwrap_or_default(), gate),
+    }
+}
+
+/// The last name of a folder.
+pub(crate) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
+    let last = folder.rsplit(['/', '\\']).find(|name| !name.is_empty());
+    gate.redact(last.unwrap_or(NAMESPACE_DEFAULT)).as_str().to_owned()
+}

@@ -1,0 +1,154 @@
+//! One file: found out what it is, opened, read to its end. What is wrong with it is counted and does
+//! not stop the others.
+
+use super::current::Current;
+use super::{Desk, Reader};
+use crate::adapters::walk::{Candidate, open};
+use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
+use crate::pipeline::tally::{FileProblem, Tally};
+use crate::privacy::is_private_file;
+use crate::transcripts::{self, TranscriptItem};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+
+impl<D: Desk> Reader<'_, D> {
+    /// Reads one file; what is wrong with it is counted and does not stop the others.
+    pub(crate) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
+        self.next_file();
+        self.read(file, Bytes::OnDisk)
+    }
+
+    /// What is read next is another file.
+    pub(crate) fn next_file(&mut self) {
+        self.copies.next_file();
+    }
+
+    /// What is read next is the last file, as if it had not been read.
+    pub(crate) fn same_file(&mut self) {
+        self.copies.same_file();
+    }
+
+    /// Reads a file, or what else is called so.
+    pub(crate) fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> ControlFlow<()> {
+        let path = file.path.display().to_string();
+        let before = self.tally.totals();
+        let result = loop {
+            let result = match bytes {
+                Bytes::OnDisk => open(&file.path).and_then(|input| self.input(input, file, &path)),
+                Bytes::AtHand(bytes) => self.input(Cursor::new(bytes), file, &path),
+            };
+            // At most once for each session: a file that was taken for it is its file.
+            let Some(taken) = self.copies.take_again() else { break result };
+            self.copies.same_file();
+            self.tally
+                .with(|totals| totals.read_again(&before, taken.marks.len() as u64, taken.slices));
+        };
+        self.tally.with(|totals| totals.bytes = before.bytes + file.bytes);
+        result.unwrap_or_else(|error| {
+            self.problem(&path, format!("cannot be read: {error}"));
+            ControlFlow::Continue(())
+        })
+    }
+
+    fn problem(&mut self, path: &str, problem: String) {
+        let path = path.to_owned();
+        self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
+    }
+
+    fn input(
+        &mut self,
+        mut input: impl Read + Seek,
+        file: &Candidate,
+        path: &str,
+    ) -> io::Result<ControlFlow<()>> {
+        let mut head = Vec::new();
+        input.by_ref().take(DETECT_BYTES_MAX as u64).read_to_end(&mut head)?;
+        input.rewind()?;
+        let name = file.path.file_name().and_then(|name| name.to_str());
+        let format = match self.reading.format {
+            Some(format) if file.named => format,
+            chosen => match transcripts::detect(&head, name) {
+                Ok(format) if chosen.is_none_or(|chosen| chosen == format) => format,
+                Ok(_) => return Ok(self.pass_over()),
+                Err(_) if !file.named => return Ok(self.pass_over()),
+                Err(unknown) => {
+                    self.problem(path, unknown.to_string());
+                    return Ok(ControlFlow::Continue(()));
+                }
+            },
+        };
+        if is_private_file(&String::from_utf8_lossy(&head)) {
+            self.tally.finding(&Finding::new(Severity::Info, "private-file", 0, "left out"));
+            return Ok(self.pass_over());
+        }
+        if self.reading.session.is_some() && holds_several(format, &mut input)? {
+            let problem = "holds several conversations, and --session names one; leave it out";
+            self.problem(path, problem.to_owned());
+            return Ok(ControlFlow::Continue(()));
+        }
+        let entries = self.tally.with(|totals| {
+            totals.files += 1;
+            totals.entries
+        });
+        let mut current = Current::new(self, file, path, format);
+        let input = Counted { input, tally: current.reader.tally, read: 0 };
+        transcripts::read(format, input, &mut |item| current.take(item))?;
+        let (stopped, bad) = (current.stopped, current.bad);
+        current.end(!stopped);
+        let entries = self.tally.with(|totals| totals.entries) - entries;
+        if file.named && entries == 0 && bad > 0 {
+            let problem = format!("nothing in it could be read as {format}: {bad} findings");
+            self.problem(path, problem);
+        }
+        Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn pass_over(&mut self) -> ControlFlow<()> {
+        self.tally.with(|totals| totals.files_passed_over += 1);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Where a transcript's bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bytes<'a> {
+    /// In the file of that name.
+    OnDisk,
+    /// Here; they only have a name.
+    AtHand(&'a [u8]),
+}
+
+/// Whether there is more than one conversation in it; `input` stands at its beginning afterwards.
+fn holds_several(format: Format, mut input: impl Read + Seek) -> io::Result<bool> {
+    let mut sessions = 0;
+    transcripts::read(format, &mut input, &mut |item| {
+        sessions += u32::from(matches!(item, TranscriptItem::Session(_)));
+        if sessions > 1 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    input.rewind()?;
+    Ok(sessions > 1)
+}
+
+/// Counts what is read, for those who watch. A reader that looks twice begins anew.
+struct Counted<'a, R> {
+    input: R,
+    tally: &'a Tally,
+    read: u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.input.read(buffer)?;
+        self.read += bytes as u64;
+        self.tally.with(|totals| totals.bytes += bytes as u64);
+        Ok(bytes)
+    }
+}
+
+impl<R: Seek> Seek for Counted<'_, R> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.tally.with(|totals| totals.bytes = totals.bytes.saturating_sub(self.read));
+        self.read = 0;
+        self.input.seek(to)
+    }
+}

@@ -1,0 +1,394 @@
+//! Replays transcripts: one thread reads them into a batch of the queue, and a worker of this process
+//! drains that batch meanwhile. The totals are the store's.
+
+use super::asking::Model;
+use super::extracting::run_id;
+use super::ingest::{Asking, CountSink, Lookup, ReadSession, ReplaySink};
+use super::preamble::PreambleSettings;
+use super::reader::{Reader, Reading};
+use super::setup::{asking_digest, asking_of};
+use super::stop::go_down;
+use super::tally::{FileProblem, Tally, Totals};
+use super::worker::{Batch, Consumer, Counts, End, Report, Until};
+use crate::adapters::process;
+use crate::adapters::walk::{Candidate, walk};
+use crate::config::Config;
+use crate::domain::{CoverageState, Digest, Format, RunId, SessionId, Timestamp, estimate_tokens};
+use crate::extract::tool;
+use crate::llm::prompt::Form;
+use crate::privacy::Gate;
+use crate::store::{SessionEnd, SessionTotals, Store, StoreError};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// Jobs that the reader may be ahead of the model, beyond twice those that are asked about at once:
+/// claiming, decoding and storing must not keep the endpoint waiting.
+const AHEAD_MORE: u32 = 32;
+/// Sessions that are closed at once: they are written in few commits.
+const CLOSING_MAX: usize = 32;
+/// What a slice is answered with in a dry run's estimate, in tokens: recorded answers of slices near
+/// the default budget have 200 to 600.
+const ANSWER_TOKENS_ESTIMATE: u64 = 400;
+
+/// What to replay.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    /// Files and folders.
+    pub paths: Vec<PathBuf>,
+    /// The format of files that are named; found out otherwise.
+    pub format: Option<Format>,
+    /// Leaves out sessions that began before.
+    pub since: Option<Timestamp>,
+    /// The most sessions that are read.
+    pub sessions_max: Option<u64>,
+    /// Asks afresh about slices that failed.
+    pub retry_failed: bool,
+    /// Reads sessions again that were forgotten.
+    pub also_forgotten: bool,
+}
+
+/// Why a replay ended early.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Stop {
+    /// Somebody asked for it.
+    Asked,
+    /// Something that only a person can mend, and how.
+    Needs(String),
+}
+
+/// What a replay works with.
+pub(crate) struct Replay {
+    /// Settings.
+    pub config: Config,
+    /// What answers.
+    pub model: Model,
+    /// The model's name: in requests and in runs.
+    pub model_name: String,
+    /// Where it is kept.
+    pub store: Store,
+    /// Stops it.
+    pub cancel: CancellationToken,
+    /// Counts it.
+    pub tally: Arc<Tally>,
+    /// Tells the time.
+    pub clock: fn() -> Timestamp,
+}
+
+/// A dry run: reads, masks, cuts and counts; asks nothing, keeps nothing.
+pub(crate) struct Plan {
+    /// Settings.
+    pub config: Config,
+    /// The model that would be asked.
+    pub model_name: String,
+    /// Stops it.
+    pub cancel: CancellationToken,
+    /// Counts it.
+    pub tally: Arc<Tally>,
+}
+
+impl Plan {
+    /// Reads everything; knows what is done from `store`, if there is one.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn run(
+        self,
+        options: Options,
+        store: Option<Store>,
+    ) -> Result<(), StoreError> {
+        let lookup = store.map(|store| Lookup::new(Handle::current(), store));
+        let read = tokio::task::spawn_blocking(move || self.read(&options, lookup));
+        read.await.unwrap_or_else(|died| {
+            go_down(died);
+            Ok(())
+        })
+    }
+
+    fn read(&self, options: &Options, lookup: Option<Lookup>) -> Result<(), StoreError> {
+        let files = find(options, &self.tally);
+        let gate = Gate::new(&self.config.pii);
+        let reading = reading(&self.config, options, true);
+        let tool = tool();
+        let rules = self.config.prompts.extraction().rules(
+            &self.config.language,
+            Form::Tool,
+            tool.schema(),
+        );
+        let overhead =
+            u64::from(estimate_tokens(rules.as_str())) + u64::from(estimate_tokens(tool.schema()));
+        let sink = CountSink {
+            lookup,
+            asking: asking(&self.config, &self.model_name, options),
+            tally: &self.tally,
+            cancel: &self.cancel,
+            overhead,
+            open: None,
+            sessions: HashMap::new(),
+            failed: None,
+        };
+        let mut reader = Reader::new(&reading, &gate, &self.tally, sink);
+        for file in &files {
+            if reader.file(file).is_break() {
+                break;
+            }
+        }
+        let slices = reader.into_desk().finish()?;
+        self.tally.with(|totals| {
+            let (sent, answered) = (totals.tokens.estimated, slices * ANSWER_TOKENS_ESTIMATE);
+            let price = self.config.model.price;
+            totals.cost = (sent as f64 * price.sent + answered as f64 * price.answered) / 1e6;
+            let counted = totals.coverage.total();
+            totals.coverage.add(CoverageState::Pending, totals.entries.saturating_sub(counted));
+        });
+        Ok(())
+    }
+}
+
+fn asking(config: &Config, model: &str, options: &Options) -> Asking {
+    let digest = asking_digest(&asking_of(config, model), config);
+    Asking { digest, retry_failed: options.retry_failed }
+}
+
+fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
+    Reading {
+        format: options.format,
+        namespace: config.namespace.clone(),
+        since: options.since,
+        sessions_max: options.sessions_max,
+        slice: config.slice,
+        session: None,
+        telling: (!dry_run).then(|| PreambleSettings::of(config)),
+        cards: !dry_run,
+        also_forgotten: options.also_forgotten,
+        dry_run,
+    }
+}
+
+fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
+    let (files, problems) = walk(&options.paths);
+    tally.with(|totals| {
+        totals.files_planned = files.len() as u64;
+        totals.bytes_planned = files.iter().map(|file| file.bytes).sum();
+        for (path, error) in problems {
+            let path = path.display().to_string();
+            totals.problems.push(FileProblem { path, problem: error.to_string() });
+        }
+    });
+    files
+}
+
+impl Replay {
+    /// Replays everything that `options` names. Content never ends it; the store's errors do.
+    pub(crate) async fn run(self, options: Options) -> Result<Option<Stop>, StoreError> {
+        let files = find(&options, &self.tally);
+        let calls = u32::try_from(self.config.model.concurrency).unwrap_or(u32::MAX);
+        let ahead_max = calls.saturating_mul(2).saturating_add(AHEAD_MORE);
+        let batch = Arc::new(Batch::new(process::name(), ahead_max));
+        let asking = asking(&self.config, &self.model_name, &options);
+        let closing = self.cancel.child_token();
+        let reader =
+            self.reader((files, reading(&self.config, &options, false)), asking, &batch, &closing);
+        let (cancel, tally, store, clock) =
+            (self.cancel.clone(), Arc::clone(&self.tally), self.store.clone(), self.clock);
+        let worker = self.worker(&batch, closing.clone());
+        let (report, read) = tokio::join!(
+            async {
+                let report = worker.drain(Arc::clone(&batch)).await;
+                // Where it ended early, nobody works on what would be read.
+                closing.cancel();
+                report
+            },
+            reader
+        );
+        let read = read.unwrap_or_else(|died| {
+            go_down(died);
+            Ok(Vec::new())
+        });
+        let (report, sessions) = (report?, read?);
+        let ending = Ending { store, batch: batch.id().to_owned(), asking: asking.digest, clock };
+        ending.close(sessions, &tally).await?;
+        let stopped = !matches!(report.end, End::Nothing);
+        wait(&tally, &report, stopped);
+        Ok(match report.end {
+            End::Needs(line) => Some(Stop::Needs(line)),
+            End::Asked | End::Nothing => cancel.is_cancelled().then_some(Stop::Asked),
+        })
+    }
+
+    /// Reads the files into the batch, on a thread of its own.
+    fn reader(
+        &self,
+        (files, reading): (Vec<Candidate>, Reading),
+        asking: Asking,
+        batch: &Arc<Batch>,
+        closing: &CancellationToken,
+    ) -> tokio::task::JoinHandle<Result<Vec<ReadSession>, StoreError>> {
+        let lookup = Lookup::new(Handle::current(), self.store.clone());
+        let (batch, closing) = (Arc::clone(batch), closing.clone());
+        let (tally, gate) = (Arc::clone(&self.tally), Gate::new(&self.config.pii));
+        let stopping = (Arc::clone(&tally), closing.clone());
+        let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), stopping, self.clock);
+        tokio::task::spawn_blocking(move || {
+            let ended = EndsReading(batch);
+            let mut reader = Reader::new(&reading, &gate, &tally, sink);
+            for file in &files {
+                if reader.file(file).is_break() {
+                    break;
+                }
+            }
+            let read = reader.into_desk().finish();
+            if read.is_err() {
+                closing.cancel();
+            }
+            drop(ended);
+            read
+        })
+    }
+
+    fn worker(self, batch: &Arc<Batch>, closing: CancellationToken) -> Consumer {
+        Consumer {
+            config: self.config,
+            model: self.model,
+            model_name: self.model_name,
+            store: self.store,
+            id: batch.id().to_owned(),
+            until: Until::Drained,
+            closing,
+            tally: self.tally,
+            counts: Arc::new(Counts::default()),
+            tell: |_| {},
+            clock: self.clock,
+        }
+    }
+}
+
+/// Says that nothing more is read, however the reading ended.
+struct EndsReading(Arc<Batch>);
+
+impl Drop for EndsReading {
+    fn drop(&mut self) {
+        self.0.end_reading();
+    }
+}
+
+/// Closes the sessions of a batch once its jobs have ended.
+#[derive(Clone)]
+struct Ending {
+    store: Store,
+    batch: String,
+    asking: Digest,
+    clock: fn() -> Timestamp,
+}
+
+/// The runs of a session's jobs, and whether some are open.
+#[derive(Debug, Default)]
+struct BatchRuns {
+    runs: Vec<RunId>,
+    is_open: bool,
+}
+
+impl Ending {
+    async fn close(self, sessions: Vec<ReadSession>, tally: &Tally) -> Result<(), StoreError> {
+        let mut by_session: HashMap<SessionId, BatchRuns> = HashMap::new();
+        for (session, slice, is_open) in self.store.batch_slices(self.batch.clone()).await? {
+            let of = by_session.entry(session).or_default();
+            of.runs.push(run_id(self.asking, slice));
+            of.is_open |= is_open;
+        }
+        let (mut closing, mut sums) = (JoinSet::new(), Vec::with_capacity(sessions.len()));
+        for session in sessions {
+            if closing.len() >= CLOSING_MAX
+                && let Some(closed) = closing.join_next().await
+            {
+                sums.extend(closed_session(closed)?);
+            }
+            let of = by_session.remove(&session.id).unwrap_or_default();
+            tally.with(|totals| totals.slices_known += session.slices_known);
+            let ending = self.clone();
+            closing.spawn(async move { ending.session(session, of).await });
+        }
+        while let Some(closed) = closing.join_next().await {
+            sums.extend(closed_session(closed)?);
+        }
+        self.store.end_batch(self.batch).await?;
+        tally.with(|totals| sums.into_iter().for_each(|sum| add(totals, sum)));
+        Ok(())
+    }
+
+    /// Lets the session be covered by what was found now, if all of it was asked about; gives what
+    /// became of it. One that was stopped keeps the runs that it had.
+    async fn session(
+        &self,
+        session: ReadSession,
+        of: BatchRuns,
+    ) -> Result<SessionTotals, StoreError> {
+        let ReadSession { id, reached, known, whole, .. } = session;
+        // What failed now is counted, also where an earlier extraction stands in its place.
+        let before = self.store.session_totals(id, reached).await?.coverage;
+        if let Some((findings, masked)) = whole.filter(|_| !of.is_open) {
+            let runs = known.into_iter().chain(of.runs).collect();
+            let (remembered, card) = (None, None);
+            let at = (self.clock)();
+            let end = SessionEnd {
+                entries: reached,
+                lines: None,
+                findings,
+                masked,
+                runs,
+                remembered,
+                card,
+                at,
+            };
+            self.store.end_session(id, end).await?;
+        }
+        let mut totals = self.store.session_totals(id, reached).await?;
+        if totals.coverage.failed < before.failed {
+            totals.coverage = before;
+        }
+        Ok(totals)
+    }
+}
+
+/// None where the runtime is shutting down.
+fn closed_session(
+    closed: Result<Result<SessionTotals, StoreError>, tokio::task::JoinError>,
+) -> Result<Option<SessionTotals>, StoreError> {
+    match closed {
+        Ok(totals) => totals.map(Some),
+        Err(died) => {
+            go_down(died);
+            Ok(None)
+        }
+    }
+}
+
+fn add(totals: &mut Totals, session: SessionTotals) {
+    let (sum, more) = (&mut totals.coverage, session.coverage);
+    sum.extracted += more.extracted;
+    sum.nothing += more.nothing;
+    sum.skipped += more.skipped;
+    sum.failed += more.failed;
+    totals.quarantined += session.quarantined;
+    for (kind, count) in session.staged {
+        totals.records.add(kind, count);
+    }
+}
+
+/// What was read and is not accounted for waits, where there is a reason to wait: somebody stopped it,
+/// a cap was reached, a file could not be read to its end. Else the totals do not balance, and say so.
+fn wait(tally: &Tally, report: &Report, stopped: bool) {
+    tally.with(|totals| {
+        if report.left.capped > 0 {
+            let cap = report.left.cap.clone().unwrap_or_default();
+            totals.waiting.insert(cap, report.left.capped);
+        }
+        if stopped || !totals.waiting.is_empty() || !totals.problems.is_empty() {
+            let waiting = totals.entries.saturating_sub(totals.coverage.total());
+            totals.coverage.add(CoverageState::Pending, waiting);
+        }
+    });
+}

@@ -1,0 +1,179 @@
+//! Retrospectives of a namespace: by rule, or with lessons of a model that is asked batch by batch. A retrospective is
+//! made one way: where a batch has no usable answer, all of it is made by rule.
+
+use super::adjudicate::{BatchAsker, BatchBill, Halt, ModelSource, ModelUsage, configure, located};
+use super::consolidating::Consolidator;
+use super::talk::{Ended, Waiting};
+use crate::consolidate::{
+    LessonBatch, LessonSpec, LessonTask, Note, Retrospective, lesson_batches, reflect,
+    reflect_with, standing,
+};
+use crate::domain::{Finding, ModelError, Purpose, Record, RecordState, Severity, Timestamp};
+use crate::privacy::Gate;
+use crate::store::{RecordFilter, StoreError};
+use std::sync::Arc;
+
+/// Asks a model for lessons.
+pub(crate) struct Reflector {
+    asker: BatchAsker,
+    spec: Arc<LessonSpec>,
+}
+
+/// Result of a retrospective.
+#[derive(Debug)]
+pub(crate) enum RetrospectiveOutcome {
+    Done(Box<RetrospectiveReport>),
+    Busy,
+    /// The model cannot be asked. Answers that came are kept.
+    Halted(Halt),
+}
+
+/// A retrospective with the findings and costs of making it.
+#[derive(Clone, Debug)]
+pub(crate) struct RetrospectiveReport {
+    pub namespace: String,
+    pub retrospective: Retrospective,
+    pub findings: Vec<Finding>,
+    pub shown: u64,
+    pub usage: ModelUsage,
+}
+
+/// Why a batch gave no lessons.
+enum NoLessons {
+    Unusable(&'static str, String),
+    Halted(Halt),
+}
+
+impl Reflector {
+    pub(crate) async fn new(source: ModelSource<'_>) -> Result<Reflector, StoreError> {
+        let config = source.config;
+        let (prompt, gate) = (config.prompts.reflect(), Gate::new(&config.pii));
+        let mut spec = LessonSpec::new(source.model_name, &config.language, prompt, gate);
+        configure(&mut spec.ask, config);
+        Ok(Reflector { asker: BatchAsker::new(source).await?, spec: Arc::new(spec) })
+    }
+
+    async fn report(
+        &self,
+        mut report: RetrospectiveReport,
+        records: &[Record],
+    ) -> Result<RetrospectiveOutcome, StoreError> {
+        let (batches, left_out) = lesson_batches(records, self.spec.gate());
+        if left_out > 0 {
+            let detail = format!("{left_out} records are not shown: the earliest, or too long");
+            report.note("not-shown", detail);
+        }
+        let (many, mut lessons) = (batches.len(), Some(Vec::new()));
+        for (n, batch) in (1..).zip(batches) {
+            let here = format!("batch {n} of {many}");
+            match self.batch(&mut report, batch, &here).await? {
+                Ok(learned) => lessons = lessons.map(|all| [all, learned].concat()),
+                Err(NoLessons::Unusable(rule, why)) => {
+                    report.note(rule, format!("{here}: {why}; the retrospective is made by rule"));
+                    lessons = None;
+                    break;
+                }
+                Err(NoLessons::Halted(halt)) => return Ok(RetrospectiveOutcome::Halted(halt)),
+            }
+        }
+        if let Some(lessons) = lessons.filter(|_| many > 0) {
+            report.retrospective = reflect_with(records, &self.spec.ask.model, lessons);
+        }
+        Ok(RetrospectiveOutcome::Done(Box::new(report)))
+    }
+
+    async fn batch(
+        &self,
+        report: &mut RetrospectiveReport,
+        batch: LessonBatch,
+        here: &str,
+    ) -> Result<Result<Vec<Note>, NoLessons>, StoreError> {
+        let (shown, about) = (batch.len(), batch.about());
+        let (dialogue, request) = LessonTask::start(&self.spec, batch, self.asker.rung());
+        let namespace = &report.namespace;
+        let bill = BatchBill { namespace, task: "reflecting", purpose: Purpose::Reflect, about };
+        let (ended, paid) = self.asker.ask(dialogue, request, bill).await?;
+        report.shown += shown as u64;
+        report.usage.add(0, paid);
+        let unusable = |rule, error: ModelError| Err(NoLessons::Unusable(rule, error.to_string()));
+        Ok(match ended {
+            Ended::Done(learned) => {
+                report.findings.extend(located(learned.summary.findings, here));
+                if learned.usable {
+                    self.asker.learn(&self.spec.ask.model, learned.summary.rung, paid).await?;
+                    Ok(learned.lessons)
+                } else {
+                    let why = "the model gave no answer that can be used".to_owned();
+                    Err(NoLessons::Unusable("no-lessons", why))
+                }
+            }
+            Ended::TooLong(error) => unusable("too-long", error),
+            Ended::Failed(error) | Ended::Waits(Waiting::Unanswered(error)) => {
+                unusable("no-answer", error)
+            }
+            Ended::Waits(Waiting::Cap(reached)) => {
+                Err(NoLessons::Unusable("cap-reached", reached.to_string()))
+            }
+            Ended::Waits(Waiting::Needs(error)) => {
+                Err(NoLessons::Halted(Halt::Needs(error.to_string())))
+            }
+            Ended::Waits(Waiting::Stopped) => Err(NoLessons::Halted(Halt::Stopped)),
+        })
+    }
+}
+
+impl Consolidator {
+    /// Makes a retrospective of `namespace` since a time: by rule, or by the model of `reflector`. While a model is
+    /// asked the namespace is held, so that nothing is forgotten between the records and the answer that is kept.
+    pub(crate) async fn reflect(
+        &self,
+        namespace: &str,
+        since: Option<Timestamp>,
+        reflector: Option<&Reflector>,
+    ) -> Result<RetrospectiveOutcome, StoreError> {
+        let by_rule = |records: &[Record]| RetrospectiveReport {
+            namespace: namespace.to_owned(),
+            retrospective: reflect(records),
+            findings: Vec::new(),
+            shown: 0,
+            usage: ModelUsage::default(),
+        };
+        let Some(reflector) = reflector else {
+            let report = by_rule(&self.to_reflect(namespace, since).await?);
+            return Ok(RetrospectiveOutcome::Done(Box::new(report)));
+        };
+        let Some(held) = self.hold(namespace).await? else {
+            return Ok(RetrospectiveOutcome::Busy);
+        };
+        let done = match self.to_reflect(namespace, since).await {
+            Ok(records) => reflector.report(by_rule(&records), &records).await,
+            Err(error) => Err(error),
+        };
+        let left = held.release(None).await;
+        let done = done?;
+        left.map(|()| done)
+    }
+
+    /// Staged records since a time, without those that were taken back.
+    async fn to_reflect(
+        &self,
+        namespace: &str,
+        since: Option<Timestamp>,
+    ) -> Result<Vec<Record>, StoreError> {
+        let filter = RecordFilter {
+            namespace: Some(namespace.to_owned()),
+            since,
+            states: vec![RecordState::Staged],
+            ..RecordFilter::default()
+        };
+        let stored = self.store.records(filter).await?;
+        let memories = self.store.memories(Some(namespace)).await?;
+        Ok(standing(stored.into_iter().map(|it| it.record).collect(), &memories))
+    }
+}
+
+impl RetrospectiveReport {
+    fn note(&mut self, rule: &'static str, detail: String) {
+        self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
+    }
+}

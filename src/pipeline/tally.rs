@@ -1,0 +1,200 @@
+//! What a replay has done so far, counted while it runs; a progress bar reads it, the closing table
+//! prints it.
+
+use crate::adapters::metrics::Meters;
+use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Skip, Usage};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts behind a lock: a few additions a slice.
+#[derive(Debug, Default)]
+pub struct Tally {
+    totals: Mutex<Totals>,
+    meters: Option<Arc<Meters>>,
+}
+
+/// Records by kind.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct ByKind {
+    /// Staged decisions.
+    pub decisions: u64,
+    /// Staged discussions.
+    pub discussions: u64,
+    /// Staged attempts.
+    pub attempts: u64,
+    /// Staged requests.
+    pub requests: u64,
+}
+
+impl ByKind {
+    /// All four together.
+    pub fn total(&self) -> u64 {
+        self.decisions + self.discussions + self.attempts + self.requests
+    }
+
+    /// So many more of `kind`.
+    pub fn add(&mut self, kind: ClaimKind, count: u64) {
+        *match kind {
+            ClaimKind::Decision => &mut self.decisions,
+            ClaimKind::Discussion => &mut self.discussions,
+            ClaimKind::Attempt => &mut self.attempts,
+            ClaimKind::Request => &mut self.requests,
+        } += count;
+    }
+}
+
+/// Tokens that went over the wire, as the endpoint counted them.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct TokenTotals {
+    /// Sent.
+    pub sent: u64,
+    /// Of those, cached by the provider.
+    pub cached: u64,
+    /// Answered.
+    pub answered: u64,
+    /// In a dry run: what would be sent, estimated.
+    pub estimated: u64,
+}
+
+/// A file that could not be read, or not whole.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct FileProblem {
+    /// The file.
+    pub path: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// Why slices failed, and how many of them.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct FailureCount {
+    /// How many slices.
+    pub slices: u64,
+    /// How many entries.
+    pub entries: u64,
+    /// What happened to one of them.
+    pub example: String,
+}
+
+/// Everything that was counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// Files that were read.
+    pub files: u64,
+    /// Files that were passed over: not a transcript.
+    pub files_passed_over: u64,
+    /// Files that will be read.
+    #[serde(skip)]
+    pub files_planned: u64,
+    /// Bytes that were read.
+    pub bytes: u64,
+    /// Bytes that will be read.
+    #[serde(skip)]
+    pub bytes_planned: u64,
+    /// Conversations.
+    pub sessions: u64,
+    /// Entries of them.
+    pub entries: u64,
+    /// Slices that were cut.
+    pub slices: u64,
+    /// Of those, found done from before.
+    pub slices_known: u64,
+    /// Of those, done or failed now.
+    #[serde(skip)]
+    pub slices_done: u64,
+    /// Calls of the model, paid for.
+    pub calls: u64,
+    /// Answers taken from the journal instead.
+    pub journaled: u64,
+    /// What became of every entry.
+    pub coverage: Coverage,
+    /// Staged records by kind.
+    pub records: ByKind,
+    /// Records that were not proven.
+    pub quarantined: u64,
+    /// Tokens.
+    pub tokens: TokenTotals,
+    /// US dollars.
+    pub cost: f64,
+    /// What the gate masked, by rule.
+    pub masked: BTreeMap<&'static str, u64>,
+    /// Findings by rule.
+    pub findings: BTreeMap<String, u64>,
+    /// Skipped entries by reason.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// Failed slices by kind.
+    pub failures: BTreeMap<String, FailureCount>,
+    /// Slices that wait at a cap, by cap.
+    pub waiting: BTreeMap<String, u64>,
+    /// Files with problems.
+    pub problems: Vec<FileProblem>,
+}
+
+impl Tally {
+    /// Counts calls for these meters too.
+    pub fn metered(meters: Arc<Meters>) -> Tally {
+        Tally { totals: Mutex::default(), meters: Some(meters) }
+    }
+
+    /// The meters, if somebody looks at them.
+    pub(crate) fn meters(&self) -> Option<&Arc<Meters>> {
+        self.meters.as_ref()
+    }
+
+    /// Changes the counts.
+    pub fn with<T>(&self, change: impl FnOnce(&mut Totals) -> T) -> T {
+        change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The counts now.
+    pub fn totals(&self) -> Totals {
+        self.with(|totals| totals.clone())
+    }
+
+    /// Counts a finding.
+    pub fn finding(&self, finding: &Finding) {
+        self.with(|totals| *totals.findings.entry(finding.rule.to_string()).or_default() += 1);
+    }
+
+    /// Counts a paid call.
+    pub fn call(&self, usage: Usage, cost_micros: u64) {
+        self.with(|totals| {
+            totals.calls += 1;
+            totals.tokens.sent += usage.prompt_tokens;
+            totals.tokens.cached += usage.cached_tokens;
+            totals.tokens.answered += usage.completion_tokens;
+            totals.cost += cost_micros as f64 / 1e6;
+        });
+    }
+}
+
+impl Totals {
+    /// Goes back to `before` a file was read; what `before` counts of a session in another file, so
+    /// many entries and slices, is a copy of what this file has.
+    pub(crate) fn read_again(&mut self, before: &Totals, entries: u64, slices: u64) {
+        self.files = before.files;
+        self.bytes = before.bytes;
+        self.sessions = before.sessions - u64::from(entries > 0);
+        self.entries = before.entries;
+        self.slices = before.slices - slices;
+        self.masked.clone_from(&before.masked);
+        self.skipped.clone_from(&before.skipped);
+        self.coverage = before.coverage;
+        if entries > 0 {
+            self.coverage.add(CoverageState::Skipped, entries);
+            *self.skipped.entry(Skip::Copied.name()).or_default() += entries;
+        }
+    }
+
+    /// Whether every entry is accounted for.
+    pub fn balance(&self) -> bool {
+        self.coverage.total() == self.entries
+    }
+
+    /// Whether something needs a person.
+    pub fn failed(&self) -> bool {
+        let waits = !self.waiting.is_empty();
+        self.coverage.failed > 0 || waits || !self.problems.is_empty() || !self.balance()
+    }
+}

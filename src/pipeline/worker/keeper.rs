@@ -1,0 +1,69 @@
+//! The beat beside the work: leases are extended, the clock is watched, and others see that we are
+//! here. Goes on until the last job has ended.
+
+use super::bench::Bench;
+use crate::adapters::clock::Drift;
+use crate::domain::Timestamp;
+use crate::store::{StoreError, WorkerStatus};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Beats of one lease: two may be missed.
+const BEATS: u32 = 3;
+/// The longest time between two beats, in seconds: a worker is shown as gone after a few.
+const BEAT_MAX: Duration = Duration::from_secs(10);
+/// When a beat failed, the next one comes sooner, in seconds.
+const BEAT_AGAIN: Duration = Duration::from_secs(1);
+/// A clock that went back by more, in milliseconds, was set; less is how clocks are kept right.
+const BACK_MILLIS: i64 = 2_000;
+
+/// Who we are.
+#[derive(Clone, Debug)]
+pub(super) struct Keeper {
+    pub(super) id: String,
+    pub(super) started_at: Timestamp,
+}
+
+impl Keeper {
+    /// Says that we are here, or why we stopped.
+    pub(super) async fn say(&self, bench: &Bench) -> Result<(), StoreError> {
+        let presence = WorkerStatus {
+            id: self.id.clone(),
+            started_at: self.started_at,
+            seen_at: bench.now(),
+            stopped: bench.needs(),
+        };
+        bench.store().seen(presence).await
+    }
+
+    /// Beats until it is `over`.
+    pub(super) async fn beat(&self, bench: &Bench, over: &CancellationToken) {
+        let whole = (bench.queue.lease / BEATS).min(BEAT_MAX);
+        let (mut pause, mut drift) = (whole, Drift::new(bench.now()));
+        loop {
+            tokio::select! {
+                () = over.cancelled() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = match self.once(bench, &mut drift).await {
+                Ok(()) => whole,
+                Err(error) => {
+                    tracing::warn!(kind = ?error.kind, doing = error.doing, "a beat failed");
+                    whole.min(BEAT_AGAIN)
+                }
+            };
+        }
+    }
+
+    async fn once(&self, bench: &Bench, drift: &mut Drift) -> Result<(), StoreError> {
+        let now = bench.now();
+        let ahead = drift.since_last(now);
+        bench.extend().await?;
+        if ahead < -BACK_MILLIS {
+            // What was written before lies in the future now, and would be waited for.
+            let jobs = bench.store().recover(now).await?;
+            tracing::warn!(millis = -ahead, jobs, "the clock went back");
+        }
+        self.say(bench).await
+    }
+}

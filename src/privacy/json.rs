@@ -1,0 +1,318 @@
+//! Redaction of JSON: every string is decoded, redacted on its own and encoded again, so that what
+//! one value hides never reaches into the next.
+
+use super::block::{before_first_tag, private_spans};
+use super::mask::Gate;
+use super::redacted::{Redacted, Report};
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Maximum depth of JSON in strings of JSON.
+const ENCODINGS_MAX: usize = 3;
+/// Replaces a value that cannot be separated from what was masked around it.
+const HIDDEN: &str = "<SECRET>";
+
+impl Gate {
+    /// Redacts a model's answer: JSON, JSON between prose, or any text. JSON stays JSON: a private
+    /// tag without an end hides at most the rest of its own string.
+    pub(crate) fn redact_json(&self, text: &str) -> Redacted {
+        let text = unescape_plain(text);
+        let Some(json) = json_range(&text) else { return self.redact(&text) };
+        let (head, json, tail) = (&text[..json.start], &text[json.clone()], &text[json.end..]);
+        let around = |json: &str| format!("{head}{json}{tail}");
+        let mut strings = Strings { gate: self, hide_rest: false };
+        let mut values = strings.redact(json, ENCODINGS_MAX);
+        // Tags of different strings would hide everything between them.
+        if !private_spans(&around(&values)).0.is_empty() {
+            strings.hide_rest = true;
+            values = strings.redact(json, ENCODINGS_MAX);
+        }
+        // A key may be what makes its value a secret, so the whole is redacted once more.
+        let whole = around(&values);
+        let passed = self.redact(&whole);
+        if passed.as_str() == whole || json_range(passed.as_str()).is_some() {
+            return passed;
+        }
+        let Ok(mut value) = serde_json::from_str::<Value>(&values) else { return passed };
+        self.redact_values(None, &mut value);
+        let again = self.redact(&around(&value.to_string()));
+        if json_range(again.as_str()).is_some() { again } else { passed }
+    }
+
+    /// Redacts every key and value; `key` is the nearest one above, which names items of a list too.
+    fn redact_values(&self, key: Option<&str>, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|it| self.redact_values(key, it)),
+            Value::Object(map) => {
+                let passed = |(key, mut item): (String, Value)| {
+                    self.redact_values(Some(&key), &mut item);
+                    (self.redact(&key).as_str().to_owned(), item)
+                };
+                *map = std::mem::take(map).into_iter().map(passed).collect();
+            }
+            Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {
+                if let Value::Number(number) = value {
+                    let raw = number.to_string();
+                    let passed = self.redact(&raw);
+                    if passed.as_str() != raw {
+                        *value = Value::String(passed.as_str().to_owned());
+                    }
+                }
+                if let Some(key) = key {
+                    self.redact_named(key, value);
+                }
+            }
+        }
+    }
+
+    /// Redacts a value for what its key says about it; all of it where the mask covers both.
+    fn redact_named(&self, key: &str, value: &mut Value) {
+        let pair = Value::Object(Map::from_iter([(key.to_owned(), value.clone())])).to_string();
+        let passed = self.redact(&pair);
+        if passed.as_str() == pair {
+            return;
+        }
+        let parsed = serde_json::from_str::<Map<String, Value>>(passed.as_str());
+        let mut values = parsed.unwrap_or_default().into_iter().map(|(_, value)| value);
+        *value = match (values.next(), values.next()) {
+            (Some(only), None) => only,
+            _ => Value::String(HIDDEN.to_owned()),
+        };
+    }
+}
+
+/// Redaction of the strings of a JSON text, keys included; all other bytes stay.
+struct Strings<'a> {
+    gate: &'a Gate,
+    /// A private tag that is left hides the rest of its string.
+    hide_rest: bool,
+}
+
+impl Strings<'_> {
+    fn redact(&self, json: &str, encodings: usize) -> String {
+        let mut redacted = String::with_capacity(json.len());
+        let mut rest = json;
+        while let Some(start) = rest.find('"') {
+            let (before, literal) = rest.split_at(start);
+            let (literal, after) = literal.split_at(literal_len(literal));
+            redacted.push_str(before);
+            redacted.push_str(&self.redact_literal(literal, encodings));
+            rest = after;
+        }
+        redacted.push_str(rest);
+        redacted
+    }
+
+    fn redact_literal<'t>(&self, literal: &'t str, encodings: usize) -> Cow<'t, str> {
+        let Ok(words) = serde_json::from_str::<String>(literal) else {
+            // Half of a surrogate pair; the decoder of answers repairs it later.
+            return self.gate.masked(literal, &mut Report::default());
+        };
+        // The decoder of answers drops U+0000, which must not split a secret before.
+        let words = if words.contains('\0') { words.replace('\0', "") } else { words };
+        let nested = encodings > 0 && words.trim_start().starts_with(['{', '[', '"']);
+        let mut passed = match json_range(&words).filter(|_| nested) {
+            Some(_) => Cow::Owned(self.redact(&words, encodings - 1)),
+            None => self.gate.masked(&words, &mut Report::default()),
+        };
+        if self.hide_rest
+            && let Some(head) = before_first_tag(&passed)
+        {
+            passed = Cow::Owned(head.to_owned());
+        }
+        if *passed == *words {
+            return Cow::Borrowed(literal);
+        }
+        Cow::Owned(Value::from(passed.into_owned()).to_string())
+    }
+}
+
+/// Length of the string literal that `text` begins with.
+fn literal_len(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Location of the JSON in `text`: all of it, or the object between prose that holds no private tag.
+fn json_range(text: &str) -> Option<Range<usize>> {
+    let is_json = |range: &Range<usize>| {
+        text.get(range.clone()).is_some_and(|json| serde_json::from_str::<IgnoredAny>(json).is_ok())
+    };
+    let range = text.find('{')?..text.rfind('}')? + 1;
+    if is_json(&(0..text.len())) {
+        return Some(0..text.len());
+    }
+    let prose = before_first_tag(text.get(..range.start)?).is_none();
+    Some(range).filter(|range| prose && is_json(range))
+}
+
+/// Undoes `\u0061` escapes of plain ASCII, which would hide words from the patterns. JSON stays the
+/// same JSON: quotes, backslashes and control characters keep their escapes.
+fn unescape_plain(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\u00") {
+        return Cow::Borrowed(text);
+    }
+    let (mut plain, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        plain.push_str(before);
+        let letter = escape.get(2..6).filter(|_| escape.starts_with("\\u")).and_then(plain_letter);
+        let length = match letter {
+            Some(letter) => {
+                plain.push(letter);
+                6
+            }
+            // A backslash belongs to what follows it, be it another backslash.
+            None => {
+                let length = 1 + escape.chars().nth(1).map_or(0, char::len_utf8);
+                plain.push_str(&escape[..length]);
+                length
+            }
+        };
+        rest = &escape[length..];
+    }
+    plain.push_str(rest);
+    Cow::Owned(plain)
+}
+
+/// The character with this hexadecimal number, if JSON needs no escape for it.
+fn plain_letter(digits: &str) -> Option<char> {
+    let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let number = u8::from_str_radix(digits, 16).ok().filter(|_| hexadecimal)?;
+    let plain = (b' '..=b'~').contains(&number) && !matches!(number, b'"' | b'\\');
+    plain.then(|| char::from(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Pii;
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let gate = Gate::new(&Pii::ALL);
+        let once = gate.redact_json(text);
+        assert_eq!(once.as_str(), expected);
+        assert_eq!(gate.redact_json(once.as_str()), once, "redacting twice changes nothing");
+    }
+
+    #[test]
+    fn tag_hides_at_most_the_rest_of_its_string() {
+        check(
+            r#"{"a": ["x <private>y"], "b": "u </private> v", "c": "d"}"#,
+            r#"{"a": ["x "], "b": "u </private> v", "c": "d"}"#,
+        );
+        check(r#"{"a":"<private>y","b":"z"}"#, r#"{"a":"","b":"z"}"#);
+        check(r#"{"a":"p\n<private>\ny","b":"z"}"#, r#"{"a":"p\n","b":"z"}"#);
+        check(r#"{"a":"x <private>y</private> z","b":1}"#, r#"{"a":"x  z","b":1}"#);
+        check(r#"{"a":"the `<private>` tag","b":1}"#, r#"{"a":"the `<private>` tag","b":1}"#);
+        check(
+            r#"{"x":"{\"a\":\"q <private>y\",\"b\":\"</private> z\"}"}"#,
+            r#"{"x":"{\"a\":\"q \",\"b\":\"</private> z\"}"}"#,
+        );
+    }
+
+    #[test]
+    fn json_between_prose_is_redacted_by_string() {
+        check(
+            "Here:\n```json\n{\"a\":\"x <private>y\",\"b\":\"</private> z\"}\n```",
+            "Here:\n```json\n{\"a\":\"x \",\"b\":\"</private> z\"}\n```",
+        );
+        check("<private>\n{\"a\":\"x\"}\n</private>\nyes", "yes");
+        check(r#"{"a":"x <private>y</private> z"#, r#"{"a":"x  z"#);
+    }
+
+    #[test]
+    fn bytes_of_public_json_stay() {
+        for text in [r#"{ "a" : 1.50, "a": [ "\u0000", "\ud800", "\u00e9" ] }"#, "[]", "3", ""] {
+            check(text, text);
+        }
+    }
+
+    #[test]
+    fn plain_letters_lose_their_escapes_and_nothing_else_does() {
+        let check = |text: &str, expected: &str| assert_eq!(unescape_plain(text), expected);
+        check(r#"{"a":"\u0073k-\u0061"}"#, r#"{"a":"sk-a"}"#);
+        check(r#""\u0022 \u005c \u000a \u00e9 \n""#, r#""\u0022 \u005c \u000a \u00e9 \n""#);
+        check(r#""\\u0061 \\\u0061""#, r#""\\u0061 \\a""#);
+        check(r"cut \u00", r"cut \u00");
+        check(r"cut \u006", r"cut \u006");
+        check(r"\u00é1 \u+061 \", r"\u00é1 \u+061 \");
+    }
+
+    /// `secret` is gone, and what is left is JSON and passes the gate unchanged.
+    #[track_caller]
+    fn check_hidden(text: &str, secret: &str) {
+        let gate = Gate::new(&Pii::ALL);
+        let kept = gate.redact_json(text);
+        assert!(!kept.as_str().contains(secret), "{text} -> {}", kept.as_str());
+        assert!(json_range(kept.as_str()).is_some(), "{text} -> {}", kept.as_str());
+        assert_eq!(gate.redact(kept.as_str()), kept);
+    }
+
+    #[test]
+    fn key_names_a_secret_beside_what_breaks_json() {
+        for breaker in [r#""phone": 5551234567"#, r#""card": 4111111111111111"#] {
+            for planted in [
+                r#""password": "hunter2secret""#,
+                r#""password":"hunter2secret \"and\" more""#,
+                r#""p\u0061ssword":"hunter2secret""#,
+                r#""login": {"password": "hunter2secret"}"#,
+                r#""list": [{"password": "hunter2secret"}]"#,
+            ] {
+                check_hidden(&format!("{{{breaker}, {planted}}}"), "hunter2secret");
+                check_hidden(&format!("{{{planted}, {breaker}}}"), "hunter2secret");
+            }
+        }
+    }
+
+    #[test]
+    fn number_that_is_masked_turns_into_text() {
+        check_hidden(r#"{"card": [4111111111111111], "n": 3}"#, "4111111111111111");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn json_stays_the_same_json(text: String, escaped: Vec<bool>) {
+            let letters = text.chars().zip(escaped.iter().chain(std::iter::repeat(&false)));
+            let inner: String = letters
+                .map(|(letter, escape)| match escape {
+                    true if u32::from(letter) < 0x1_0000 => format!("\\u{:04x}", u32::from(letter)),
+                    true | false => {
+                        let quoted = Value::from(letter.to_string()).to_string();
+                        quoted[1..quoted.len() - 1].to_owned()
+                    }
+                })
+                .collect();
+            let json = format!("\"{inner}\"");
+            let value = |json: &str| serde_json::from_str::<Value>(json).unwrap();
+            assert_eq!(value(&unescape_plain(&json)), value(&json));
+            assert_eq!(unescape_plain(&unescape_plain(&json)), unescape_plain(&json));
+        }
+
+        #[test]
+        fn every_value_without_a_tag_survives(tags: Vec<proptest::sample::Index>) {
+            let tagged = ["<private>", "x <private> y", "z </private>", "<private>\nq", "w"];
+            let mut values: Vec<String> = Vec::new();
+            for tag in &tags {
+                values.push((*tag.get(&tagged)).to_owned());
+                values.push("public".to_owned());
+            }
+            let json = serde_json::json!({ "values": values }).to_string();
+            let passed = Gate::new(&[]).redact_json(&json);
+            let read: Value = serde_json::from_str(passed.as_str()).unwrap();
+            let public = read["values"].as_array().unwrap().iter().skip(1).step_by(2);
+            assert!(public.eq(values.iter().skip(1).step_by(2)), "{json} -> {}", passed.as_str());
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Patterns of personal data: one pass over the digits of a text tells which of them to try, and where.
+
+use super::cursor::{Cursor, Span};
+use crate::privacy::letter::{is_alnum, is_digit, is_space, is_word};
+
+/// The shortest number of a kind, a social security number, has nine digits.
+const DIGITS_MIN: usize = 9;
+/// Bytes between two digits of one number: at most two separators, each a blank of any script.
+const GAP_BYTES_MAX: usize = 6;
+/// Bytes looked at together for a digit.
+const LANE: usize = 32;
+
+/// Result of one pass over the text.
+pub(super) struct Survey {
+    /// Groups of digits that are close and long enough to be a number of some kind.
+    pub(super) clusters: Vec<Span>,
+    /// An IBAN may be present.
+    pub(super) iban: bool,
+    /// A street address may be present.
+    pub(super) address: bool,
+    pub(super) digits: Digits,
+}
+
+/// The digits of a text. Masking adds none.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Digits {
+    /// Only `0` to `9`.
+    Ascii,
+    /// Those of other scripts too.
+    AnyScript,
+}
+
+/// Looks over the text.
+pub(super) fn survey(text: &str) -> Survey {
+    if has_digits_of_other_scripts(text) {
+        let digits = Digits::AnyScript;
+        return Survey {
+            clusters: std::iter::once(0..text.len()).collect(),
+            iban: true,
+            address: true,
+            digits,
+        };
+    }
+    let bytes = text.as_bytes();
+    let digits = Digits::Ascii;
+    let mut survey = Survey { clusters: Vec::new(), iban: false, address: false, digits };
+    let mut open = (0..0, 0);
+    for run in std::iter::successors(ascii_run(text, 0), |run| ascii_run(text, run.end)) {
+        survey.iban = survey.iban || may_start_iban(bytes, &run);
+        survey.address = survey.address || may_start_address(text, &run);
+        let (cluster, digits) = &mut open;
+        let gap = bytes.get(cluster.end..run.start).unwrap_or_default();
+        let near = gap.len() <= GAP_BYTES_MAX && gap.iter().all(|byte| may_separate(*byte));
+        if 0 < *digits && near {
+            cluster.end = run.end;
+            *digits += run.len();
+            continue;
+        }
+        let (done, digits) = std::mem::replace(&mut open, (run.clone(), run.len()));
+        survey.clusters.extend(finished(bytes, done, digits));
+    }
+    survey.clusters.extend(finished(bytes, open.0, open.1));
+    survey
+}
+
+fn finished(bytes: &[u8], cluster: Span, digits: usize) -> Option<Span> {
+    let opener =
+        cluster.start.checked_sub(1).filter(|at| matches!(bytes.get(*at), Some(b'+' | b'(')));
+    let cluster = opener.unwrap_or(cluster.start)..cluster.end;
+    let enough = DIGITS_MIN <= digits && is_grouped(bytes.get(cluster.clone()).unwrap_or_default());
+    enough.then_some(cluster)
+}
+
+/// Returns whether the groups may form a number: each kind has a group of three, of five and more,
+/// or two of four in a row. Dates and times have not. Behind a `+`, groups may have any length.
+fn is_grouped(cluster: &[u8]) -> bool {
+    if cluster.contains(&b'+') {
+        return true;
+    }
+    let groups = cluster.split(|byte| !byte.is_ascii_digit()).map(<[u8]>::len);
+    let mut before = 0;
+    groups.filter(|length| 0 < *length).any(|length| {
+        let twice = before == 4 && length == 4;
+        before = length;
+        twice || length == 3 || 5 <= length
+    })
+}
+
+fn may_separate(byte: u8) -> bool {
+    let blank = byte.is_ascii_whitespace() || matches!(byte, 0x0b | 0x1c..=0x1f);
+    blank || !byte.is_ascii() || matches!(byte, b'.' | b'-' | b'(' | b')' | b'+')
+}
+
+/// The digits of other scripts start at U+0660, with these first bytes.
+fn has_digits_of_other_scripts(text: &str) -> bool {
+    let leads = |byte: u8| matches!(byte, 0xd9 | 0xdb | 0xdf | 0xe0 | 0xe1 | 0xea | 0xef | 0xf0);
+    if text.is_ascii() || !text.as_bytes().iter().fold(false, |any, byte| any | leads(*byte)) {
+        return false;
+    }
+    let starts = text.bytes().enumerate().filter(|(_, byte)| leads(*byte));
+    let mut letters = starts.filter_map(|(at, _)| text.get(at..)?.chars().next());
+    letters.any(is_digit)
+}
+
+/// Every run of digits.
+pub(super) fn digit_runs(text: &str, digits: Digits) -> impl Iterator<Item = Span> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let run = match digits {
+            Digits::Ascii => ascii_run(text, at),
+            Digits::AnyScript => any_run(text, at),
+        }?;
+        at = run.end;
+        Some(run)
+    })
+}
+
+fn ascii_run(text: &str, at: usize) -> Option<Span> {
+    let bytes = text.as_bytes();
+    let start = at + first_digit(bytes.get(at..)?)?;
+    let rest = bytes.get(start..)?;
+    let length = rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
+    Some(start..start + length)
+}
+
+fn any_run(text: &str, at: usize) -> Option<Span> {
+    let start = at + text.get(at..)?.find(is_digit)?;
+    Cursor::new(text, start).run(is_digit).map(|end| start..end.at)
+}
+
+/// Position of the first digit. Whole lanes are skipped at once, since most of a text has none.
+fn first_digit(bytes: &[u8]) -> Option<usize> {
+    let mut skipped = 0;
+    for lane in bytes.chunks(LANE) {
+        let any = lane.iter().fold(false, |any, byte| any | byte.is_ascii_digit());
+        if any {
+            return lane.iter().position(u8::is_ascii_digit).map(|at| skipped + at);
+        }
+        skipped += lane.len();
+    }
+    None
+}
+
+/// Groups of four behind the check digits.
+const GROUPS_MIN: usize = 2;
+const GROUPS_MAX: usize = 7;
+/// Letters and digits in an IBAN: Norway's is the shortest, the standard allows 34.
+const IBAN_LENGTH_MIN: usize = 15;
+const IBAN_LENGTH_MAX: usize = 34;
+
+/// Returns whether an IBAN may start before these digits.
+fn may_start_iban(bytes: &[u8], digits: &Span) -> bool {
+    let capitals = digits.start.checked_sub(2).and_then(|start| bytes.get(start..digits.start));
+    2 <= digits.len() && capitals.is_some_and(|both| both.iter().all(u8::is_ascii_uppercase))
+}
+
+/// Every IBAN in the text. What has the form but not the length is passed over as a whole.
+pub(super) fn ibans(text: &str, digits: Digits) -> Vec<Span> {
+    let mut found = Vec::new();
+    let mut passed_to = 0;
+    let bytes = text.as_bytes();
+    for run in digit_runs(text, digits) {
+        let Some(start) = run.start.checked_sub(2) else { continue };
+        let capitals = bytes.get(start..run.start).unwrap_or_default();
+        if start < passed_to || !capitals.iter().all(u8::is_ascii_uppercase) {
+            continue;
+        }
+        let Some(end) = iban(text, start) else { continue };
+        passed_to = end;
+        let blanks = text.get(start..end).unwrap_or_default().matches(' ').count();
+        let length = text.get(start..end).unwrap_or_default().chars().count() - blanks;
+        if (IBAN_LENGTH_MIN..=IBAN_LENGTH_MAX).contains(&length) {
+            found.push(start..end);
+        }
+    }
+    found
+}
+
+fn is_code(letter: char) -> bool {
+    letter.is_ascii_uppercase() || letter.is_ascii_digit()
+}
+
+/// End of the IBAN form that starts here: as many groups as possible, then up to four characters,
+/// then no word character.
+fn iban(text: &str, start: usize) -> Option<usize> {
+    let start = Cursor::new(text, start);
+    if !start.word_starts() {
+        return None;
+    }
+    let mut groups = vec![start.exactly(2, |next| next.is_ascii_uppercase())?.digits(2)?];
+    for _ in 0..GROUPS_MAX {
+        let group = |cursor: &Cursor<'_>| {
+            cursor.maybe(|next| next == ' ').exactly(4, is_code).map(|c| c.at)
+        };
+        let Some(end) = groups.last().and_then(group) else { break };
+        groups.push(Cursor::new(text, end));
+    }
+    let whole = groups.get(GROUPS_MIN..).unwrap_or_default();
+    whole.iter().rev().find_map(|group| {
+        let spaced = group.maybe(|next| next == ' ');
+        let rests = (1..=4).rev().filter_map(|count| spaced.exactly(count, is_code));
+        rests.chain([*group]).find_map(Cursor::end).map(|end| end.at)
+    })
+}
+
+/// Words between the house number and the kind of street.
+const STREET_WORDS_MAX: usize = 3;
+
+/// Every e-mail address in the text.
+pub(super) fn emails(text: &str) -> Vec<Span> {
+    let mut found: Vec<Span> = Vec::new();
+    let mut passed_to = 0;
+    for at in memchr::memchr_iter(b'@', text.as_bytes()) {
+        let head = text.get(passed_to..at).unwrap_or_default();
+        let name = head
+            .trim_end_matches(|letter| is_word(letter) || matches!(letter, '.' | '%' | '+' | '-'));
+        let start = passed_to + name.len();
+        if start == at {
+            continue;
+        }
+        if let Some(end) = domain_end(text, at + 1) {
+            passed_to = end;
+            found.push(start..end);
+        }
+    }
+    found
+}
+
+/// A letter, or a number that is no digit.
+fn is_top_letter(letter: char) -> bool {
+    is_alnum(letter) && !is_digit(letter)
+}
+
+/// End of the domain that starts here: behind the last dot that is followed by two letters or more
+/// and then by neither letter nor digit.
+fn domain_end(text: &str, start: usize) -> Option<usize> {
+    let domain = Cursor::new(text, start).run(|next| is_word(next) || matches!(next, '.' | '-'))?;
+    let name = text.get(start..domain.at)?;
+    name.rmatch_indices('.').filter(|(dot, _)| 0 < *dot).find_map(|(dot, _)| {
+        let top = Cursor::new(text, start + dot + 1).exactly(2, is_top_letter)?;
+        let end = top.run(is_top_letter).unwrap_or(top);
+        (!end.peek().is_some_and(is_alnum)).then_some(end.at)
+    })
+}
+
+/// Reads what follows a number and blanks: where the street ends.
+pub(super) type Street = fn(Cursor<'_>) -> Option<usize>;
+
+/// The three forms of a street address, one after the other.
+pub(super) const STREETS: [Street; 3] = [long_street, short_street, one_word_street];
+
+/// Returns whether these digits may be a house number.
+fn may_start_address(text: &str, digits: &Span) -> bool {
+    let street = number_before_blanks(text, digits);
+    street.is_some_and(|cursor| STREETS.iter().any(|street| street(cursor).is_some()))
+}
+
+/// In any case: `12 old mill road`. The Turkish i, a long s and a Kelvin sign are letters of their
+/// other case.
+fn long_street(start: Cursor<'_>) -> Option<usize> {
+    let is_street_letter = |next: char| {
+        next.is_ascii_alphabetic() || matches!(next, '\u{130}' | '\u{131}' | '\u{17f}' | '\u{212a}')
+    };
+    let word = |cursor: Cursor<'_>| Some(cursor.run(is_street_letter)?.blanks()?.at);
+    words_then(start, word, &|cursor| {
+        let kinds = ["street", "avenue", "road", "boulevard"];
+        kinds.iter().find_map(|kind| in_any_case(cursor, kind)?.end().map(|end| end.at))
+    })
+}
+
+fn in_any_case<'a>(cursor: Cursor<'a>, word: &str) -> Option<Cursor<'a>> {
+    word.chars().try_fold(cursor, |cursor, wanted| {
+        cursor
+            .one(|next| next.eq_ignore_ascii_case(&wanted) || (wanted == 's' && next == '\u{17f}'))
+    })
+}
+
+fn literally<'a>(cursor: Cursor<'a>, word: &str) -> Option<Cursor<'a>> {
+    cursor.rest().starts_with(word).then_some(cursor.to(cursor.at + word.len()))
+}
+
+/// Capitalised: `12 Old Mill Rd.`
+fn short_street(start: Cursor<'_>) -> Option<usize> {
+    let word = |cursor: Cursor<'_>| {
+        let first = cursor.one(|next| next.is_ascii_uppercase())?;
+        Some(first.run(|next| next.is_ascii_alphabetic()).unwrap_or(first).blanks()?.at)
+    };
+    words_then(start, word, &|cursor| {
+        let kinds = ["St", "Ave", "Rd", "Blvd"];
+        let end = kinds.iter().find_map(|kind| literally(cursor, kind)?.end())?;
+        Some(end.maybe(|next| next == '.').at)
+    })
+}
+
+/// One word of any case, then a capitalised kind: `12 mill Rd`
+fn one_word_street(start: Cursor<'_>) -> Option<usize> {
+    let kind = start.run(|next| next.is_ascii_alphabetic())?.blanks()?;
+    let kinds = ["Street", "St", "Avenue", "Ave", "Road", "Rd", "Boulevard", "Blvd"];
+    kinds.iter().find_map(|word| literally(kind, word)?.end().map(|end| end.at))
+}
+
+/// As many words as possible, at most three, and then a kind of street.
+fn words_then(
+    start: Cursor<'_>,
+    word: impl Fn(Cursor<'_>) -> Option<usize>,
+    kind: &dyn Fn(Cursor<'_>) -> Option<usize>,
+) -> Option<usize> {
+    let mut cursor = start;
+    let mut end = None;
+    for _ in 0..STREET_WORDS_MAX {
+        let Some(at) = word(cursor) else { break };
+        cursor = cursor.to(at);
+        end = kind(cursor).or(end);
+    }
+    end
+}
+
+/// Every place where a number and blanks are followed by such a street.
+pub(super) fn addresses(text: &str, digits: Digits, street: Street) -> Vec<Span> {
+    let mut found: Vec<Span> = Vec::new();
+    let mut passed_to = 0;
+    for run in digit_runs(text, digits) {
+        if run.start < passed_to {
+            continue;
+        }
+        if let Some(end) = number_before_blanks(text, &run).and_then(street) {
+            passed_to = end;
+            found.push(run.start..end);
+        }
+    }
+    found
+}
+
+/// The place behind the blanks that follow a whole number, if a word starts there.
+fn number_before_blanks<'a>(text: &'a str, run: &Span) -> Option<Cursor<'a>> {
+    let after = Cursor::new(text, run.end);
+    let blanks = after.peek().filter(|next| is_space(*next)).and_then(|_| after.blanks())?;
+    blanks.peek().filter(|next| next.is_alphabetic())?;
+    Cursor::new(text, run.start).word_starts().then_some(blanks)
+}
+
+/// Bytes of an identifier.
+const ID_BYTES: usize = 36;
+/// Positions of the dashes.
+const DASHES: [usize; 4] = [8, 13, 18, 23];
+
+/// The clusters without what lies in an identifier.
+pub(super) fn outside(text: &str, clusters: Vec<Span>) -> Vec<Span> {
+    let bytes = text.as_bytes();
+    let mut outside = Vec::with_capacity(clusters.len());
+    for cluster in clusters {
+        let mut kept_to = cluster.start;
+        // An identifier may begin before the cluster, with letters.
+        let from = cluster.start.saturating_sub(ID_BYTES);
+        let near = bytes.get(from..cluster.end).unwrap_or_default();
+        let mut id_end = 0;
+        for dash in memchr::memchr_iter(b'-', near) {
+            let Some(start) = (from + dash).checked_sub(8).filter(|start| id_end <= *start) else {
+                continue;
+            };
+            if !is_id(text, start) {
+                continue;
+            }
+            id_end = start + ID_BYTES;
+            outside.extend(trimmed(text, kept_to..start));
+            kept_to = kept_to.max(id_end);
+        }
+        outside.extend(trimmed(text, kept_to..cluster.end));
+    }
+    outside
+}
+
+/// From the first digit on, so that no digit of an identifier is next to it.
+fn trimmed(text: &str, piece: Span) -> Option<Span> {
+    let digits = text.get(piece.clone())?;
+    let opens = |letter| is_digit(letter) || letter == '+' || letter == '(';
+    let start = piece.start + digits.find(opens)?;
+    Some(start..piece.end)
+}
+
+/// Returns whether an identifier starts here and is a word of its own.
+fn is_id(text: &str, start: usize) -> bool {
+    let end = start + ID_BYTES;
+    let fits = |(at, byte): (usize, &u8)| match DASHES.contains(&at) {
+        true => *byte == b'-',
+        false => byte.is_ascii_hexdigit(),
+    };
+    let id = text.as_bytes().get(start..end);
+    id.is_some_and(|id| id.iter().enumerate().all(fits))
+        && Cursor::new(text, start).word_starts()
+        && Cursor::new(text, end).word_ends()
+}

@@ -1,0 +1,197 @@
+//! Assembles the text of a slice: each entry as a label with the speaker, then the words. The labels are explained in
+//! `prompts/extract.md`. New slices and those rebuilt from stored entries are both assembled here.
+
+use crate::domain::{
+    Branch, Entry, EntryKind, Outcome, Part, SessionId, Slice, Speaker, estimate_tokens,
+};
+use crate::privacy::{Redacted, Woven};
+use crate::text::truncate::bytes;
+use std::ops::Range;
+
+/// Maximum tokens of an entry's label; most have six. A test builds the longest.
+pub(super) const LABEL_TOKENS_MAX: u32 = 64;
+/// Maximum length of a tool's name in a label, in bytes.
+const NAME_BYTES_MAX: usize = 48;
+/// The blank line behind an entry.
+const SEPARATOR: &str = "\n\n";
+
+/// A slice and its entries, as they are stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cutting {
+    /// Slice that a model reads.
+    pub slice: Slice,
+    /// Its entries; one in several parts is in several slices.
+    pub entries: Vec<Entry>,
+}
+
+/// The words of an entry in a slice.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    /// Bytes in the entry's text, on character boundaries.
+    pub(super) range: Range<usize>,
+    /// Part of the entry, from 0.
+    pub(super) part: u32,
+    /// Number of the entry's parts.
+    pub(super) parts: u32,
+}
+
+impl Stretch {
+    /// All words of the entry.
+    pub(super) fn whole(entry: &Entry) -> Stretch {
+        Stretch { range: 0..entry.text.len(), part: 0, parts: 1 }
+    }
+}
+
+/// The slice of these entries, of each its stretch.
+pub(super) fn assemble(
+    session: SessionId,
+    index: u32,
+    entries: Vec<Entry>,
+    stretches: Vec<Stretch>,
+) -> Cutting {
+    let labels: Vec<String> =
+        entries.iter().zip(&stretches).map(|(entry, it)| label(entry, it.part, it.parts)).collect();
+    let cut = |entry: &Entry, stretch: &Stretch| {
+        let whole = stretch.range == (0..entry.text.len());
+        if whole { entry.text.clone() } else { entry.text.cut(stretch.range.clone()) }
+    };
+    let words: Vec<Redacted> =
+        entries.iter().zip(&stretches).map(|(entry, it)| cut(entry, it)).collect();
+    let (mut woven, mut parts) = (Vec::with_capacity(entries.len() * 3), Vec::new());
+    let mut length = 0;
+    for (((entry, stretch), label), words) in entries.iter().zip(stretches).zip(&labels).zip(&words)
+    {
+        let start = length + label.len();
+        let span = start..start + words.len();
+        length = span.end + SEPARATOR.len();
+        parts.push(part_of(entry, stretch, span));
+        woven.extend([Woven::Label(label), Woven::Passed(words), Woven::Ours(SEPARATOR)]);
+    }
+    let text = Redacted::weave(&woven);
+    let slice = Slice {
+        id: Slice::id_of(session, &parts, &text),
+        session,
+        index,
+        tokens: estimate_tokens(text.as_str()),
+        text,
+        parts,
+    };
+    Cutting { slice, entries }
+}
+
+fn part_of(entry: &Entry, stretch: Stretch, span: Range<usize>) -> Part {
+    Part {
+        ordinal: entry.ordinal,
+        line: entry.line,
+        part: stretch.part,
+        parts: stretch.parts,
+        speaker: entry.speaker,
+        kind: entry.kind,
+        branch: entry.branch,
+        at: entry.at,
+        span,
+        entry_offset: stretch.range.start,
+    }
+}
+
+/// Heading of an entry, such as `ToolResult Bash: failed, exit 1`.
+pub(crate) fn heading(entry: &Entry) -> String {
+    label(entry, 0, 1).trim_end().trim_start_matches('[').trim_end_matches(']').to_owned()
+}
+
+/// The label of an entry, with the blank behind it.
+pub(super) fn label(entry: &Entry, part: u32, parts: u32) -> String {
+    let mut label = String::with_capacity(32);
+    label.push('[');
+    match entry.branch {
+        Branch::Active => {}
+        Branch::Abandoned => label.push_str("Abandoned branch: "),
+        Branch::Sidechain => label.push_str("Sub-agent: "),
+    }
+    push_speaker(entry, &mut label);
+    if parts > 1 {
+        label.push_str(&format!(", part {} of {parts}", part + 1));
+    }
+    label.push_str("] ");
+    label
+}
+
+fn push_speaker(entry: &Entry, label: &mut String) {
+    label.push_str(match entry.kind {
+        EntryKind::Prompt => match entry.speaker {
+            Speaker::Person => "User",
+            Speaker::Client => "Parent agent",
+            Speaker::Assistant | Speaker::Tool | Speaker::Web => "Prompt",
+        },
+        EntryKind::Steering => "User, while the agent worked",
+        EntryKind::Answer => "User answers",
+        EntryKind::Rejection => "User refuses",
+        EntryKind::Command => "User runs",
+        EntryKind::Text => match entry.speaker {
+            Speaker::Person => "User",
+            Speaker::Assistant | Speaker::Tool | Speaker::Web | Speaker::Client => "Assistant",
+        },
+        EntryKind::ToolCall => "ToolCall",
+        EntryKind::ToolResult => "ToolResult",
+        EntryKind::Summary => "Summary of earlier conversation",
+        EntryKind::Injected => "Context",
+        EntryKind::Notice => "Notice",
+    });
+    if let Some(tool) = &entry.tool {
+        let name = tool.name.as_str();
+        label.push(' ');
+        label.extend(bytes(name, NAME_BYTES_MAX).chars().filter(is_plain));
+    }
+    match entry.outcome {
+        Some(Outcome::Succeeded) => label.push_str(": succeeded"),
+        Some(Outcome::Failed) => label.push_str(": failed"),
+        Some(Outcome::Aborted) => label.push_str(": aborted"),
+        Some(Outcome::Running) => label.push_str(": still running"),
+        None => {}
+    }
+    if let Some(code) = entry.exit_code {
+        label.push_str(&format!(", exit {code}"));
+    }
+}
+
+/// A bracket or a line end in a tool's name could pass for another label.
+fn is_plain(letter: &char) -> bool {
+    !letter.is_control() && !matches!(letter, '[' | ']')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Tool;
+    use crate::privacy::Gate;
+
+    #[test]
+    fn the_longest_label_is_as_long_as_slices_expect() {
+        let gate = Gate::new(&[]);
+        let mut longest = 0;
+        for (kind, branch) in
+            EntryKind::ALL.iter().flat_map(|kind| Branch::ALL.iter().map(move |b| (kind, b)))
+        {
+            for (speaker, outcome) in
+                Speaker::ALL.iter().flat_map(|who| Outcome::ALL.iter().map(move |o| (who, o)))
+            {
+                let entry = Entry {
+                    ordinal: u32::MAX,
+                    line: 1,
+                    native_id: None,
+                    speaker: *speaker,
+                    kind: *kind,
+                    branch: *branch,
+                    text: gate.redact("x"),
+                    tool: Some(Tool { name: gate.redact(&"名".repeat(99)), call_id: None }),
+                    outcome: Some(*outcome),
+                    exit_code: Some(i32::MIN),
+                    at: None,
+                    skip: None,
+                };
+                longest = longest.max(estimate_tokens(&label(&entry, u32::MAX - 1, u32::MAX)));
+            }
+        }
+        assert!(longest <= LABEL_TOKENS_MAX, "{longest}");
+    }
+}

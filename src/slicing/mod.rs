@@ -1,0 +1,19 @@
+//! Cuts a session into slices within a token budget: on entry boundaries, never between a tool call
+//! and its result, and never leaving anything out but the middle of long tool output, visibly.
+
+mod assemble;
+mod bound;
+mod cut;
+#[cfg(test)]
+mod laws;
+mod slicer;
+#[cfg(test)]
+mod testing;
+
+pub use assemble::Cutting;
+pub(crate) use assemble::heading;
+#[cfg(test)]
+pub(crate) use bound::bound;
+pub use cut::{SliceCut, SlicePiece};
+pub(crate) use cut::{halve, rebuild};
+pub use slicer::{SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max};

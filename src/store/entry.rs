@@ -1,0 +1,259 @@
+//! Entries and what became of them.
+
+use super::db::{Columns, Db, Insert, Value, values};
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::session;
+use crate::domain::{
+    Branch, CoverageState, Entry, EntryKind, Outcome, SessionId, Skip, Speaker, Tool,
+};
+use crate::privacy::Redacted;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// An entry and what became of it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct CoveredEntry {
+    /// The whole entry, also where a slice holds a part of it.
+    pub entry: Entry,
+    /// Where it ended.
+    pub state: CoverageState,
+    /// Why, for skipped and failed.
+    pub reason: Option<String>,
+}
+
+/// State of entries and the reason for it.
+#[derive(Clone, Copy)]
+pub(super) struct CoverageReason<'a> {
+    pub(super) state: CoverageState,
+    pub(super) reason: &'a str,
+}
+
+/// The run number of entries that were in no slice.
+pub(super) const NO_RUN: i64 = 0;
+
+/// Where an entry stands in the table: sessions apart, ordinals in order.
+pub(super) fn place(session_no: i64, ordinal: u32) -> i64 {
+    (session_no << 32) | i64::from(ordinal)
+}
+
+/// A state's rank: an entry of many parts is what its highest part is. What failed is never hidden by a part that did
+/// not, and what is pending yields to any news.
+pub(super) fn rank(state: CoverageState) -> u8 {
+    match state {
+        CoverageState::Pending => 0,
+        CoverageState::Skipped => 1,
+        CoverageState::Nothing => 2,
+        CoverageState::Extracted => 3,
+        CoverageState::Failed => 4,
+    }
+}
+
+pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
+    let all = [
+        CoverageState::Pending,
+        CoverageState::Skipped,
+        CoverageState::Nothing,
+        CoverageState::Extracted,
+        CoverageState::Failed,
+    ];
+    all.get(usize::from(rank)).copied()
+}
+
+/// Writes entries and their coverage in `run_no`.
+pub(super) fn write(
+    db: &mut Db,
+    session_no: i64,
+    run_no: i64,
+    entries: &[CoveredEntry],
+) -> Result<(), Fault> {
+    write_texts(db, session_no, entries.iter().map(|covered| &covered.entry))?;
+    cover(db, session_no, run_no, entries)
+}
+
+/// Writes entries. The later text of an entry stands: the gate may have learned to mask more.
+pub(super) fn write_texts<'a>(
+    db: &mut Db,
+    session_no: i64,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Result<(), Fault> {
+    const INTO: Insert = Insert {
+        head: "INSERT INTO entries (place, line, speaker, kind, branch, at, native_id, tool,
+            call_id, outcome, exit_code, skip, text)",
+        width: 13,
+        tail: "ON CONFLICT (place) DO UPDATE SET
+            line = excluded.line, speaker = excluded.speaker, kind = excluded.kind,
+            branch = excluded.branch, at = excluded.at, native_id = excluded.native_id,
+            tool = excluded.tool, call_id = excluded.call_id, outcome = excluded.outcome,
+            exit_code = excluded.exit_code, skip = excluded.skip, text = excluded.text",
+    };
+    // An entry in several parts stands there more than once.
+    let entries: BTreeMap<u32, &Entry> = entries.map(|entry| (entry.ordinal, entry)).collect();
+    let mut rows: Vec<Value<'_>> = Vec::with_capacity(entries.len() * INTO.width);
+    for entry in entries.into_values() {
+        let tool = entry.tool.as_ref();
+        rows.extend_from_slice(values![
+            place(session_no, entry.ordinal),
+            entry.line,
+            entry.speaker.name(),
+            entry.kind.name(),
+            entry.branch.name(),
+            entry.at,
+            entry.native_id.as_ref(),
+            tool.map(|tool| &tool.name),
+            tool.and_then(|tool| tool.call_id.as_ref()),
+            entry.outcome.map(Outcome::name),
+            entry.exit_code,
+            entry.skip.map(Skip::name),
+            &entry.text,
+        ]);
+    }
+    db.insert(INTO, &rows).map(|_| ())
+}
+
+/// Writes what became of entries in `run_no`; an entry that stands there more than once is what its highest state is.
+pub(super) fn cover(
+    db: &mut Db,
+    session_no: i64,
+    run_no: i64,
+    entries: &[CoveredEntry],
+) -> Result<(), Fault> {
+    const INTO: Insert = Insert {
+        head: "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)",
+        width: 5,
+        tail: "ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
+            state = excluded.state, reason = excluded.reason
+            WHERE coverage.state < excluded.state",
+    };
+    let mut highest: BTreeMap<u32, &CoveredEntry> = BTreeMap::new();
+    for covered in entries {
+        let known = highest.entry(covered.entry.ordinal).or_insert(covered);
+        if rank(known.state) < rank(covered.state) {
+            *known = covered;
+        }
+    }
+    let mut rows: Vec<Value<'_>> = Vec::with_capacity(highest.len() * INTO.width);
+    for (ordinal, covered) in highest {
+        let state = rank(covered.state);
+        let reason = covered.reason.as_ref();
+        rows.extend_from_slice(values![session_no, ordinal, run_no, state, reason]);
+    }
+    db.insert(INTO, &rows).map(|_| ())
+}
+
+/// Says of entries between two ordinals, inclusive, that are in no run and were not skipped what became of them: of a
+/// job that no run ended. Of an entry that two jobs share the worse stands.
+pub(super) fn cover_open(
+    db: &mut Db,
+    session_no: i64,
+    ordinals: (u32, u32),
+    state: CoverageReason<'_>,
+) -> Result<(), Fault> {
+    let sql = "INSERT INTO coverage (session_no, ordinal, run_no, state, reason)
+        SELECT ?1, place - ?2, 0, ?5, ?6 FROM entries
+        WHERE place BETWEEN ?3 AND ?4 AND skip IS NULL AND NOT EXISTS (
+            SELECT 1 FROM coverage c JOIN runs r ON r.no = c.run_no
+            WHERE c.session_no = ?1 AND c.ordinal = entries.place - ?2 AND r.current = 1)
+        ON CONFLICT (session_no, ordinal, run_no) DO UPDATE SET
+            state = excluded.state, reason = excluded.reason
+            WHERE coverage.state < excluded.state";
+    let (first, last) = (place(session_no, ordinals.0), place(session_no, ordinals.1));
+    let CoverageReason { state, reason } = state;
+    let row = values![session_no, place(session_no, 0), first, last, rank(state), reason];
+    db.execute(sql, row)?;
+    Ok(())
+}
+
+/// Takes back what [`cover_open`] said.
+pub(super) fn uncover_open(
+    db: &mut Db,
+    session_no: i64,
+    ordinals: (u32, u32),
+) -> Result<(), Fault> {
+    let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
+        AND run_no = 0 AND NOT EXISTS (
+            SELECT 1 FROM entries WHERE place = ?4 + coverage.ordinal AND skip IS NOT NULL)";
+    db.run(sql, values![session_no, ordinals.0, ordinals.1, place(session_no, 0)])
+}
+
+/// Forgets the coverage that an earlier staging of `run_no` left between two ordinals, inclusive.
+pub(super) fn uncover(
+    db: &mut Db,
+    session_no: i64,
+    run_no: i64,
+    ordinals: (u32, u32),
+) -> Result<(), Fault> {
+    let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ordinal BETWEEN ?2 AND ?3
+        AND run_no = ?4";
+    db.run(sql, values![session_no, ordinals.0, ordinals.1, run_no])
+}
+
+/// The entries of a session whose ordinals lie in `ordinals`, in order.
+pub(super) fn list(
+    db: &mut Db,
+    session: SessionId,
+    ordinals: Range<u32>,
+) -> Result<Vec<Entry>, Fault> {
+    let session_no = session::number(db, session)?;
+    let sql =
+        "SELECT place & 4294967295, line, speaker, kind, branch, at, native_id, tool, call_id,
+            outcome, exit_code, skip, text
+        FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place";
+    let (from, to) = (place(session_no, ordinals.start), place(session_no, ordinals.end));
+    db.all(sql, values![from, to], read)
+}
+
+fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
+    let ordinal = row.next()?;
+    let line = row.next()?;
+    let speaker = row.named(Speaker::of_name)?;
+    let kind = row.named(EntryKind::of_name)?;
+    let branch = row.named(Branch::of_name)?;
+    let at = row.next()?;
+    let native_id = row.next()?;
+    let (name, call_id) = (row.next::<Option<Redacted>>()?, row.next()?);
+    Ok(Entry {
+        ordinal,
+        line,
+        native_id,
+        speaker,
+        kind,
+        branch,
+        tool: name.map(|name| Tool { name, call_id }),
+        outcome: row.named_if(Outcome::of_name)?,
+        exit_code: row.next()?,
+        at,
+        skip: row.named_if(Skip::of_name)?,
+        text: row.next()?,
+    })
+}
+
+impl Store {
+    /// Writes entries that were in no slice, with what became of them and why.
+    #[cfg(test)]
+    pub(crate) async fn stage_skipped(
+        &self,
+        session: SessionId,
+        entries: Vec<CoveredEntry>,
+    ) -> Result<(), StoreError> {
+        self.write("staging skipped entries", move |db: &mut Db| {
+            let entries = &entries;
+            let session_no = session::number(db, session)?;
+            for covered in entries {
+                let ordinal = covered.entry.ordinal;
+                uncover(db, session_no, NO_RUN, (ordinal, ordinal))?;
+            }
+            write(db, session_no, NO_RUN, entries)
+        })
+        .await
+    }
+
+    /// The entries of a session with ordinals in this range, in order.
+    pub(crate) async fn entries_of(
+        &self,
+        session: SessionId,
+        ordinals: Range<u32>,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.read("reading entries", move |from| list(from, session, ordinals.clone())).await
+    }
+}

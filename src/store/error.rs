@@ -1,0 +1,240 @@
+//! Errors of the store: kinds to branch on, and one line that says what to do. It never
+//! holds words of a conversation.
+
+use std::error::Error;
+use std::fmt::Display;
+use std::sync::Arc;
+
+/// Kind of a store's error.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum StoreErrorKind {
+    /// The URL names no kind of store that we have.
+    #[error(
+        "`{0}` is no store that can be read; expected sqlite:PATH or \
+         postgres://USER:PASSWORD@HOST:PORT/DATABASE, special characters of a password as %XX"
+    )]
+    BadUrl(String),
+    /// There is no such file, or the database has no tables of ours.
+    #[error("no store there; run `annalist replay` first")]
+    Missing,
+    /// The server is not there, or not yet, or no longer. Passes.
+    #[error("the database does not answer; see that it runs and that host and port are right")]
+    Unavailable,
+    /// The server does not let us in.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// A newer annalist made it.
+    #[error("it is of version {found}, this annalist knows {known}; update annalist")]
+    Newer {
+        /// The store's version.
+        found: u32,
+        /// The newest that we know.
+        known: u32,
+    },
+    /// A file of another kind.
+    #[error("not a database; name another file")]
+    NotADatabase,
+    /// A database of another program.
+    #[error(
+        "tables of another program; name another file, or another schema: \
+         ?options=-csearch_path%3Dannalist"
+    )]
+    Foreign,
+    /// Another process held it for longer than we wait. Passes.
+    #[error(
+        "another process held it locked for {} s; stop that one or try again",
+        super::BUSY_SECS
+    )]
+    Locked,
+    /// It cannot be written to.
+    #[error(
+        "it is read-only; make the file and its folder writable, or name the server that takes writes"
+    )]
+    ReadOnly,
+    /// The disk has no room.
+    #[error("the disk is full; make room, nothing half-written was kept")]
+    Full,
+    /// The file or its folder cannot be opened.
+    #[error("it cannot be opened; check the path and its permissions")]
+    CannotOpen,
+    /// It is a database, but not whole.
+    #[error("it is damaged; restore a copy or begin a new store")]
+    Damaged,
+    /// The session was never begun.
+    #[error("session {0} is not in the store; begin it first")]
+    UnknownSession(crate::domain::SessionId),
+    /// Another process took in more of the session since it was looked at.
+    #[error("the session grew meanwhile; look at it again and try again")]
+    Moved,
+    /// The lease ran out and somebody else claimed the job, or it was called off.
+    #[error("job {0} is no longer ours; nothing was written")]
+    LeaseLost(crate::domain::JobId),
+    /// The lease on a namespace's memory ran out and somebody else took it.
+    #[error("another process consolidates namespace `{0}` by now; nothing was written, try again")]
+    NamespaceLeaseLost(String),
+    /// The store was closed.
+    #[error("the store is closed; open it again")]
+    Closed,
+    /// Anything else, told by the cause.
+    #[error("the database failed; the cause is below")]
+    Other,
+}
+
+/// Why a server does not let us in, and what to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Refusal {
+    /// The password is wrong or missing.
+    #[error("the server refuses the password; check user and password of store.url")]
+    Password,
+    /// It does not let this user in from here, or in this way.
+    #[error("the server refuses the login; allow user, database and address in its pg_hba.conf")]
+    Login,
+    /// There is no such database.
+    #[error("the server has no such database; make it with createdb")]
+    Database,
+    /// There is no schema in which our tables could be.
+    #[error("search_path names no schema; add ?options=-csearch_path%3Dannalist")]
+    Schema,
+    /// The user may not do this.
+    #[error("the user may not do this; grant it the rights on the schema, or name another schema")]
+    Rights,
+    /// No secret connection can be made.
+    #[error(
+        "the server offers no TLS; set it up there, or where the network is safe, sslmode=prefer"
+    )]
+    Tls,
+    /// It cannot prove who it is.
+    #[error("the server's certificate is not trusted here; add its authority to this machine's")]
+    Certificate,
+}
+
+/// A failed operation on a store. One line: what we were doing, where, what is wrong, what to do.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{doing}: {place}: {kind}")]
+pub struct StoreError {
+    /// Kind, for callers to branch on.
+    pub kind: StoreErrorKind,
+    /// Operation that failed.
+    pub doing: &'static str,
+    /// The store: its file, or its URL without the password.
+    pub place: String,
+    /// The error underneath; shared, because one failed commit fails many callers.
+    #[source]
+    pub source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl StoreError {
+    /// Returns true if the same may work later without anybody doing anything about the store.
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self.kind,
+            StoreErrorKind::Unavailable | StoreErrorKind::Locked | StoreErrorKind::Full
+        )
+    }
+
+    pub(super) fn new(
+        kind: StoreErrorKind,
+        doing: &'static str,
+        place: impl Display,
+    ) -> StoreError {
+        StoreError { kind, doing, place: place.to_string(), source: None }
+    }
+
+    pub(super) fn caused(self, source: impl Error + Send + Sync + 'static) -> StoreError {
+        StoreError { source: Some(Arc::new(source)), ..self }
+    }
+
+    pub(super) fn of_io(
+        error: std::io::Error,
+        doing: &'static str,
+        place: impl Display,
+    ) -> StoreError {
+        use std::io::ErrorKind;
+        let known = [
+            (ErrorKind::NotFound, StoreErrorKind::Missing),
+            (ErrorKind::ReadOnlyFilesystem, StoreErrorKind::ReadOnly),
+            (ErrorKind::StorageFull, StoreErrorKind::Full),
+            (ErrorKind::QuotaExceeded, StoreErrorKind::Full),
+        ];
+        let found = known.into_iter().find(|(code, _)| *code == error.kind());
+        let kind = found.map_or(StoreErrorKind::CannotOpen, |(_, kind)| kind);
+        StoreError::new(kind, doing, place).caused(error)
+    }
+}
+
+/// Why a piece of work on a connection failed; becomes a [`StoreError`] where place and purpose are known.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    kind: StoreErrorKind,
+    cause: Option<Arc<dyn Error + Send + Sync>>,
+    /// The work cannot be repeated.
+    without_retry: bool,
+}
+
+impl Fault {
+    pub(super) fn caused(kind: StoreErrorKind, cause: impl Error + Send + Sync + 'static) -> Fault {
+        Fault { kind, cause: Some(Arc::new(cause)), without_retry: false }
+    }
+
+    pub(super) fn unreadable(column: usize) -> Fault {
+        let what = format!("column {column} of a row cannot be read");
+        Fault {
+            kind: StoreErrorKind::Damaged,
+            cause: Some(Arc::from(Box::from(what))),
+            without_retry: false,
+        }
+    }
+
+    pub(super) fn unwritable(error: serde_json::Error) -> Fault {
+        Fault::caused(StoreErrorKind::Other, error)
+    }
+
+    pub(super) fn kind(&self) -> &StoreErrorKind {
+        &self.kind
+    }
+
+    pub(super) fn is_retryable(&self) -> bool {
+        !self.without_retry
+            && matches!(self.kind, StoreErrorKind::Unavailable | StoreErrorKind::Locked)
+    }
+
+    pub(super) fn without_retry(self) -> Fault {
+        Fault { without_retry: true, ..self }
+    }
+
+    pub(super) fn at(self, doing: &'static str, place: impl Display) -> StoreError {
+        let error = StoreError::new(self.kind, doing, place);
+        match self.cause {
+            Some(cause) => StoreError { source: Some(cause), ..error },
+            None => error,
+        }
+    }
+}
+
+impl From<StoreErrorKind> for Fault {
+    fn from(kind: StoreErrorKind) -> Fault {
+        Fault { kind, cause: None, without_retry: false }
+    }
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        use rusqlite::ErrorCode;
+        let known = [
+            (ErrorCode::DatabaseBusy, StoreErrorKind::Locked),
+            (ErrorCode::DatabaseLocked, StoreErrorKind::Locked),
+            (ErrorCode::ReadOnly, StoreErrorKind::ReadOnly),
+            (ErrorCode::DiskFull, StoreErrorKind::Full),
+            (ErrorCode::NotADatabase, StoreErrorKind::NotADatabase),
+            (ErrorCode::CannotOpen, StoreErrorKind::CannotOpen),
+            (ErrorCode::PermissionDenied, StoreErrorKind::CannotOpen),
+            (ErrorCode::DatabaseCorrupt, StoreErrorKind::Damaged),
+        ];
+        let code = error.sqlite_error_code();
+        let found = known.into_iter().find(|(known, _)| Some(*known) == code);
+        let unreadable = matches!(error, rusqlite::Error::FromSqlConversionFailure(..));
+        let other = if unreadable { StoreErrorKind::Damaged } else { StoreErrorKind::Other };
+        let kind = found.map_or(other, |(_, kind)| kind);
+        Fault::caused(kind, error)
+    }
+}

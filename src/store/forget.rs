@@ -1,0 +1,266 @@
+//! Erases by source: a session with everything that was made of it, or single records. What is left in the ledger are
+//! ids.
+
+use super::db::{Db, Value, json, values};
+use super::error::{Fault, StoreError};
+use super::handle::{Backend, Store};
+use super::lease::NamespaceLease;
+use super::memory::{AuditEntry, find, put};
+use super::prefix::IdPrefix;
+use super::{journal, plan, sqlite};
+use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+/// Sessions and records to erase, and the changes of memory that follow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Erasure {
+    pub sessions: Vec<SessionId>,
+    pub records: Vec<RecordId>,
+    pub changes: Vec<Change>,
+    pub plans: Vec<Plan>,
+}
+
+/// What was erased, in rows.
+#[derive(schemars::JsonSchema, Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
+pub(crate) struct Erased {
+    /// Conversations.
+    pub sessions: u64,
+    /// Entries of them.
+    pub entries: u64,
+    /// Extractions of them.
+    pub runs: u64,
+    /// Records.
+    pub records: u64,
+    /// Answers of models.
+    pub answers: u64,
+    /// Jobs.
+    pub jobs: u64,
+    /// Memories that are gone.
+    pub memories_gone: u64,
+    /// Memories that were made anew, or stand again.
+    pub memories_changed: u64,
+}
+
+/// A text of the store that was looked at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredText<'a> {
+    /// Table, such as `entries`.
+    pub place: &'static str,
+    pub text: &'a str,
+}
+
+/// Every column that may hold words of a conversation.
+const TEXTS: [(&str, &str); 14] = [
+    ("entries", "text"),
+    ("records", "body"),
+    ("records", "evidence"),
+    ("records", "reason"),
+    ("journal", "reply"),
+    ("journal", "request"),
+    ("jobs", "context"),
+    ("remembered", "dialog"),
+    ("remembered", "conversation"),
+    ("cards", "card"),
+    ("memories", "body"),
+    ("plans", "body"),
+    ("memory_files", "base"),
+    ("sessions", "title"),
+];
+
+impl Store {
+    pub(crate) async fn namespaces(&self) -> Result<Vec<String>, StoreError> {
+        self.read("reading which namespaces there are", |from| {
+            let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
+            from.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// Of these beginnings of ids those of records that were forgotten and did not come back.
+    pub(crate) async fn forgotten_records(
+        &self,
+        prefixes: BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, StoreError> {
+        self.read("looking for what was forgotten", move |from| {
+            let sql =
+                "SELECT 1 FROM ledger l WHERE l.deed = 'forget' AND l.record BETWEEN ?1 AND ?2
+                AND NOT EXISTS (SELECT 1 FROM records c WHERE c.id = l.record) LIMIT 1";
+            let mut gone = BTreeSet::new();
+            for text in &prefixes {
+                let Ok(prefix) = text.parse::<IdPrefix>() else { continue };
+                let (low, high) = prefix.bounds();
+                if from.first(sql, values![low, high], |row| row.next::<i64>())?.is_some() {
+                    gone.insert(text.clone());
+                }
+            }
+            Ok(gone)
+        })
+        .await
+    }
+
+    pub(crate) async fn sessions_of(&self, namespace: &str) -> Result<Vec<SessionId>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading the sessions of a namespace", move |from| {
+            let sql = "SELECT id FROM sessions WHERE namespace = ?1 ORDER BY no";
+            from.all(sql, values![&namespace], |row| Ok(SessionId(row.next()?)))
+        })
+        .await
+    }
+
+    /// Returns true if a session was forgotten and did not come back since.
+    pub(crate) async fn is_forgotten(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.read("looking what was forgotten", move |from| is_forgotten(from, session)).await
+    }
+
+    /// Erases in one transaction. Says no, with the memories that were changed meanwhile, and nothing is erased then.
+    pub(crate) async fn erase(
+        &self,
+        lease: &NamespaceLease,
+        erasure: Erasure,
+        at: Timestamp,
+    ) -> Result<Result<Erased, Vec<MemoryId>>, StoreError> {
+        let lease = lease.clone();
+        self.write("forgetting", move |to| erase(to, &lease, &erasure, at)).await
+    }
+
+    /// Hands every text that may hold words of a conversation to `each`.
+    pub(crate) async fn each_text<S: Send + 'static>(
+        &self,
+        start: S,
+        mut each: impl FnMut(&mut S, StoredText<'_>) + Send + 'static,
+    ) -> Result<S, StoreError> {
+        let mut state = start;
+        let read = move |from: &mut Db| {
+            for (place, column) in TEXTS {
+                let sql = format!("SELECT {column} FROM {place} WHERE {column} IS NOT NULL");
+                from.each(&sql, &[], |row| {
+                    let text: String = row.next()?;
+                    each(&mut state, StoredText { place, text: &text });
+                    Ok(ControlFlow::Continue(()))
+                })?;
+            }
+            Ok(state)
+        };
+        self.read_once("looking for words that are left", read).await
+    }
+
+    /// Takes what was erased out of the file's free pages and out of its log as well. On a server this is the
+    /// server's matter: it gives room free when it vacuums.
+    pub(crate) async fn scrub(&self) -> Result<bool, StoreError> {
+        match self.backend() {
+            Backend::File(file) => sqlite::scrub(file.path()).map(|()| true),
+            Backend::Server(_) => Ok(false),
+        }
+    }
+}
+
+fn erase(
+    db: &mut Db,
+    lease: &NamespaceLease,
+    erasure: &Erasure,
+    at: Timestamp,
+) -> Result<Result<Erased, Vec<MemoryId>>, Fault> {
+    lease.check(db)?;
+    let mut moved = Vec::new();
+    for change in &erasure.changes {
+        if find(db, change.memory)? != change.before {
+            moved.push(change.memory);
+        }
+    }
+    if !moved.is_empty() {
+        return Ok(Err(moved));
+    }
+    let mut erased = Erased::default();
+    for change in &erasure.changes {
+        match &change.after {
+            Some(memory) => {
+                put(db, memory)?;
+                erased.memories_changed += 1;
+            }
+            None => {
+                let sql = "DELETE FROM memories WHERE id = ?1";
+                erased.memories_gone += db.execute(sql, values![&change.memory.0])?;
+                plan::erase_memory(db, change.memory)?;
+            }
+        }
+        erased.answers += journal::erase_answers(db, change.memory.0)?;
+        let memory = Some(change.memory);
+        AuditEntry { memory, ..AuditEntry::new(at, "forget") }.write(db, &lease.namespace)?;
+    }
+    for plan in &erasure.plans {
+        let sql = "UPDATE plans SET body = ?2 WHERE id = ?1";
+        db.run(sql, values![&plan.id.0, &json(plan)?])?;
+    }
+    for record in &erasure.records {
+        clear_undone(db, *record)?;
+        erased.answers += db.execute(
+            "DELETE FROM journal WHERE run IN (SELECT r.id FROM runs r JOIN records c
+                ON c.run_no = r.no WHERE c.id = ?1)",
+            values![&record.0],
+        )?;
+        erased.answers += journal::erase_answers(db, record.0)?;
+        plan::erase_record(db, *record)?;
+        db.run("DELETE FROM dispositions WHERE record = ?1", values![&record.0])?;
+        erased.records += db.execute("DELETE FROM records WHERE id = ?1", values![&record.0])?;
+        let record = Some(*record);
+        AuditEntry { record, ..AuditEntry::new(at, "forget") }.write(db, &lease.namespace)?;
+    }
+    for session in &erasure.sessions {
+        erase_session(db, *session, &mut erased)?;
+        let sql =
+            "INSERT INTO forgotten (session, at) VALUES (?1, ?2) ON CONFLICT (session) DO NOTHING";
+        db.run(sql, values![&session.0, at])?;
+    }
+    if !erasure.sessions.is_empty() {
+        // Answers that nobody staged yet belong to nobody who could be asked whose they are. Those about memory do:
+        // they went with what they are about.
+        let sql = "DELETE FROM journal WHERE run NOT IN (SELECT id FROM runs)
+            AND digest NOT IN (SELECT digest FROM answers_about)";
+        erased.answers += db.execute(sql, &[])?;
+    }
+    Ok(Ok(erased))
+}
+
+pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Fault> {
+    let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
+    Ok(db.first(sql, values![&session.0], |row| row.next::<i64>())?.is_some())
+}
+
+fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result<(), Fault> {
+    let sql = "SELECT no FROM sessions WHERE id = ?1";
+    let Some(no) = db.first(sql, values![&session.0], |row| row.next::<i64>())? else {
+        return Ok(());
+    };
+    let sql = "DELETE FROM journal WHERE run IN (SELECT id FROM runs WHERE session_no = ?1)";
+    erased.answers += db.execute(sql, values![no])?;
+    let (first, last) = (no << 32, (no + 1) << 32);
+    erased.entries +=
+        db.execute("DELETE FROM entries WHERE ?1 <= place AND place < ?2", values![first, last])?;
+    db.run("DELETE FROM coverage WHERE session_no = ?1", values![no])?;
+    erased.runs += db.execute("DELETE FROM runs WHERE session_no = ?1", values![no])?;
+    erased.jobs += db.execute("DELETE FROM jobs WHERE session_no = ?1", values![no])?;
+    for sql in [
+        "DELETE FROM handed WHERE session_no = ?1",
+        "DELETE FROM session_ends WHERE session_no = ?1",
+        "DELETE FROM remembered WHERE session_no = ?1",
+        "DELETE FROM cards WHERE session_no = ?1",
+    ] {
+        db.run(sql, values![no])?;
+    }
+    erased.sessions += db.execute("DELETE FROM sessions WHERE no = ?1", values![no])?;
+    Ok(())
+}
+
+/// Plans that were undone are kept for the log; what they said of the record is not.
+fn clear_undone(db: &mut Db, record: RecordId) -> Result<(), Fault> {
+    let sql = "SELECT no, body FROM plans WHERE undone_at IS NOT NULL AND body LIKE ?1";
+    let like = format!("%{record}%");
+    let plans: Vec<(i64, Plan)> =
+        db.all(sql, &[Value::from(&like)], |row| Ok((row.next()?, row.json()?)))?;
+    for (no, plan) in plans {
+        let bare = Plan { operations: vec![], before: vec![], left_open: vec![], ..plan };
+        db.run("UPDATE plans SET body = ?2 WHERE no = ?1", values![no, &json(&bare)?])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Handle of the store: opens the database, and runs work in transactions and snapshots. No type of the database
+//! leaves `store`.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::postgres::{Address, Pool};
+use super::sqlite::SqliteFile;
+use std::sync::Arc;
+
+/// Behaviour where there is no store yet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OpenMode {
+    /// Creates the store, and its folder.
+    Create,
+    /// Fails with [`Missing`](super::StoreErrorKind::Missing).
+    Existing,
+}
+
+/// The database; clones share it. Dropping the last one waits until everything is written.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    place: String,
+    backend: Backend,
+}
+
+pub(super) enum Backend {
+    File(SqliteFile),
+    Server(Pool),
+}
+
+impl Store {
+    /// Opens the store at `sqlite:PATH`, at a bare path, or at `postgres://…`, with the options of such a URL that
+    /// tokio-postgres knows and `sslmode=verify-full`. Creates and migrates the tables. Blocks.
+    pub fn open(url: &str, open: OpenMode) -> Result<Store, StoreError> {
+        const DOING: &str = "opening the store";
+        let (place, backend) = if url.starts_with("postgres://") || url.starts_with("postgresql://")
+        {
+            let address = Address::of_url(url).map_err(|fault| fault.at(DOING, "store.url"))?;
+            let place = address.shown().to_owned();
+            let pool = Pool::open(address, open).map_err(|fault| fault.at(DOING, &place))?;
+            (place, Backend::Server(pool))
+        } else {
+            let file = SqliteFile::open(url, open)?;
+            (file.path().display().to_string(), Backend::File(file))
+        };
+        Ok(Store { shared: Arc::new(Shared { place, backend }) })
+    }
+
+    /// The file, or the server's URL without the password, for people.
+    pub fn place(&self) -> &str {
+        &self.shared.place
+    }
+
+    pub(super) fn backend(&self) -> &Backend {
+        &self.shared.backend
+    }
+
+    /// Runs `work` in a transaction. It must be idempotent: it is repeated where the server went away before it
+    /// confirmed the commit.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        match self.backend() {
+            Backend::File(file) => file.write(doing, work).await,
+            Backend::Server(pool) => {
+                pool.write(work).await.map_err(|fault| fault.at(doing, self.place()))
+            }
+        }
+    }
+
+    /// Runs `work` in a snapshot.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, StoreError> {
+        match self.backend() {
+            Backend::File(file) => file.read(doing, work).await,
+            Backend::Server(pool) => {
+                pool.read(work).await.map_err(|fault| fault.at(doing, self.place()))
+            }
+        }
+    }
+
+    /// As [`Store::read`], for work that hands rows on: it is not repeated once it began.
+    pub(super) async fn read_once<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        match self.backend() {
+            Backend::File(file) => file.read(doing, work).await,
+            Backend::Server(pool) => {
+                pool.read_once(work).await.map_err(|fault| fault.at(doing, self.place()))
+            }
+        }
+    }
+}

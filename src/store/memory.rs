@@ -1,0 +1,294 @@
+//! Memory in the store: kept facts, what waits to become some, who may plan, what people made of them, and the
+//! ledger.
+
+use super::db::{Columns, Db, json, values};
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::lease::NamespaceLease;
+use super::prefix::{self, IdPrefix, PrefixLookup};
+use super::record;
+use crate::domain::{Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
+use std::collections::BTreeMap;
+
+/// Staged records without a disposition, by namespace.
+const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
+            max(r.finished_at) AS staged_at
+        FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+        WHERE r.current = 1 AND c.state = 'staged' AND d.record IS NULL GROUP BY s.namespace";
+
+/// The same of records that count no more and that memories rest on.
+fn withdrawn() -> String {
+    format!(
+        "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
+        FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
+            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+            JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+            JOIN memories m ON m.id = d.memory AND m.state <> 'retracted' GROUP BY s.namespace",
+        OUTDATED = record::OUTDATED,
+    )
+}
+
+/// Records of a namespace that wait to be consolidated.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Backlog {
+    pub namespace: String,
+    /// Staged records without a disposition, and those with one that count no more.
+    pub records: u64,
+    pub bytes: u64,
+    pub staged_at: Timestamp,
+    pub done_at: Option<Timestamp>,
+}
+
+/// A line of the ledger.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct AuditEntry {
+    pub(crate) at: Timestamp,
+    /// Name of a disposition, or `undo`, `confirm`, `forget`.
+    pub(crate) deed: String,
+    pub(crate) plan: Option<PlanId>,
+    pub(crate) record: Option<RecordId>,
+    pub(crate) memory: Option<MemoryId>,
+    pub(crate) rule: Option<String>,
+}
+
+impl AuditEntry {
+    pub(super) fn new(at: Timestamp, deed: &str) -> AuditEntry {
+        let deed = deed.to_owned();
+        AuditEntry { at, deed, plan: None, record: None, memory: None, rule: None }
+    }
+
+    pub(super) fn write(&self, db: &mut Db, namespace: &str) -> Result<(), Fault> {
+        let sql = "INSERT INTO ledger (at, namespace, deed, plan, record, memory, rule)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+        let (plan, record) =
+            (self.plan.as_ref().map(|id| &id.0), self.record.as_ref().map(|id| &id.0));
+        let memory = self.memory.as_ref().map(|id| &id.0);
+        db.run(
+            sql,
+            values![self.at, namespace, &self.deed, plan, record, memory, self.rule.as_ref()],
+        )
+    }
+}
+
+impl Store {
+    /// A number that grows with every record and every run that is staged.
+    pub(crate) async fn last_record(&self) -> Result<i64, StoreError> {
+        let sql = "SELECT (SELECT coalesce(max(no), 0) FROM records)
+            + (SELECT coalesce(max(no), 0) FROM runs)";
+        let read = move |from: &mut Db| Ok(from.first(sql, &[], |row| row.next())?.unwrap_or(0));
+        self.read("looking for new records", read).await
+    }
+
+    /// Returns the records that wait to be consolidated, by namespace.
+    pub(crate) async fn backlog(&self) -> Result<Vec<Backlog>, StoreError> {
+        self.read("counting what waits to be consolidated", |from: &mut Db| {
+            let sql = format!(
+                "SELECT w.namespace, CAST(sum(w.records) AS BIGINT), CAST(sum(w.bytes) AS BIGINT),
+                    max(w.staged_at),
+                    (SELECT done_at FROM consolidating k WHERE k.namespace = w.namespace)
+                FROM ({WAITING} UNION ALL {WITHDRAWN}) w GROUP BY w.namespace ORDER BY w.namespace",
+                WITHDRAWN = withdrawn(),
+            );
+            from.all(&sql, &[], |row| {
+                let (namespace, records) = (row.next()?, row.next()?);
+                let (bytes, staged_at) = (row.next()?, row.next()?);
+                Ok(Backlog { namespace, records, bytes, staged_at, done_at: row.next()? })
+            })
+        })
+        .await
+    }
+
+    /// Staged records of a namespace without a disposition, in the order of staging; `limit` at most.
+    pub async fn waiting_records(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading what waits to be consolidated", move |from: &mut Db| {
+            record::waiting(from, &namespace, limit)
+        })
+        .await
+    }
+
+    /// Records of a namespace that a plan dealt with and that count no more, since their conversation was read anew;
+    /// each with the memory that came of it, in the order of staging; `limit` at most.
+    pub(crate) async fn outdated_records(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> Result<Vec<(Record, MemoryId)>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading what was read anew", move |from: &mut Db| {
+            record::outdated(from, &namespace, limit)
+        })
+        .await
+    }
+
+    /// The memories of a namespace, or of all, by id.
+    pub async fn memories(&self, namespace: Option<&str>) -> Result<MemoryMap, StoreError> {
+        let namespace = namespace.map(str::to_owned);
+        let read = move |from: &mut Db| {
+            let sql = match namespace {
+                Some(_) => "SELECT body FROM memories WHERE namespace = ?1",
+                None => "SELECT body FROM memories WHERE ?1 = ''",
+            };
+            let all = from.all(sql, values![namespace.as_deref().unwrap_or_default()], memory)?;
+            Ok(all.into_iter().map(|memory| (memory.id, memory)).collect())
+        };
+        self.read("reading memories", read).await
+    }
+
+    pub(crate) async fn memory(
+        &self,
+        prefix: IdPrefix,
+    ) -> Result<PrefixLookup<Memory>, StoreError> {
+        let read = move |from: &mut Db| {
+            prefix::find(from, "memories", &prefix, |from, id| find(from, MemoryId(id)))
+        };
+        self.read("looking up a memory", read).await
+    }
+
+    /// Returns the ledger of one memory or of all, the earliest first.
+    pub(crate) async fn ledger(
+        &self,
+        memory: Option<MemoryId>,
+    ) -> Result<Vec<AuditEntry>, StoreError> {
+        let read = move |from: &mut Db| {
+            let columns = "SELECT at, deed, plan, record, memory, rule FROM ledger";
+            match &memory {
+                Some(MemoryId(id)) => {
+                    let sql = format!("{columns} WHERE memory = ?1 ORDER BY no");
+                    from.all(&sql, values![id], deed)
+                }
+                None => from.all(&format!("{columns} ORDER BY no"), &[], deed),
+            }
+        };
+        self.read("reading the ledger", read).await
+    }
+
+    /// Writes what people made of memories in the directory; says no, with those that are no longer as `before` has
+    /// them.
+    pub(crate) async fn amend_memories(
+        &self,
+        lease: &NamespaceLease,
+        changes: Vec<(Memory, Memory)>,
+        rule: &'static str,
+        at: Timestamp,
+    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+        let lease = lease.clone();
+        self.write("writing what people changed", move |to| {
+            lease.check(to)?;
+            let mut moved = Vec::new();
+            for (before, after) in &changes {
+                let now = find(to, before.id)?;
+                if now.as_ref() != Some(before) && now.as_ref() != Some(after) {
+                    moved.push(before.id);
+                }
+            }
+            if !moved.is_empty() {
+                return Ok(Err(moved));
+            }
+            for (_, after) in &changes {
+                put(to, after)?;
+                let (memory, rule) = (Some(after.id), Some(rule.to_owned()));
+                AuditEntry { memory, rule, ..AuditEntry::new(at, "confirm") }
+                    .write(to, &after.namespace)?;
+            }
+            Ok(Ok(()))
+        })
+        .await
+    }
+}
+
+fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
+    row.json()
+}
+
+fn deed(row: &mut Columns<'_>) -> Result<AuditEntry, Fault> {
+    Ok(AuditEntry {
+        at: row.next()?,
+        deed: row.next()?,
+        plan: row.next::<Option<_>>()?.map(PlanId),
+        record: row.next::<Option<_>>()?.map(RecordId),
+        memory: row.next::<Option<_>>()?.map(MemoryId),
+        rule: row.next()?,
+    })
+}
+
+pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
+    db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0], memory)
+}
+
+pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
+    let sql = "INSERT INTO memories (id, namespace, state, body) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
+    let body = json(memory)?;
+    db.run(sql, values![&memory.id.0, &memory.namespace, memory.state.name(), &body])
+}
+
+/// A directory that was written.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Directory {
+    pub host: String,
+    pub dir: String,
+}
+
+impl Store {
+    /// Notes that a directory shows the memory of `namespace`.
+    pub(crate) async fn note_directory(
+        &self,
+        directory: &Directory,
+        namespace: &str,
+    ) -> Result<(), StoreError> {
+        let (directory, namespace) = (directory.clone(), namespace.to_owned());
+        self.write("noting a memory directory", move |to| {
+            let sql = "INSERT INTO memory_dirs (host, dir, namespace) VALUES (?1, ?2, ?3)
+                ON CONFLICT (host, dir) DO UPDATE SET namespace = excluded.namespace";
+            to.run(sql, values![&directory.host, &directory.dir, &namespace])
+        })
+        .await
+    }
+
+    /// The directories that show the memory of `namespace`, on all machines.
+    pub(crate) async fn directories(&self, namespace: &str) -> Result<Vec<Directory>, StoreError> {
+        let namespace = namespace.to_owned();
+        let read = move |from: &mut Db| {
+            let sql = "SELECT host, dir FROM memory_dirs WHERE namespace = ?1 ORDER BY host, dir";
+            let directory =
+                |row: &mut Columns<'_>| Ok(Directory { host: row.next()?, dir: row.next()? });
+            from.all(sql, values![&namespace], directory)
+        };
+        self.read("reading which directories show a namespace", read).await
+    }
+
+    /// Returns the last rendered text of the files of a directory, by path.
+    pub(crate) async fn rendered(&self, dir: &str) -> Result<BTreeMap<String, String>, StoreError> {
+        let dir = dir.to_owned();
+        let read = move |from: &mut Db| {
+            let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
+            let all = from.all(sql, values![&dir], |row| Ok((row.next()?, row.next()?)))?;
+            Ok(all.into_iter().collect())
+        };
+        self.read("reading what was rendered", read).await
+    }
+
+    /// Keeps what was rendered of the files of a directory in the place of what was.
+    pub(crate) async fn keep_rendered(
+        &self,
+        dir: &str,
+        files: &BTreeMap<String, String>,
+    ) -> Result<(), StoreError> {
+        let (dir, files) = (dir.to_owned(), files.clone());
+        self.write("keeping what was rendered", move |to| {
+            to.execute("DELETE FROM memory_files WHERE dir = ?1", values![&dir])?;
+            for (path, base) in &files {
+                let sql = "INSERT INTO memory_files (dir, path, base) VALUES (?1, ?2, ?3)";
+                to.run(sql, values![&dir, path, base])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}

@@ -1,0 +1,262 @@
+//! Memory on each kind of store.
+
+use super::fixture::*;
+use super::lease::LeaseAttempt;
+use super::*;
+use crate::consolidate::{Memories, Verdicts, Withdrawn, consolidate, withdraw};
+use crate::domain::*;
+use crate::domain::{Memory, MemoryMap, Plan};
+
+/// A store with the records of these claims, staged.
+async fn with_records(store: &Store, session: &Session, claims: &[&str]) {
+    store.stage(staging(session, "run", 0, claims)).await.unwrap();
+}
+
+/// The plan for what waits.
+async fn planned(store: &Store) -> Plan {
+    let known = store.memories(Some("project")).await.unwrap();
+    let records = store.waiting_records("project", 99).await.unwrap();
+    consolidate(&records, &Memories::of("project", &known), &Verdicts::none()).0
+}
+
+async fn lease(store: &Store, now: i64) -> NamespaceLease {
+    let until = Timestamp(now + 100);
+    let now = Timestamp(now);
+    store.lease_namespace(LeaseAttempt { until, now, ..ATTEMPT }).await.unwrap().unwrap()
+}
+
+const ATTEMPT: LeaseAttempt<'static> = LeaseAttempt {
+    namespace: "project",
+    holder: "w",
+    now: Timestamp(0),
+    until: Timestamp(999),
+    is_gone: |_| false,
+};
+const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
+
+#[tokio::test]
+async fn a_plan_is_applied_once_and_taken_back_whole() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let backlog = store.backlog().await.unwrap().remove(0);
+        assert_eq!((backlog.namespace.as_str(), backlog.records), ("project", 2));
+        let plan = planned(&store).await;
+        assert_eq!(plan.operations.len(), 2);
+        let lease = lease(&store, 0).await;
+        for _ in 0..2 {
+            store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        }
+        assert_eq!(store.plans(None).await.unwrap().len(), 1, "twice is once");
+        let memories = store.memories(Some("project")).await.unwrap();
+        assert_eq!(memories, plan.after());
+        assert_eq!(store.memories(None).await.unwrap(), memories);
+        assert!(store.memories(Some("other")).await.unwrap().is_empty());
+        assert!(store.waiting_records("project", 9).await.unwrap().is_empty());
+        assert!(store.backlog().await.unwrap().is_empty());
+        assert!(planned(&store).await.is_empty(), "a second plan has nothing to do");
+        for _ in 0..2 {
+            store.undo_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
+        }
+        assert_eq!(store.memories(None).await.unwrap(), MemoryMap::new());
+        assert_eq!(planned(&store).await, plan, "what waited waits again");
+        store.apply_plan(&lease, &plan, Timestamp(30)).await.unwrap().unwrap();
+        let plans = store.plans(Some("project")).await.unwrap();
+        let undone: Vec<Option<Timestamp>> = plans.iter().map(|it| it.undone_at).collect();
+        assert_eq!(undone, [Some(Timestamp(20)), None]);
+        let PrefixLookup::One(found) = store.plan(plan.id.0.into()).await.unwrap() else {
+            panic!()
+        };
+        assert_eq!((found.at, found.plan), (Timestamp(30), plan));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_at_a_time_changes_the_memory_of_a_namespace() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let plan = planned(&store).await;
+        let late = lease(&store, 0).await;
+        let take = |now| {
+            let (store, now) = (store.clone(), Timestamp(now));
+            let attempt = LeaseAttempt { holder: "x", now, ..ATTEMPT };
+            async move { store.lease_namespace(attempt).await.unwrap() }
+        };
+        assert_eq!(take(99).await, None, "it is held");
+        let other = LeaseAttempt { namespace: "other", holder: "x", ..ATTEMPT };
+        let other = store.lease_namespace(other).await.unwrap();
+        assert!(other.is_some(), "another namespace is not");
+        let next = take(100).await.unwrap();
+        let lost = store.apply_plan(&late, &plan, Timestamp(101)).await.unwrap_err();
+        assert_eq!(lost.kind, StoreErrorKind::NamespaceLeaseLost("project".to_owned()));
+        assert!(store.memories(None).await.unwrap().is_empty(), "nothing was written");
+        store.apply_plan(&next, &plan, Timestamp(101)).await.unwrap().unwrap();
+        store.release_namespace(&late, Some(Timestamp(102))).await.unwrap();
+        assert_eq!(take(103).await, None, "who lost it gives nothing back");
+        store.release_namespace(&next, Some(Timestamp(104))).await.unwrap();
+        assert!(take(105).await.is_some());
+        let (until, now) = (Timestamp(2_000), Timestamp(106));
+        let heir = LeaseAttempt { holder: "y", until, now, is_gone: |it| it == "x", ..ATTEMPT };
+        let heir = store.lease_namespace(heir).await.unwrap().unwrap();
+        assert!(store.renew_namespace(&heir, Timestamp(3_000)).await.unwrap());
+        assert!(!store.renew_namespace(&next, Timestamp(9_000)).await.unwrap(), "it is another's");
+        assert_eq!(take(2_999).await, None, "it was prolonged");
+        assert!(take(3_000).await.is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_somebody_changed_meanwhile_is_not_written_over() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
+        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        let before = store.memories(None).await.unwrap().into_values().next().unwrap();
+        let after = Memory { confirmed: true, ..before.clone() };
+        let amend = async |changes: (&Memory, &Memory)| {
+            let changes = vec![(changes.0.clone(), changes.1.clone())];
+            store.amend_memories(&lease, changes, "person-edited", Timestamp(20)).await.unwrap()
+        };
+        for _ in 0..2 {
+            amend((&before, &after)).await.unwrap();
+        }
+        let PrefixLookup::One(kept) = store.memory(before.id.0.into()).await.unwrap() else {
+            panic!()
+        };
+        assert_eq!(*kept, after);
+        let other = Memory { confirmed: false, reason: Some("x".to_owned()), ..before.clone() };
+        assert_eq!(amend((&other, &before)).await, Err(vec![before.id]));
+        let undone = store.undo_plan(&lease, &plan, Timestamp(30)).await.unwrap();
+        assert_eq!(undone, Err(vec![before.id]), "what a person confirmed stays");
+        assert_eq!(store.memories(None).await.unwrap().len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_ledger_tells_every_deed_without_a_word() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
+        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        store.undo_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
+        let ledger = store.ledger(None).await.unwrap();
+        let deeds: Vec<&str> = ledger.iter().map(|it| it.deed.as_str()).collect();
+        assert_eq!(deeds, ["add", "add", "undo"]);
+        assert!(!format!("{ledger:?}").contains("pump"));
+        let first = plan.operations[0].disposition.home();
+        let of_one = store.ledger(first).await.unwrap();
+        assert_eq!((of_one.len(), of_one[0].record), (1, Some(plan.operations[0].record)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_rendered_last_is_kept_by_directory() {
+    on_each_store(async |kind| {
+        let (_place, store, _) = kind.begun().await;
+        let files = |names: &[&str]| {
+            names.iter().map(|name| ((*name).to_owned(), format!("# {name}\r\n"))).collect()
+        };
+        for names in [&["a.md", "b.md"][..], &["b.md"]] {
+            store.keep_rendered("/here", &files(names)).await.unwrap();
+            assert_eq!(store.rendered("/here").await.unwrap(), files(names));
+        }
+        assert!(store.rendered("/there").await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_erased_is_in_no_text_of_the_store_and_the_rest_is_as_it_was() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        with_records(&store, &session, &CLAIMS).await;
+        let other = conversation("two");
+        store.begin_session(&other).await.unwrap();
+        store.stage(staging(&other, "other", 0, &["Oiled the hinge of door nine"])).await.unwrap();
+        let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
+        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        let of_session =
+            RecordFilter { session: Some(session.id.0.into()), ..RecordFilter::default() };
+        let records = store.records(of_session).await.unwrap();
+        let records: Vec<RecordId> = records.into_iter().map(|it| it.record.id).collect();
+        assert_eq!(records.len(), 2);
+        let state = store.memories(Some("project")).await.unwrap();
+        let of = records.iter().copied().collect();
+        let forgotten = crate::consolidate::forget(&of, &state, std::slice::from_ref(&plan));
+        let erasure = Erasure {
+            sessions: vec![session.id],
+            records,
+            changes: forgotten.changes.clone(),
+            plans: forgotten.plans.clone(),
+        };
+        let erased = store.erase(&lease, erasure.clone(), Timestamp(20)).await.unwrap().unwrap();
+        assert_eq!((erased.sessions, erased.records, erased.memories_gone), (1, 2, 2));
+        let look = |left: &mut Vec<String>, looked: StoredText<'_>| {
+            if looked.text.contains("Replaced the seal") || looked.text.contains("valve seven") {
+                left.push(looked.place.to_owned());
+            }
+        };
+        let left = store.each_text(Vec::new(), look).await.unwrap();
+        assert_eq!(left, [""; 0]);
+        assert_eq!(store.memories(None).await.unwrap().len(), 1);
+        let again = store.erase(&lease, erasure, Timestamp(30)).await.unwrap();
+        assert_eq!(again.unwrap_err().len(), 2, "those memories are gone");
+        assert_eq!(store.scrub().await.unwrap(), matches!(kind, Kind::Sqlite));
+        assert_eq!(store.sessions_of("project").await.unwrap(), [other.id]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_reading() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let (old, new) = (staging(&session, "old", 0, &CLAIMS), staging(&session, "new", 0, &[]));
+        store.stage(old.clone()).await.unwrap();
+        let plan = planned(&store).await;
+        let lease = lease(&store, 0).await;
+        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        let believed = store.memories(None).await.unwrap();
+        assert!(store.outdated_records("project", 9).await.unwrap().is_empty());
+
+        store.stage(new.clone()).await.unwrap();
+        store.end_session(session.id, ended(10, &[&new])).await.unwrap();
+        assert_eq!(store.backlog().await.unwrap()[0].records, 2);
+        let outdated = store.outdated_records("project", 9).await.unwrap();
+        let ids: Vec<RecordId> = outdated.iter().map(|(record, _)| record.id).collect();
+        assert_eq!(ids, old.records.iter().map(|it| it.id).collect::<Vec<_>>());
+        assert!(outdated.iter().all(|(_, memory)| believed.contains_key(memory)));
+        let all = outdated.into_iter().map(|(record, memory)| Withdrawn { record, memory });
+        let all: Vec<Withdrawn> = all.collect();
+        let next = planned(&store).await;
+        assert!(next.is_empty());
+        let plan = withdraw(next, &all, &believed, vec![plan]);
+        store.apply_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
+        assert!(store.memories(None).await.unwrap().values().all(Memory::is_hollow));
+        assert!(store.outdated_records("project", 9).await.unwrap().is_empty());
+        assert!(store.backlog().await.unwrap().is_empty());
+
+        store.undo_plan(&lease, &plan, Timestamp(30)).await.unwrap().unwrap();
+        assert_eq!(store.memories(None).await.unwrap(), believed);
+        assert_eq!(store.outdated_records("project", 9).await.unwrap().len(), 2);
+        store.apply_plan(&lease, &plan, Timestamp(40)).await.unwrap().unwrap();
+        store.end_session(session.id, ended(10, &[&old])).await.unwrap();
+        let back = planned(&store).await;
+        assert_eq!(back.operations.len(), 2, "they wait again");
+        store.apply_plan(&lease, &back, Timestamp(50)).await.unwrap().unwrap();
+        assert_eq!(store.memories(None).await.unwrap(), believed);
+        for plan in [&back, &plan] {
+            store.undo_plan(&lease, plan, Timestamp(60)).await.unwrap().unwrap();
+        }
+        assert_eq!(store.memories(None).await.unwrap(), believed);
+        assert!(planned(&store).await.is_empty());
+    })
+    .await;
+}

@@ -1,0 +1,67 @@
+//! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that what belongs
+//! together is written together or not at all.
+
+mod changes;
+mod db;
+mod entry;
+mod error;
+mod forget;
+mod handle;
+mod journal;
+mod lease;
+mod memory;
+mod plan;
+mod postgres;
+mod prefix;
+mod queue;
+mod record;
+mod run;
+mod session;
+mod sqlite;
+mod status;
+mod writer;
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod judged_test;
+#[cfg(test)]
+mod memory_test;
+#[cfg(test)]
+mod shared_test;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use changes::ChangeListener;
+pub use entry::CoveredEntry;
+pub use error::{Refusal, StoreError, StoreErrorKind};
+pub(crate) use forget::{Erased, Erasure, StoredText};
+pub use handle::{OpenMode, Store};
+pub use journal::BillLine;
+pub(crate) use journal::{Bill, JournalEntry, Journaled};
+pub(crate) use lease::NamespaceLease;
+pub(crate) use lease::{HeldLease, LeaseRequest};
+pub(crate) use memory::{AuditEntry, Backlog, Directory};
+pub(crate) use plan::{AskedPair, StoredOpenPair, StoredPlan};
+pub(crate) use prefix::PrefixLookup;
+pub use prefix::{BadPrefix, IdPrefix};
+pub(crate) use queue::ABANDONED;
+pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
+pub(crate) use queue::{
+    Cap, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage, JobSelection,
+    OpenJobs, Overdue, QueueStats, Rates, RemainingJobs, StoredJob, Stuck,
+};
+pub use queue::{
+    ClaimRequest, ClaimedJobs, EnqueueResult, Gathering, Intake, JobChange, JobEnding, JobRelease,
+    WorkerStatus,
+};
+pub(crate) use record::RecordSources;
+pub use record::{RecordFilter, StoredRecord};
+pub(crate) use run::{KnownRun, StoredRun};
+pub use run::{Run, RunFailure, Spent, Staged, Staging};
+pub use session::{ConversationState, ReplacedCounts, SessionEnd, SessionProgress};
+pub(crate) use session::{SpokenEntry, StoredCard};
+pub(crate) use status::SessionTotals;
+pub use status::{FailedRun, SessionStatus, Status};
+
+/// Longest wait for another process that writes, in seconds: its commits take milliseconds.
+pub(crate) const BUSY_SECS: u64 = 5;

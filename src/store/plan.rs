@@ -1,0 +1,329 @@
+//! Plans in the store: a plan, what it changes, what became of each record and what the ledger says of it are one
+//! transaction.
+
+use super::db::{Columns, Db, json, values};
+use super::error::{Fault, StoreError, StoreErrorKind};
+use super::handle::Store;
+use super::lease::NamespaceLease;
+use super::memory::{AuditEntry, find, put};
+use super::prefix::{IdPrefix, PrefixLookup};
+use super::record;
+use crate::domain::{
+    Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId, Timestamp,
+};
+use std::collections::BTreeMap;
+
+/// A plan that was applied.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredPlan {
+    pub plan: Plan,
+    pub at: Timestamp,
+    pub undone_at: Option<Timestamp>,
+}
+
+impl Store {
+    /// Applies a plan: what it changes, what became of its records, the ledger.
+    #[cfg(test)]
+    pub(crate) async fn apply_plan(
+        &self,
+        lease: &NamespaceLease,
+        plan: &Plan,
+        at: Timestamp,
+    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+        self.apply_judged(lease, plan, &[], at).await
+    }
+
+    /// As [`Store::apply_plan`], and notes which questions about pairs that stay open came to nothing.
+    pub(crate) async fn apply_judged(
+        &self,
+        lease: &NamespaceLease,
+        plan: &Plan,
+        asked: &[AskedPair],
+        at: Timestamp,
+    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+        let (lease, plan, asked) = (lease.clone(), plan.clone(), asked.to_vec());
+        let apply = move |to: &mut Db| {
+            lease.check(to)?;
+            match standing(to, &plan)? {
+                Some(_) => Ok(Ok(())),
+                None => apply(to, &plan, &asked, at),
+            }
+        };
+        self.write("applying a plan", apply).await
+    }
+
+    /// Takes a plan back. Says no, with the memories that were changed since, and nothing is written then.
+    pub(crate) async fn undo_plan(
+        &self,
+        lease: &NamespaceLease,
+        plan: &Plan,
+        at: Timestamp,
+    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
+        let (lease, plan) = (lease.clone(), plan.clone());
+        self.write("undoing a plan", move |db: &mut Db| {
+            let lease = &lease;
+            let plan = &plan;
+            lease.check(db)?;
+            let Some(no) = standing(db, plan)? else { return Ok(Ok(())) };
+            if let Err(moved) = change(db, plan, |state| plan.undo(state).map_err(|moved| moved.0))?
+            {
+                return Ok(Err(moved));
+            }
+            db.run("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
+            db.run("DELETE FROM dispositions WHERE plan_no = ?1", values![no])?;
+            let sql = "UPDATE dispositions SET withdrawn_no = NULL WHERE withdrawn_no = ?1";
+            db.run(sql, values![no])?;
+            undo_open_pairs(db, no)?;
+            let entry = AuditEntry { plan: Some(plan.id), ..AuditEntry::new(at, "undo") };
+            entry.write(db, &plan.namespace)?;
+            Ok(Ok(()))
+        })
+        .await
+    }
+
+    /// Plans of a namespace, or of all, the earliest first; undone ones too.
+    pub(crate) async fn plans(
+        &self,
+        namespace: Option<&str>,
+    ) -> Result<Vec<StoredPlan>, StoreError> {
+        let namespace = namespace.map(str::to_owned);
+        let read = move |from: &mut Db| {
+            let sql = match namespace {
+                Some(_) => "SELECT body, at, undone_at FROM plans WHERE namespace = ?1 ORDER BY no",
+                None => "SELECT body, at, undone_at FROM plans WHERE ?1 = '' ORDER BY no",
+            };
+            from.all(sql, values![namespace.as_deref().unwrap_or_default()], stored_plan)
+        };
+        self.read("reading plans", read).await
+    }
+
+    /// The plan whose id begins so; of one that was applied again after it was undone, the last.
+    pub(crate) async fn plan(
+        &self,
+        prefix: IdPrefix,
+    ) -> Result<PrefixLookup<StoredPlan>, StoreError> {
+        let read = move |from: &mut Db| {
+            let (low, high) = prefix.bounds();
+            let sql =
+                "SELECT body, at, undone_at FROM plans WHERE id BETWEEN ?1 AND ?2 ORDER BY no";
+            let all = from.all(sql, values![low, high], stored_plan)?;
+            let mut by_id: BTreeMap<PlanId, StoredPlan> = BTreeMap::new();
+            by_id.extend(all.into_iter().map(|stored| (stored.plan.id, stored)));
+            Ok(match by_id.len() {
+                0 => PrefixLookup::None,
+                1 => by_id
+                    .into_values()
+                    .next()
+                    .map_or(PrefixLookup::None, |it| PrefixLookup::One(Box::new(it))),
+                _ => PrefixLookup::Many(by_id.into_keys().map(|id| id.0).collect()),
+            })
+        };
+        self.read("looking up a plan", read).await
+    }
+}
+
+fn stored_plan(row: &mut Columns<'_>) -> Result<StoredPlan, Fault> {
+    Ok(StoredPlan { plan: row.json()?, at: row.next()?, undone_at: row.next()? })
+}
+
+fn apply(
+    db: &mut Db,
+    plan: &Plan,
+    asked: &[AskedPair],
+    at: Timestamp,
+) -> Result<Result<(), Vec<MemoryId>>, Fault> {
+    if let Err(moved) = change(db, plan, |state| plan.apply(state).map_err(|moved| moved.0))? {
+        return Ok(Err(moved));
+    }
+    let sql = "INSERT INTO plans (id, namespace, at, body) VALUES (?1, ?2, ?3, ?4) RETURNING no";
+    let body = json(plan)?;
+    let row = values![&plan.id.0, &plan.namespace, at, &body];
+    let no: i64 = db.first(sql, row, |row| row.next())?.ok_or(StoreErrorKind::Other)?;
+    for operation in &plan.operations {
+        dispose(db, operation, no)?;
+        let Operation { record, disposition, rule, .. } = operation;
+        AuditEntry {
+            plan: Some(plan.id),
+            record: Some(*record),
+            memory: disposition.home().or(disposition.other()),
+            rule: Some(rule.to_string()),
+            ..AuditEntry::new(at, disposition.name())
+        }
+        .write(db, &plan.namespace)?;
+    }
+    write_open_pairs(db, plan, no)?;
+    note(db, asked)?;
+    Ok(Ok(()))
+}
+
+fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
+    let Operation { record, disposition, rule, .. } = operation;
+    if matches!(disposition, Disposition::Withdraw { .. }) {
+        let sql = "UPDATE dispositions SET withdrawn_no = ?2
+            WHERE record = ?1 AND withdrawn_no IS NULL";
+        return db.run(sql, values![&record.0, no]);
+    }
+    // What an earlier plan made of it stands.
+    if disposition.is_revision() {
+        return Ok(());
+    }
+    let home = disposition.home();
+    let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
+        VALUES (?1, ?2, ?3, ?4, ?5)";
+    let (name, home) = (disposition.name(), home.as_ref().map(|id| &id.0));
+    db.run(sql, values![&record.0, no, name, &**rule, home])
+}
+
+fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>, Fault> {
+    let sql = "SELECT no FROM plans WHERE id = ?1 AND undone_at IS NULL";
+    db.first(sql, values![&plan.id.0], |row| row.next())
+}
+
+fn change(
+    db: &mut Db,
+    plan: &Plan,
+    work: impl FnOnce(&mut MemoryMap) -> Result<(), Vec<MemoryId>>,
+) -> Result<Result<(), Vec<MemoryId>>, Fault> {
+    let mut state = MemoryMap::new();
+    for touched in plan.changes() {
+        if let Some(memory) = find(db, touched.memory)? {
+            state.insert(memory.id, memory);
+        }
+    }
+    let before = state.clone();
+    if let Err(moved) = work(&mut state) {
+        return Ok(Err(moved));
+    }
+    for (id, _) in before.iter().filter(|(id, _)| !state.contains_key(id)) {
+        db.run("DELETE FROM memories WHERE id = ?1", values![&id.0])?;
+    }
+    for memory in state.values().filter(|memory| before.get(&memory.id) != Some(memory)) {
+        put(db, memory)?;
+    }
+    Ok(Ok(()))
+}
+
+/// A pair that is open, both sides of it in use.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct StoredOpenPair {
+    pub record: RecordId,
+    pub home: MemoryId,
+    pub memory: MemoryId,
+    pub rule: String,
+    pub asked: Option<Digest>,
+}
+
+/// A pair that a model was asked about and that is open nevertheless.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct AskedPair {
+    pub record: RecordId,
+    pub memory: MemoryId,
+    pub question: Digest,
+}
+
+impl Store {
+    /// Pairs of a namespace that are open, the earliest first; `limit` at most.
+    pub(crate) async fn open_pairs(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> Result<Vec<StoredOpenPair>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading what was left open", move |from| {
+            let sql = "SELECT o.record, d.memory, o.memory, o.rule, o.asked FROM open_pairs o
+                    JOIN dispositions d ON d.record = o.record AND d.memory <> o.memory
+                        AND d.withdrawn_no IS NULL
+                    JOIN memories h ON h.id = d.memory AND h.state = 'active'
+                    JOIN memories m ON m.id = o.memory AND m.state = 'active'
+                    JOIN records c ON c.id = o.record AND c.state = 'staged'
+                    JOIN runs r ON r.no = c.run_no AND r.current = 1
+                WHERE o.namespace = ?1 AND o.settled_no IS NULL ORDER BY o.no LIMIT ?2";
+            from.all(sql, values![&namespace, limit], |row| {
+                Ok(StoredOpenPair {
+                    record: RecordId(row.next()?),
+                    home: MemoryId(row.next()?),
+                    memory: MemoryId(row.next()?),
+                    rule: row.next()?,
+                    asked: row.next()?,
+                })
+            })
+        })
+        .await
+    }
+
+    pub(crate) async fn open_namespaces(&self) -> Result<Vec<String>, StoreError> {
+        self.read("reading what was left open", |from| {
+            let sql = "SELECT DISTINCT namespace FROM open_pairs WHERE settled_no IS NULL
+                ORDER BY namespace";
+            from.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// These records, as far as they are there, in the order of `ids`.
+    pub(crate) async fn records_of(&self, ids: Vec<RecordId>) -> Result<Vec<Record>, StoreError> {
+        self.read("reading records", move |from| {
+            let mut found = Vec::with_capacity(ids.len());
+            for id in &ids {
+                found.extend(record::one(from, *id)?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Notes which questions came to nothing, where there is no plan to note them with.
+    pub(crate) async fn note_asked(
+        &self,
+        lease: &NamespaceLease,
+        asked: Vec<AskedPair>,
+    ) -> Result<(), StoreError> {
+        let lease = lease.clone();
+        self.write("noting what was asked", move |to| {
+            lease.check(to)?;
+            note(to, &asked)
+        })
+        .await
+    }
+}
+
+/// Keeps what `plan` leaves open, and ends what it settles.
+fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
+    for left in &plan.left_open {
+        let sql = "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule)
+            VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (record, memory) DO UPDATE SET plan_no = excluded.plan_no,
+                rule = excluded.rule, asked = NULL, settled_no = NULL";
+        let (record, memory) = (&left.record.0, &left.memory.0);
+        db.run(sql, values![record, memory, &plan.namespace, no, &*left.rule])?;
+    }
+    for operation in &plan.operations {
+        if let Disposition::Settle { with, .. } = operation.disposition {
+            let sql = "UPDATE open_pairs SET settled_no = ?3 WHERE record = ?1 AND memory = ?2";
+            db.run(sql, values![&operation.record.0, &with.0, no])?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the pairs that the plan left open, and reopens those that it settled.
+fn undo_open_pairs(db: &mut Db, no: i64) -> Result<(), Fault> {
+    db.run("DELETE FROM open_pairs WHERE plan_no = ?1", values![no])?;
+    db.run("UPDATE open_pairs SET settled_no = NULL WHERE settled_no = ?1", values![no])
+}
+
+pub(super) fn erase_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {
+    db.run("DELETE FROM open_pairs WHERE record = ?1", values![&id.0])
+}
+
+pub(super) fn erase_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
+    db.run("DELETE FROM open_pairs WHERE memory = ?1", values![&id.0])
+}
+
+fn note(db: &mut Db, asked: &[AskedPair]) -> Result<(), Fault> {
+    for pair in asked {
+        let sql = "UPDATE open_pairs SET asked = ?3 WHERE record = ?1 AND memory = ?2";
+        db.run(sql, values![&pair.record.0, &pair.memory.0, &pair.question])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,387 @@
+//! One connection to PostgreSQL: every statement is prepared once, sent and awaited.
+
+use super::super::db::{Cells, Columns, Insert, Value};
+use super::super::error::{Fault, Refusal, StoreErrorKind};
+use super::address::{Address, LOGIN_SECS};
+use bytes::{BufMut, BytesMut};
+use futures_util::StreamExt;
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::ops::ControlFlow;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio_postgres::types::{FromSql, IsNull, Kind, ToSql, Type, to_sql_checked};
+use tokio_postgres::{Client, Error, Row, Statement};
+
+/// Prepared statements kept for a connection; more than the program has.
+const STATEMENTS_MAX: usize = 256;
+/// Mark that stands for NUL in a text, followed by `0`; the mark itself is followed by `1`. PostgreSQL's text has no
+/// NUL.
+const MARK: char = '\u{e000}';
+
+type BoxError = Box<dyn StdError + Send + Sync>;
+
+/// A connection. Only threads that may block use it; any thread may drop it.
+pub(in crate::store) struct Connection {
+    client: Client,
+    statements: HashMap<String, Statement>,
+    /// Drives the connection while a statement is awaited. `None` only while being dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Connection {
+    pub(super) fn open(address: &Address) -> Result<Connection, Fault> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Fault::caused(StoreErrorKind::Other, error))?;
+        let login = async {
+            let login = address.config.connect(address.tls.clone());
+            tokio::time::timeout(Duration::from_secs(LOGIN_SECS), login).await
+        };
+        let (client, connection) = runtime
+            .block_on(login)
+            .map_err(|late| Fault::caused(StoreErrorKind::Unavailable, late))??;
+        // Its error reaches the caller through the statement that fails.
+        runtime.spawn(async { connection.await.unwrap_or_default() });
+        Ok(Connection { client, statements: HashMap::new(), runtime: Some(runtime) })
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    pub(in crate::store) fn batch(&mut self, sql: &str) -> Result<(), Fault> {
+        self.wait(self.client.batch_execute(sql))
+    }
+
+    pub(in crate::store) fn execute(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<u64, Fault> {
+        let statement = self.prepared(sql)?;
+        self.wait(self.client.execute_raw(&statement, values))
+    }
+
+    /// Hands rows to `each` as they come.
+    pub(in crate::store) fn each(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>, Fault>,
+    ) -> Result<(), Fault> {
+        let statement = self.prepared(sql)?;
+        let mut rows = pin!(self.wait(self.client.query_raw(&statement, values))?);
+        // `each` runs outside the runtime, so it may take its time.
+        while let Some(row) = self.wait(async { rows.next().await.transpose() })? {
+            if each(&mut Columns::of(&PostgresRow::new(row)))?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts rows; any number of them is one statement over arrays.
+    pub(in crate::store) fn insert(
+        &mut self,
+        into: Insert,
+        values: &[Value<'_>],
+    ) -> Result<u64, Fault> {
+        if values.is_empty() {
+            return Ok(0);
+        }
+        let params: Vec<String> = (1..=into.width).map(|n| format!("?{n}")).collect();
+        let one = format!("{} VALUES ({}) {}", into.head, params.join(", "), into.tail);
+        let one = self.prepared(&one)?;
+        if values.len() == into.width {
+            return self.wait(self.client.execute_raw(&one, values));
+        }
+        // The server has told the types of the columns.
+        let casts = one.params().iter().zip(&params).map(|(ty, param)| array_cast(ty, param));
+        let casts: Result<Vec<String>, Fault> = casts.collect();
+        let many =
+            format!("{} SELECT * FROM unnest({}) {}", into.head, casts?.join(", "), into.tail);
+        let many = self.prepared(&many)?;
+        let columns = (0..into.width)
+            .map(|at| ArrayColumn { values, width: into.width, at })
+            .collect::<Vec<_>>();
+        self.wait(self.client.execute_raw(&many, &columns))
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Fault> {
+        let runtime = self.runtime.as_ref().ok_or(Fault::from(StoreErrorKind::Closed))?;
+        Ok(runtime.block_on(work)?)
+    }
+
+    fn prepared(&mut self, sql: &str) -> Result<Statement, Fault> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        if STATEMENTS_MAX <= self.statements.len() {
+            self.statements.clear();
+        }
+        let statement = self.wait(self.client.prepare(&numbered(sql)))?;
+        self.statements.insert(sql.to_owned(), statement.clone());
+        Ok(statement)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // An ordinary drop of a runtime panics on a thread that may not block.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+fn array_cast(member: &Type, param: &str) -> Result<String, Fault> {
+    let name = match *member {
+        Type::INT8 => "bigint",
+        Type::INT4 => "integer",
+        Type::TEXT => "text",
+        Type::BYTEA => "bytea",
+        Type::FLOAT8 => "double precision",
+        Type::BOOL => "boolean",
+        _ => return Err(StoreErrorKind::Other.into()),
+    };
+    Ok(format!("CAST({param} AS {name}[])"))
+}
+
+/// Turns the parameters `?1` of a statement into PostgreSQL's `$1`. Quoted text stays as it is.
+fn numbered(sql: &str) -> String {
+    let mut quoted = false;
+    let mut numbered = String::with_capacity(sql.len());
+    let mut characters = sql.chars().peekable();
+    while let Some(character) = characters.next() {
+        quoted ^= character == '\'';
+        let param = character == '?' && characters.peek().is_some_and(char::is_ascii_digit);
+        numbered.push(if param && !quoted { '$' } else { character });
+    }
+    numbered
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
+        match *self {
+            Value::Null => return Ok(IsNull::Yes),
+            Value::Int(int) if *ty == Type::INT8 => out.put_i64(int),
+            Value::Int(int) if *ty == Type::INT4 => out.put_i32(int.try_into()?),
+            Value::Int(int) if *ty == Type::BOOL => out.put_u8(u8::from(int != 0)),
+            Value::Real(real) if *ty == Type::FLOAT8 => out.put_f64(real),
+            Value::Text(text) if *ty == Type::TEXT => out.put_slice(escaped(text).as_bytes()),
+            Value::Bytes(bytes) if *ty == Type::BYTEA => out.put_slice(bytes),
+            Value::Int(_) | Value::Real(_) | Value::Text(_) | Value::Bytes(_) => {
+                return Err(format!("a value of another type than {ty}").into());
+            }
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// One column of many rows, sent as an array.
+#[derive(Debug)]
+struct ArrayColumn<'a> {
+    values: &'a [Value<'a>],
+    width: usize,
+    at: usize,
+}
+
+impl ToSql for ArrayColumn<'_> {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
+        let Kind::Array(member) = ty.kind() else { return Err(format!("no array: {ty}").into()) };
+        out.put_i32(1); // dimensions
+        out.put_i32(1); // nulls may occur
+        out.put_u32(member.oid());
+        out.put_i32(i32::try_from(self.values.len() / self.width)?);
+        out.put_i32(1); // index of the first
+        for value in self.values.iter().skip(self.at).step_by(self.width) {
+            let start = out.len();
+            out.put_i32(-1);
+            if let IsNull::No = value.to_sql(member, out)? {
+                let length = i32::try_from(out.len() - start - 4)?;
+                out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+            }
+        }
+        Ok(IsNull::No)
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+struct PostgresRow {
+    row: Row,
+    texts: OnceCell<Vec<OnceCell<String>>>,
+}
+
+impl PostgresRow {
+    fn new(row: Row) -> PostgresRow {
+        PostgresRow { row, texts: OnceCell::new() }
+    }
+
+    fn text<'a>(&'a self, at: usize, text: &'a str) -> &'a str {
+        if !text.contains(MARK) {
+            return text;
+        }
+        let texts = self.texts.get_or_init(|| vec![OnceCell::new(); self.row.len()]);
+        texts.get(at).map_or(text, |cell| cell.get_or_init(|| unescaped(text)))
+    }
+}
+
+impl Cells for PostgresRow {
+    fn cell(&self, at: usize) -> Result<Value<'_>, Fault> {
+        let Cell(value) = self.row.try_get(at)?;
+        Ok(match value {
+            Value::Text(text) => Value::Text(self.text(at, text)),
+            Value::Null | Value::Int(_) | Value::Real(_) | Value::Bytes(_) => value,
+        })
+    }
+}
+
+struct Cell<'a>(Value<'a>);
+
+impl<'a> FromSql<'a> for Cell<'a> {
+    fn from_sql(ty: &Type, raw: &'a [u8]) -> Result<Cell<'a>, BoxError> {
+        Ok(Cell(match *ty {
+            Type::INT8 => Value::Int(i64::from_be_bytes(raw.try_into()?)),
+            Type::INT4 => Value::Int(i64::from(i32::from_be_bytes(raw.try_into()?))),
+            Type::BOOL => Value::Int(i64::from(raw != [0])),
+            Type::FLOAT8 => Value::Real(f64::from_be_bytes(raw.try_into()?)),
+            Type::TEXT | Type::NAME => Value::Text(std::str::from_utf8(raw)?),
+            Type::BYTEA => Value::Bytes(raw),
+            _ => return Err(format!("a column of an unknown type: {ty}").into()),
+        }))
+    }
+
+    fn from_sql_null(_: &Type) -> Result<Cell<'a>, BoxError> {
+        Ok(Cell(Value::Null))
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+}
+
+fn escaped(text: &str) -> Cow<'_, str> {
+    // Few texts hold either; the mark's first byte is rare too.
+    if memchr::memchr2(0, 0xee, text.as_bytes()).is_none() {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(MARK, "\u{e000}1").replace('\0', "\u{e000}0"))
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("\u{e000}0", "\0").replace("\u{e000}1", "\u{e000}")
+}
+
+/// Error that the server reported. Only its message is kept: its details may quote what was written.
+#[derive(Debug, thiserror::Error)]
+#[error("{message} (SQLSTATE {code})")]
+struct ServerError {
+    code: String,
+    message: String,
+}
+
+/// Error of the connection itself.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct ConnectionError(String);
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        if let Some(reported) = error.as_db_error() {
+            let code = reported.code().code().to_owned();
+            let kind = kind_of_code(&code);
+            return Fault::caused(
+                kind,
+                ServerError { code, message: reported.message().to_owned() },
+            );
+        }
+        let line = match error.source() {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        };
+        Fault::caused(kind_without_code(&error), ConnectionError(line))
+    }
+}
+
+/// Kind of an error by its code in PostgreSQL's manual, appendix A.
+fn kind_of_code(code: &str) -> StoreErrorKind {
+    match code {
+        // Shutting down, crashed, starting up, dropped; too many connections; idle for too long.
+        "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "53300" | "25P03" => {
+            StoreErrorKind::Unavailable
+        }
+        _ if code.starts_with("08") => StoreErrorKind::Unavailable,
+        // Lock timeout, deadlock, serialization failure, statement timeout.
+        "55P03" | "40P01" | "40001" | "57014" => StoreErrorKind::Locked,
+        "53100" => StoreErrorKind::Full,
+        "25006" => StoreErrorKind::ReadOnly,
+        "28P01" => StoreErrorKind::Refused(Refusal::Password),
+        _ if code.starts_with("28") => StoreErrorKind::Refused(Refusal::Login),
+        "3D000" => StoreErrorKind::Refused(Refusal::Database),
+        "3F000" => StoreErrorKind::Refused(Refusal::Schema),
+        "42501" => StoreErrorKind::Refused(Refusal::Rights),
+        "XX001" | "XX002" => StoreErrorKind::Damaged,
+        _ => StoreErrorKind::Other,
+    }
+}
+
+fn kind_without_code(error: &Error) -> StoreErrorKind {
+    if error.is_closed() {
+        return StoreErrorKind::Unavailable;
+    }
+    let Some(cause) = error.source() else { return StoreErrorKind::Other };
+    if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+        let inner = io.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        return match inner {
+            Some(rustls::Error::InvalidCertificate(_)) => {
+                StoreErrorKind::Refused(Refusal::Certificate)
+            }
+            Some(_) => StoreErrorKind::Refused(Refusal::Tls),
+            None => StoreErrorKind::Unavailable,
+        };
+    }
+    // These have no type of their own.
+    match (error.to_string().as_str(), cause.to_string().as_str()) {
+        (_, "password missing") => StoreErrorKind::Refused(Refusal::Password),
+        ("error performing TLS handshake", _) => StoreErrorKind::Refused(Refusal::Tls),
+        ("authentication error", _) => StoreErrorKind::Refused(Refusal::Login),
+        _ => StoreErrorKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn parameters_are_numbered_and_quoted_text_stays() {
+        assert_eq!(
+            numbered("a = ?1 AND b = '?2''?3' OR c = ?12"),
+            "a = $1 AND b = '?2''?3' OR c = $12"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back_as_it_was_and_is_sent_without_nul(text in "[a\0\u{e000}01é]{0,9}") {
+            let sent = escaped(&text);
+            prop_assert!(!sent.contains('\0'));
+            prop_assert_eq!(unescaped(&sent), text);
+        }
+    }
+}

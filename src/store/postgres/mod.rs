@@ -1,0 +1,213 @@
+//! The store on a PostgreSQL server, for any number of processes on any number of machines: a pool of connections,
+//! with retries while the server is unavailable.
+
+mod address;
+mod connection;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub(super) use address::{Address, LOGIN_SECS};
+pub(super) use connection::Connection;
+
+use super::BUSY_SECS;
+use super::db::Db;
+use super::error::{Fault, StoreErrorKind};
+use super::handle::OpenMode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Semaphore;
+
+/// Concurrent write transactions: enough for the server to sync many commits at once, few enough for ten processes
+/// within PostgreSQL's default of a hundred connections.
+const WRITERS_MAX: usize = 4;
+const READERS_MAX: usize = 2;
+/// A connection that was idle for this long is closed, in seconds.
+const IDLE_SECS: u64 = 60;
+/// Total time of retries, in seconds: a restart takes a few, a failover over half a minute.
+const RETRY_SECS: u64 = 60;
+const PAUSE_MILLIS: u64 = 20;
+const PAUSE_MILLIS_MAX: u64 = 2_000;
+/// Timeout of one writing statement, and of silence within its transaction, in seconds.
+const WRITE_SECS: u64 = 60;
+
+const _: () = assert!(BUSY_SECS < WRITE_SECS && WRITE_SECS <= RETRY_SECS);
+
+/// Kind of a transaction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Access {
+    Write,
+    Read,
+}
+
+impl Access {
+    fn begin(self) -> &'static str {
+        match self {
+            Access::Write => "BEGIN",
+            // A reader may be a pager, so a snapshot may last an hour.
+            Access::Read => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0;
+                SET LOCAL idle_in_transaction_session_timeout = '1h'"
+            }
+        }
+    }
+}
+
+/// A pool of connections; clones share it.
+#[derive(Clone)]
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    address: Address,
+    idle: Mutex<Vec<(Instant, Box<Connection>)>>,
+    writers: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
+}
+
+impl Pool {
+    /// Connects, and creates or migrates the tables. Blocks; may be called on any thread.
+    pub(super) fn open(address: Address, open: OpenMode) -> Result<Pool, Fault> {
+        let first = || -> Result<Connection, Fault> {
+            let mut first = connect(&address)?;
+            schema::prepare(&mut first, open)?;
+            Ok(first)
+        };
+        // On a thread of its own, since the caller's may not be allowed to block.
+        let first = std::thread::scope(|scope| scope.spawn(first).join());
+        let first = first.unwrap_or_else(|_| Err(StoreErrorKind::Other.into()))?;
+        let shared = Shared {
+            address,
+            idle: Mutex::new(vec![(Instant::now(), Box::new(first))]),
+            writers: Arc::new(Semaphore::new(WRITERS_MAX)),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
+        };
+        Ok(Pool { shared: Arc::new(shared) })
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.shared.address
+    }
+
+    /// Runs `work` in a transaction, again if the server was unavailable or the transaction lost a lock. All or
+    /// nothing, also if the caller no longer waits.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        self.run(Access::Write, work).await
+    }
+
+    /// Runs `work` in a snapshot, again if the server was unavailable.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        self.run(Access::Read, work).await
+    }
+
+    /// As [`Pool::read`], for work that hands rows on: it is not repeated once it began.
+    pub(super) async fn read_once<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let work = Mutex::new(Some(work));
+        self.run(Access::Read, move |db| {
+            let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let work = work.ok_or(Fault::from(StoreErrorKind::Other))?;
+            work(db).map_err(Fault::without_retry)
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        access: Access,
+        work: impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static,
+    ) -> Result<T, Fault> {
+        let (work, begun) = (Arc::new(work), Instant::now());
+        let mut pause = PAUSE_MILLIS;
+        loop {
+            let fault = match self.attempt(access, Arc::clone(&work)).await {
+                Ok(done) => return Ok(done),
+                Err(fault) => fault,
+            };
+            if !fault.is_retryable() || RETRY_SECS <= begun.elapsed().as_secs() {
+                return Err(fault);
+            }
+            if fault.kind() == &StoreErrorKind::Unavailable {
+                // Connections from before are dead, too.
+                self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            }
+            tracing::debug!(store = self.address().shown(), kind = %fault.kind(), "retrying");
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            pause = (pause * 2).min(PAUSE_MILLIS_MAX);
+        }
+    }
+
+    async fn attempt<T: Send + 'static>(
+        &self,
+        access: Access,
+        work: Arc<impl Fn(&mut Db) -> Result<T, Fault> + Send + Sync + 'static>,
+    ) -> Result<T, Fault> {
+        let shared = Arc::clone(&self.shared);
+        let permits = match access {
+            Access::Write => &shared.writers,
+            Access::Read => &shared.readers,
+        };
+        let permit = Arc::clone(permits).acquire_owned().await;
+        let attempt = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            shared.transaction(access, &*work)
+        });
+        // Fails only while the runtime shuts down.
+        attempt.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()))
+    }
+}
+
+impl Shared {
+    fn transaction<T>(
+        &self,
+        access: Access,
+        work: &impl Fn(&mut Db) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut connection = match idle {
+            Some((_, connection)) => connection,
+            None => Box::new(connect(&self.address)?),
+        };
+        connection.batch(access.begin())?;
+        let mut db = Db::Postgres(connection);
+        let done = work(&mut db);
+        let ended = db.batch(if done.is_ok() { "COMMIT" } else { "ROLLBACK" });
+        if let (Ok(()), Db::Postgres(connection)) = (&ended, db)
+            && !connection.is_closed()
+        {
+            self.keep(connection);
+        }
+        let value = done?;
+        ended.map(|()| value)
+    }
+
+    /// Puts a connection back, and closes those that were idle for a while.
+    fn keep(&self, connection: Box<Connection>) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push((Instant::now(), connection));
+        let closing: Vec<_> =
+            idle.extract_if(.., |(since, _)| IDLE_SECS <= since.elapsed().as_secs()).collect();
+        drop(idle);
+        drop(closing);
+    }
+}
+
+/// Opens a connection with our timeouts. Durability is the server's; we never ask for less.
+fn connect(address: &Address) -> Result<Connection, Fault> {
+    let mut connection = Connection::open(address)?;
+    connection.batch(&format!(
+        "SET lock_timeout = '{BUSY_SECS}s'; SET statement_timeout = '{WRITE_SECS}s';
+        SET idle_in_transaction_session_timeout = '{WRITE_SECS}s';
+        SET client_min_messages = 'error'"
+    ))?;
+    Ok(connection)
+}

@@ -1,0 +1,478 @@
+//! Leases of jobs: claimed, extended, given back, and ended together with what the slice came to. Every transaction
+//! checks the lease's token, so that a worker that lost it writes nothing.
+
+use super::super::db::{Columns, Db, Value, values};
+use super::super::entry::{self, CoverageReason};
+use super::super::error::{Fault, StoreError, StoreErrorKind};
+use super::super::handle::Store;
+use super::super::run::{self, Staged, Staging, Texts};
+use super::super::session;
+use super::intake::{Place, insert};
+use super::{JOB_COLUMNS, read_job};
+use crate::domain::{
+    Claimed, CoverageState, Digest, Entry, Job, JobId, JobState, Lease, Session, SessionId,
+    Timestamp, Wait,
+};
+
+impl Store {
+    /// Leases jobs to a worker: from the namespace that was served longest ago, there the highest priority, there the
+    /// oldest. Takes back what other workers let expire, and charges an attempt.
+    pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimedJobs, StoreError> {
+        self.write("claiming jobs", move |db: &mut Db| {
+            let claim = &request;
+            let expired = end_waits(db, claim)?;
+            let mut jobs = Vec::new();
+            // Each round serves every namespace once; it ends when all are empty or enough is there.
+            while (jobs.len() as u32) < claim.jobs_max {
+                let left = claim.jobs_max - jobs.len() as u32;
+                let lanes = lanes(db, claim, left)?;
+                let Ok(served) = u32::try_from(lanes.len()) else { break };
+                if served == 0 {
+                    break;
+                }
+                let before = jobs.len();
+                for lane in lanes {
+                    let most = left.div_ceil(served).min(claim.jobs_max - jobs.len() as u32);
+                    jobs.extend(lease(db, claim, lane, most)?);
+                }
+                if jobs.len() == before {
+                    // Others are claiming these very jobs.
+                    break;
+                }
+            }
+            let sql = "SELECT min(until) FROM jobs WHERE until IS NOT NULL";
+            let next_at = match jobs.is_empty() {
+                true => db.first(sql, &[], |row| row.next::<Option<Timestamp>>())?.flatten(),
+                false => None,
+            };
+            Ok(ClaimedJobs { jobs, expired, next_at })
+        })
+        .await
+    }
+
+    /// A session and the entries of one of its jobs.
+    pub async fn work_of(
+        &self,
+        session: SessionId,
+        job: &Job,
+    ) -> Result<(Session, Vec<Entry>), StoreError> {
+        let ordinals = job.first.0..job.last.0.saturating_add(1);
+        let read = move |from: &mut Db| {
+            let unknown = StoreErrorKind::UnknownSession(session);
+            let whole = session::find(from, session)?.ok_or(Fault::from(unknown))?;
+            Ok((whole, entry::list(from, session, ordinals.clone())?))
+        };
+        self.read("reading the entries of a job", read).await
+    }
+
+    /// Holds leases until `until`; gives those that were lost.
+    pub(crate) async fn extend(
+        &self,
+        leases: Vec<Lease>,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<JobId>, StoreError> {
+        self.write("extending leases", move |db: &mut Db| {
+            let leases = &leases;
+            let sql = "UPDATE jobs SET until = ?3, since = ?4
+        WHERE id = ?1 AND token = ?2 AND state = 'leased'";
+            let mut lost = Vec::new();
+            for lease in leases {
+                if db.execute(sql, values![&lease.job.0, lease.token, until, now])? == 0 {
+                    lost.push(lease.job);
+                }
+            }
+            Ok(lost)
+        })
+        .await
+    }
+
+    /// Ends a job together with what it came to, in one transaction. Again with the same lease is the same as once.
+    pub async fn finish(
+        &self,
+        lease: Lease,
+        staging: Option<Staging>,
+        ending: JobEnding,
+        now: Timestamp,
+    ) -> Result<Staged, StoreError> {
+        self.write("ending a job", move |to: &mut Db| {
+            finish(to, lease, staging.as_ref(), &ending, now)
+        })
+        .await
+    }
+
+    /// Gives a job back.
+    pub async fn release(
+        &self,
+        lease: Lease,
+        release: JobRelease,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write("releasing a job", move |db: &mut Db| {
+            let release = &release;
+            let held = check_lease(db, lease, now)?;
+            if held.ended {
+                return Err(StoreErrorKind::LeaseLost(lease.job).into());
+            }
+            let (state, reason, until, detail) = waiting(release);
+            let sql =
+                "UPDATE jobs SET state = ?2, reason = ?3, until = ?4, detail = ?5, since = ?6,
+            attempts = attempts - ?7
+        WHERE no = ?1";
+            let back = u32::from(!release.charged);
+            db.execute(sql, values![held.no, state.name(), reason, until, detail, now, back])?;
+            db.announce()
+        })
+        .await
+    }
+
+    /// Makes every ready job wait, of one namespace and one batch or of all: at a cap.
+    pub(crate) async fn hold_ready(
+        &self,
+        namespace: Option<String>,
+        batch: Option<String>,
+        release: JobRelease,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        self.write("holding jobs back", move |db: &mut Db| {
+            let (namespace, batch) = (namespace.as_deref(), batch.as_deref());
+            let release = &release;
+            let (state, reason, until, detail) = waiting(release);
+            let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
+        WHERE state = 'ready'
+            AND (?6 = 1 OR lane IN (SELECT no FROM lanes WHERE namespace = ?7))
+            AND (?8 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?9))";
+            let (all, namespace) = (namespace.is_none(), namespace.unwrap_or_default());
+            let (any, batch) = (batch.is_none(), batch.unwrap_or_default());
+            let state = state.name();
+            db.execute(sql, values![state, reason, until, detail, now, all, namespace, any, batch])
+        })
+        .await
+    }
+
+    /// Lets go of waits and leases that seem to begin in the future: the clock went back. Also lets jobs at a cap try
+    /// again, since caps may have been raised. For a worker that begins.
+    pub(crate) async fn recover(&self, now: Timestamp) -> Result<u64, StoreError> {
+        self.write("recovering jobs", move |db: &mut Db| {
+            let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
+        AND (?2 < since OR reason = 'cap')";
+            let recovered = db.execute(sql, values![now, Timestamp(now.0 + SKEW_MILLIS)])?;
+            if recovered > 0 {
+                db.announce()?;
+            }
+            Ok(recovered)
+        })
+        .await
+    }
+
+    /// Workers that hold leases, or drain a batch.
+    pub(crate) async fn holders(&self) -> Result<Vec<String>, StoreError> {
+        self.read("reading who holds jobs", |db: &mut Db| {
+            let sql =
+                "SELECT DISTINCT holder FROM jobs WHERE state = 'leased' AND until IS NOT NULL
+            AND holder IS NOT NULL
+        UNION SELECT DISTINCT batch FROM batch_jobs";
+            db.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// Ends the leases and batches of workers that are known to be gone.
+    pub(crate) async fn abandon_leases(
+        &self,
+        gone: Vec<String>,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        self.write("ending leases of the dead", move |db: &mut Db| {
+            let mut ended = 0;
+            for holder in &gone {
+                let sql = "UPDATE jobs SET until = ?2 WHERE state = 'leased' AND holder = ?1";
+                ended += db.execute(sql, values![holder, now])?;
+                db.execute("DELETE FROM batch_jobs WHERE batch = ?1", values![holder])?;
+            }
+            Ok(ended)
+        })
+        .await
+    }
+}
+
+/// Waits and leases that one claim looks after, so that it stays short.
+const DUE_MAX: u32 = 256;
+/// Times that lie this far ahead of the clock, in milliseconds, were not written by a clock that runs right; less is
+/// the difference between two machines.
+const SKEW_MILLIS: i64 = 60_000;
+/// The kind of death of a job whose workers never came back; no run tells of it.
+pub(crate) const ABANDONED: &str = "abandoned";
+
+/// Request for jobs.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ClaimRequest {
+    /// The worker, for a person who looks.
+    pub holder: String,
+    /// The most jobs.
+    pub jobs_max: u32,
+    /// When the leases end, unless they are extended.
+    pub until: Timestamp,
+    /// Claims of one job; one that was charged so often and comes back unfinished is dead.
+    pub attempts_max: u32,
+    /// Only jobs of this batch, if one is named.
+    pub batch: Option<String>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// Jobs that were leased to a worker.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct ClaimedJobs {
+    /// Jobs, in the order in which they are due.
+    pub jobs: Vec<Claimed>,
+    /// Leases of others that had run out.
+    pub expired: u32,
+    /// When the next wait or lease is over, if there is one and there are no more jobs now.
+    pub next_at: Option<Timestamp>,
+}
+
+fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>, Fault> {
+    let sql = format!(
+        "SELECT l.no FROM lanes l
+        WHERE EXISTS (SELECT 1 FROM jobs j WHERE j.lane = l.no AND j.state = 'ready'{})
+        ORDER BY l.served, l.no LIMIT ?1",
+        in_batch(claim, "j", "?2")
+    );
+    let batch = claim.batch.as_deref().unwrap_or_default();
+    let row = [Value::from(most), Value::from(batch)];
+    db.all(&sql, &row[..1 + usize::from(claim.batch.is_some())], |row| row.next())
+}
+
+/// Condition on the jobs of a claim's batch; empty if the claim names none.
+fn in_batch(claim: &ClaimRequest, jobs: &str, batch: &str) -> String {
+    match claim.batch {
+        Some(_) => format!(
+            " AND EXISTS (SELECT 1 FROM batch_jobs b WHERE b.batch = {batch} AND b.job_no = {jobs}.no)"
+        ),
+        None => String::new(),
+    }
+}
+
+fn lease(db: &mut Db, claim: &ClaimRequest, lane: i64, most: u32) -> Result<Vec<Claimed>, Fault> {
+    let sql = format!(
+        "UPDATE jobs SET state = 'leased', reason = NULL, detail = NULL,
+            token = token + 1, attempts = attempts + 1, holder = ?1, since = ?2, until = ?3
+        WHERE no IN (
+            SELECT no FROM jobs WHERE lane = ?4 AND state = 'ready'{}
+            ORDER BY priority DESC, no LIMIT ?5{})
+        RETURNING priority, no, (SELECT s.id FROM sessions s WHERE s.no = session_no), token,
+            attempts, generation, {JOB_COLUMNS}",
+        in_batch(claim, "jobs", "?6"),
+        db.skipping_locked()
+    );
+    let batch = claim.batch.as_deref().unwrap_or_default();
+    let row = values![&claim.holder, claim.now, claim.until, lane, most, batch];
+    let row = &row[..5 + usize::from(claim.batch.is_some())];
+    let mut leased = db.all(&sql, row, |row| read(row, claim.until))?;
+    if leased.is_empty() {
+        return Ok(Vec::new());
+    }
+    // A database may return rows in any order.
+    leased.sort_by_key(|(priority, no, _)| (-priority, *no));
+    let sql = "UPDATE lanes SET served = 1 + (SELECT max(served) FROM lanes) WHERE no = ?1";
+    db.execute(sql, values![lane])?;
+    Ok(leased.into_iter().map(|(_, _, claimed)| claimed).collect())
+}
+
+fn read(row: &mut Columns<'_>, until: Timestamp) -> Result<(i64, i64, Claimed), Fault> {
+    let (priority, no) = (row.next()?, row.next()?);
+    let session = SessionId(row.next()?);
+    let (token, attempt, generation) = (row.next()?, row.next()?, row.next()?);
+    let job = read_job(row)?;
+    let lease = Lease { job: job.id, token, until };
+    Ok((priority, no, Claimed { lease, session, attempt, generation, job }))
+}
+
+/// Makes jobs ready whose wait is over or whose worker let the lease run out; says how many of these last there were.
+fn end_waits(db: &mut Db, claim: &ClaimRequest) -> Result<u32, Fault> {
+    let sql = format!(
+        "SELECT no, session_no, state, reason, attempts, first_ordinal, last_ordinal FROM jobs
+        WHERE until IS NOT NULL AND until <= ?1 ORDER BY until LIMIT ?2{}",
+        db.skipping_locked()
+    );
+    let due = db.all(&sql, values![claim.now, DUE_MAX], |row| {
+        Ok(Due {
+            no: row.next()?,
+            session_no: row.next()?,
+            state: row.named(JobState::of_name)?,
+            gathers: row.next::<Option<String>>()?.as_deref() == Some("gathering"),
+            attempts: row.next()?,
+            ordinals: (row.next()?, row.next()?),
+        })
+    })?;
+    let mut expired = 0;
+    for due in due {
+        expired += u32::from(due.state == JobState::Leased);
+        if due.state == JobState::Leased && claim.attempts_max <= due.attempts {
+            abandon(db, &due, claim.now)?;
+            continue;
+        }
+        if due.gathers {
+            close_gathering(db, due.session_no, due.ordinals)?;
+        }
+        let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, since = ?2,
+            until = NULL WHERE no = ?1";
+        db.execute(sql, values![due.no, claim.now])?;
+    }
+    Ok(expired)
+}
+
+/// A job whose time has come.
+struct Due {
+    no: i64,
+    session_no: i64,
+    state: JobState,
+    gathers: bool,
+    attempts: u32,
+    ordinals: (u32, u32),
+}
+
+/// Closes a slice that gathered: later entries of the session begin after it.
+pub(super) fn close_gathering(
+    db: &mut Db,
+    session_no: i64,
+    ordinals: (u32, u32),
+) -> Result<(), Fault> {
+    let sql = "UPDATE sessions SET taken = entries, intakes = intakes + 1
+        WHERE no = ?1 AND entries IS NOT NULL RETURNING entries";
+    let entries: Option<u32> = db.first(sql, values![session_no], |row| row.next())?;
+    session::mark_end_of(db, session_no, entries.unwrap_or(ordinals.1 + 1))
+}
+
+/// The workers that took this job never came back. Should one do so all the same, its lease is lost.
+fn abandon(db: &mut Db, due: &Due, now: Timestamp) -> Result<(), Fault> {
+    let detail = format!("{} workers took it and none came back", due.attempts);
+    let sql = "UPDATE jobs SET state = 'dead', reason = ?2, detail = ?3, since = ?4, until = NULL,
+        finished_at = ?4, token = token + 1 WHERE no = ?1";
+    db.execute(sql, values![due.no, ABANDONED, &detail, now])?;
+    let failed = CoverageReason { state: CoverageState::Failed, reason: ABANDONED };
+    entry::cover_open(db, due.session_no, due.ordinals, failed)
+}
+
+/// Outcome of a job.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum JobEnding {
+    /// Its slice was extracted.
+    Done,
+    /// Its slice was too long: these take its place, in its order and with its priority.
+    Cut(Vec<Job>),
+    /// It failed for good.
+    Dead {
+        /// A stable name, such as `refused`.
+        kind: String,
+        /// A sentence for a person; no words of the conversation.
+        detail: String,
+        /// Digest of model, prompt and schema.
+        asking: Digest,
+    },
+}
+
+/// Terms on which a job is given back.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct JobRelease {
+    /// Why it waits, until when, and the same for a person; none makes it ready at once.
+    pub wait: Option<(Wait, Timestamp, String)>,
+    /// True if the attempt counts.
+    pub charged: bool,
+}
+
+/// Row of a job whose lease was checked.
+struct LeasedJob {
+    no: i64,
+    place: Place,
+    ordinals: (u32, u32),
+    ended: bool,
+}
+
+fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob, Fault> {
+    let sql = format!(
+        "SELECT no, session_no, lane, priority, first_ordinal, last_ordinal, token, state
+        FROM jobs WHERE id = ?1{}",
+        db.locking()
+    );
+    let found = db.first(&sql, values![&lease.job.0], |row| {
+        let no = row.next()?;
+        let (session_no, lane, priority) = (row.next()?, row.next()?, row.next()?);
+        let place = Place { session_no, lane, priority, at: now };
+        let ordinals = (row.next()?, row.next()?);
+        let held = LeasedJob { no, place, ordinals, ended: false };
+        Ok((held, row.next::<u64>()?, row.named(JobState::of_name)?))
+    })?;
+    match found {
+        Some((held, token, state)) if token == lease.token => match state {
+            JobState::Leased => Ok(held),
+            JobState::Done | JobState::Cut | JobState::Dead => {
+                Ok(LeasedJob { ended: true, ..held })
+            }
+            JobState::Waiting | JobState::Ready | JobState::Cancelled => {
+                Err(StoreErrorKind::LeaseLost(lease.job).into())
+            }
+        },
+        Some(_) | None => Err(StoreErrorKind::LeaseLost(lease.job).into()),
+    }
+}
+
+fn finish(
+    db: &mut Db,
+    lease: Lease,
+    staging: Option<&Staging>,
+    ending: &JobEnding,
+    now: Timestamp,
+) -> Result<Staged, Fault> {
+    let held = check_lease(db, lease, now)?;
+    // Staging twice is staging once, and tells the same counts.
+    let staged = match staging {
+        Some(staging) => run::stage(db, staging, Texts::Stored)?,
+        None => Staged::default(),
+    };
+    if held.ended {
+        return Ok(staged);
+    }
+    let (state, kind, detail, asking) = match ending {
+        JobEnding::Done => (JobState::Done, None, None, None),
+        JobEnding::Cut(_) => (JobState::Cut, None, None, None),
+        JobEnding::Dead { kind, detail, asking } => {
+            (JobState::Dead, Some(kind), Some(detail), Some(asking))
+        }
+    };
+    if let (JobEnding::Dead { kind, .. }, None) = (ending, staging) {
+        // No run says what became of its entries.
+        let failed = CoverageReason { state: CoverageState::Failed, reason: kind };
+        entry::cover_open(db, held.place.session_no, held.ordinals, failed)?;
+    }
+    if let JobEnding::Cut(halves) = ending {
+        let halves: Vec<&Job> = halves.iter().collect();
+        insert(db, held.place, &halves, None)?;
+        for half in halves {
+            let sql = "INSERT INTO batch_jobs (batch, job_no)
+                SELECT b.batch, j.no FROM batch_jobs b CROSS JOIN jobs j
+                WHERE b.job_no = ?1 AND j.id = ?2 ON CONFLICT DO NOTHING";
+            db.execute(sql, values![held.no, &half.id.0])?;
+        }
+        db.announce()?;
+    }
+    // What is done is never rebuilt: a million of them should not keep how they were cut.
+    let sql = "UPDATE jobs SET state = ?2, reason = ?3, detail = ?4, asking = ?5, since = ?6,
+            finished_at = ?6, until = NULL, cut = CASE WHEN ?2 = 'dead' THEN cut ELSE '' END,
+            context = CASE WHEN ?2 = 'dead' THEN context END
+        WHERE no = ?1";
+    db.execute(sql, values![held.no, state.name(), kind, detail, asking, now])?;
+    Ok(staged)
+}
+
+type Waiting<'a> = (JobState, Option<&'a str>, Option<Timestamp>, Option<&'a str>);
+
+fn waiting(release: &JobRelease) -> Waiting<'_> {
+    match &release.wait {
+        None => (JobState::Ready, None, None, None),
+        Some((wait, until, detail)) => {
+            (JobState::Waiting, Some(wait.name()), Some(*until), Some(detail))
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Limits that all workers share: how fast an endpoint is asked, and what is spent or reserved of a cap. Rows are
+//! made when they are first needed, and only where a limit is set.
+
+use super::super::db::{Db, values};
+use super::super::error::{Fault, StoreError};
+use super::super::handle::Store;
+use super::super::run;
+use crate::domain::{SessionId, Timestamp};
+
+/// A minute's allowance is given out in pieces of this many microseconds, so that it is not spent at once.
+const BURST_MICROS: i64 = 5_000_000;
+/// Microseconds of a minute.
+const MINUTE_MICROS: i64 = 60_000_000;
+/// An allowance that is taken for longer than this ahead, in microseconds, was taken by a clock that has gone back
+/// since: each worker takes one call ahead at most.
+const AHEAD_MICROS_MAX: i64 = 3_600_000_000;
+
+/// Rate limits of an endpoint.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Rates {
+    /// The endpoint; all who name it so share its allowance.
+    pub endpoint: String,
+    /// Requests a minute; none is no limit.
+    pub requests_per_minute: Option<u32>,
+    /// Tokens a minute, of requests and replies; none is no limit.
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// Something that is spent.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Charge {
+    pub tokens: u64,
+    pub micros: u64,
+}
+
+/// A bound on what may be spent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Cap {
+    pub scope: CapScope,
+    pub sort: CapUnit,
+    pub most: u64,
+}
+
+/// A cap that leaves no room for a call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct CapReached {
+    pub cap: Cap,
+    /// Calls under way hold the room, and may leave some when they end.
+    pub passes: bool,
+}
+
+/// Scope of a cap. A day is UTC's; it is named by its midnight.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum CapScope {
+    Session(SessionId),
+    NamespaceDay(String, Timestamp),
+    Day(Timestamp),
+}
+
+/// Unit of a cap.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum CapUnit {
+    Tokens,
+    Micros,
+}
+
+impl CapUnit {
+    fn name(self) -> &'static str {
+        match self {
+            CapUnit::Tokens => "tokens",
+            CapUnit::Micros => "micros",
+        }
+    }
+
+    /// Name of the row with what is reserved.
+    fn reserved(self) -> &'static str {
+        match self {
+            CapUnit::Tokens => "tokens reserved",
+            CapUnit::Micros => "micros reserved",
+        }
+    }
+
+    fn of(self, charge: Charge) -> u64 {
+        match self {
+            CapUnit::Tokens => charge.tokens,
+            CapUnit::Micros => charge.micros,
+        }
+    }
+}
+
+/// Prefixes of the names of the scopes of a day and of a namespace's day.
+const DAYS: [&str; 2] = ["day ", "namespace-day "];
+
+impl CapScope {
+    fn name(&self) -> String {
+        let [day, namespace_day] = DAYS;
+        match self {
+            CapScope::Session(id) => format!("session {id}"),
+            CapScope::NamespaceDay(namespace, midnight) => {
+                format!("{namespace_day}{} {namespace}", midnight.day())
+            }
+            CapScope::Day(midnight) => format!("{day}{}", midnight.day()),
+        }
+    }
+
+    fn spent(&self, db: &mut Db) -> Result<Charge, Fault> {
+        let spent = match self {
+            CapScope::Session(id) => run::spent(db, Timestamp(0), None, Some(*id)),
+            CapScope::NamespaceDay(namespace, midnight) => {
+                run::spent(db, *midnight, Some(namespace.as_str()), None)
+            }
+            CapScope::Day(midnight) => run::spent(db, *midnight, None, None),
+        }?;
+        let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
+        Ok(Charge { tokens, micros: spent.cost_micros })
+    }
+}
+
+/// One of an endpoint's allowances: units a minute, kept as the time until which it is taken.
+#[derive(Clone, Copy)]
+struct Rate {
+    sort: &'static str,
+    per_minute: i64,
+}
+
+impl Rate {
+    /// Time that `units` take.
+    fn micros(self, units: u64) -> i64 {
+        let micros = i128::from(units) * i128::from(MINUTE_MICROS) / i128::from(self.per_minute);
+        i64::try_from(micros).unwrap_or(i64::MAX / 4)
+    }
+
+    /// Part of it that may be taken at once; one unit always may.
+    fn burst(self) -> i64 {
+        self.micros(1).max(BURST_MICROS)
+    }
+}
+
+impl Rates {
+    fn scope(&self) -> String {
+        format!("endpoint {}", self.endpoint)
+    }
+}
+
+fn rates_of(rates: &Rates) -> [Option<Rate>; 2] {
+    let at_least_1 = |units: u64| i64::try_from(units).unwrap_or(i64::MAX).max(1);
+    let requests = rates.requests_per_minute.map(u64::from).map(at_least_1);
+    let tokens = rates.tokens_per_minute.map(at_least_1);
+    [
+        requests.map(|per_minute| Rate { sort: "requests", per_minute }),
+        tokens.map(|per_minute| Rate { sort: "tokens", per_minute }),
+    ]
+}
+
+pub(super) fn settle(
+    db: &mut Db,
+    caps: &[Cap],
+    reserved: Charge,
+    cost: Charge,
+) -> Result<(), Fault> {
+    for cap in caps {
+        let scope = cap.scope.name();
+        add(db, &scope, cap.sort.reserved(), -signed(cap, reserved))?;
+        add(db, &scope, cap.sort.name(), signed(cap, cost))?;
+    }
+    Ok(())
+}
+
+fn signed(cap: &Cap, charge: Charge) -> i64 {
+    i64::try_from(cap.sort.of(charge)).unwrap_or(i64::MAX)
+}
+
+/// Forgets what is spent and reserved, so that it is added up again from the runs: what a worker had reserved that
+/// was killed counts no more.
+pub(super) fn forget(db: &mut Db) -> Result<u64, Fault> {
+    db.execute("DELETE FROM allowances WHERE scope NOT LIKE 'endpoint %'", &[])
+}
+
+/// Returns what is spent and reserved under `cap`. A row that is new begins with what the runs cost, and takes the place of
+/// those of other days.
+fn spent(db: &mut Db, cap: &Cap) -> Result<i64, Fault> {
+    let scope = cap.scope.name();
+    if let Some(amount) = find(db, &scope, cap.sort.name())? {
+        return Ok(amount);
+    }
+    let before = cap.sort.of(cap.scope.spent(db)?);
+    for begin in DAYS.iter().filter(|begin| scope.starts_with(**begin)) {
+        let today = scope.get(..begin.len() + "2026-11-21".len()).unwrap_or_default();
+        let sql = "DELETE FROM allowances WHERE scope LIKE ?1 AND scope NOT LIKE ?2";
+        db.execute(sql, values![&format!("{begin}%"), &format!("{today}%")])?;
+    }
+    let sql = "INSERT INTO allowances (scope, sort, amount) VALUES (?1, ?2, ?3)
+        ON CONFLICT (scope, sort) DO NOTHING";
+    db.execute(sql, values![&scope, cap.sort.name(), before])?;
+    amount(db, &scope, cap.sort.name())
+}
+
+fn find(db: &mut Db, scope: &str, sort: &str) -> Result<Option<i64>, Fault> {
+    let locking = db.locking();
+    let sql = format!("SELECT amount FROM allowances WHERE scope = ?1 AND sort = ?2{locking}");
+    db.first(&sql, values![scope, sort], |row| row.next())
+}
+
+/// The amount of a row, which is made if it is not there, so that it can be locked.
+fn amount(db: &mut Db, scope: &str, sort: &str) -> Result<i64, Fault> {
+    if let Some(amount) = find(db, scope, sort)? {
+        return Ok(amount);
+    }
+    let sql = "INSERT INTO allowances (scope, sort, amount) VALUES (?1, ?2, 0)
+        ON CONFLICT (scope, sort) DO NOTHING";
+    db.execute(sql, values![scope, sort])?;
+    Ok(find(db, scope, sort)?.unwrap_or_default())
+}
+
+fn set(db: &mut Db, scope: &str, sort: &str, amount: i64) -> Result<(), Fault> {
+    let sql = "UPDATE allowances SET amount = ?3 WHERE scope = ?1 AND sort = ?2";
+    db.execute(sql, values![scope, sort, amount])?;
+    Ok(())
+}
+
+/// Adds to a row, if it is there: one that was forgotten is added up anew when it is needed.
+fn add(db: &mut Db, scope: &str, sort: &str, more: i64) -> Result<(), Fault> {
+    let sql = "UPDATE allowances SET amount = amount + ?3 WHERE scope = ?1 AND sort = ?2";
+    db.execute(sql, values![scope, sort, more])?;
+    Ok(())
+}
+
+impl Store {
+    /// Takes a request and `tokens` tokens of an endpoint's allowance of a minute; gives the time from which on they
+    /// may be used. Whoever waits until then keeps the rates, together with all others.
+    pub(crate) async fn draw(
+        &self,
+        rates: Rates,
+        tokens: u64,
+        now: Timestamp,
+    ) -> Result<Timestamp, StoreError> {
+        self.write("taking of a minute's allowance", move |db: &mut Db| {
+            let rates = &rates;
+            let (now, scope) = (now.0.saturating_mul(1000), rates.scope());
+            let (mut begin, mut taken) = (now, Vec::new());
+            for (rate, units) in rates_of(rates).into_iter().zip([1, tokens]) {
+                let Some(rate) = rate else { continue };
+                let until = amount(db, &scope, rate.sort)?;
+                let until = if until - now > AHEAD_MICROS_MAX { now } else { until };
+                let cost = rate.micros(units);
+                begin = begin.max(until - (rate.burst() - cost.min(rate.burst())));
+                taken.push((rate, until, cost));
+            }
+            for (rate, until, cost) in taken {
+                set(db, &scope, rate.sort, until.max(begin).saturating_add(cost))?;
+            }
+            // A timer that is a part of a millisecond early would be refused by the endpoint.
+            Ok(Timestamp(begin.div_euclid(1000) + i64::from(begin.rem_euclid(1000) > 0)))
+        })
+        .await
+    }
+
+    /// Replaces the tokens that were drawn by those that a call used; none gives everything back, where there was no
+    /// call.
+    pub(crate) async fn settle_rate(
+        &self,
+        rates: Rates,
+        drawn: u64,
+        used: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.write("settling a minute's allowance", move |db: &mut Db| {
+            let rates = &rates;
+            let ([requests, tokens], scope) = (rates_of(rates), rates.scope());
+            if let (Some(rate), None) = (requests, used) {
+                add(db, &scope, rate.sort, -rate.micros(1))?;
+            }
+            if let Some(rate) = tokens {
+                let more = rate.micros(used.unwrap_or(0)) - rate.micros(drawn);
+                add(db, &scope, rate.sort, more)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Reserves `charge` under all of `caps`, or gives the first cap that it would exceed: one that is exceeded
+    /// whatever the calls under way cost, before one that they may leave room under. A new cap begins with
+    /// the cost of its scope's runs.
+    pub(crate) async fn reserve(
+        &self,
+        caps: Vec<Cap>,
+        charge: Charge,
+    ) -> Result<Option<CapReached>, StoreError> {
+        self.write("reserving what a call may cost", move |db: &mut Db| {
+            let mut busy = None;
+            for cap in &caps {
+                let spent = u64::try_from(spent(db, cap)?).unwrap_or(0);
+                let reserved = amount(db, &cap.scope.name(), cap.sort.reserved())?;
+                let most = spent.saturating_add(cap.sort.of(charge));
+                if most > cap.most {
+                    return Ok(Some(CapReached { cap: cap.clone(), passes: false }));
+                }
+                let reserved = u64::try_from(reserved).unwrap_or(0);
+                if most.saturating_add(reserved) > cap.most && busy.is_none() {
+                    busy = Some(CapReached { cap: cap.clone(), passes: true });
+                }
+            }
+            if busy.is_none() {
+                for cap in &caps {
+                    add(db, &cap.scope.name(), cap.sort.reserved(), signed(cap, charge))?;
+                }
+            }
+            Ok(busy)
+        })
+        .await
+    }
+
+    /// Replaces what was reserved under `caps` by what it cost.
+    pub(crate) async fn settle(
+        &self,
+        caps: Vec<Cap>,
+        reserved: Charge,
+        cost: Charge,
+    ) -> Result<(), StoreError> {
+        self.write("settling what a call cost", move |to: &mut Db| {
+            settle(to, &caps, reserved, cost)
+        })
+        .await
+    }
+}

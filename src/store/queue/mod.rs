@@ -1,0 +1,49 @@
+//! The queue: what is handed over, who works on it, how it ends.
+
+mod admin;
+mod batch;
+mod claim;
+mod intake;
+mod limits;
+mod stats;
+mod workers;
+#[cfg(test)]
+mod intake_tests;
+#[cfg(test)]
+mod share_tests;
+#[cfg(test)]
+mod tests;
+
+pub use admin::JobChange;
+pub(crate) use admin::{JobFilter, JobPage, JobSelection, StoredJob};
+pub(crate) use batch::{BatchJob, BatchPart, PartEnd};
+pub(crate) use claim::ABANDONED;
+pub use claim::{ClaimRequest, ClaimedJobs, JobEnding, JobRelease};
+pub use intake::{EnqueueResult, Gathering, Intake};
+pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
+pub(crate) use stats::{DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
+pub use workers::WorkerStatus;
+
+pub(super) use admin::outdo;
+pub(super) use stats::pending;
+
+use super::db::Columns;
+use super::error::Fault;
+use crate::domain::{Job, JobId, SliceId};
+
+/// Columns of a job, for [`read_job`].
+const JOB_COLUMNS: &str = "id, slice, slice_index, first_ordinal, first_part, last_ordinal, \
+     last_part, tokens, cut, context";
+
+fn read_job(row: &mut Columns<'_>) -> Result<Job, Fault> {
+    Ok(Job {
+        id: JobId(row.next()?),
+        slice: SliceId(row.next()?),
+        index: row.next()?,
+        first: (row.next()?, row.next()?),
+        last: (row.next()?, row.next()?),
+        tokens: row.next()?,
+        cut: row.next()?,
+        context: row.next()?,
+    })
+}

@@ -1,0 +1,305 @@
+//! Statistics of the queue: what is open, what holds it up, what died, what is left to do. Finished jobs are not
+//! read, however many there are.
+
+use super::super::db::{Db, values};
+use super::super::error::{Fault, StoreError};
+use super::super::handle::Store;
+use super::workers::{self, WorkerStatus};
+use crate::domain::{JobState, Timestamp, Wait};
+use std::time::Duration;
+
+/// Time that a worker may be silent, or a job stuck, before a person is told, in seconds: twice
+/// what a lease lasts by default.
+pub(crate) const SILENT_SECS: u64 = 120;
+/// Caps that are told one by one, those that hold most; caps of sessions may be many.
+const CAPS_MAX: u32 = 20;
+
+/// Content of the queue at one moment; no words of a conversation.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct QueueStats {
+    pub at: Timestamp,
+    /// Open jobs by state and by what they wait for, in the order in which a job goes through them; only what there
+    /// is.
+    pub open: Vec<OpenJobs>,
+    /// Caps that hold jobs back, the one that holds most first, 20 at most.
+    pub caps: Vec<CapJobs>,
+    pub expired: Option<Overdue>,
+    pub waited: Option<Overdue>,
+    pub dead: Vec<DeadJobs>,
+    pub cancelled: u64,
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// Open jobs in one state.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct OpenJobs {
+    pub state: JobState,
+    pub wait: Option<Wait>,
+    pub jobs: u64,
+    pub oldest: Timestamp,
+    pub since: Timestamp,
+    pub until: Option<Timestamp>,
+    pub detail: Option<String>,
+}
+
+/// Jobs at one cap.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct CapJobs {
+    pub detail: Option<String>,
+    pub jobs: u64,
+    pub until: Option<Timestamp>,
+}
+
+/// Jobs whose time has come.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Overdue {
+    pub jobs: u64,
+    pub since: Timestamp,
+}
+
+/// Jobs that died of one thing.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct DeadJobs {
+    /// A stable name, such as `refused`.
+    pub kind: String,
+    pub jobs: u64,
+    pub since: Timestamp,
+    pub detail: Option<String>,
+}
+
+/// Jobs that do not move by themselves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Stuck {
+    Leases(Overdue),
+    Waits(Overdue),
+    Ready(Overdue),
+}
+
+impl QueueStats {
+    /// Returns true if the queue holds nothing and nobody works on it: most likely it was never used.
+    pub(crate) fn is_empty(&self) -> bool {
+        let jobs = !self.open.is_empty() || !self.dead.is_empty() || self.cancelled > 0;
+        !jobs && self.workers.is_empty()
+    }
+
+    pub(crate) fn jobs_in(&self, state: JobState) -> u64 {
+        self.open.iter().filter(|it| it.state == state).map(|it| it.jobs).sum()
+    }
+
+    pub(crate) fn dead_jobs(&self) -> u64 {
+        self.dead.iter().map(|it| it.jobs).sum()
+    }
+
+    pub(crate) fn oldest(&self) -> Option<Duration> {
+        self.open.iter().map(|it| self.at.since(it.oldest)).max()
+    }
+
+    /// Age of the oldest job that is ready: how far behind the workers are.
+    pub(crate) fn lag(&self) -> Option<Duration> {
+        let ready = self.open.iter().filter(|it| it.state == JobState::Ready);
+        ready.map(|it| self.at.since(it.oldest)).max()
+    }
+
+    pub(crate) fn gathering(&self) -> Option<Duration> {
+        let gathering = self.open.iter().filter(|it| it.wait == Some(Wait::Gathering));
+        gathering.map(|it| self.at.since(it.oldest)).max()
+    }
+
+    /// Returns true if a worker was heard of lately and has not stopped.
+    pub(crate) fn is_alive(&self, worker: &WorkerStatus) -> bool {
+        let silent = Duration::from_secs(SILENT_SECS);
+        worker.stopped.is_none() && self.at.since(worker.seen_at) <= silent
+    }
+
+    pub(crate) fn alive(&self) -> impl Iterator<Item = &WorkerStatus> {
+        self.workers.iter().filter(|it| self.is_alive(it))
+    }
+
+    /// Workers that stopped because of something that a person must mend, and that nobody has taken the place of
+    /// since.
+    pub(crate) fn stopped(&self) -> impl Iterator<Item = &WorkerStatus> {
+        let last = self.alive().map(|it| it.started_at).max();
+        let mended = move |it: &WorkerStatus| last.is_some_and(|last| it.seen_at < last);
+        self.workers.iter().filter(move |it| it.stopped.is_some() && !mended(it))
+    }
+
+    pub(crate) fn stuck(&self) -> Vec<Stuck> {
+        if self.alive().next().is_some() {
+            return Vec::new();
+        }
+        let silent = Duration::from_secs(SILENT_SECS);
+        let long = |it: &Overdue| silent <= self.at.since(it.since);
+        let ready = self.open.iter().find(|it| it.state == JobState::Ready);
+        let ready = ready.map(|it| Overdue { jobs: it.jobs, since: it.since });
+        let stuck = [
+            self.expired.map(Stuck::Leases),
+            self.waited.filter(long).map(Stuck::Waits),
+            ready.filter(long).map(Stuck::Ready),
+        ];
+        stuck.into_iter().flatten().collect()
+    }
+
+    /// Returns true if something does not mend itself: a dead job, a worker that stopped, jobs that are stuck.
+    pub(crate) fn needs_person(&self) -> bool {
+        !self.dead.is_empty() || self.stopped().next().is_some() || !self.stuck().is_empty()
+    }
+}
+
+impl Store {
+    /// Statistics of the queue at `now`. Their cost grows with the open and the dead jobs, not with those that are done.
+    pub(crate) async fn depth(&self, now: Timestamp) -> Result<QueueStats, StoreError> {
+        self.read("measuring the queue", move |db: &mut Db| {
+            let (expired, waited) = overdue(db, now)?;
+            let sql = "SELECT count(*) FROM jobs
+        WHERE state IN ('dead', 'cancelled') AND state = 'cancelled'";
+            Ok(QueueStats {
+                at: now,
+                open: open(db)?,
+                caps: caps(db)?,
+                expired,
+                waited,
+                dead: dead(db)?,
+                cancelled: db.one(sql, &[], |row| row.next())?,
+                workers: workers::list(db)?,
+            })
+        })
+        .await
+    }
+}
+
+fn open(db: &mut Db) -> Result<Vec<OpenJobs>, Fault> {
+    let sql =
+        "SELECT state, reason, count(*), min(enqueued_at), min(since), min(until), max(detail)
+        FROM jobs WHERE finished_at IS NULL GROUP BY state, reason";
+    let mut open = db.all(sql, &[], |row| {
+        Ok(OpenJobs {
+            state: row.named(JobState::of_name)?,
+            wait: row.named_if(Wait::of_name)?,
+            jobs: row.next()?,
+            oldest: row.next()?,
+            since: row.next()?,
+            until: row.next()?,
+            detail: row.next()?,
+        })
+    })?;
+    let state = |it: &OpenJobs| JobState::ALL.iter().position(|state| *state == it.state);
+    let wait = |it: &OpenJobs| Wait::ALL.iter().position(|wait| Some(*wait) == it.wait);
+    open.sort_by_key(|it| (state(it), wait(it)));
+    Ok(open)
+}
+
+fn caps(db: &mut Db) -> Result<Vec<CapJobs>, Fault> {
+    let sql = "SELECT detail, count(*), min(until) FROM jobs
+        WHERE finished_at IS NULL AND state = 'waiting' AND reason = 'cap'
+        GROUP BY detail ORDER BY 2 DESC, 1 NULLS FIRST LIMIT ?1";
+    db.all(sql, values![CAPS_MAX], |row| {
+        Ok(CapJobs { detail: row.next()?, jobs: row.next()?, until: row.next()? })
+    })
+}
+
+fn overdue(db: &mut Db, now: Timestamp) -> Result<(Option<Overdue>, Option<Overdue>), Fault> {
+    let sql = "SELECT state, count(*), min(until) FROM jobs
+        WHERE until IS NOT NULL AND until <= ?1 GROUP BY state";
+    let over = db.all(sql, values![now], |row| {
+        let state = row.named(JobState::of_name)?;
+        Ok((state, Overdue { jobs: row.next()?, since: row.next()? }))
+    })?;
+    let of = |state| over.iter().find(|(it, _)| *it == state).map(|(_, overdue)| *overdue);
+    Ok((of(JobState::Leased), of(JobState::Waiting)))
+}
+
+fn dead(db: &mut Db) -> Result<Vec<DeadJobs>, Fault> {
+    let sql = "SELECT coalesce(reason, 'unknown'), count(*), min(since), max(detail) FROM jobs
+        WHERE state IN ('dead', 'cancelled') AND state = 'dead' GROUP BY 1 ORDER BY 2 DESC, 1";
+    db.all(sql, &[], |row| {
+        let kind = row.next()?;
+        let (jobs, since, detail) = (row.next()?, row.next()?, row.next()?);
+        Ok(DeadJobs { kind, jobs, since, detail })
+    })
+}
+
+/// Number of entries of each session stand in open jobs and are not accounted for yet, by the session's row.
+pub(in crate::store) fn pending(db: &mut Db) -> Result<Vec<(i64, u64)>, Fault> {
+    let sql = "SELECT session_no, CAST(sum(highest - lowest + 1 - (
+            SELECT count(DISTINCT c.ordinal) FROM coverage c
+            WHERE c.session_no = fresh.session_no
+                AND c.ordinal BETWEEN fresh.lowest AND fresh.highest
+                AND c.run_no NOT IN (SELECT no FROM runs WHERE current = 0))) AS BIGINT)
+        FROM (
+            SELECT session_no, highest,
+                CASE WHEN lowest <= reached THEN reached + 1 ELSE lowest END AS lowest
+            FROM (
+                SELECT session_no, first_ordinal AS lowest, last_ordinal AS highest,
+                    max(last_ordinal) OVER (PARTITION BY session_no
+                        ORDER BY first_ordinal, last_ordinal, no
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS reached
+                FROM jobs WHERE finished_at IS NULL) AS marked) AS fresh
+        WHERE lowest <= highest GROUP BY session_no";
+    db.all(sql, &[], |row| Ok((row.next()?, row.next()?)))
+}
+
+impl Store {
+    /// Open jobs by what they wait for, and how many jobs died at `since` or later.
+    pub(crate) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
+        self.read("counting what is left", move |db: &mut Db| remaining(db, since, None)).await
+    }
+}
+
+/// Remaining jobs of one batch or of all; of the dead, those that died at `since` or later.
+pub(super) fn remaining(
+    db: &mut Db,
+    since: Timestamp,
+    batch: Option<&str>,
+) -> Result<RemainingJobs, Fault> {
+    let mut left = RemainingJobs::default();
+    let (all, batch) = (batch.is_none(), batch.unwrap_or_default());
+    let sql = "SELECT state, reason, count(*), max(detail) FROM jobs WHERE finished_at IS NULL
+        AND (?1 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?2))
+        GROUP BY state, reason";
+    let open = db.all(sql, values![all, batch], |row| {
+        let (state, wait) = (row.named(JobState::of_name)?, row.named_if(Wait::of_name)?);
+        Ok((state, wait, row.next::<u64>()?, row.next::<Option<String>>()?))
+    })?;
+    for (state, wait, jobs, detail) in open {
+        match (state, wait) {
+            (JobState::Ready, _) => left.ready += jobs,
+            (JobState::Leased, _) => left.leased += jobs,
+            (JobState::Waiting, Some(Wait::Gathering)) => left.gathering += jobs,
+            (JobState::Waiting, Some(Wait::Cap)) => {
+                (left.capped, left.cap) = (left.capped + jobs, detail);
+            }
+            (JobState::Waiting, Some(Wait::BackOff | Wait::RateLimited) | None) => {
+                left.passing += jobs;
+            }
+            (JobState::Done | JobState::Cut | JobState::Dead | JobState::Cancelled, _) => {}
+        }
+    }
+    let sql = "SELECT count(*) FROM jobs WHERE state IN ('dead', 'cancelled')
+        AND state = 'dead' AND ?1 <= finished_at
+        AND (?2 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?3))";
+    left.died = db.first(sql, values![since, all, batch], |row| row.next())?.unwrap_or_default();
+    Ok(left)
+}
+
+/// Jobs that have not ended, and those that died lately.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct RemainingJobs {
+    pub ready: u64,
+    pub leased: u64,
+    pub passing: u64,
+    pub gathering: u64,
+    pub capped: u64,
+    pub cap: Option<String>,
+    pub died: u64,
+}
+
+impl RemainingJobs {
+    /// Returns true if there is something to do, now or after a while.
+    pub(crate) fn is_something(&self) -> bool {
+        self.ready + self.leased + self.passing > 0
+    }
+}
+
+#[cfg(test)]
+#[path = "stats_tests.rs"]
+mod tests;

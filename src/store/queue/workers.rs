@@ -1,0 +1,90 @@
+//! Registry of the workers, so that a person sees them and each knows whether it is alone.
+
+use super::super::db::{Db, values};
+use super::super::error::{Fault, StoreError};
+use super::super::handle::Store;
+use super::limits;
+use crate::domain::Timestamp;
+
+/// A worker that was not seen for so long, in milliseconds, is gone: it is seen every few seconds.
+const GONE_MILLIS: i64 = 60_000;
+/// Rows of workers that were not seen for so long, in milliseconds, are of no use to anybody.
+const KEPT_MILLIS: i64 = 86_400_000;
+
+/// A worker that is about, or that stopped because of something that a person must mend.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct WorkerStatus {
+    /// Host, process and a digest of when it began.
+    pub id: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// When it was seen last.
+    pub seen_at: Timestamp,
+    /// The line that mends it, if it stopped for that.
+    pub stopped: Option<String>,
+}
+
+pub(super) fn list(db: &mut Db) -> Result<Vec<WorkerStatus>, Fault> {
+    let sql = "SELECT id, started_at, seen_at, stopped FROM workers ORDER BY started_at, id";
+    db.all(sql, &[], |row| {
+        Ok(WorkerStatus {
+            id: row.next()?,
+            started_at: row.next()?,
+            seen_at: row.next()?,
+            stopped: row.next()?,
+        })
+    })
+}
+
+impl Store {
+    /// Recounts what was spent, since a worker may have died with a reservation. While a worker that is not among the
+    /// `gone` is running, its reservations stand.
+    pub(crate) async fn recount(
+        &self,
+        gone: Vec<String>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.write("adding up what was spent", move |db: &mut Db| {
+            let sql = "SELECT id FROM workers WHERE stopped IS NULL AND ?1 < seen_at";
+            let since = values![Timestamp(now.0 - GONE_MILLIS)];
+            let seen: Vec<String> = db.all(sql, since, |row| row.next())?;
+            if seen.iter().all(|id| gone.contains(id)) {
+                limits::forget(db)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Writes that a worker is about, or why it stopped; forgets those that are long gone.
+    pub(crate) async fn seen(&self, worker: WorkerStatus) -> Result<(), StoreError> {
+        self.write("saying that a worker is here", move |db: &mut Db| {
+            let it = &worker;
+            let sql =
+                "INSERT INTO workers (id, started_at, seen_at, stopped) VALUES (?1, ?2, ?3, ?4)
+        ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at, stopped = excluded.stopped";
+            db.execute(sql, values![&it.id, it.started_at, it.seen_at, it.stopped.as_ref()])?;
+            let long_ago = Timestamp(it.seen_at.0 - KEPT_MILLIS);
+            db.execute("DELETE FROM workers WHERE seen_at < ?1", values![long_ago])?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(crate) async fn leave(&self, worker: &str) -> Result<(), StoreError> {
+        let id = worker.to_owned();
+        self.write("ending the work", move |db: &mut Db| {
+            let id = &id;
+            let sql = "DELETE FROM workers WHERE id = ?1 OR stopped IS NOT NULL
+        AND seen_at < (SELECT w.started_at FROM workers w WHERE w.id = ?1)";
+            db.execute(sql, values![id])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The workers that are about, that vanished, or that stopped for a reason, by when they began.
+    pub async fn workers(&self) -> Result<Vec<WorkerStatus>, StoreError> {
+        self.read("reading who works", list).await
+    }
+}

@@ -1,0 +1,367 @@
+//! Records: what was staged, listed, looked up and told with its sources.
+
+use super::db::{Columns, Db, Insert, json, values};
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::prefix::{self, IdPrefix, PrefixLookup};
+use super::run::{self, StoredRun};
+use super::{entry, session};
+use crate::domain::{
+    Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, MemoryId, Provenance, Record,
+    RecordId, RecordState, RunId, Session, SessionId, SliceId, Speaker, Timestamp,
+};
+use crate::privacy::Redacted;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// Which records to list. The default is every current one.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RecordFilter {
+    /// Of this kind only.
+    pub kind: Option<ClaimKind>,
+    /// Of sessions whose id begins so.
+    pub session: Option<IdPrefix>,
+    /// That rest on words said then or later; where nobody knows, the session's beginning counts, and at last the
+    /// time of the extraction.
+    pub since: Option<Timestamp>,
+    /// Of this namespace only.
+    pub namespace: Option<String>,
+    /// In these states; none named means staged and quarantined.
+    pub states: Vec<RecordState>,
+    /// This many at most.
+    pub limit: Option<u32>,
+}
+
+/// A record in the store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoredRecord {
+    /// The record; its state is `Replaced` where another run covers its entries now.
+    pub record: Record,
+    /// The file of its session.
+    pub path: String,
+    /// Format of that file.
+    pub format: Format,
+    /// The model that claimed it.
+    pub model: String,
+    /// The prompt's id and version.
+    pub prompt: (String, u32),
+    /// When the run finished.
+    pub extracted_at: Timestamp,
+}
+
+/// A record with everything it comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordPage {
+    pub stored: StoredRecord,
+    pub run: StoredRun,
+    pub session: Session,
+}
+
+/// Why a record is believed: its page, and the entry under each piece of its evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RecordSources {
+    pub page: RecordPage,
+    /// The entry of each piece of evidence, in the same order; none if it is not in the store.
+    pub entries: Vec<Option<Entry>>,
+}
+
+/// A piece of evidence as a column has it.
+#[derive(Deserialize, Serialize)]
+struct Proof<'a> {
+    #[serde(borrow)]
+    field: Cow<'a, str>,
+    ordinal: u32,
+    line: u32,
+    bytes: (usize, usize),
+    speaker: Speaker,
+    found: Match,
+    #[serde(borrow)]
+    words: Cow<'a, str>,
+}
+
+const RECORDS: Insert = Insert {
+    head: "INSERT INTO records (id, run_no, kind, state, score, first_ordinal, last_ordinal, at,
+            reason, body, evidence)",
+    width: 11,
+    tail: "ON CONFLICT (id) DO UPDATE SET
+            state = excluded.state, score = excluded.score, at = excluded.at,
+            first_ordinal = excluded.first_ordinal, last_ordinal = excluded.last_ordinal,
+            reason = excluded.reason, evidence = excluded.evidence",
+};
+
+/// Writes the records of a run, and gives those that stand: where two are the same claim, the later one does.
+pub(super) fn write<'a>(
+    db: &mut Db,
+    run_no: i64,
+    records: &'a [Record],
+) -> Result<Vec<&'a Record>, Fault> {
+    let mut seen = HashSet::with_capacity(records.len());
+    let mut texts = Vec::with_capacity(records.len());
+    for record in records.iter().rev().filter(|record| seen.insert(record.id)) {
+        let evidence: Vec<Proof<'_>> = record.evidence.iter().map(proof).collect();
+        texts.push((record, json(&record.claim)?, json(&evidence)?));
+    }
+    let mut rows = Vec::with_capacity(texts.len() * RECORDS.width);
+    for (record, claim, evidence) in texts.iter().rev() {
+        rows.extend_from_slice(values![
+            &record.id.0,
+            run_no,
+            record.claim.kind().name(),
+            record.state.name(),
+            record.score,
+            record.provenance.entries.0,
+            record.provenance.entries.1,
+            record.provenance.at,
+            record.reason.as_ref(),
+            claim,
+            evidence,
+        ]);
+    }
+    db.insert(RECORDS, &rows)?;
+    Ok(texts.iter().map(|(record, ..)| *record).collect())
+}
+
+fn proof(evidence: &Evidence) -> Proof<'_> {
+    Proof {
+        field: Cow::Borrowed(&evidence.field),
+        ordinal: evidence.ordinal,
+        line: evidence.line,
+        bytes: (evidence.bytes.start, evidence.bytes.end),
+        speaker: evidence.speaker,
+        found: evidence.found,
+        words: Cow::Borrowed(evidence.words.as_str()),
+    }
+}
+
+fn evidence(proof: Proof<'_>) -> Evidence {
+    Evidence {
+        field: proof.field.into_owned(),
+        ordinal: proof.ordinal,
+        line: proof.line,
+        bytes: proof.bytes.0..proof.bytes.1,
+        speaker: proof.speaker,
+        found: proof.found,
+        words: Redacted::reopened(proof.words.into_owned()),
+    }
+}
+
+/// A record's state as seen from outside.
+const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
+
+const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
+     c.body, c.evidence, r.id, r.slice, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
+     s.id, s.namespace, s.path, s.format";
+
+const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
+     JOIN sessions s ON s.no = r.session_no";
+
+fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
+    let state = row.named(RecordState::of_name)?;
+    let id = RecordId(row.next()?);
+    let kind = row.named(ClaimKind::of_name)?;
+    let score = row.next()?;
+    let entries = (row.next()?, row.next()?);
+    let (at, reason) = (row.next()?, row.next()?);
+    let claim = row.named(|text| Claim::from_json(kind, text).ok())?;
+    let proofs = |text: &str| {
+        let proofs: Vec<Proof<'_>> = serde_json::from_str(text).ok()?;
+        Some(proofs.into_iter().map(evidence).collect())
+    };
+    let evidence = row.named(proofs)?;
+    let (run, slice) = (RunId(row.next()?), SliceId(row.next()?));
+    let model = row.next()?;
+    let prompt = (row.next()?, row.next()?);
+    let extracted_at = row.next()?;
+    let session = SessionId(row.next()?);
+    let namespace = row.next()?;
+    let provenance = Provenance { namespace, session, slice, run, entries, at };
+    let record = Record { id, claim, provenance, evidence, score, state, reason };
+    let path = row.next()?;
+    let format = session::format(row)?;
+    Ok(StoredRecord { record, path, format, model, prompt, extracted_at })
+}
+
+/// Hands every record of `filter` to `each`, by session, place and order of staging, until it says stop. At no time
+/// is more than one session's worth held.
+fn each_record(
+    db: &mut Db,
+    filter: &RecordFilter,
+    mut each: impl FnMut(StoredRecord) -> ControlFlow<()>,
+) -> Result<(), Fault> {
+    let states = if filter.states.is_empty() {
+        &[RecordState::Staged, RecordState::Quarantined]
+    } else {
+        filter.states.as_slice()
+    };
+    let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
+    // A value is compared before it is tested for null: PostgreSQL learns its type from that.
+    let sql = format!(
+        "SELECT {STATE}, {COLUMNS} FROM {TABLES}
+        WHERE r.session_no = ?1 AND (c.kind = ?2 OR ?2 IS NULL)
+            AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
+            AND {STATE} IN (?4, ?5, ?6)
+        ORDER BY r.first_ordinal, r.first_part, r.no, c.no LIMIT ?7"
+    );
+    let mut left = filter.limit.map_or(i64::MAX, i64::from);
+    let mut stopped = false;
+    for session_no in sessions(db, filter)? {
+        let values = values![
+            session_no,
+            filter.kind.map(ClaimKind::name),
+            filter.since,
+            wanted(RecordState::Staged),
+            wanted(RecordState::Quarantined),
+            wanted(RecordState::Replaced),
+            left,
+        ];
+        db.each(&sql, values, |row| {
+            left -= 1;
+            let go_on = each(read(row)?);
+            stopped = go_on.is_break();
+            Ok(go_on)
+        })?;
+        if stopped || left <= 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Staged records of a namespace that no plan has dealt with, in the order of staging; `limit` at most.
+pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Record>, Fault> {
+    let sql = format!(
+        "SELECT {STATE}, {COLUMNS} FROM {TABLES}
+            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+        WHERE s.namespace = ?1 AND r.current = 1 AND c.state = 'staged' AND d.record IS NULL
+        ORDER BY c.no LIMIT ?2"
+    );
+    let all = db.all(&sql, values![namespace, limit], read)?;
+    Ok(all.into_iter().map(|stored| stored.record).collect())
+}
+
+/// Records of a namespace that other readings of their conversation took the place of after a plan had dealt with
+/// them, each with the memory that came of it, in the order of staging; `limit` at most.
+pub(super) fn outdated(
+    db: &mut Db,
+    namespace: &str,
+    limit: u32,
+) -> Result<Vec<(Record, MemoryId)>, Fault> {
+    let sql = format!(
+        "SELECT d.memory, {STATE}, {COLUMNS} FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
+            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+            JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+            JOIN memories m ON m.id = d.memory AND m.state <> 'retracted'
+        WHERE s.namespace = ?1 ORDER BY c.no LIMIT ?2"
+    );
+    db.all(&sql, values![namespace, limit], |row| {
+        let memory = MemoryId(row.next()?);
+        Ok((read(row)?.record, memory))
+    })
+}
+
+/// The numbers of records that count no more; few among all, and found without looking at the others.
+pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r JOIN records c ON c.run_no = r.no
+        WHERE r.current = 0
+    UNION SELECT no FROM records WHERE state = 'replaced'";
+
+pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {
+    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
+    Ok(db.first(&sql, values![&id.0], read)?.map(|stored| stored.record))
+}
+
+/// The sessions of a filter in an order that does not depend on which was written first.
+fn sessions(db: &mut Db, filter: &RecordFilter) -> Result<Vec<i64>, Fault> {
+    let sql = "SELECT no FROM sessions
+        WHERE (id BETWEEN ?1 AND ?2 OR ?1 IS NULL) AND (namespace = ?3 OR ?3 IS NULL)
+        ORDER BY started_at NULLS FIRST, id";
+    let bounds = filter.session.as_ref().map(IdPrefix::bounds);
+    let (low, high) = (bounds.map(|(low, _)| low), bounds.map(|(_, high)| high));
+    db.all(sql, values![low, high, filter.namespace.as_ref()], |row| row.next())
+}
+
+/// Every record of a run, replaced ones too, in order of staging.
+pub(super) fn of_run(db: &mut Db, run: RunId) -> Result<Vec<StoredRecord>, Fault> {
+    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE r.id = ?1 ORDER BY c.no");
+    db.all(&sql, values![&run.0], read)
+}
+
+pub(super) fn page(db: &mut Db, id: Digest) -> Result<Option<RecordPage>, Fault> {
+    let sql = format!("SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE c.id = ?1");
+    let Some(stored) = db.first(&sql, values![&id], read)? else { return Ok(None) };
+    let provenance = &stored.record.provenance;
+    let run = run::find(db, provenance.run)?;
+    let session = session::find(db, provenance.session)?;
+    Ok(run.zip(session).map(|(run, session)| RecordPage { stored, run, session }))
+}
+
+pub(super) fn why(db: &mut Db, id: Digest) -> Result<Option<RecordSources>, Fault> {
+    let Some(page) = page(db, id)? else { return Ok(None) };
+    let mut entries = Vec::with_capacity(page.stored.record.evidence.len());
+    for piece in &page.stored.record.evidence {
+        let ordinals = piece.ordinal..piece.ordinal.saturating_add(1);
+        entries.push(entry::list(db, page.session.id, ordinals)?.pop());
+    }
+    Ok(Some(RecordSources { page, entries }))
+}
+
+impl Store {
+    /// The records of a filter, by time of session, place and order of staging.
+    pub async fn records(&self, filter: RecordFilter) -> Result<Vec<StoredRecord>, StoreError> {
+        let keep = |kept: &mut Vec<StoredRecord>, record| {
+            kept.push(record);
+            ControlFlow::Continue(())
+        };
+        self.fold_records(filter, Vec::new(), keep).await
+    }
+
+    /// Hands the records of a filter to `each` one by one, in the order of [`Store::records`], until it breaks; gives
+    /// back what it made of `start`. For exports: memory stays flat.
+    pub async fn fold_records<S: Send + 'static>(
+        &self,
+        filter: RecordFilter,
+        start: S,
+        mut each: impl FnMut(&mut S, StoredRecord) -> ControlFlow<()> + Send + 'static,
+    ) -> Result<S, StoreError> {
+        let mut state = start;
+        let read = move |from: &mut Db| {
+            each_record(from, &filter, |record| each(&mut state, record))?;
+            Ok(state)
+        };
+        self.read_once("reading records", read).await
+    }
+
+    pub(crate) async fn record(
+        &self,
+        prefix: IdPrefix,
+    ) -> Result<PrefixLookup<RecordPage>, StoreError> {
+        self.read("looking up a record", move |from: &mut Db| {
+            prefix::find(from, "records", &prefix, page)
+        })
+        .await
+    }
+
+    /// As [`Store::record`], with the entries that it rests on.
+    pub(crate) async fn why(
+        &self,
+        prefix: IdPrefix,
+    ) -> Result<PrefixLookup<RecordSources>, StoreError> {
+        self.read("looking up a record's sources", move |from: &mut Db| {
+            prefix::find(from, "records", &prefix, why)
+        })
+        .await
+    }
+
+    /// Every record of either run, replaced ones too, in order of staging: what a diff compares.
+    pub(crate) async fn diff(
+        &self,
+        old: RunId,
+        new: RunId,
+    ) -> Result<(Vec<StoredRecord>, Vec<StoredRecord>), StoreError> {
+        self.read("reading the records of two runs", move |from: &mut Db| {
+            Ok((of_run(from, old)?, of_run(from, new)?))
+        })
+        .await
+    }
+}

@@ -1,0 +1,121 @@
+//! What a file and a server keep, show and tell alike.
+
+use super::db::Db;
+use super::error::Fault;
+use super::fixture::*;
+use super::*;
+use crate::domain::*;
+use std::ops::ControlFlow;
+
+#[tokio::test]
+async fn every_character_is_kept() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let odd = "a\0b\u{e000}0c\u{e000}\0é'?1$1\\";
+        let session = Session { title: Some(words(odd)), ..session };
+        store.begin_session(&session).await.unwrap();
+        let mut odd_one = staging(&session, "r", 0, &[odd]);
+        odd_one.entries[0].entry.text = words(odd);
+        store.stage(odd_one.clone()).await.unwrap();
+        let known = store.status().await.unwrap().sessions.remove(0).session;
+        assert_eq!(known, session);
+        let entries = store.entries_of(session.id, 0..1).await.unwrap();
+        assert_eq!(entries[0], odd_one.entries[0].entry);
+        let records = store.records(RecordFilter::default()).await.unwrap();
+        assert_eq!(records[0].record, odd_one.records[0]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_reading_sees_one_moment() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let later = Session { started_at: Some(Timestamp(2_000)), ..conversation("later") };
+        store.begin_session(&later).await.unwrap();
+        store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
+        let (begin, mut begun) = tokio::sync::mpsc::channel(1);
+        let (go_on, wait) = std::sync::mpsc::channel::<()>();
+        let reading = store.fold_records(RecordFilter::default(), 0, move |seen, _| {
+            *seen += 1;
+            begin.blocking_send(()).unwrap();
+            wait.recv().unwrap();
+            ControlFlow::Continue(())
+        });
+        let writing = async {
+            begun.recv().await.unwrap();
+            store.stage(staging(&later, "s", 0, &["b"])).await.unwrap();
+            go_on.send(()).unwrap();
+        };
+        assert_eq!(tokio::join!(reading, writing).0.unwrap(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_listens_hears_of_new_jobs_of_another_store() {
+    on_each_store(async |kind| {
+        let (place, store, session) = kind.begun().await;
+        let other = Store::open(&place.url(), OpenMode::Existing).unwrap();
+        let mut changes = store.listen();
+        // Once at the beginning: nobody knows what was missed.
+        changes.changed().await;
+        let moved = Session { path: "elsewhere".to_owned(), ..session };
+        other.write("announcing", announce(moved)).await.unwrap();
+        changes.changed().await;
+    })
+    .await;
+}
+
+/// Writes something new too, since a file does not change otherwise.
+fn announce(session: Session) -> impl Fn(&mut Db) -> Result<(), Fault> + Send + Sync + 'static {
+    move |to| {
+        session::begin(to, &session)?;
+        to.announce()
+    }
+}
+
+#[tokio::test]
+async fn what_is_remembered_of_a_session_is_what_was_handed_over_last() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        assert_eq!(store.remembered(session.id).await.unwrap(), None);
+        for next in [3, 1] {
+            let remembered = ConversationState {
+                settings: Digest::of(&["settings"]),
+                next,
+                dialog: format!("{{\"turns\": {next}}}"),
+                conversation: "{}".to_owned(),
+            };
+            let end = SessionEnd { remembered: Some(remembered.clone()), ..ended(3, &[]) };
+            store.end_session(session.id, end).await.unwrap();
+            assert_eq!(store.remembered(session.id).await.unwrap(), Some(remembered));
+        }
+        store.end_session(session.id, ended(3, &[])).await.unwrap();
+        assert_eq!(store.remembered(session.id).await.unwrap().unwrap().next, 1, "left as it is");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_card_is_due_until_it_knows_all_entries() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let due = async || store.cards_due(9).await.unwrap();
+        let cards = async || store.cards(None, Some(session.namespace.clone())).await.unwrap();
+        store.end_session(session.id, ended(3, &[])).await.unwrap();
+        assert!(cards().await.is_empty() && due().await.is_empty());
+        store.keep_card(session.id, 2, "{}".to_owned()).await.unwrap();
+        assert_eq!(due().await, [(session.id, 3)], "one entry came while it was made");
+        store.keep_card(session.id, 3, "{\"title\": \"x\"}".to_owned()).await.unwrap();
+        assert!(due().await.is_empty());
+        let kept = cards().await.remove(0);
+        assert_eq!((kept.entries, kept.due, kept.session), (3, false, session.clone()));
+        assert!(store.cards(None, Some("other".to_owned())).await.unwrap().is_empty());
+        let prefix = IdPrefix::from(session.id.0);
+        assert_eq!(store.cards(Some(prefix), None).await.unwrap().len(), 1);
+        let unknown = store.keep_card(conversation("nobody").id, 1, "{}".to_owned()).await;
+        assert!(matches!(unknown.unwrap_err().kind, StoreErrorKind::UnknownSession(_)));
+    })
+    .await;
+}

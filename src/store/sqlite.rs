@@ -1,0 +1,409 @@
+//! The store in a SQLite file: opens it, creates and migrates its tables, and reads beside the one writer.
+
+use super::BUSY_SECS;
+use super::db::{Cells, Columns, Db, Insert, Value};
+use super::error::{Fault, StoreError, StoreErrorKind};
+use super::handle::OpenMode;
+use super::writer::Writer;
+use crate::adapters::files;
+use rusqlite::config::DbConfig;
+use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Migrations from version N to N + 1. Never edit one that was released.
+macro_rules! migrations {
+    ($folder:literal: $($file:literal),*) => {
+        [$(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/", $folder, "/", $file))),*]
+    };
+    ($folder:literal) => {
+        $crate::store::sqlite::migrations!(
+            $folder: "0001_begin.sql", "0002_queue.sql", "0003_told.sql", "0004_memory.sql", "0005_forgotten.sql", "0006_directories.sql", "0007_judged.sql", "0008_withdrawn.sql", "0009_batches.sql"
+        )
+    };
+}
+pub(super) use migrations;
+
+/// Marks a SQLite file as annalist's: `anna` in ASCII.
+pub(super) const APPLICATION_ID: i32 = 0x616e_6e61;
+const MIGRATIONS: [&str; 9] = migrations!("sqlite");
+/// The writer's page cache, in KiB: holds the pages of one group commit.
+const WRITER_CACHE_KIB: u32 = 8 * 1024;
+/// A reader's page cache, in KiB: reads are short or scan once.
+const READER_CACHE_KIB: u32 = 2 * 1024;
+/// Pages in the write-ahead log before they move into the database: 16 MiB; fewer, larger moves write a page that
+/// changes often once.
+const WAL_PAGES: u32 = 4_096;
+/// Size that the write-ahead log keeps on the disk when it begins anew, in bytes.
+const WAL_BYTES_KEPT: u32 = 64 * 1024 * 1024;
+/// Prepared statements kept a connection; more than the statements that there are.
+const STATEMENTS_MAX: usize = 64;
+
+/// The file that `url` names: `sqlite:PATH`, `sqlite://PATH` or a bare path.
+fn path_of(url: &str) -> Result<PathBuf, StoreError> {
+    let path = match url.split_once(':') {
+        Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
+        Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => "",
+        Some(_) | None => url,
+    };
+    if path.is_empty() {
+        // A URL may hold a password: only what stands before the colon is repeated.
+        let shown = url.split(':').next().unwrap_or_default().to_owned();
+        let kind = StoreErrorKind::BadUrl(shown);
+        return Err(StoreError::new(kind, DOING, ""));
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+}
+
+const DOING: &str = "opening the store";
+
+/// The connection that writes. Creates file and folder if asked to, and migrates.
+fn open_writer(path: &Path, open: OpenMode) -> Result<Connection, StoreError> {
+    let there =
+        path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path.display()))?;
+    match open {
+        OpenMode::Create if !there => create(path)?,
+        OpenMode::Existing if !there => {
+            return Err(StoreError::new(StoreErrorKind::Missing, DOING, path.display()));
+        }
+        OpenMode::Create | OpenMode::Existing => {}
+    }
+    prepare(path).map_err(|fault| fault.at(DOING, path.display()))
+}
+
+/// Makes the database beside its place and puts it there when it is whole: processes that begin at once all find one
+/// store, and none sees it half-made.
+fn create(path: &Path) -> Result<(), StoreError> {
+    let of_io = |error| StoreError::of_io(error, DOING, path.display());
+    let draft = files::draft_of(path).map_err(of_io)?;
+    prepare(draft.path()).map(drop).map_err(|fault| fault.at(DOING, path.display()))?;
+    files::place_new(draft, path).map(drop).map_err(of_io)
+}
+
+fn prepare(path: &Path) -> Result<Connection, Fault> {
+    let mut connection = connect(path)?;
+    check_ours(&connection)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    // Roll-back copies of pages stay in memory; the file system sees only the log.
+    connection.pragma_update(None, "temp_store", "memory")?;
+    connection.pragma_update(None, "cache_size", -i64::from(WRITER_CACHE_KIB))?;
+    connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_BYTES_KEPT)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection that only reads, of a database that a writer has opened.
+pub(super) fn open_reader(path: &Path) -> Result<Connection, Fault> {
+    let connection = connect(path)?;
+    connection.pragma_update(None, "query_only", true)?;
+    connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
+    Ok(connection)
+}
+
+fn connect(path: &Path) -> Result<Connection, Fault> {
+    // Neither created nor read as a URI here: the path is taken as it is.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
+    // Else a statement is planned anew each time other values are bound to it.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
+    Ok(connection)
+}
+
+/// The version of a database; refuses what is not ours or newer than we are.
+fn check_ours(connection: &Connection) -> Result<u32, Fault> {
+    // One moment for all questions: another process may be migrating.
+    let moment = connection.unchecked_transaction()?;
+    version(&moment)
+}
+
+fn version(connection: &Connection) -> Result<u32, Fault> {
+    let application: i32 = pragma(connection, "application_id")?;
+    let found: u32 = pragma(connection, "user_version")?;
+    if application != APPLICATION_ID {
+        let sql = "SELECT count(*) FROM sqlite_schema";
+        let tables: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        let empty = application == 0 && found == 0 && tables == 0;
+        return if empty { Ok(0) } else { Err(StoreErrorKind::Foreign.into()) };
+    }
+    let known = MIGRATIONS.len() as u32;
+    if known < found {
+        return Err(StoreErrorKind::Newer { found, known }.into());
+    }
+    Ok(found)
+}
+
+fn pragma<T: rusqlite::types::FromSql>(connection: &Connection, name: &str) -> Result<T, Fault> {
+    Ok(connection.pragma_query_value(None, name, |row| row.get(0))?)
+}
+
+/// Brings the database to our version in one transaction. Looks again at the version within it: another process may
+/// have been first.
+fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let known = MIGRATIONS.len() as u32;
+    if check_ours(connection)? == known {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let found = version(&transaction)?;
+    for migration in MIGRATIONS.iter().skip(found as usize) {
+        transaction.execute_batch(migration)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", known)?;
+    Ok(transaction.commit()?)
+}
+
+/// Vacuums and truncates the WAL so that deleted data leaves the disk.
+pub(super) fn scrub(path: &Path) -> Result<(), StoreError> {
+    const DOING: &str = "writing the store anew without what was erased";
+    let scrub = || -> Result<(), Fault> {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
+        connection.execute_batch("VACUUM")?;
+        // Tells whether somebody was in the way, and where the log ends: of no use here.
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(())
+    };
+    scrub().map_err(|fault| fault.at(DOING, path.display()))
+}
+
+/// A database file. Fields are dropped in their order: readers close first, so that the writer, closing last, can
+/// move the whole log into the database.
+pub(super) struct SqliteFile {
+    readers: Arc<Readers>,
+    writer: Writer,
+}
+
+impl SqliteFile {
+    /// Opens the file that `url` names.
+    pub(super) fn open(url: &str, open: OpenMode) -> Result<SqliteFile, StoreError> {
+        let path = path_of(url)?;
+        let writer = Writer::start(Db::Sqlite(open_writer(&path, open)?), &path)?;
+        let readers = Readers {
+            path,
+            idle: Mutex::new(Vec::with_capacity(READERS_MAX)),
+            permits: Arc::new(Semaphore::new(READERS_MAX)),
+        };
+        Ok(SqliteFile { readers: Arc::new(readers), writer })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.readers.path
+    }
+
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.write(doing, work).await
+    }
+
+    /// Runs `work` in one snapshot: it sees what was committed before it began, and nothing after.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let permit = Arc::clone(&self.readers.permits).acquire_owned().await;
+        let readers = Arc::clone(&self.readers);
+        let read = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            readers.read(work)
+        });
+        // Fails only while the runtime shuts down.
+        let read = read.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()));
+        read.map_err(|fault| fault.at(doing, self.path().display()))
+    }
+}
+
+/// Concurrent reads; each is a connection with its own cache, and short.
+const READERS_MAX: usize = 4;
+
+/// Connections that read beside the writer: with write-ahead logging neither waits for the other.
+struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Db>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Readers {
+    fn read<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Fault>) -> Result<T, Fault> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut db = idle.map_or_else(|| open_reader(&self.path).map(Db::Sqlite), Ok)?;
+        db.execute("BEGIN", &[])?;
+        let done = work(&mut db);
+        db.execute("COMMIT", &[])?;
+        // A connection whose work failed is closed rather than trusted.
+        let done = done?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        Ok(done)
+    }
+}
+
+impl ToSql for Value<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Value::Null => ValueRef::Null,
+            Value::Int(int) => ValueRef::Integer(*int),
+            Value::Real(real) => ValueRef::Real(*real),
+            Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+impl Cells for rusqlite::Row<'_> {
+    fn cell(&self, at: usize) -> Result<Value<'_>, Fault> {
+        Ok(match self.get_ref(at)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(int) => Value::Int(int),
+            ValueRef::Real(real) => Value::Real(real),
+            text @ ValueRef::Text(_) => Value::Text(text.as_str().map_err(rusqlite::Error::from)?),
+            ValueRef::Blob(bytes) => Value::Bytes(bytes),
+        })
+    }
+}
+
+pub(super) fn execute(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value<'_>],
+) -> Result<u64, Fault> {
+    Ok(connection.prepare_cached(sql)?.execute(params_from_iter(values))? as u64)
+}
+
+pub(super) fn each(
+    connection: &Connection,
+    sql: &str,
+    values: &[Value<'_>],
+    each: &mut dyn FnMut(&mut Columns<'_>) -> Result<ControlFlow<()>, Fault>,
+) -> Result<(), Fault> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    while let Some(row) = rows.next()? {
+        if each(&mut Columns::of(row))?.is_break() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Row by row: a prepared statement of one row is as fast here as one of many.
+pub(super) fn insert(
+    connection: &Connection,
+    into: Insert,
+    values: &[Value<'_>],
+) -> Result<u64, Fault> {
+    let places: Vec<String> = (1..=into.width).map(|n| format!("?{n}")).collect();
+    let sql = format!("{} VALUES ({}) {}", into.head, places.join(", "), into.tail);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut changed = 0;
+    for row in values.chunks_exact(into.width) {
+        changed += statement.execute(params_from_iter(row))? as u64;
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_file_or_is_refused() {
+        let file = |url: &str| path_of(url).map(|path| path.display().to_string());
+        assert_eq!(file("sqlite:a/b.db").unwrap(), "a/b.db");
+        assert_eq!(file("sqlite:///a/b.db").unwrap(), "/a/b.db");
+        assert_eq!(file("a/b.db").unwrap(), "a/b.db");
+        assert_eq!(file("C:\\b.db").unwrap(), "C:\\b.db");
+        let refused = file("postgres://user:word@host/db").unwrap_err();
+        assert_eq!(refused.kind, StoreErrorKind::BadUrl("postgres".to_owned()));
+        assert!(file("sqlite:").is_err());
+    }
+
+    /// Opens a file that `make` made.
+    #[track_caller]
+    fn check(make: impl FnOnce(&Path), open: OpenMode, expected: &StoreErrorKind) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        make(&path);
+        let error = open_writer(&path, open).unwrap_err();
+        assert_eq!(&error.kind, expected);
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        assert!(!error.to_string().contains('\n'), "{error}");
+    }
+
+    fn sql(sql: &'static str) -> impl FnOnce(&Path) {
+        move |path| Connection::open(path).unwrap().execute_batch(sql).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_there_is_missing_and_not_made() {
+        check(|_| (), OpenMode::Existing, &StoreErrorKind::Missing);
+    }
+
+    #[test]
+    fn a_newer_database_is_refused_with_both_versions() {
+        let newer = sql("PRAGMA application_id = 0x616e6e61; PRAGMA user_version = 99");
+        check(
+            newer,
+            OpenMode::Existing,
+            &StoreErrorKind::Newer { found: 99, known: MIGRATIONS.len() as u32 },
+        );
+    }
+
+    #[test]
+    fn what_is_not_ours_is_refused_untouched() {
+        let text = "not a database ".repeat(100);
+        let other = |path: &Path| files::replace(path, &text).unwrap();
+        check(other, OpenMode::Create, &StoreErrorKind::NotADatabase);
+        check(sql("CREATE TABLE notes (a)"), OpenMode::Create, &StoreErrorKind::Foreign);
+        check(sql("PRAGMA application_id = 7"), OpenMode::Create, &StoreErrorKind::Foreign);
+    }
+
+    #[test]
+    fn a_folder_is_no_store() {
+        let folder = |path: &Path| std::fs::create_dir(path).unwrap();
+        check(folder, OpenMode::Existing, &StoreErrorKind::CannotOpen);
+    }
+
+    #[test]
+    fn opening_twice_migrates_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b/s.db");
+        let versions: Vec<u32> = std::thread::scope(|scope| {
+            let open = || check_ours(&open_writer(&path, OpenMode::Create).unwrap()).unwrap();
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let newest = MIGRATIONS.len() as u32;
+        assert_eq!(versions, [newest; 4]);
+        assert_eq!(check_ours(&open_writer(&path, OpenMode::Existing).unwrap()).unwrap(), newest);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_new_store_is_for_its_owner_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/s.db");
+        let _open = open_writer(&path, OpenMode::Create).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+    }
+}

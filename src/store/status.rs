@@ -1,0 +1,259 @@
+//! Status: what became of everything, by session, in sums that the database makes.
+
+use super::db::{Db, values};
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::journal::{self, BillLine};
+use super::run::{self, RunFailure, Spent};
+use super::{entry, queue, session};
+use crate::domain::{
+    ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
+};
+use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
+
+/// Failed runs that are listed; all of them are counted.
+const FAILED_MAX: u32 = 1_000;
+
+/// Totals of everything in the store.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Status {
+    /// Every session, by time and id.
+    pub sessions: Vec<SessionStatus>,
+    /// Runs that failed and that nothing has replaced, the latest first, 1,000 at most.
+    pub failed: Vec<FailedRun>,
+    /// Cost of all calls.
+    pub spent: Spent,
+    /// The same by day, namespace and purpose, the latest day first, 1,000 lines at most.
+    pub bill: Vec<BillLine>,
+}
+
+/// Totals of one session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionStatus {
+    /// The session.
+    pub session: Session,
+    /// Entries read in all; none while it has not been read to the end.
+    pub entries: Option<u64>,
+    /// Where its entries ended.
+    pub coverage: Coverage,
+    /// Why entries were skipped or failed, and how many for each reason.
+    pub reasons: BTreeMap<(CoverageState, String), u64>,
+    /// Staged records by kind, each kind in its place of [`ClaimKind::ALL`].
+    pub staged: BTreeMap<ClaimKind, u64>,
+    /// Records that were not proven.
+    pub quarantined: u64,
+    /// Current runs with an extraction.
+    pub runs_done: u64,
+    /// Current runs without one.
+    pub runs_failed: u64,
+    /// Findings in the file.
+    pub findings: Vec<Finding>,
+    /// Counts of what was redacted, by rule.
+    pub masked: BTreeMap<String, u64>,
+    /// When it was last read to the end.
+    pub ended_at: Option<Timestamp>,
+}
+
+impl SessionStatus {
+    /// Returns true if every entry that was read ended somewhere or stands in an open job; false while it is being
+    /// read.
+    pub(crate) fn is_balanced(&self) -> bool {
+        self.entries == Some(self.coverage.total())
+    }
+}
+
+/// Totals of one session's first entries.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct SessionTotals {
+    pub coverage: Coverage,
+    pub staged: BTreeMap<ClaimKind, u64>,
+    pub quarantined: u64,
+}
+
+/// A run that failed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct FailedRun {
+    /// The run.
+    pub run: RunId,
+    /// Its session.
+    pub session: SessionId,
+    /// The session's file.
+    pub path: String,
+    /// The first and the last ordinal of its slice.
+    pub entries: (u32, u32),
+    /// Why.
+    pub failure: RunFailure,
+    /// When.
+    pub at: Timestamp,
+}
+
+pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
+    let (numbers, mut sessions): (Vec<i64>, Vec<SessionStatus>) = sessions(db)?.into_iter().unzip();
+    let by_no: HashMap<i64, usize> = numbers.into_iter().zip(0..).collect();
+    let mut of = |no: i64, add: &mut dyn FnMut(&mut SessionStatus)| {
+        if let Some(status) = by_no.get(&no).and_then(|at| sessions.get_mut(*at)) {
+            add(status);
+        }
+    };
+    add_coverage(db, &mut of)?;
+    add_records(db, &mut of)?;
+    add_runs(db, &mut of)?;
+    for (no, entries) in queue::pending(db)? {
+        of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
+    }
+    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(db)?, spent, bill: journal::lines(db)? })
+}
+
+/// Finds a session's status by its row number and changes it.
+type Of<'a> = &'a mut dyn FnMut(i64, &mut dyn FnMut(&mut SessionStatus));
+
+/// Every session with its row number, which ties the sums to it.
+fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
+    let sql = format!(
+        "SELECT s.no, {}, s.entries, s.findings, s.masked, s.ended_at FROM sessions s
+        ORDER BY s.started_at NULLS FIRST, s.id",
+        session::COLUMNS
+    );
+    db.all(&sql, &[], |row| {
+        let no = row.next()?;
+        let status = SessionStatus {
+            session: session::read(row)?,
+            entries: row.next()?,
+            findings: row.json_if()?.unwrap_or_default(),
+            masked: row.json_if()?.unwrap_or_default(),
+            ended_at: row.next()?,
+            coverage: Coverage::default(),
+            reasons: BTreeMap::new(),
+            staged: BTreeMap::new(),
+            quarantined: 0,
+            runs_done: 0,
+            runs_failed: 0,
+        };
+        Ok((no, status))
+    })
+}
+
+/// An entry is what its highest row in current runs is, and for the reason of that row; of two such rows the greater
+/// reason, so that it does not depend on the order of writing.
+fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT session_no, state,
+            CASE state WHEN 4 THEN failed WHEN 1 THEN skipped END, count(*)
+        FROM (
+            SELECT session_no, ordinal, max(state) AS state,
+                max(reason) FILTER (WHERE state = 4) AS failed,
+                max(reason) FILTER (WHERE state = 1) AS skipped
+            FROM coverage
+            WHERE run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+            GROUP BY session_no, ordinal) AS entry
+        GROUP BY 1, 2, 3";
+    db.each(sql, &[], |row| {
+        let (no, rank) = (row.next()?, row.next()?);
+        let (reason, entries) = (row.next::<Option<String>>()?, row.next()?);
+        if let Some(state) = entry::of_rank(rank) {
+            of(no, &mut |status| {
+                status.coverage.add(state, entries);
+                if let Some(reason) = &reason {
+                    status.reasons.insert((state, reason.clone()), entries);
+                }
+            });
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT r.session_no, c.state = 'quarantined', c.kind, count(*)
+        FROM records c JOIN runs r ON r.no = c.run_no
+        WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2, 3";
+    db.each(sql, &[], |row| {
+        let (no, quarantined) = (row.next()?, row.next::<bool>()?);
+        let (kind, records) = (row.named(ClaimKind::of_name)?, row.next::<u64>()?);
+        of(no, &mut |status| {
+            *(if quarantined {
+                &mut status.quarantined
+            } else {
+                status.staged.entry(kind).or_default()
+            }) += records;
+        });
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn add_runs(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
+    let sql = "SELECT session_no, count(*) FILTER (WHERE state = 'done'),
+            count(*) FILTER (WHERE state = 'failed')
+        FROM runs WHERE current = 1 GROUP BY session_no";
+    db.each(sql, &[], |row| {
+        let (no, done, failed) = (row.next()?, row.next()?, row.next()?);
+        of(no, &mut |status| (status.runs_done, status.runs_failed) = (done, failed));
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn failed(db: &mut Db) -> Result<Vec<FailedRun>, Fault> {
+    let sql = "SELECT r.id, s.id, s.path, r.first_ordinal, r.last_ordinal, r.error_kind,
+            r.error_detail, r.finished_at
+        FROM runs r JOIN sessions s ON s.no = r.session_no
+        WHERE r.current = 1 AND r.state = 'failed'
+        ORDER BY r.finished_at DESC, r.no DESC LIMIT ?1";
+    db.all(sql, values![FAILED_MAX], |row| {
+        Ok(FailedRun {
+            run: RunId(row.next()?),
+            session: SessionId(row.next()?),
+            path: row.next()?,
+            entries: (row.next()?, row.next()?),
+            failure: run::failure(row)?
+                .unwrap_or(RunFailure { kind: "unknown".to_owned(), detail: String::new() }),
+            at: row.next()?,
+        })
+    })
+}
+
+impl Store {
+    /// Totals of a session's first `entries` entries.
+    pub(crate) async fn session_totals(
+        &self,
+        session: SessionId,
+        entries: u32,
+    ) -> Result<SessionTotals, StoreError> {
+        self.read("adding up a session", move |db: &mut Db| {
+            let id = session;
+            let no = session::number(db, id)?;
+            let mut totals = SessionTotals::default();
+            let sql = "SELECT state, count(*) FROM (
+            SELECT max(state) AS state FROM coverage
+            WHERE session_no = ?1 AND ordinal < ?2
+                AND run_no NOT IN
+                (SELECT no FROM runs WHERE session_no = ?1 AND current = 0)
+            GROUP BY ordinal) AS entry
+        GROUP BY state";
+            db.each(sql, values![no, entries], |row| {
+                if let Some(state) = entry::of_rank(row.next()?) {
+                    totals.coverage.add(state, row.next()?);
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            let sql = "SELECT c.state = 'quarantined', c.kind, count(*)
+        FROM runs r JOIN records c ON r.no = c.run_no
+        WHERE r.session_no = ?1 AND r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
+            db.each(sql, values![no], |row| {
+                let quarantined = row.next::<bool>()?;
+                let (kind, records) = (row.named(ClaimKind::of_name)?, row.next::<u64>()?);
+                match quarantined {
+                    true => totals.quarantined += records,
+                    false => *totals.staged.entry(kind).or_default() += records,
+                }
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok(totals)
+        })
+        .await
+    }
+
+    /// Totals of everything in the store.
+    pub async fn status(&self) -> Result<Status, StoreError> {
+        self.read("reading the status", |from: &mut Db| read(from)).await
+    }
+}

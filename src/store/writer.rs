@@ -1,0 +1,286 @@
+//! The one thread that writes, with group commit: what callers sent while the last commit was on its way to the disk
+//! is written and synced together, each in a savepoint of its own.
+
+use super::db::Db;
+use super::error::{Fault, StoreError, StoreErrorKind};
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, oneshot};
+
+/// Pieces of work that wait for the writer; a caller beyond it waits to hand over. Bounds memory: one is a slice with
+/// its records, some 100 KB at most.
+const QUEUE_MAX: usize = 64;
+/// Pieces of work in one commit: those that can wait, and as many that came while they were taken.
+const GROUP_MAX: usize = 128;
+
+const _: () = assert!(QUEUE_MAX <= GROUP_MAX);
+
+/// Tells one caller how it ended: well, or with a fault.
+type Answer = Box<dyn FnOnce(Option<&Fault>) + Send>;
+/// Does the work, or hears why it cannot be done; says how it went and how to tell the caller.
+type Work = Box<dyn FnOnce(Result<&mut Db, &Fault>) -> (Result<(), Fault>, Answer) + Send>;
+
+/// The door to the thread. Dropping it lets the thread finish what it has, and waits for it.
+pub(super) struct Writer {
+    path: PathBuf,
+    queue: Option<mpsc::Sender<Work>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    pub(super) fn start(mut db: Db, path: &Path) -> Result<Writer, StoreError> {
+        let (queue, work) = mpsc::channel(QUEUE_MAX);
+        let thread = std::thread::Builder::new()
+            .name("annalist-store".to_owned())
+            .spawn(move || run(&mut db, work))
+            .map_err(|error| StoreError::of_io(error, "starting the writer", path.display()))?;
+        Ok(Writer { path: path.to_owned(), queue: Some(queue), thread: Some(thread) })
+    }
+
+    /// Runs `work` in a transaction; what it returns is on the disk when this returns. The work is done or not done
+    /// as a whole, also if the caller no longer waits for it.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let (send, answer) = oneshot::channel();
+        let work: Work = Box::new(move |db| {
+            let done = db.map_err(Fault::clone).and_then(work);
+            let outcome = done.as_ref().map(|_| ()).map_err(Fault::clone);
+            let tell = move |failed: Option<&Fault>| {
+                // A caller that stopped waiting is no error.
+                let _ = send.send(failed.map_or(done, |fault| Err(fault.clone())));
+            };
+            (outcome, Box::new(tell))
+        });
+        let closed = || StoreError::new(StoreErrorKind::Closed, doing, self.path.display());
+        let queue = self.queue.as_ref().ok_or_else(closed)?;
+        queue.send(work).await.map_err(|_| closed())?;
+        answer.await.map_err(|_| closed())?.map_err(|fault| fault.at(doing, self.path.display()))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue = None;
+        // A thread that died has told its callers already.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// Time that a busy writer waits for more work: half as many commits for a wait that is short beside the commit
+/// itself.
+const GATHER: std::time::Duration = std::time::Duration::from_millis(1);
+/// A group of this size means that many write at once; fewer are not kept waiting.
+const BUSY_FROM: usize = 3;
+
+fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
+    let mut group: Vec<Work> = Vec::with_capacity(GROUP_MAX);
+    let mut busy = false;
+    // Ends with the last sender.
+    while let Some(first) = queue.blocking_recv() {
+        group.push(first);
+        if busy {
+            std::thread::sleep(GATHER);
+        }
+        while group.len() < GROUP_MAX {
+            let Ok(next) = queue.try_recv() else { break };
+            group.push(next);
+        }
+        busy = group.len() >= BUSY_FROM;
+        commit(db, &mut group);
+    }
+    // Closing the last connection moves the log into the database; with other processes about, this moves what they
+    // allow.
+    let _ = db.batch("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+/// Does the group in one transaction and answers everybody after the commit. Who failed alone is told of that; a
+/// failed commit is told to all others.
+fn commit(db: &mut Db, group: &mut Vec<Work>) {
+    let mut answers: Vec<(Result<(), Fault>, Answer)> = Vec::with_capacity(group.len());
+    let mut begun = db.batch("BEGIN IMMEDIATE");
+    for work in group.drain(..) {
+        let (outcome, answer) = match &begun {
+            Ok(()) => in_savepoint(db, work),
+            Err(fault) => work(Err(fault)),
+        };
+        // A full disk and the like end the whole transaction, not the savepoint alone.
+        if begun.is_ok() && !in_transaction(db) {
+            begun = outcome.clone().and_then(|()| Err(StoreErrorKind::Other.into()));
+        }
+        answers.push((outcome, answer));
+    }
+    let ended = begun.and_then(|()| db.batch("COMMIT"));
+    if ended.is_err() && in_transaction(db) {
+        // Fails only where nothing is left to roll back.
+        let _ = db.batch("ROLLBACK");
+    }
+    for (outcome, answer) in answers {
+        answer(outcome.as_ref().err().or(ended.as_ref().err()));
+    }
+}
+
+/// Does one piece of work so that its failure takes back itself alone.
+fn in_savepoint(db: &mut Db, work: Work) -> (Result<(), Fault>, Answer) {
+    if let Err(error) = savepoint(db, "SAVEPOINT work") {
+        return work(Err(&error));
+    }
+    let (outcome, answer) = work(Ok(db));
+    let ended = match outcome {
+        Ok(()) => savepoint(db, "RELEASE work"),
+        Err(_) => savepoint(db, "ROLLBACK TO work").and_then(|()| savepoint(db, "RELEASE work")),
+    };
+    (outcome.and(ended), answer)
+}
+
+fn in_transaction(db: &Db) -> bool {
+    matches!(db, Db::Sqlite(connection) if !connection.is_autocommit())
+}
+
+fn savepoint(db: &mut Db, sql: &str) -> Result<(), Fault> {
+    db.execute(sql, &[])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::db::values;
+    use rusqlite::Connection;
+    use std::time::Duration;
+
+    /// A writer on a new database with a table of numbers, and a second connection to it.
+    fn numbers() -> (tempfile::TempDir, Writer, Connection) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n.db");
+        let connection = Connection::open(&path).unwrap();
+        let schema = "PRAGMA journal_mode = wal; PRAGMA foreign_keys = on;
+            CREATE TABLE numbers (n INTEGER PRIMARY KEY);
+            CREATE TABLE children (n INTEGER REFERENCES numbers DEFERRABLE INITIALLY DEFERRED)";
+        connection.execute_batch(schema).unwrap();
+        connection.busy_timeout(Duration::ZERO).unwrap();
+        let writer = Writer::start(Db::Sqlite(connection), &path).unwrap();
+        (folder, writer, Connection::open(&path).unwrap())
+    }
+
+    fn add(n: i64) -> impl FnOnce(&mut Db) -> Result<i64, Fault> + Send + 'static {
+        move |to| {
+            to.execute("INSERT INTO numbers VALUES (?1)", values![n])?;
+            Ok(n)
+        }
+    }
+
+    fn all(connection: &Connection) -> Vec<i64> {
+        let mut select = connection.prepare("SELECT n FROM numbers ORDER BY rowid").unwrap();
+        select.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    }
+
+    type Job = Box<dyn FnOnce(&mut Db) -> Result<i64, Fault> + Send>;
+
+    /// Holds the writer until all of `jobs` wait for it, so that they make one group.
+    async fn group(writer: Writer, jobs: Vec<Job>) -> (Vec<Result<i64, StoreError>>, Writer) {
+        let writer = std::sync::Arc::new(writer);
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let (begin, begun) = oneshot::channel::<()>();
+        let hold: Job = Box::new(move |_| {
+            let _ = begin.send(());
+            let _ = wait.recv();
+            Ok(-1)
+        });
+        let spawn = |job: Job| {
+            let writer = std::sync::Arc::clone(&writer);
+            tokio::spawn(async move { writer.write("counting", job).await })
+        };
+        let held = spawn(hold);
+        begun.await.unwrap();
+        let tasks: Vec<_> = jobs.into_iter().map(spawn).collect();
+        // One thread runs the tasks in their order: after this each has handed its job over.
+        tokio::task::yield_now().await;
+        go.send(()).unwrap();
+        held.await.unwrap().unwrap();
+        let mut answers = Vec::new();
+        for task in tasks {
+            answers.push(task.await.unwrap());
+        }
+        (answers, std::sync::Arc::into_inner(writer).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_group_is_one_commit_in_order_and_a_failing_job_takes_no_other_with_it() {
+        let (_folder, writer, beside) = numbers();
+        let mut jobs: Vec<Job> = (0..10).map(|n| Box::new(add(n)) as Job).collect();
+        jobs.insert(
+            4,
+            Box::new(|to| {
+                add(77)(to)?;
+                add(0)(to)
+            }),
+        );
+        let path = beside.path().unwrap().to_owned();
+        // A reader beside the writer sees nothing of a group that is not committed.
+        jobs.push(Box::new(move |_| Ok(all(&Connection::open(path)?).len() as i64)));
+        let (mut answers, _writer) = group(writer, jobs).await;
+        assert_eq!(answers.pop().unwrap().unwrap(), 0);
+        let failed = answers.remove(4).unwrap_err();
+        assert_eq!((failed.kind, failed.doing), (StoreErrorKind::Other, "counting"));
+        let done: Vec<i64> = answers.into_iter().map(Result::unwrap).collect();
+        assert_eq!(done, (0..10).collect::<Vec<_>>());
+        assert_eq!(all(&beside), done);
+    }
+
+    #[tokio::test]
+    async fn a_failed_commit_fails_everybody_and_the_writer_goes_on() {
+        let (_folder, writer, beside) = numbers();
+        let orphan: Job =
+            Box::new(|to| Ok(to.execute("INSERT INTO children VALUES (9)", &[])? as i64));
+        let (answers, writer) = group(writer, vec![Box::new(add(1)), orphan]).await;
+        assert!(answers.iter().all(Result::is_err), "{answers:?}");
+        assert!(all(&beside).is_empty());
+        assert_eq!(writer.write("counting", add(2)).await.unwrap(), 2);
+        assert_eq!(all(&beside), [2]);
+    }
+
+    #[tokio::test]
+    async fn a_lost_transaction_fails_everybody_in_it() {
+        let (_folder, writer, beside) = numbers();
+        let lose: Job = Box::new(|to| {
+            to.batch("ROLLBACK")?;
+            Err(StoreErrorKind::Full.into())
+        });
+        let (answers, _writer) =
+            group(writer, vec![Box::new(add(1)), lose, Box::new(add(2))]).await;
+        let kinds: Vec<_> = answers.into_iter().map(|answer| answer.unwrap_err().kind).collect();
+        assert_eq!(kinds[0], StoreErrorKind::Full, "{kinds:?}");
+        assert_eq!(kinds[2], StoreErrorKind::Full, "{kinds:?}");
+        assert!(all(&beside).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_named_and_nothing_half_written_stays() {
+        let (_folder, writer, beside) = numbers();
+        let fill = |to: &mut Db| {
+            to.batch("PRAGMA max_page_count = 8")?;
+            let sql = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r LIMIT 99999)
+                INSERT INTO numbers SELECT n FROM r";
+            to.execute(sql, &[])
+        };
+        let error = writer.write("filling", fill).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Full);
+        assert!(all(&beside).is_empty());
+        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_database_that_another_process_holds_is_told_as_locked() {
+        let (_folder, writer, beside) = numbers();
+        beside.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let error = writer.write("counting", add(1)).await.unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Locked);
+        let line = error.to_string();
+        assert!(line.starts_with("counting: ") && line.contains("another process"), "{line}");
+        beside.execute_batch("COMMIT").unwrap();
+        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+    }
+}

@@ -1,0 +1,173 @@
+//! Words as they are compared: lower case, light suffixes off, one by one in scripts without blanks. Every comparison
+//! of texts uses these, so that all agree on what a word is.
+
+/// Maximum length of a compared word, in bytes; longer runs are digests and base64.
+const WORD_BYTES_MAX: usize = 64;
+
+/// Words that say nothing about a text's subject, sorted. English, since claims are mostly written in it; words of
+/// other languages are weighed by how rare they are.
+const STOP: &[&str] = &[
+    "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because",
+    "been", "before", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from",
+    "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "instead", "into", "is",
+    "it", "its", "just", "let", "may", "more", "most", "no", "not", "now", "of", "on", "one",
+    "only", "or", "other", "our", "out", "over", "per", "same", "she", "should", "so", "some",
+    "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this",
+    "those", "to", "too", "under", "up", "us", "use", "used", "user", "using", "via", "was", "we",
+    "were", "what", "when", "where", "which", "while", "who", "will", "with", "without", "would",
+    "you", "your",
+];
+
+/// A word of a text: its key for comparing and its bytes in the text.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Word {
+    /// Hash of the folded word.
+    pub(crate) key: u64,
+    /// First byte.
+    pub(crate) start: usize,
+    /// Byte behind the last one.
+    pub(crate) end: usize,
+}
+
+/// Calls `each` with every word of `text`, stop words left out.
+pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
+    let mut folded = String::new();
+    let mut letters = text.char_indices().peekable();
+    while let Some((start, letter)) = letters.next() {
+        if !letter.is_alphanumeric() {
+            continue;
+        }
+        let mut end = start + letter.len_utf8();
+        let joins = |next: char| next.is_alphanumeric() && !stands_alone(next);
+        while !stands_alone(letter)
+            && let Some((at, next)) = letters.next_if(|(_, next)| joins(*next))
+        {
+            end = at + next.len_utf8();
+        }
+        if end - start > WORD_BYTES_MAX {
+            continue;
+        }
+        folded.clear();
+        text[start..end].chars().for_each(|letter| lower(letter, &mut folded));
+        if let Some(key) = key(&folded) {
+            each(Word { key, start, end });
+        }
+    }
+}
+
+/// The key of a folded word; none if it says nothing.
+fn key(folded: &str) -> Option<u64> {
+    let single = folded.len() == 1 && !folded.as_bytes()[0].is_ascii_digit();
+    (!single && STOP.binary_search(&folded).is_err()).then(|| hash(stem(folded)))
+}
+
+/// Cuts the endings that a paraphrase changes most: `caches`, `caching`, `cached` meet in `cach`.
+fn stem(word: &str) -> &str {
+    /// Shorter stems would make strangers meet.
+    const STEM_BYTES_MIN: usize = 4;
+    const ENDINGS: [&str; 8] = ["ations", "ation", "ings", "ing", "ies", "ed", "es", "s"];
+    if !word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+        return word;
+    }
+    let cut = ENDINGS.iter().find_map(|ending| word.strip_suffix(ending));
+    let stem = cut.filter(|stem| stem.len() >= STEM_BYTES_MIN).unwrap_or(word);
+    let bare = stem.strip_suffix('e').filter(|bare| bare.len() >= STEM_BYTES_MIN);
+    bare.unwrap_or(stem)
+}
+
+/// Scripts written without blanks: each character is a word.
+pub(crate) fn stands_alone(letter: char) -> bool {
+    matches!(u32::from(letter),
+        0x0E00..=0x0EFF | 0x1100..=0x11FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7FF | 0xF900..=0xFAFF
+        | 0x20000..=0x3FFFF)
+}
+
+/// FNV-1a: short keys, no adversary.
+pub(crate) const fn hash(text: &str) -> u64 {
+    let (bytes, mut hash, mut at) = (text.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
+/// Result of folding a letter.
+pub(crate) enum Fold {
+    /// Its lower case, by [`lower`].
+    Letter,
+    /// A blank; a run of them counts as one.
+    Blank,
+    /// Nothing.
+    Nothing,
+    /// Another letter.
+    As(char),
+}
+
+/// Folds `letter`: lower case, blanks, quotes and dashes of one kind, no marks of Markdown.
+pub(crate) fn fold(letter: char) -> Fold {
+    match letter {
+        '‘' | '’' | '‚' | '′' => Fold::As('\''),
+        '“' | '”' | '„' | '«' | '»' | '″' => Fold::As('"'),
+        '‐' | '‑' | '‒' | '–' | '—' | '−' => Fold::As('-'),
+        '`' | '*' | '\u{200b}' | '\u{feff}' | '\u{ad}' => Fold::Nothing,
+        '\0' => Fold::Blank,
+        _ if letter.is_whitespace() => Fold::Blank,
+        _ => Fold::Letter,
+    }
+}
+
+/// Writes the lower case of `letter`. A dotted capital I becomes a plain i, whose second dot Unicode keeps apart.
+pub(crate) fn lower(letter: char, to: &mut String) {
+    if letter.is_ascii() {
+        to.push(letter.to_ascii_lowercase());
+    } else {
+        to.extend(letter.to_lowercase().filter(|letter| *letter != '\u{307}'));
+    }
+}
+
+/// The whole of `text` folded, without blanks at its ends.
+pub(crate) fn folded(text: &str) -> String {
+    let mut to = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match fold(letter) {
+            Fold::Blank if to.is_empty() || to.ends_with(' ') => {}
+            Fold::Blank => to.push(' '),
+            Fold::Nothing => {}
+            Fold::As(other) => to.push(other),
+            Fold::Letter => lower(letter, &mut to),
+        }
+    }
+    to.truncate(to.trim_end().len());
+    to
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn same(one: &str, other: &str, expected: bool) {
+        let keys = |text| {
+            let mut keys = Vec::new();
+            words(text, |word| keys.push(word.key));
+            keys
+        };
+        assert_eq!(keys(one) == keys(other), expected, "{one} / {other}");
+    }
+
+    #[test]
+    fn endings_and_case_do_not_part_words() {
+        same("Caching", "caches", true);
+        same("the tests failed", "test fail", true);
+        same("İstanbul", "istanbul", true);
+        same("port", "post", false);
+        same("HTTP2", "HTTP1", false);
+    }
+
+    #[test]
+    fn stop_words_are_sorted_and_have_no_key() {
+        assert!(STOP.is_sorted());
+        assert!(STOP.iter().all(|word| key(word).is_none()));
+        assert!(["thee", "queue", "postgres"].iter().all(|word| key(word).is_some()));
+    }
+}

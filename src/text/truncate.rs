@@ -1,0 +1,67 @@
+//! Truncation: the beginning of a text that fits, without half a letter, half a placeholder or, where there is room, half
+//! a word.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+/// Maximum length of a redaction placeholder, in characters.
+const PLACEHOLDER_CHARS_MAX: usize = 24;
+
+/// The first `chars` characters of `text`, or all of it.
+pub(crate) fn chars(text: &str, chars: usize) -> &str {
+    let end = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text)
+}
+
+/// The first `bytes` bytes of `text`, less what would be half a character.
+pub(crate) fn bytes(text: &str, bytes: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
+}
+
+/// The beginning of `text` of at most `chars_max` characters that cuts neither a letter from its marks nor a placeholder
+/// such as `<EMAIL>` in two.
+pub(crate) fn letters(text: &str, chars_max: usize) -> &str {
+    let head = chars(text, chars_max);
+    if head.len() == text.len() {
+        return text;
+    }
+    if let Some(open) = head.rfind('<')
+        && !head[open..].contains('>')
+        && head[open..].chars().count() < PLACEHOLDER_CHARS_MAX
+        && head[open + 1..].chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '0'..='9'))
+    {
+        return &head[..open];
+    }
+    let starts = text.grapheme_indices(true).map(|(at, _)| at);
+    let end = starts.take_while(|at| *at <= head.len()).last().unwrap_or_default();
+    &text[..end]
+}
+
+/// Whole words of `text` within its first `chars_max` characters; the beginning of a first word that is longer.
+pub(crate) fn words_within(text: &str, chars_max: usize) -> &str {
+    let head = chars(text, chars_max);
+    if head.len() == text.len() {
+        return text;
+    }
+    head.rsplit_once(char::is_whitespace).map_or(head, |(words, _)| words).trim_end()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_letter_and_no_placeholder_is_cut_in_two() {
+        assert_eq!(letters("s\u{327}s\u{327}s\u{327}", 3), "s\u{327}");
+        assert_eq!(letters("see <EMAIL> now", 7), "see ");
+        assert_eq!(letters("a < b and c", 5), "a < b");
+        assert_eq!(letters("short", 5), "short");
+        assert_eq!((chars("añb", 2), bytes("añb", 2)), ("añ", "a"));
+    }
+
+    #[test]
+    fn words_are_kept_whole_where_one_fits() {
+        assert_eq!(words_within("one two three", 9), "one two");
+        assert_eq!(words_within("abcdefgh", 4), "abcd");
+        assert_eq!(words_within("one two", 7), "one two");
+    }
+}

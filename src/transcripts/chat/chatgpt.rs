@@ -1,0 +1,506 @@
+//! ChatGPT's data export: an array of conversations, each a tree of messages, of which one path is the
+//! conversation as it ended; and the export of claude.ai. Conversations are read one at a time.
+
+use super::messages::{MessageReader, time_of};
+use super::parts::{Words, mark, words_of};
+use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker};
+use crate::transcripts::cutter::{Cut, Cutter, report_rest};
+use crate::transcripts::emit::Emit;
+use crate::transcripts::json::Json;
+use crate::transcripts::raw::{RawEntry, RawSession, Sink};
+use crate::transcripts::tools;
+use std::collections::HashMap;
+use std::io::{self, Read, Seek};
+
+/// Nodes above a result that are searched for its call.
+const CALL_DISTANCE_MAX: usize = 16;
+
+/// Reads an export: an array of conversations, or one of them alone.
+pub(in crate::transcripts) fn read<R: Read + Seek>(
+    input: R,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
+    let mut emit = Emit::new(sink);
+    let mut cutter = Cutter::new(input);
+    let mut number = 0;
+    let cut = cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
+        emit.cut(cut, line);
+        if cut == Cut::Whole {
+            match Json::parse(&emit.text(bytes, line), &mut String::new()) {
+                Ok(json) => conversation(&json, number, line, &mut emit),
+                Err(expected) => emit.finding(Severity::Warning, "bad-json", line, expected),
+            }
+        }
+        number += 1;
+        !emit.stopped()
+    })?;
+    report_rest(&mut cutter, cut, &mut emit)?;
+    emit.finish();
+    Ok(())
+}
+
+fn conversation(json: &Json<'_>, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
+    let nested = json.get("conversations");
+    if !json.has("mapping") && nested.is_list() {
+        // Some browser exporters put the array into an object.
+        return nested.list().iter().for_each(|json| conversation(json, number, line, emit));
+    }
+    let is_tree = json.get("mapping").is_map();
+    if !is_tree && !json.get("chat_messages").is_list() {
+        let detail = "expected a conversation with `mapping` or `chat_messages`";
+        return emit.finding(Severity::Warning, "no-messages", line, detail);
+    }
+    let title = json.first_text(&["title", "name"]).map(str::to_owned);
+    let own = json.first_text(&["conversation_id", "id", "uuid"]).map(str::to_owned);
+    // An export is written once: without an id, the title, the time and the number are enough.
+    let made = || {
+        let time = json.get("create_time").compact();
+        let digest = Digest::of(&[title.as_deref().unwrap_or_default(), &time]);
+        format!("{digest}#{number}")
+    };
+    let native_id = own.unwrap_or_else(made);
+    emit.session(RawSession { native_id, title, started_at: time_of(json), ..Default::default() });
+    if is_tree { tree(json, emit) } else { linear(json, emit) }
+}
+
+/// Reads the messages of claude.ai, which are a list.
+fn linear(json: &Json<'_>, emit: &mut Emit<'_, '_>) {
+    let (mut reader, mut entries) = (MessageReader::default(), Vec::new());
+    for (number, message) in (1..).zip(json.get("chat_messages").list()) {
+        // The text may be empty while the blocks are not, and the other way round.
+        let blocks = message.get("content").list();
+        let spoken = |block: &Json<'_>| block.first_text(&["text"]).is_some() || block.has("name");
+        let fields =
+            message.map().iter().filter(|(key, _)| key != "content" || blocks.iter().any(spoken));
+        let message = Json::Map(fields.cloned().collect());
+        if !reader.read(&message, number, &mut entries) {
+            let detail = "expected a sender: human or assistant";
+            emit.finding(Severity::Warning, "unknown-role", number, detail);
+        }
+        let files = ["attachments", "files"].iter().flat_map(|key| message.get(key).list());
+        let marks: Vec<String> = files.map(file_mark).collect();
+        if let Some(entry) = entries.last_mut() {
+            add_marks(&mut entry.text, &marks);
+        }
+        entries.drain(..).for_each(|entry| emit.entry(entry));
+    }
+}
+
+/// Node of a tree; parent and children are indexes of nodes.
+struct Node<'j, 'a> {
+    id: &'j str,
+    message: &'j Json<'a>,
+    parent: Option<usize>,
+    children: Vec<usize>,
+    active: bool,
+}
+
+/// Emits the messages of a conversation, parents before children, at a fork the abandoned ones first. The order
+/// is the tree's, because times run backwards in it.
+fn tree(json: &Json<'_>, emit: &mut Emit<'_, '_>) {
+    let mut nodes = nodes(json.get("mapping"));
+    activate(&mut nodes, json.get("current_node").text());
+    let order = order(&nodes);
+    let mut last: Option<(RawEntry, usize)> = None;
+    for (number, &at) in (1..).zip(&order) {
+        let Some(entry) = entry(&nodes, at, number) else { continue };
+        let is_text = |entry: &RawEntry| entry.kind == EntryKind::Text && entry.skip.is_none();
+        match &mut last {
+            Some((before, from))
+                if is_text(before)
+                    && is_text(&entry)
+                    && before.branch == entry.branch
+                    && continues(&nodes, *from, at) =>
+            {
+                before.text.push_str(if cut_short(&nodes, *from) { "" } else { "\n\n" });
+                before.text.push_str(&entry.text);
+                *from = at;
+            }
+            Some(_) | None => {
+                if let Some((before, _)) = last.replace((entry, at)) {
+                    emit.entry(before);
+                }
+            }
+        }
+    }
+    if let Some((entry, _)) = last {
+        emit.entry(entry);
+    }
+}
+
+/// True if the text of node `from` goes on in node `at`, as with "continue generating".
+fn continues(nodes: &[Node<'_, '_>], from: usize, at: usize) -> bool {
+    let silent = |at: usize| nodes.get(at).is_some_and(|node| !node.message.is_map());
+    let parent = nodes.get(at).and_then(|node| node.parent);
+    parent == Some(from) || parent.is_some_and(silent)
+}
+
+/// True if an answer was cut off at the maximum length.
+fn cut_short(nodes: &[Node<'_, '_>], at: usize) -> bool {
+    let details = |node: &Node<'_, '_>| {
+        let details = node.message.get("metadata").get("finish_details");
+        details.first_text(&["type"]) == Some("max_tokens")
+    };
+    nodes.get(at).is_some_and(details)
+}
+
+fn nodes<'j, 'a>(mapping: &'j Json<'a>) -> Vec<Node<'j, 'a>> {
+    let fields = mapping.map();
+    let indexes: HashMap<&str, usize> =
+        fields.iter().enumerate().map(|(at, (id, _))| (id.as_ref(), at)).collect();
+    let index = |json: &Json<'_>| json.text().and_then(|id| indexes.get(id).copied());
+    let mut nodes: Vec<Node<'_, '_>> = fields
+        .iter()
+        .map(|(id, node)| Node {
+            id: id.as_ref(),
+            message: node.get("message"),
+            parent: index(node.get("parent")),
+            children: Vec::new(),
+            active: false,
+        })
+        .collect();
+    // Children in the order of their parent's list; then those that only name their parent.
+    for (at, (_, node)) in fields.iter().enumerate() {
+        for child in node.get("children").list().iter().filter_map(index) {
+            if let Some(child) = nodes.get_mut(child)
+                && child.parent.is_none()
+            {
+                child.parent = Some(at);
+            }
+        }
+    }
+    let listed = fields.iter().enumerate().flat_map(|(at, (_, node))| {
+        node.get("children").list().iter().filter_map(index).map(move |child| (at, child))
+    });
+    let own = (0..fields.len()).filter_map(|at| Some((nodes.get(at)?.parent?, at)));
+    let pairs: Vec<(usize, usize)> = listed.chain(own).collect();
+    let mut given = vec![false; nodes.len()];
+    for (parent, child) in pairs {
+        let is_parent = nodes.get(child).is_some_and(|node| node.parent == Some(parent));
+        if let Some(given) = given.get_mut(child)
+            && is_parent
+            && !std::mem::replace(given, true)
+            && let Some(parent) = nodes.get_mut(parent)
+        {
+            parent.children.push(child);
+        }
+    }
+    nodes
+}
+
+/// Marks the path from the current node, or else from the latest leaf, to the root.
+fn activate(nodes: &mut [Node<'_, '_>], current: Option<&str>) {
+    let named = current.and_then(|id| nodes.iter().position(|node| node.id == id));
+    let time = |at: &usize| nodes.get(*at).and_then(|node| time_of(node.message));
+    let leaf = |at: &usize| nodes.get(*at).is_some_and(|node| node.children.is_empty());
+    let latest = || (0..nodes.len()).filter(leaf).max_by_key(time);
+    let mut at = named.or_else(latest).or(nodes.len().checked_sub(1));
+    // A node that is active already closes a circle.
+    while let Some(node) = at.and_then(|at| nodes.get_mut(at))
+        && !node.active
+    {
+        node.active = true;
+        at = node.parent;
+    }
+}
+
+/// Returns every node once, parents before children, at a fork the active child last.
+fn order(nodes: &[Node<'_, '_>]) -> Vec<usize> {
+    let mut order = Vec::with_capacity(nodes.len());
+    let mut seen = vec![false; nodes.len()];
+    let is_root = |at: &usize| nodes.get(*at).is_some_and(|node| node.parent.is_none());
+    let roots = (0..nodes.len()).filter(is_root);
+    // Circles have no root: they begin at their first node.
+    let mut starts: Vec<usize> = roots.chain(0..nodes.len()).collect();
+    starts.reverse();
+    let mut stack = Vec::new();
+    while let Some(start) = starts.pop() {
+        stack.push(start);
+        while let Some(at) = stack.pop() {
+            let Some(node) = nodes.get(at) else { continue };
+            match seen.get_mut(at) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) | None => continue,
+            }
+            order.push(at);
+            let active = |child: &&usize| nodes.get(**child).is_some_and(|node| node.active);
+            stack.extend(node.children.iter().filter(active));
+            stack.extend(node.children.iter().rev().filter(|child| !active(child)));
+        }
+    }
+    order
+}
+
+/// Entry of a node; none for stubs and for reasoning.
+fn entry(nodes: &[Node<'_, '_>], at: usize, number: u32) -> Option<RawEntry> {
+    let node = nodes.get(at)?;
+    let (message, content) = (node.message, node.message.get("content"));
+    let author = message.get("author");
+    let kind = content.first_text(&["content_type"]).unwrap_or_default();
+    let text = words(message, kind)?;
+    let (role, name) = (author.first_text(&["role"]), author.first_text(&["name"]));
+    let recipient = message.first_text(&["recipient"]).unwrap_or("all");
+    let mut entry = match role {
+        _ if is_context(message, kind) => {
+            RawEntry::new(number, Speaker::Client, EntryKind::Injected, text)
+        }
+        Some("user") => RawEntry::new(number, Speaker::Person, EntryKind::Prompt, text),
+        Some("assistant") if recipient != "all" => {
+            let mut entry = RawEntry::new(number, Speaker::Assistant, EntryKind::ToolCall, text);
+            entry.tool = Some(recipient.to_owned());
+            entry.call_id = Some(node.id.to_owned());
+            entry
+        }
+        Some("assistant") => RawEntry::new(number, Speaker::Assistant, EntryKind::Text, text),
+        Some("tool") => {
+            let web = name.is_some_and(tools::is_web) || kind.starts_with("tether");
+            let speaker = if web { Speaker::Web } else { Speaker::Tool };
+            let mut entry = RawEntry::new(number, speaker, EntryKind::ToolResult, text);
+            entry.tool = Some(name.unwrap_or("tool").to_owned());
+            entry.call_id = call_above(nodes, at).map(str::to_owned);
+            entry.outcome = (kind == "system_error").then_some(Outcome::Failed);
+            entry
+        }
+        Some(_) | None => RawEntry::new(number, Speaker::Client, EntryKind::Injected, text),
+    };
+    entry.skip = (entry.kind == EntryKind::Injected).then_some(Skip::Injected);
+    entry.branch = if node.active { Branch::Active } else { Branch::Abandoned };
+    entry.native_id = Some(message.first_text(&["id"]).unwrap_or(node.id).to_owned());
+    entry.at = time_of(message);
+    Some(entry)
+}
+
+/// True if a message was never shown: custom instructions, memory, hidden nodes.
+fn is_context(message: &Json<'_>, kind: &str) -> bool {
+    let metadata = message.get("metadata");
+    let flag = |key: &str| metadata.get(key).bool() == Some(true);
+    message.get("author").first_text(&["role"]) == Some("system")
+        || matches!(kind, "user_editable_context" | "model_editable_context")
+        || flag("is_visually_hidden_from_conversation")
+        || flag("is_user_system_message")
+        || message.get("weight").number() == Some(0.0)
+}
+
+/// Words of a message; none for stubs and for reasoning.
+fn words(message: &Json<'_>, kind: &str) -> Option<String> {
+    let content = message.get("content");
+    if matches!(kind, "thoughts" | "reasoning_recap") {
+        return None;
+    }
+    let silent = message.first_text(&["channel"]) == Some("analysis");
+    if silent
+        && message.first_text(&["recipient"]).is_none_or(|to| to == "all")
+        && message.get("author").first_text(&["role"]) == Some("assistant")
+    {
+        return None;
+    }
+    let mut words = Words::default();
+    words.push(&words_of(content.get("parts")));
+    const FIELDS: [&str; 8] = [
+        "title", "text", "result", "summary", "user_profile", "user_instructions",
+        "model_set_context", "content",
+    ];
+    for field in FIELDS {
+        words.push(&words_of(content.get(field)));
+    }
+    if content.text().is_some() {
+        words.push(&words_of(content));
+    }
+    let mut text = words.take();
+    let attached = message.get("metadata").get("attachments").list().iter();
+    let attached = attached.filter(|file| {
+        !file.first_text(&["mime_type", "mimeType"]).is_some_and(|kind| kind.starts_with("image"))
+    });
+    add_marks(&mut text, &attached.map(file_mark).collect::<Vec<_>>());
+    (!text.is_empty()).then_some(text)
+}
+
+fn file_mark(file: &Json<'_>) -> String {
+    mark("file", file.first_text(&["name", "file_name"]))
+}
+
+fn add_marks(text: &mut String, marks: &[String]) {
+    for mark in marks {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        text.push_str(mark);
+    }
+}
+
+/// Finds the call above a result; between them there may be results of the same call.
+fn call_above<'j>(nodes: &[Node<'j, '_>], at: usize) -> Option<&'j str> {
+    let mut above = nodes.get(at)?.parent;
+    for _ in 0..CALL_DISTANCE_MAX {
+        let node = nodes.get(above?)?;
+        let is = |role: &str| node.message.get("author").first_text(&["role"]) == Some(role);
+        let calls = node.message.first_text(&["recipient"]).is_some_and(|to| to != "all");
+        if is("assistant") && calls {
+            return Some(node.id);
+        }
+        if is("user") {
+            return None;
+        }
+        above = node.parent;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing;
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str]) {
+        testing::check(read, input, expected);
+    }
+
+    /// A node with one text part.
+    fn node(id: &str, parent: &str, role: &str, words: &str) -> String {
+        format!(
+            r#""{id}":{{"id":"{id}","parent":"{parent}","children":[],"message":{{"author":{{"role":"{role}"}},"recipient":"all","content":{{"content_type":"text","parts":["{words}"]}}}}}}"#
+        )
+    }
+
+    fn tree_of(nodes: &[String], current: &str) -> String {
+        format!(
+            r#"[{{"conversation_id":"c","title":"T","current_node":"{current}","mapping":{{{}}}}}]"#,
+            nodes.join(",")
+        )
+    }
+
+    #[test]
+    fn the_active_path_is_read_and_the_rest_is_abandoned() {
+        let nodes = [
+            node("u", "root", "user", "q"),
+            node("a1", "u", "assistant", "first"),
+            node("x1", "a1", "user", "more"),
+            node("a2", "u", "assistant", "second"),
+            node("u2", "a2", "user", "thanks"),
+        ];
+        check(
+            &tree_of(&nodes, "u2"),
+            &[
+                "= c T",
+                "1: person prompt: q",
+                "2: assistant text abandoned: first",
+                "3: person prompt abandoned: more",
+                "4: assistant text: second",
+                "5: person prompt: thanks",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_dangling_current_node_falls_back_to_the_latest_leaf() {
+        let nodes = [node("u", "root", "user", "q"), node("a", "u", "assistant", "r")];
+        check(&tree_of(&nodes, "gone"), &["= c T", "1: person prompt: q", "2: assistant text: r"]);
+    }
+
+    #[test]
+    fn circles_end() {
+        let nodes = [node("u", "a", "user", "q"), node("a", "u", "assistant", "r")];
+        check(&tree_of(&nodes, "a"), &["= c T", "1: person prompt: q", "2: assistant text: r"]);
+    }
+
+    #[test]
+    fn answers_continued_are_one_text_and_stubs_are_dropped() {
+        let nodes = [
+            node("u", "root", "user", "q"),
+            node("e", "u", "assistant", ""),
+            node("a", "e", "assistant", "one"),
+            node("b", "a", "assistant", "two"),
+        ];
+        check(
+            &tree_of(&nodes, "b"),
+            &["= c T", "1: person prompt: q", "3: assistant text: one\n\ntwo"],
+        );
+    }
+
+    #[test]
+    fn calls_results_thoughts_and_hidden_nodes() {
+        let body = |id: &str, parent: &str, message: &str| {
+            format!(r#""{id}":{{"id":"{id}","parent":"{parent}","message":{message}}}"#)
+        };
+        let nodes = [
+            body(
+                "s",
+                "r",
+                r#"{"author":{"role":"system"},"weight":0,"content":{"content_type":"text","parts":["hid"]}}"#,
+            ),
+            body(
+                "c",
+                "s",
+                r#"{"author":{"role":"user"},"content":{"content_type":"user_editable_context","user_profile":"p","user_instructions":"i"}}"#,
+            ),
+            body(
+                "t",
+                "c",
+                r#"{"author":{"role":"assistant"},"recipient":"all","content":{"content_type":"thoughts","thoughts":[{"content":"hm"}]}}"#,
+            ),
+            body(
+                "k",
+                "t",
+                r#"{"author":{"role":"assistant"},"recipient":"python","content":{"content_type":"code","language":"python","text":"print(1)"}}"#,
+            ),
+            body(
+                "o",
+                "k",
+                r#"{"author":{"role":"tool","name":"python"},"recipient":"all","content":{"content_type":"execution_output","text":"1"}}"#,
+            ),
+            body(
+                "b",
+                "o",
+                r#"{"author":{"role":"assistant"},"recipient":"browser.search","content":{"content_type":"text","parts":["q"]}}"#,
+            ),
+            body(
+                "w",
+                "b",
+                r#"{"author":{"role":"tool","name":"browser.search"},"content":{"content_type":"system_error","name":"E","text":"no net"}}"#,
+            ),
+            body(
+                "i",
+                "w",
+                r#"{"author":{"role":"user"},"metadata":{"attachments":[{"name":"a.txt","mime_type":"text/plain"}]},"content":{"content_type":"multimodal_text","parts":["see",{"content_type":"image_asset_pointer","asset_pointer":"file-service://x"}]}}"#,
+            ),
+        ];
+        check(
+            &tree_of(&nodes, "i"),
+            &[
+                "= c T",
+                "1: client injected: hid (injected context)",
+                "2: client injected: p\n\ni (injected context)",
+                "4: assistant tool_call python#k: print(1)",
+                "5: tool tool_result python#k: 1",
+                "6: assistant tool_call browser.search#b: q",
+                "7: web tool_result browser.search#b failed: no net",
+                "8: person prompt: see\n\n[image]\n\n[file a.txt]",
+            ],
+        );
+    }
+
+    #[test]
+    fn claude_ai_is_read_too() {
+        check(
+            r#"[{"uuid":"c","name":"N","chat_messages":[
+                {"uuid":"1","sender":"human","text":"q","content":[],"attachments":[{"file_name":"a.txt","extracted_content":"x"}]},
+                {"uuid":"2","sender":"assistant","text":"","content":[{"type":"text","text":"a"}]}]}]"#,
+            &["= c N", "1: person prompt: q\n\n[file a.txt]", "2: assistant text: a"],
+        );
+    }
+
+    #[test]
+    fn a_break_keeps_the_conversations_before_it() {
+        let whole = tree_of(&[node("u", "root", "user", "q")], "u");
+        let cut = format!("{}, {{\"mapping\": {{", whole.trim_end_matches(']'));
+        check(&cut, &["= c T", "1: person prompt: q", "! bad-json 1"]);
+        check(r#"{"user":{"email":"a@b.c"}}"#, &["! no-messages 1"]);
+    }
+
+    #[test]
+    fn damage_is_survived() {
+        let input = tree_of(&[node("u", "r", "user", "q"), node("a", "u", "tool", "r")], "a");
+        testing::survives(read, input.as_bytes(), 1);
+    }
+}

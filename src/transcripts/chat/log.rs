@@ -1,0 +1,237 @@
+//! Sessions of a file of API conversations.
+//!
+//! A session's id is `<id>#<N>`: the conversation's own id, and N, the number of its record in the file from 0.
+//! Without an own id it is a digest of the file's first words up to the first message that is not context: that
+//! part does not change when the file grows.
+
+use super::messages::{self, MessageReader, is_hollow, is_message};
+use super::record::{Record, is_empty};
+use crate::domain::{Digest, EntryKind, Severity};
+use crate::transcripts::emit::Emit;
+use crate::transcripts::json::Json;
+use crate::transcripts::raw::{RawEntry, RawSession};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Maximum number of messages of a record that are compared with the next record.
+const HISTORY_MAX: usize = 100_000;
+/// Maximum number of entries that wait for a session's first words, which give it its id.
+const WAITING_MAX: usize = 64;
+
+/// Entries of a record, and for each message its hash and the end of its entries.
+struct RecordEntries {
+    entries: Vec<RawEntry>,
+    messages: Vec<(u64, usize)>,
+}
+
+/// Converts records and messages to sessions and entries.
+pub(super) struct ChatLog<'e, 's> {
+    pub(super) emit: Emit<'e, 's>,
+    /// Number of records so far, unreadable ones included.
+    records: u64,
+    /// Digest of the file's first words.
+    prefix: Option<Digest>,
+    /// Hashes of the messages of the session emitted last.
+    history: Vec<u64>,
+    /// Session whose messages come one by one.
+    open: Option<OpenSession>,
+    messages: MessageReader,
+    /// Buffer for the entries of one message.
+    entries: Vec<RawEntry>,
+}
+
+struct OpenSession {
+    head: RawSession,
+    /// Entries before the session is emitted.
+    waiting: Vec<RawEntry>,
+    emitted: bool,
+}
+
+impl<'e, 's> ChatLog<'e, 's> {
+    pub(super) fn new(emit: Emit<'e, 's>) -> ChatLog<'e, 's> {
+        ChatLog {
+            emit,
+            records: 0,
+            prefix: None,
+            history: Vec::new(),
+            open: None,
+            messages: MessageReader::default(),
+            entries: Vec::new(),
+        }
+    }
+
+    /// Counts a record that could not be read, so that the others keep their numbers.
+    pub(super) fn pass(&mut self) {
+        self.close();
+        self.records += 1;
+    }
+
+    /// Reads a whole conversation. All entries are on `line`; without it, on their message's number.
+    pub(super) fn record(&mut self, json: &Json<'_>, line: Option<u32>, file_line: u32) {
+        self.close();
+        let Some(record) = Record::of(json) else {
+            self.records += 1;
+            if is_empty(json) {
+                return;
+            }
+            let detail = "expected a conversation: `messages` of `role` and `content`";
+            self.emit.finding(Severity::Warning, "no-messages", file_line, detail);
+            return;
+        };
+        let RecordEntries { entries, messages } = self.read(&record, line, file_line);
+        let repeated = self.repeated(&messages, &entries);
+        if repeated == 0 {
+            self.begin(record.head, &entries);
+        }
+        self.records += 1;
+        self.history = messages.into_iter().map(|(mark, _)| mark).collect();
+        entries.into_iter().skip(repeated).for_each(|entry| self.emit.entry(entry));
+    }
+
+    fn read(
+        &mut self,
+        record: &Record<'_, '_>,
+        line: Option<u32>,
+        file_line: u32,
+    ) -> RecordEntries {
+        let (mut entries, mut messages) = (Vec::new(), Vec::new());
+        let mut from = 0;
+        self.messages = MessageReader::default();
+        messages::injected(record.system, line.unwrap_or(1), &mut entries);
+        for (number, message) in
+            (0..).zip([None].into_iter().chain(record.messages.iter().map(Some)))
+        {
+            if let Some(message) = message
+                && !self.messages.read(message, line.unwrap_or(number), &mut entries)
+            {
+                self.unknown_role(file_line);
+            }
+            if from < entries.len() && messages.len() < HISTORY_MAX {
+                messages.push((hash(entries.get(from..).unwrap_or_default()), entries.len()));
+                from = entries.len();
+            }
+        }
+        RecordEntries { entries, messages }
+    }
+
+    /// Number of entries that repeat the record before: a log of requests repeats the whole conversation each
+    /// time, and is one session.
+    fn repeated(&self, messages: &[(u64, usize)], entries: &[RawEntry]) -> usize {
+        let same = messages.iter().zip(&self.history).take_while(|((mark, _), old)| mark == *old);
+        if self.history.is_empty() || same.count() < self.history.len() {
+            return 0;
+        }
+        let last = self.history.len() - 1;
+        let known = messages.get(last).map_or(0, |(_, end)| *end);
+        // Different conversations may share context.
+        let context = |entry: &RawEntry| entry.kind == EntryKind::Injected;
+        if entries.iter().take(known).all(context) { 0 } else { known }
+    }
+
+    /// Begins a session whose messages come one by one.
+    pub(super) fn open(&mut self, head: RawSession) {
+        self.close();
+        self.history.clear();
+        self.messages = MessageReader::default();
+        self.open = Some(OpenSession { head, waiting: Vec::new(), emitted: false });
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Adds context of the open session.
+    pub(super) fn system(&mut self, json: &Json<'_>, line: u32) {
+        let mut entries = std::mem::take(&mut self.entries);
+        messages::injected(json, line, &mut entries);
+        self.add(&mut entries);
+        self.entries = entries;
+    }
+
+    /// Adds a message to the open session.
+    pub(super) fn message(&mut self, json: &Json<'_>, line: u32, file_line: u32) {
+        if !is_message(json) {
+            let detail = "expected a message: `role` and `content`";
+            self.emit.finding(Severity::Warning, "no-message", file_line, detail);
+            return;
+        }
+        let mut entries = std::mem::take(&mut self.entries);
+        if !self.messages.read(json, line, &mut entries) {
+            self.unknown_role(file_line);
+        }
+        if is_hollow(json) {
+            let detail = "expected a message: `content` with a text or a list of parts";
+            self.emit.finding(Severity::Warning, "no-content", file_line, detail);
+        }
+        self.add(&mut entries);
+        self.entries = entries;
+    }
+
+    fn add(&mut self, entries: &mut Vec<RawEntry>) {
+        let Some(open) = &mut self.open else { return entries.clear() };
+        if open.emitted {
+            return entries.drain(..).for_each(|entry| self.emit.entry(entry));
+        }
+        let known = entries.iter().any(|entry| entry.kind != EntryKind::Injected);
+        open.waiting.append(entries);
+        if known || open.waiting.len() >= WAITING_MAX {
+            self.release();
+        }
+    }
+
+    /// Emits the open session and the waiting entries.
+    fn release(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        if !open.emitted {
+            open.emitted = true;
+            let waiting = std::mem::take(&mut open.waiting);
+            self.begin(std::mem::take(&mut open.head), &waiting);
+            waiting.into_iter().for_each(|entry| self.emit.entry(entry));
+        }
+        self.open = Some(open);
+    }
+
+    pub(super) fn close(&mut self) {
+        if self.open.as_ref().is_some_and(|open| !open.waiting.is_empty()) {
+            self.release();
+        }
+        if self.open.take().is_some() {
+            self.records += 1;
+        }
+    }
+
+    fn begin(&mut self, mut head: RawSession, entries: &[RawEntry]) {
+        let prefix = *self.prefix.get_or_insert_with(|| {
+            let context = |entry: &&RawEntry| entry.kind == EntryKind::Injected;
+            let first = entries.iter().take_while(context).count() + 1;
+            digest(entries.get(..first).unwrap_or(entries))
+        });
+        let own = std::mem::take(&mut head.native_id);
+        let name = if own.is_empty() { prefix.to_string() } else { own };
+        head.native_id = format!("{name}#{}", self.records);
+        head.started_at = head.started_at.or_else(|| entries.iter().find_map(|entry| entry.at));
+        self.emit.session(head);
+    }
+
+    fn unknown_role(&mut self, line: u32) {
+        let detail = "expected a role: system, developer, user, assistant, tool or function";
+        self.emit.finding(Severity::Warning, "unknown-role", line, detail);
+    }
+}
+
+/// Hash of a message, compared within one run only.
+fn hash(entries: &[RawEntry]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for entry in entries {
+        (entry.speaker, entry.kind, &entry.tool, &entry.text).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Digest of messages: the same messages in another wrapping have the same one.
+fn digest(entries: &[RawEntry]) -> Digest {
+    let parts = entries.iter().flat_map(|entry| {
+        let tool = entry.tool.as_deref().unwrap_or_default();
+        [entry.speaker.name(), entry.kind.name(), tool, entry.text.as_str()]
+    });
+    Digest::of(&parts.collect::<Vec<_>>())
+}

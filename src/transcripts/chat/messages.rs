@@ -1,0 +1,507 @@
+//! Messages of API conversations, as OpenAI, Anthropic and their relatives write them. The dialects differ in
+//! the fields of calls and results, and never contradict each other.
+
+use super::parts::{Words, words_of};
+use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
+use crate::transcripts::client_text::{is_result_heading, split_message, split_result};
+use crate::transcripts::json::Json;
+use crate::transcripts::raw::RawEntry;
+use crate::transcripts::tools;
+use std::collections::{HashMap, VecDeque};
+
+/// Maximum number of calls that wait for their results.
+const CALLS_MAX: usize = 4_096;
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+    Call,
+    Unknown,
+}
+
+/// Reader of the messages of one conversation in their order.
+#[derive(Default)]
+pub(super) struct MessageReader {
+    /// Names of tools by call id.
+    names: HashMap<String, String>,
+    /// Ids of calls that have none of their own, waiting for their results in order.
+    open: VecDeque<String>,
+    /// True if a result has come since the last call: earlier calls then stay without one.
+    answered: bool,
+    made: u32,
+}
+
+/// True if a JSON object is a message.
+pub(in crate::transcripts) fn is_message(json: &Json<'_>) -> bool {
+    role_text(json).is_some() || json.has("tool_calls")
+}
+
+/// True if a JSON object has a known role.
+pub(in crate::transcripts) fn has_known_role(json: &Json<'_>) -> bool {
+    role_text(json).is_some_and(|text| role(text) != Role::Unknown)
+}
+
+/// True if a user's message has no content; an assistant's may have calls alone.
+pub(super) fn is_hollow(json: &Json<'_>) -> bool {
+    role_text(json).is_some_and(|text| role(text) == Role::User) && content(json).is_null()
+}
+
+fn role_text<'j>(json: &'j Json<'_>) -> Option<&'j str> {
+    json.first_text(&["role", "from", "sender"]).or_else(|| {
+        let kind = json.first_text(&["type"])?;
+        matches!(kind, "user" | "assistant").then_some(kind)
+    })
+}
+
+fn role(text: &str) -> Role {
+    match text {
+        "system" | "developer" => Role::System,
+        "user" | "human" => Role::User,
+        "assistant" | "gpt" | "chatgpt" | "bing" | "bard" | "model" | "ai" | "bot" => {
+            Role::Assistant
+        }
+        "tool" | "function" | "observation" | "function_response" | "tool_response" => Role::Tool,
+        "function_call" | "tool_call" => Role::Call,
+        _ => Role::Unknown,
+    }
+}
+
+/// Time of a message: RFC 3339, or seconds or milliseconds since 1970.
+pub(in crate::transcripts) fn time_of(json: &Json<'_>) -> Option<Timestamp> {
+    const KEYS: [&str; 7] =
+        ["timestamp", "ts", "created_at", "createdAt", "create_time", "created", "time"];
+    /// Larger numbers are milliseconds.
+    const SECS_MAX: f64 = 1.0e11;
+    KEYS.iter().map(|key| json.get(key)).find_map(|value| match value.number() {
+        Some(number) if number.abs() < SECS_MAX => Timestamp::from_secs(number),
+        Some(number) => Timestamp::from_secs(number / 1000.0),
+        None => Timestamp::parse(value.text()?),
+    })
+}
+
+impl MessageReader {
+    /// Appends the entries of one message; returns whether its role is known.
+    pub(super) fn read(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) -> bool {
+        let from = out.len();
+        let role = role_text(json).map_or(Role::Assistant, role);
+        match role {
+            Role::System | Role::Unknown => injected(content(json), line, out),
+            Role::User | Role::Assistant => {
+                self.blocks(role, content(json), line, out);
+                self.calls(json, line, out);
+            }
+            Role::Tool => self.answer(json, line, out),
+            Role::Call => self.call(&parsed(content(json)), line, out),
+        }
+        let (at, id) = (time_of(json), json.first_text(&["id", "uuid"]));
+        for entry in out.iter_mut().skip(from) {
+            entry.at = at;
+            entry.native_id = id.map(str::to_owned);
+        }
+        role != Role::Unknown
+    }
+
+    /// Reads the content in its order: words, calls, results.
+    fn blocks(&mut self, role: Role, content: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+        let mut words = Words::default();
+        let parts = if content.is_list() { content.list() } else { std::slice::from_ref(content) };
+        let mut heading = None;
+        for part in parts {
+            match BlockKind::of(part) {
+                BlockKind::Call => {
+                    flush(role, &mut words, line, out);
+                    let value = parsed(part.get("value"));
+                    self.call(if value.is_map() { &value } else { part }, line, out);
+                }
+                BlockKind::Result => {
+                    flush(role, &mut words, line, out);
+                    self.answer(part, line, out);
+                }
+                BlockKind::Words if role == Role::User => {
+                    let own = words_of(part);
+                    let own = heading.take().map(|head| format!("{head}\n{own}")).unwrap_or(own);
+                    if is_result_heading(&own) {
+                        // The result itself is the next block.
+                        heading = Some(own);
+                        continue;
+                    }
+                    // Each block of a user message may have another author: client, tool, person.
+                    let alone =
+                        split_message(&own).iter().any(|part| part.kind != EntryKind::Prompt);
+                    if alone {
+                        flush(role, &mut words, line, out);
+                    }
+                    words.push(&own);
+                    if alone {
+                        flush(role, &mut words, line, out);
+                    }
+                }
+                BlockKind::Words => words.push(&words_of(part)),
+            }
+        }
+        words.push(&heading.unwrap_or_default());
+        flush(role, &mut words, line, out);
+    }
+
+    /// Reads a refusal, speech and calls beside the content of a message.
+    fn calls(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+        let spoken = json.get("audio").first_text(&["transcript"]);
+        for words in [json.first_text(&["refusal"]), spoken].into_iter().flatten() {
+            out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, words));
+        }
+        for call in json.get("tool_calls").list() {
+            self.call(call, line, out);
+        }
+        if json.get("function_call").is_map() {
+            self.call(json.get("function_call"), line, out);
+        }
+    }
+
+    fn call(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+        let body =
+            ["function", "custom"].iter().map(|key| json.get(key)).find(|body| body.is_map());
+        let body = body.unwrap_or(json);
+        let name = body.first_text(&["name", "tool_name", "toolName"]).unwrap_or("tool").to_owned();
+        let arguments =
+            ["arguments", "input", "parameters", "args"].iter().map(|key| body.get(key));
+        let arguments = arguments.clone().find(|value| !value.is_null()).unwrap_or(&Json::Null);
+        let id = json.first_text(&["id", "call_id", "tool_use_id", "toolCallId"]);
+        let id = id.map_or_else(|| self.make_id(), str::to_owned);
+        let mut entry = RawEntry::new(line, Speaker::Assistant, EntryKind::ToolCall, "");
+        entry.text = call_text(&name, arguments);
+        entry.call_id = Some(id.clone());
+        entry.tool = Some(name.clone());
+        out.push(entry);
+        if self.names.len() >= CALLS_MAX {
+            self.names.clear();
+        }
+        self.names.insert(id, name);
+    }
+
+    /// Creates an id for a call that has none; its result takes it in turn.
+    fn make_id(&mut self) -> String {
+        if std::mem::take(&mut self.answered) {
+            self.open.clear();
+        }
+        self.made = self.made.saturating_add(1);
+        let id = format!("call-{}", self.made);
+        self.open.push_back(id.clone());
+        if self.open.len() > CALLS_MAX {
+            self.open.pop_front();
+        }
+        id
+    }
+
+    fn answer(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+        self.answered = true;
+        let id = json.first_text(&["tool_call_id", "tool_use_id", "call_id", "toolCallId"]);
+        let id = id.map(str::to_owned).or_else(|| self.open.pop_front());
+        let named = json.first_text(&["name", "tool_name"]).map(str::to_owned);
+        let name = named.or_else(|| self.names.get(id.as_deref()?).cloned());
+        let kind = json.first_text(&["type"]).unwrap_or_default();
+        let name =
+            name.unwrap_or_else(|| kind.strip_suffix("_tool_result").unwrap_or("tool").into());
+        let speaker = if tools::is_web(&name) { Speaker::Web } else { Speaker::Tool };
+        let output = words_of(content(json));
+        let (text, words) = split_result(&output);
+        let mut entry = RawEntry::new(line, speaker, EntryKind::ToolResult, text);
+        let (printed, code) = tools::outcome_of_output(&entry.text);
+        let flag = json.get("is_error").bool().map(|error| tools::outcome_of_flag(!error));
+        let failed = entry.text.starts_with("<tool_use_error>").then_some(Outcome::Failed);
+        let results = flags_of(content(json));
+        entry.outcome = flag.or(failed).or(printed).or(results);
+        entry.exit_code = code;
+        entry.tool = Some(name);
+        entry.call_id = id;
+        out.push(entry);
+        out.extend(words.into_iter().map(|part| part.entry(line)));
+    }
+}
+
+/// Failed if any of a list of results says so, succeeded if all say so.
+fn flags_of(content: &Json<'_>) -> Option<Outcome> {
+    let flags: Option<Vec<bool>> =
+        content.list().iter().map(|result| result.get("success").bool()).collect();
+    let flags = flags.filter(|flags| !flags.is_empty())?;
+    Some(tools::outcome_of_flag(flags.into_iter().all(|flag| flag)))
+}
+
+/// Content of a message, by dialect.
+fn content<'j, 'a>(json: &'j Json<'a>) -> &'j Json<'a> {
+    let keys = ["content", "value", "text", "markdown", "parts"];
+    let found = keys.iter().map(|key| json.get(key)).find(|value| !value.is_null());
+    found.unwrap_or(json.get("content"))
+}
+
+/// Parses JSON inside a string, or copies the value itself.
+fn parsed(json: &Json<'_>) -> Json<'static> {
+    let text = json.text().map_or_else(|| json.compact(), str::to_owned);
+    owned_json(&text).unwrap_or(Json::Text(text.into()))
+}
+
+/// Appends context, such as the system prompt.
+pub(super) fn injected(content: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+    let mut entry = RawEntry::new(line, Speaker::Client, EntryKind::Injected, words_of(content));
+    entry.skip = Some(Skip::Injected);
+    if !entry.text.is_empty() {
+        out.push(entry);
+    }
+}
+
+fn flush(role: Role, words: &mut Words, line: u32, out: &mut Vec<RawEntry>) {
+    let text = words.take();
+    if text.is_empty() {
+        return;
+    }
+    match role {
+        Role::User => {
+            out.extend(split_message(&text).into_iter().map(|part| part.entry(line)));
+        }
+        Role::System | Role::Assistant | Role::Tool | Role::Call | Role::Unknown => {
+            out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, text));
+        }
+    }
+}
+
+/// Tools whose call is a command line.
+const SHELLS: [&str; 17] = [
+    "bash", "sh", "shell", "powershell", "terminal", "exec", "exec_command", "local_shell",
+    "container.exec", "run_command", "run_commands", "run_shell_command", "run_terminal_cmd",
+    "execute_command", "execute_bash", "run_in_terminal", "cmd",
+];
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum BlockKind {
+    Call,
+    Result,
+    Words,
+}
+
+impl BlockKind {
+    fn of(part: &Json<'_>) -> BlockKind {
+        match part.first_text(&["type"]).unwrap_or_default() {
+            "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "toolCall"
+            | "function_call" | "tool-call" => BlockKind::Call,
+            "tool_result" | "toolResult" | "tool-result" | "function_call_output" => {
+                BlockKind::Result
+            }
+            kind if kind.ends_with("_tool_result") => BlockKind::Result,
+            _ => BlockKind::Words,
+        }
+    }
+}
+
+/// Renders a call: the command of a shell, else its arguments as JSON without spaces; arguments that are not
+/// JSON stay as they are.
+fn call_text(name: &str, arguments: &Json<'_>) -> String {
+    let inner = arguments.text().and_then(owned_json);
+    let arguments = inner.as_ref().unwrap_or(arguments);
+    let name = name.to_ascii_lowercase();
+    if SHELLS.contains(&name.as_str())
+        && let Some(command) = command(arguments)
+    {
+        return command;
+    }
+    match arguments {
+        Json::Text(text) => text.to_string(),
+        Json::Null => String::new(),
+        Json::Bool(_) | Json::Number(_) | Json::List(_) | Json::Map(_) => arguments.compact(),
+    }
+}
+
+fn command(arguments: &Json<'_>) -> Option<String> {
+    let joined = |list: &Json<'_>, with: &str| {
+        let words: Option<Vec<&str>> = list.list().iter().map(Json::text).collect();
+        words.filter(|words| !words.is_empty()).map(|words| words.join(with))
+    };
+    let one = arguments.first_text(&["command", "cmd", "script"]).map(str::to_owned);
+    let listed =
+        || joined(arguments.get("command"), " ").or_else(|| joined(arguments.get("cmd"), " "));
+    one.or_else(listed).or_else(|| joined(arguments.get("commands"), "\n"))
+}
+
+/// Parses an object or a list inside a string.
+fn owned_json(text: &str) -> Option<Json<'static>> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return None;
+    }
+    let mut store = String::new();
+    Json::parse(text, &mut store).ok().map(|json| json.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing;
+
+    /// Reads one JSON array of messages.
+    #[track_caller]
+    fn check(messages: &str, expected: &[&str]) {
+        let mut store = String::new();
+        let json = Json::parse(messages, &mut store).unwrap();
+        let (mut reader, mut out) = (MessageReader::default(), Vec::new());
+        for message in json.list() {
+            reader.read(message, 1, &mut out);
+        }
+        assert_eq!(out.iter().map(testing::show).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn calls_and_results_are_joined_in_any_order() {
+        check(
+            r#"[{"role":"assistant","content":null,"tool_calls":[
+                {"id":"a","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls -l\"}"}},
+                {"id":"b","type":"function","function":{"name":"find","arguments":"{\"q\": 1}"}},
+                {"id":"c","type":"function","function":{"name":"find","arguments":"{broken"}}]},
+               {"role":"tool","tool_call_id":"b","content":"two"},
+               {"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"one"}]}]"#,
+            &[
+                "assistant tool_call bash#a: ls -l",
+                "assistant tool_call find#b: {\"q\":1}",
+                "assistant tool_call find#c: {broken",
+                "tool tool_result find#b: two",
+                "tool tool_result bash#a: one",
+            ],
+        );
+    }
+
+    #[test]
+    fn old_functions_have_names_only() {
+        check(
+            r#"[{"role":"assistant","content":"look","function_call":{"name":"get","arguments":"{}"}},
+               {"role":"function","name":"get","content":"{\"a\":1}"}]"#,
+            &[
+                "assistant text: look",
+                "assistant tool_call get#call-1: {}",
+                "tool tool_result get#call-1: {\"a\":1}",
+            ],
+        );
+    }
+
+    #[test]
+    fn system_and_developer_are_injected() {
+        check(
+            r#"[{"role":"system","content":"s"},{"role":"developer","content":[{"type":"text","text":"d"}]}]"#,
+            &["client injected: s (injected context)", "client injected: d (injected context)"],
+        );
+    }
+
+    #[test]
+    fn reasoning_never_enters_and_a_refusal_does() {
+        check(
+            r#"[{"role":"assistant","reasoning_content":"hm","reasoning":"hm","content":[{"type":"reasoning","value":"hm"}]},
+               {"role":"assistant","content":null,"refusal":"no"}]"#,
+            &["assistant text: no"],
+        );
+    }
+
+    #[test]
+    fn parts_with_values_are_read() {
+        check(
+            r#"[{"role":"assistant","content":[{"type":"text","value":"a"},
+                 {"type":"tool_call","value":"{\"name\": \"get\", \"arguments\": {\"x\": 1}}"}]},
+               {"role":"tool","content":[{"type":"text","value":"r"}]}]"#,
+            &[
+                "assistant text: a",
+                "assistant tool_call get#call-1: {\"x\":1}",
+                "tool tool_result get#call-1: r",
+            ],
+        );
+    }
+
+    #[test]
+    fn results_inside_user_messages_are_not_the_person() {
+        check(
+            r#"[{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"now"},
+                 {"type":"tool_use","id":"t","name":"Bash","input":{"command":"make"}}]},
+               {"role":"user","content":[
+                 {"type":"tool_result","tool_use_id":"t","content":"Exit code 2\nno rule","is_error":true},
+                 {"type":"text","text":"stop that"}]}]"#,
+            &[
+                "assistant text: now",
+                "assistant tool_call Bash#t: make",
+                "tool tool_result Bash#t failed 2: Exit code 2\nno rule",
+                "person prompt: stop that",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_the_web_says_is_marked() {
+        check(
+            r#"[{"role":"assistant","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{"query":"q"}},
+                 {"type":"web_search_tool_result","tool_use_id":"s","content":[{"type":"web_search_result","title":"T"}]}]}]"#,
+            &[
+                "assistant tool_call web_search#s: {\"query\":\"q\"}",
+                "web tool_result web_search#s: [search result T]",
+            ],
+        );
+    }
+
+    #[test]
+    fn sharegpt_speaks_of_humans_and_observations() {
+        check(
+            r#"[{"from":"human","value":"hi"},{"from":"function_call","value":"{\"name\":\"f\",\"arguments\":{\"a\":1}}"},
+               {"from":"observation","value":"r"},{"from":"gpt","value":"done"},{"from":"gpt","value":null}]"#,
+            &[
+                "person prompt: hi",
+                "assistant tool_call f#call-1: {\"a\":1}",
+                "tool tool_result f#call-1: r",
+                "assistant text: done",
+            ],
+        );
+    }
+
+    #[test]
+    fn results_with_flags_tell_how_they_ended() {
+        check(
+            r#"[{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","name":"run",
+                 "content":[{"query":"q","result":"r","success":true},{"query":"p","result":"s","success":false}]}]}]"#,
+            &["tool tool_result run#x failed: r\n\ns"],
+        );
+    }
+
+    #[test]
+    fn times_are_seconds_milliseconds_or_text() {
+        let mut store = String::new();
+        let json = Json::parse(r#"{"ts":1700000000000,"created_at":5}"#, &mut store).unwrap();
+        assert_eq!(time_of(&json), Some(Timestamp(1_700_000_000_000)));
+        let mut store = String::new();
+        let json = Json::parse(r#"{"create_time":"1700000000.5"}"#, &mut store).unwrap();
+        assert_eq!(time_of(&json), Some(Timestamp(1_700_000_000_500)));
+    }
+}
+
+#[cfg(test)]
+mod call_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, arguments: &str, expected: &str) {
+        let mut store = String::new();
+        assert_eq!(call_text(name, &Json::parse(arguments, &mut store).unwrap()), expected);
+    }
+
+    #[test]
+    fn shells_show_their_command() {
+        check("Bash", r#"{"command":"ls","description":"d"}"#, "ls");
+        check("shell", r#"{"command":["bash","-lc","ls"]}"#, "bash -lc ls");
+        check("run_commands", r#"{"commands":["a","b"]}"#, "a\nb");
+        check("bash", r#""{\"command\":\"ls\"}""#, "ls");
+    }
+
+    #[test]
+    fn others_show_their_arguments() {
+        check(
+            "str_replace_editor",
+            r#"{"command": "view", "path": "a"}"#,
+            r#"{"command":"view","path":"a"}"#,
+        );
+        check("f", r#""{ \"a\": 1 }""#, r#"{"a":1}"#);
+        check("f", r#""{ broken""#, "{ broken");
+        check("f", "null", "");
+    }
+}

@@ -1,0 +1,202 @@
+//! Conversations as APIs and web clients have them: an array or an object is streamed message by message, a
+//! file of lines record by record. OpenAI's and Anthropic's files differ in the messages only.
+
+mod log;
+mod messages;
+mod parts;
+mod record;
+pub(super) mod chatgpt;
+#[cfg(test)]
+mod tests;
+
+pub(super) use messages::{has_known_role, is_message, time_of};
+
+use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout, report_rest};
+use super::emit::Emit;
+use super::json::Json;
+use super::lines::Lines;
+use super::raw::Sink;
+use crate::domain::{LINE_BYTES_MAX, Severity};
+use log::ChatLog;
+use record::{LISTS, Record, head, system};
+use std::borrow::Cow;
+use std::io::{self, Read, Seek};
+
+/// Reads a file of messages.
+pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    let mut log = ChatLog::new(Emit::new(sink));
+    let layout = layout(&mut input)?;
+    input.rewind()?;
+    match layout {
+        Layout::Lines => lines(input, &mut log)?,
+        Layout::Array => array(&mut Cutter::new(input), &mut log)?,
+        Layout::Object => object(input, &mut log)?,
+    }
+    log.close();
+    log.emit.finish();
+    Ok(())
+}
+
+fn lines<R: Read>(input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        if log.emit.stopped() {
+            break;
+        }
+        let number = line.number;
+        if !log.emit.accepts(&line) {
+            log.pass();
+            continue;
+        }
+        if line.text.trim().is_empty() {
+            continue;
+        }
+        let mut store = String::new();
+        match Json::parse(&line.text, &mut store) {
+            // One message a line: one session.
+            Ok(json) if json.is_map() && Record::of(&json).is_none() && is_message(&json) => {
+                if !log.is_open() {
+                    log.open(head(&Json::Null));
+                }
+                log.message(&json, number, number);
+            }
+            Ok(json) => log.record(&json, Some(number), number),
+            Err(expected) => {
+                if line.complete {
+                    log.pass();
+                }
+                log.emit.unreadable(&line, &expected);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Streams an array: of messages, which are one session, or of records, a session each.
+fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+    let mut number = 0;
+    elements(cutter, log, |log, json, line| {
+        number += 1;
+        let Ok(json) = json else {
+            if !log.is_open() {
+                log.pass();
+            }
+            return;
+        };
+        // An element that is neither message nor record does not end the session around it.
+        let alone = (is_message(json) && log.is_open())
+            || (Record::of(json).is_none() && (is_message(json) || log.is_open()));
+        if alone && !log.is_open() {
+            log.open(head(&Json::Null));
+        }
+        if alone {
+            log.message(json, number, line);
+        } else {
+            log.record(json, None, line);
+        }
+    })
+    .and_then(|cut| report_rest(cutter, cut, &mut log.emit))
+}
+
+/// Visits every element of an array; one that cannot be read is reported, and visited as an error so that it
+/// is counted. Returns the cut that ended the walk, which it has reported.
+fn elements<R: Read>(
+    cutter: &mut Cutter<R>,
+    log: &mut ChatLog<'_, '_>,
+    mut each: impl FnMut(&mut ChatLog<'_, '_>, Result<&Json<'_>, ()>, u32),
+) -> io::Result<Cut> {
+    cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
+        log.emit.cut(cut, line);
+        match cut {
+            Cut::Whole => match Json::parse(&log.emit.text(bytes, line), &mut String::new()) {
+                Ok(json) => each(log, Ok(&json), line),
+                Err(expected) => {
+                    log.emit.finding(Severity::Warning, "bad-json", line, expected);
+                    each(log, Err(()), line);
+                }
+            },
+            Cut::TooLong => each(log, Err(()), line),
+            Cut::Unfinished | Cut::Missing => {}
+        }
+        !log.emit.stopped()
+    })
+}
+
+/// Reads one object. Its messages are streamed once the fields before and after them are known.
+fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+    let mut fields = Fields::default();
+    Cutter::new(&mut input).fields(|cutter, key, buffer| {
+        if LISTS.contains(&key) && cutter.peek()? == Some(b'[') && fields.list.is_none() {
+            fields.list = Some(key.to_owned());
+            return cutter.value(buffer, 0);
+        }
+        let cut = cutter.value(buffer, FIELD_BYTES_MAX)?;
+        if cut == Cut::Whole {
+            fields.add(key, &log.emit.text(buffer, cutter.line()));
+        }
+        Ok(cut)
+    })?;
+    input.rewind()?;
+    let mut cutter = Cutter::new(input);
+    let Some(list) = fields.list.take() else { return nested(&mut cutter, log) };
+    let mut store = String::new();
+    let beside = format!("{{{}}}", fields.json);
+    let beside = Json::parse(&beside, &mut store).unwrap_or(Json::Null);
+    log.open(head(&beside));
+    log.system(system(&beside), 1);
+    let mut reported = false;
+    let cut = cutter.fields(|cutter, key, buffer| {
+        if key != list {
+            return cutter.value(buffer, 0);
+        }
+        let mut number = 0;
+        let cut = elements(cutter, log, |log, json, line| {
+            number += 1;
+            if let Ok(json) = json {
+                log.message(json, number, line);
+            }
+        })?;
+        reported = cut != Cut::Whole;
+        Ok(cut)
+    })?;
+    if !reported {
+        log.emit.cut(cut, cutter.line());
+    }
+    report_rest(&mut cutter, cut, &mut log.emit)
+}
+
+/// Reads one object with messages deeper inside.
+fn nested<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let cut = cutter.value(&mut buffer, LINE_BYTES_MAX)?;
+    log.emit.cut(cut, cutter.line());
+    if cut != Cut::Whole {
+        return Ok(());
+    }
+    match Json::parse(&log.emit.text(&buffer, 1), &mut String::new()) {
+        Ok(json) => log.record(&json, None, 1),
+        Err(expected) => log.emit.finding(Severity::Warning, "bad-json", 1, expected),
+    }
+    Ok(())
+}
+
+/// Fields beside the messages, as the inside of a JSON object.
+#[derive(Default)]
+struct Fields {
+    json: String,
+    list: Option<String>,
+}
+
+impl Fields {
+    fn add(&mut self, key: &str, value: &str) {
+        // One broken field must not cost the others.
+        let valid = serde_json::from_str::<serde::de::IgnoredAny>(value).is_ok();
+        if !valid || self.json.len() + value.len() > FIELD_BYTES_MAX {
+            return;
+        }
+        if !self.json.is_empty() {
+            self.json.push(',');
+        }
+        self.json += &format!("{}:{value}", Json::Text(Cow::Borrowed(key)).compact());
+    }
+}

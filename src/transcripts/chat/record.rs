@@ -1,0 +1,150 @@
+//! Conversation in one JSON value: its messages, its system prompt and its id, in the wrappings that clients,
+//! proxies, evaluations and fine-tuning sets use.
+
+use super::messages::{is_message, time_of};
+use crate::transcripts::json::Json;
+use crate::transcripts::raw::RawSession;
+
+/// Fields with the id of a conversation, the surest first.
+const IDS: [&str; 7] =
+    ["conversation_id", "session_id", "sessionId", "thread_id", "chat_id", "uuid", "id"];
+/// Minimum size of an `id` that identifies a conversation: shorter ones are numbers within their file.
+const ID_BYTES_MIN: usize = 16;
+/// Fields with the messages of a conversation.
+pub(super) const LISTS: [&str; 6] =
+    ["messages", "traj", "conversations", "conversation", "chat_messages", "items"];
+/// Fields with the system prompt.
+const SYSTEMS: [&str; 3] = ["system", "system_prompt", "systemPrompt"];
+
+pub(super) struct Record<'j, 'a> {
+    /// Head; the id is empty without one.
+    pub(super) head: RawSession,
+    pub(super) system: &'j Json<'a>,
+    pub(super) messages: Vec<&'j Json<'a>>,
+}
+
+static NULL: Json<'static> = Json::Null;
+
+impl<'j, 'a> Record<'j, 'a> {
+    pub(super) fn of(json: &'j Json<'a>) -> Option<Record<'j, 'a>> {
+        if json.is_list() {
+            let messages: Vec<_> = json.list().iter().filter(|m| is_message(m)).collect();
+            let head = RawSession::default();
+            return (!messages.is_empty()).then_some(Record { head, system: &NULL, messages });
+        }
+        let inner = ["request", "body", "input", "data"].iter().map(|key| json.get(key));
+        let carriers = [json].into_iter().chain(inner.filter(|inner| inner.is_map()));
+        let found = carriers.clone().find_map(|carrier| Some((carrier, list_of(carrier)?)));
+        let (carrier, list) = found.unwrap_or((json, &[]));
+        let mut messages: Vec<_> = list.iter().filter(|message| is_message(message)).collect();
+        messages.extend(json.get("preferred_output").list());
+        messages.extend(answer(json.get("response")));
+        if messages.is_empty() {
+            return None;
+        }
+        Some(Record { head: head(json), system: system(carrier), messages })
+    }
+}
+
+/// Head of the session, from the fields beside the messages.
+pub(super) fn head(json: &Json<'_>) -> RawSession {
+    let ids = IDS.iter().filter_map(|key| Some((*key, json.first_text(&[key])?)));
+    let id = ids.filter(|(key, id)| *key != "id" || id.len() >= ID_BYTES_MIN);
+    let id = id.map(|(_, id)| id.to_owned()).next();
+    RawSession {
+        native_id: id.unwrap_or_default(),
+        title: json.first_text(&["title", "name"]).map(str::to_owned),
+        cwd: json.first_text(&["cwd"]).map(str::to_owned),
+        started_at: time_of(json),
+        ..RawSession::default()
+    }
+}
+
+/// True if an object is a conversation without messages: `{"messages":[]}`.
+pub(super) fn is_empty(json: &Json<'_>) -> bool {
+    let mut lists = LISTS.iter().map(|key| json.get(key)).filter(|value| value.is_list());
+    lists.any(|value| value.list().is_empty())
+}
+
+fn list_of<'j, 'a>(carrier: &'j Json<'a>) -> Option<&'j [Json<'a>]> {
+    let lists = LISTS.iter().map(|key| carrier.get(key).list());
+    lists.into_iter().find(|list| list.iter().any(is_message))
+}
+
+pub(super) fn system<'j, 'a>(carrier: &'j Json<'a>) -> &'j Json<'a> {
+    let found = SYSTEMS.iter().map(|key| carrier.get(key)).find(|value| !value.is_null());
+    found.unwrap_or(carrier.get("system"))
+}
+
+/// Message of a logged response: OpenAI's first choice, or Anthropic's message itself.
+fn answer<'j, 'a>(response: &'j Json<'a>) -> Option<&'j Json<'a>> {
+    let body = if response.get("body").is_map() { response.get("body") } else { response };
+    let choice = body.get("choices").list().first().map(|choice| choice.get("message"));
+    let own = [body.get("message"), body].into_iter().find(|message| is_message(message));
+    choice.filter(|message| message.is_map()).or(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(json: &str, id: &str, messages: usize) {
+        let mut store = String::new();
+        let json = Json::parse(json, &mut store).unwrap();
+        let record = Record::of(&json);
+        let got = record.map(|record| (record.head.native_id, record.messages.len()));
+        assert_eq!(got.unwrap_or_default(), (id.to_owned(), messages));
+    }
+
+    #[test]
+    fn messages_are_found_in_every_wrapping() {
+        const M: &str = r#"[{"role":"user","content":"a"}]"#;
+        check(M, "", 1);
+        check(&format!(r#"{{"messages":{M},"session_id":"s"}}"#), "s", 1);
+        check(&format!(r#"{{"task_id":3,"reward":1,"traj":{M}}}"#), "", 1);
+        check(&format!(r#"{{"custom_id":"c","body":{{"messages":{M}}}}}"#), "", 1);
+        check(
+            &format!(
+                r#"{{"input":{{"messages":{M}}},"preferred_output":{M},"non_preferred_output":{M}}}"#
+            ),
+            "",
+            2,
+        );
+        check(r#"{"conversations":[{"from":"human","value":"a"}]}"#, "", 1);
+    }
+
+    #[test]
+    fn a_number_within_a_file_is_no_name() {
+        const M: &str = r#"[{"role":"user","content":"a"}]"#;
+        check(&format!(r#"{{"messages":{M},"id":"identity_0"}}"#), "", 1);
+        check(
+            &format!(r#"{{"messages":{M},"id":"chatcmpl-0123456789"}}"#),
+            "chatcmpl-0123456789",
+            1,
+        );
+    }
+
+    #[test]
+    fn a_logged_response_is_the_last_message() {
+        check(
+            r#"{"request":{"messages":[{"role":"user","content":"a"}]},
+                "response":{"id":"r","choices":[{"message":{"role":"assistant","content":"b"}}]}}"#,
+            "",
+            2,
+        );
+        check(
+            r#"{"request":{"messages":[{"role":"user","content":"a"}]},
+                "response":{"role":"assistant","content":[{"type":"text","text":"b"}]}}"#,
+            "",
+            2,
+        );
+    }
+
+    #[test]
+    fn something_else_has_none() {
+        check(r#"{"a":1}"#, "", 0);
+        check("3", "", 0);
+        check(r#"{"messages":[{"text":"no role"}]}"#, "", 0);
+    }
+}

@@ -1,0 +1,289 @@
+//! Rules of OpenAI's and Anthropic's messages.
+
+use super::read;
+use crate::transcripts::testing;
+
+#[track_caller]
+fn check(input: &str, expected: &[&str]) {
+    testing::check(read, input, expected);
+}
+
+#[test]
+fn an_array_of_messages_is_one_session() {
+    check(
+        r#"[{"role":"system","content":"s"},{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#,
+        &[
+            "= …#0",
+            "1: client injected: s (injected context)",
+            "2: person prompt: q",
+            "3: assistant text: a",
+        ],
+    );
+}
+
+#[test]
+fn odd_elements_cost_themselves_only() {
+    check(
+        r#"[{"role":"user","content":null},{"role":"user","content":"a"},"STRING",{"content":"NOROLE"},{"role":"assistant","content":"b"}]"#,
+        &[
+            "! no-content 1", "= …#0", "2: person prompt: a", "! no-message 1", "! no-message 1",
+            "5: assistant text: b",
+        ],
+    );
+    check(
+        r#"["STRING",{"role":"user"},{"role":"user","content":"a"}]"#,
+        &["! no-messages 1", "! no-content 1", "= …#1", "3: person prompt: a"],
+    );
+}
+
+#[test]
+fn nothing_said_is_no_session_and_no_fault() {
+    for empty in ["[]", "[]\n", "{\"messages\":[]}", "{\"messages\":[]}\n"] {
+        check(empty, &[]);
+    }
+}
+
+#[test]
+fn fields_may_stand_before_or_after_the_messages() {
+    let expected = ["= c-1#0 T", "1: client injected: s (injected context)", "1: person prompt: q"];
+    check(
+        r#"{"conversation_id":"c-1","title":"T","system":"s","messages":[{"role":"user","content":"q"}]}"#,
+        &expected,
+    );
+    check(
+        "{\"messages\":\n[{\"role\":\"user\",\"content\":\"q\"}],\n\"system\":\"s\",\"title\":\"T\",\"conversation_id\":\"c-1\"}",
+        &expected,
+    );
+}
+
+#[test]
+fn an_array_of_records_has_a_session_each() {
+    check(
+        r#"[{"messages":[{"role":"user","content":"q"}],"images":["x"]},{"task_id":5,"traj":[{"role":"user","content":"r"}]}]"#,
+        &["= …#0", "1: person prompt: q", "= …#1", "1: person prompt: r"],
+    );
+}
+
+#[test]
+fn a_bad_line_does_not_move_the_numbers() {
+    check(
+        "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}\n{oops\n\n{\"messages\":[{\"role\":\"user\",\"content\":\"r\"}]}\n{\"messages\":[{\"ro",
+        &[
+            "= …#0", "1: person prompt: q", "! bad-line 2", "= …#2", "4: person prompt: r",
+            "! truncated-last-line 5",
+        ],
+    );
+}
+
+#[test]
+fn a_broken_first_line_costs_itself_only() {
+    check(
+        "{\"messages\":[{\"role\":\"us\n{\"messages\":[{\"role\":\"user\",\"content\":\"r\"}]}\n",
+        &["! bad-line 1", "= …#1", "2: person prompt: r"],
+    );
+}
+
+#[test]
+fn one_message_a_line_is_one_session() {
+    check(
+        "{\"role\":\"user\",\"content\":\"q\"}\n{\"role\":\"assistant\",\"content\":\"a\"}\n",
+        &["= …#0", "1: person prompt: q", "2: assistant text: a"],
+    );
+}
+
+#[test]
+fn repeated_history_is_one_session_that_goes_on() {
+    check(
+        "{\"request\":{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]},\"response\":{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"b\",\"refusal\":null}}]}}\n\
+             {\"request\":{\"messages\":[{\"role\":\"user\",\"content\":\"a\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"text\",\"text\":\"b\"}]},{\"role\":\"user\",\"content\":\"c\"}]},\"response\":{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"d\"}}]}}\n\
+             {\"request\":{\"messages\":[{\"role\":\"user\",\"content\":\"z\"}]},\"response\":{}}\n",
+        &[
+            "= …#0", "1: person prompt: a", "1: assistant text: b", "2: person prompt: c",
+            "2: assistant text: d", "= …#2", "3: person prompt: z",
+        ],
+    );
+}
+
+#[test]
+fn a_shared_system_prompt_is_no_repetition() {
+    check(
+        "{\"messages\":[{\"role\":\"system\",\"content\":\"s\"}]}\n{\"messages\":[{\"role\":\"system\",\"content\":\"s\"},{\"role\":\"user\",\"content\":\"q\"}]}\n",
+        &[
+            "= …#0",
+            "1: client injected: s (injected context)",
+            "= …#1",
+            "2: client injected: s (injected context)",
+            "2: person prompt: q",
+        ],
+    );
+}
+
+#[test]
+fn what_came_before_a_break_is_kept() {
+    check(
+        "[{\"role\":\"user\",\"content\":\"q\"},\n{\"role\":\"assi",
+        &["= …#0", "1: person prompt: q", "! bad-json 2"],
+    );
+    check(
+        "[{\"role\":\"user\",\"content\":\"q\"},\n{\"role\": oops},{\"role\":\"assistant\",\"content\":\"a\"}]",
+        &["= …#0", "1: person prompt: q", "! bad-json 2", "3: assistant text: a"],
+    );
+    check(
+        "{\"session_id\":\"x\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"ro",
+        &["= x#0", "1: person prompt: q", "! bad-json 1"],
+    );
+}
+
+#[test]
+fn a_printed_value_that_breaks_is_no_file_of_lines() {
+    check(
+        "{\n  \"messages\": [\n    {\"role\": \"user\", \"content\": \"q\"},\n    {\"ro",
+        &["= …#0", "1: person prompt: q", "! bad-json 4"],
+    );
+    check(
+        "{\"messages\":[\n{\"role\":\"user\",\"content\":\"q\"},\n{\"ro",
+        &["= …#0", "1: person prompt: q", "! bad-json 3"],
+    );
+}
+
+#[test]
+fn what_follows_a_value_is_reported() {
+    check(
+        "[{\"role\":\"user\",\n\"content\":\"q\"}]\n[]",
+        &["= …#0", "1: person prompt: q", "! bad-json 3"],
+    );
+    check(
+        "{\n\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}\n{}",
+        &["= …#0", "1: person prompt: q", "! bad-json 3"],
+    );
+}
+
+#[test]
+fn the_first_line_is_read_the_same_before_and_after_the_second() {
+    let line = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":\"a\"}]}\n";
+    check(line, &["= …#0", "1: person prompt: q", "1: assistant text: a"]);
+    check(
+        &format!("{line}[]"),
+        &["= …#0", "1: person prompt: q", "1: assistant text: a", "! no-messages 2"],
+    );
+}
+
+#[test]
+fn a_lone_surrogate_is_repaired() {
+    check(r#"[{"role":"user","content":"q\ud83d"}]"#, &["= …#0", "1: person prompt: q\u{fffd}"]);
+}
+
+#[test]
+fn unknown_roles_are_reported_and_kept_aside() {
+    check(
+        r#"[{"role":"critic","content":"q"},{"role":"user","content":"r"}]"#,
+        &[
+            "! unknown-role 1",
+            "= …#0",
+            "1: client injected: q (injected context)",
+            "2: person prompt: r",
+        ],
+    );
+}
+
+#[test]
+fn an_id_does_not_change_when_the_file_grows() {
+    let id = |text: &str| testing::ids(&testing::read(read, text.as_bytes())).concat();
+    let one = r#"[{"role":"user","content":"q"}]"#;
+    let two = r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#;
+    assert_eq!(id(one), id(two));
+    assert_ne!(id(one), id(r#"[{"role":"user","content":"other"}]"#));
+}
+
+#[test]
+fn empty_values_have_no_session() {
+    check("[]", &[]);
+    check("", &["! bad-json 1"]);
+    check(r#"{"messages":[]}"#, &[]);
+}
+
+#[test]
+fn a_file_that_grows_gives_the_same_and_more() {
+    let call = r#"{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}"#;
+    let messages = format!(
+        r#"[{{"role":"system","content":"s"}},{{"role":"user","content":"q"}},{call},{{"role":"tool","tool_call_id":"a","content":"r"}}]"#
+    );
+    testing::check_cuts(read, &messages, 0);
+    testing::check_cuts(read, &format!("{{\"session_id\":\"x\",\"messages\":{messages}}}"), 0);
+    let line = format!("{{\"messages\":{messages}}}\n");
+    let other = line.replace("\"q\"", "\"p\"");
+    testing::check_cuts(read, &format!("{line}{other}{line}"), line.len());
+}
+
+#[test]
+fn damage_is_survived() {
+    let input = "{\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}\n[{\"role\":\"tool\",\"content\":[1,{}]}]\n{\"traj\":[{}]}";
+    testing::survives(read, input.as_bytes(), 1);
+    let input = "[{\"role\":\"assistant\",\"tool_calls\":[{\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]}]";
+    testing::survives(read, input.as_bytes(), 1);
+}
+
+#[test]
+fn system_beside_the_messages_is_context() {
+    check(
+        "{\"system\":[{\"type\":\"text\",\"text\":\"s\"}],\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}\n\
+             {\"system\":\"s\",\"messages\":[{\"role\":\"user\",\"content\":\"r\"}]}\n",
+        &[
+            "= …#0",
+            "1: client injected: s (injected context)",
+            "1: person prompt: q",
+            "= …#1",
+            "2: client injected: s (injected context)",
+            "2: person prompt: r",
+        ],
+    );
+}
+
+#[test]
+fn a_cline_history_is_read() {
+    check(
+        r#"[{"role":"user","content":[{"type":"text","text":"<task>\nfix the build\n</task>"},
+                 {"type":"text","text":"<environment_details>\nfiles\n</environment_details>"}]},
+                {"role":"assistant","content":[{"type":"text","text":"<execute_command>\n<command>make</command>\n</execute_command>"}]},
+                {"role":"user","content":[{"type":"text","text":"[execute_command for 'make'] Result:"},{"type":"text","text":"ok"}]}]"#,
+        &[
+            "= …#0",
+            "1: person prompt: fix the build",
+            "1: client injected: files (injected context)",
+            "2: assistant text: <execute_command>\n<command>make</command>\n</execute_command>",
+            "3: tool tool_result execute_command#: [execute_command for 'make'] Result:\nok",
+        ],
+    );
+}
+
+#[test]
+fn a_refusal_in_a_result_is_said_once() {
+    check(
+        r#"[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"execute_command","input":{"command":"git push"}}]},
+                {"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"The user denied this operation and provided the following feedback:\n<feedback>\nuse jj\n</feedback>"}]}]}]"#,
+        &[
+            "= …#0",
+            "1: assistant tool_call execute_command#t: git push",
+            "2: tool tool_result execute_command#t: The user denied this operation and provided the following feedback:",
+            "2: person rejection: use jj",
+        ],
+    );
+}
+
+#[test]
+fn a_cline_sdk_file_has_an_id_and_times() {
+    check(
+        r#"{"version":1,"sessionId":"17_a","messages":[{"id":"m","role":"user","ts":1,"content":[{"type":"text","text":"q"},
+                {"type":"file","path":"a.rs","content":"fn"}]}],"system_prompt":"s"}"#,
+        &[
+            "= 17_a#0",
+            "1: client injected: s (injected context)",
+            "1: person prompt: q\n\n[file a.rs]",
+        ],
+    );
+}
+
+#[test]
+fn messages_without_role_are_told_by_type() {
+    check(r#"[{"type":"assistant","timestamp":1,"text":"a"}]"#, &["= …#0", "1: assistant text: a"]);
+}

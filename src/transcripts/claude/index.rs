@@ -1,0 +1,543 @@
+//! First pass over a Claude Code transcript: the session's head, and one byte of marks a line (duplicates,
+//! rewound branches, the fate of queued prompts). It keeps no texts but the title.
+
+use super::record::{Head, Link, Message};
+use super::user_text;
+use crate::domain::{Digest, Timestamp};
+use crate::transcripts::client_text::ClientText;
+use crate::transcripts::fields::Content;
+use crate::transcripts::marks::{Marks, NameMap, name_of};
+use crate::transcripts::raw::RawSession;
+use crate::transcripts::raw::short_title;
+use std::collections::VecDeque;
+
+/// Line without an entry.
+pub(super) const PASSED: u8 = 1;
+/// Line of a branch that was rewound.
+pub(super) const ABANDONED: u8 = 2;
+/// Copy of a line of another session in the file.
+pub(super) const COPIED: u8 = 4;
+/// Queued prompt that reached the agent while it worked.
+pub(super) const STEERING: u8 = 8;
+/// Queued prompt that the person took back.
+pub(super) const TAKEN_BACK: u8 = 16;
+/// Summary of records that are themselves in the file.
+pub(super) const SUMMARISED: u8 = 32;
+
+/// Maximum number of prompts in the queue.
+const QUEUE_MAX: usize = 1024;
+/// Maximum number of blocked prompts that may still be sent again.
+const BLOCKED_MAX: usize = 64;
+/// Beginning of the prompt that the client writes when a plan is accepted with a cleared context.
+const PLAN_HEAD: &str = "Implement the following plan:";
+
+/// Result of the first pass.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) session: RawSession,
+    pub(super) marks: Marks,
+    /// Number of steering prompts that are read from the queue, by the hash of the text.
+    pub(super) steering: NameMap<u32>,
+    /// True if the file is the run of a sub-agent that wrote a summary.
+    pub(super) compaction_run: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Indexer {
+    index: Index,
+    tree: Tree,
+    sessions: NameMap<u64>,
+    queue: VecDeque<(u32, u64)>,
+    last_prompt: Option<(u32, u64)>,
+    blocked: VecDeque<(u32, u64)>,
+    titles: Titles,
+    ids: SessionIds,
+    conversational: u32,
+    main: bool,
+    /// Compactions so far: a prompt behind one replaces none before it.
+    compactions: u32,
+}
+
+#[derive(Debug, Default)]
+struct SessionIds {
+    first: Option<String>,
+    /// First and last session that the assistant spoke in.
+    assistant: Option<(String, String)>,
+    agent: Option<String>,
+    digest: Option<String>,
+}
+
+impl SessionIds {
+    fn assistant(&mut self, id: &str) {
+        match &mut self.assistant {
+            Some((_, last)) if last == id => {}
+            Some((_, last)) => id.clone_into(last),
+            None => self.assistant = Some((id.to_owned(), id.to_owned())),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Titles {
+    custom: Option<String>,
+    ai: Option<String>,
+    summaries: Vec<(u64, String)>,
+}
+
+/// Maximum number of summaries at the head of a file; dozens of stale ones pile up.
+const SUMMARIES_MAX: usize = 256;
+
+impl Indexer {
+    /// Adds the record on `line`, whose whole text is `text`.
+    pub(super) fn add(&mut self, line: u32, head: &Head<'_>, text: &str) {
+        if self.ids.digest.is_none() {
+            self.ids.digest = Some(Digest::of(&["claude-code", text]).to_string());
+        }
+        self.head(head);
+        match head.kind.get() {
+            "user" | "assistant" => self.conversation(line, head),
+            "queue-operation" => self.queue(line, head),
+            "attachment" | "system" => {
+                self.compactions += u32::from(head.subtype.is("compact_boundary"));
+                self.node(line, head, None);
+            }
+            "progress" => {
+                self.node(line, head, None);
+                self.index.marks.set(line, PASSED);
+            }
+            "pr-link" | "result" => {}
+            other => {
+                self.title(other, head);
+                self.index.marks.set(line, PASSED);
+            }
+        }
+    }
+
+    fn head(&mut self, head: &Head<'_>) {
+        let session = &mut self.index.session;
+        if let Some(id) = head.session_id() {
+            self.ids.first.get_or_insert_with(|| id.to_owned());
+            if head.kind.is("assistant") {
+                self.ids.assistant(id);
+            }
+        }
+        if session.cwd.is_none() {
+            session.cwd = head.cwd.owned();
+        }
+        if session.started_at.is_none() {
+            session.started_at = head.timestamp.some().and_then(Timestamp::parse);
+        }
+        if self.ids.agent.is_none() {
+            self.ids.agent = head.agent.owned();
+        }
+    }
+
+    fn title(&mut self, kind: &str, head: &Head<'_>) {
+        match kind {
+            "custom-title" => self.titles.custom = head.custom_title.some().map(short_title),
+            "ai-title" => self.titles.ai = head.ai_title.some().map(short_title),
+            "summary" if self.titles.summaries.len() < SUMMARIES_MAX => {
+                let Some(summary) = head.summary.some().map(short_title) else { return };
+                self.titles.summaries.push((name_of(head.leaf.get()), summary));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a record to the tree, or marks it as a duplicate.
+    fn node(&mut self, line: u32, head: &Head<'_>, prompt: Option<&ClientText>) {
+        let Some(uuid) = head.uuid.some().filter(|id| is_id(id)) else {
+            self.tree.push(None, self.node_of(line, head, prompt), None);
+            return;
+        };
+        let name = name_of(uuid);
+        let session = name_of(head.session_id().unwrap_or_default());
+        if let Some(first) = self.sessions.insert(name, session) {
+            self.sessions.insert(name, first);
+            let mark = if first == session { PASSED } else { COPIED };
+            self.index.marks.set(line, mark);
+            return;
+        }
+        let parent = match (&head.parent, head.logical_parent.some()) {
+            (Link::Null, Some(logical)) => Some(Some(name_of(logical))),
+            (Link::Null, None) => Some(None),
+            (Link::To(parent), _) if is_id(parent) => Some(Some(name_of(parent))),
+            (Link::To(_) | Link::Absent, _) => None,
+        };
+        let node = self.node_of(line, head, prompt);
+        self.tree.push(Some(name), node, parent);
+    }
+
+    fn node_of(&self, line: u32, head: &Head<'_>, prompt: Option<&ClientText>) -> Node {
+        let sidechain = head.is_sidechain();
+        let speaks = matches!(head.kind.get(), "user" | "assistant");
+        let begins = |text: &&ClientText| {
+            matches!(head.parent, Link::Null)
+                && head.plan.is_none()
+                && !text.text.trim_start().starts_with(PLAN_HEAD)
+        };
+        let name = || name_of(&format!("{} {:?}", self.compactions, head.session_id()));
+        let beginning = prompt.filter(begins).map(|_| name());
+        Node::new(line, prompt.is_some() && !sidechain, speaks, sidechain).beginning(beginning)
+    }
+
+    fn conversation(&mut self, line: u32, head: &Head<'_>) {
+        let text = Indexer::user_text(head);
+        let prompt = text.as_ref().filter(|text| text.is_prompt());
+        self.node(line, head, prompt);
+        if self.index.marks.has(line, PASSED | COPIED) {
+            return;
+        }
+        self.main |= !head.is_sidechain();
+        if head.compact.on() && 0 < self.conversational {
+            self.index.marks.set(line, SUMMARISED);
+        }
+        self.conversational += u32::from(!head.meta.on());
+        match text {
+            Some(text) if text.is_prompt() => self.prompt(line, &text),
+            Some(text) if text.text.starts_with(user_text::HOOK_STOPPED) => {
+                if let Some(blocked) = self.last_prompt.take()
+                    && self.blocked.len() < BLOCKED_MAX
+                {
+                    self.blocked.push_back(blocked);
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// Prompt of a user record without tool result, or else its first text.
+    fn user_text(head: &Head<'_>) -> Option<ClientText> {
+        let generated = head.meta.on() || head.compact.on() || head.tool_result.is_some();
+        if generated || head.is_generated() || !head.kind.is("user") {
+            return None;
+        }
+        let message: Message<'_> = serde_json::from_str(head.message?.get()).ok()?;
+        if has_result(&message.content) {
+            return None;
+        }
+        let mut texts = user_text::read_all(message.content);
+        let prompt = texts.iter().position(ClientText::is_prompt).unwrap_or(0);
+        (prompt < texts.len()).then(|| texts.swap_remove(prompt))
+    }
+
+    fn prompt(&mut self, line: u32, text: &ClientText) {
+        let name = queued_name(&text.text);
+        self.blocked.retain(|(blocked, text)| {
+            let again = *text == name;
+            if again {
+                self.index.marks.set(*blocked, COPIED);
+            }
+            !again
+        });
+        self.last_prompt = Some((line, name));
+    }
+
+    fn queue(&mut self, line: u32, head: &Head<'_>) {
+        let name = head.content.some().map(queued_name);
+        match head.operation.get() {
+            "enqueue" if self.queue.len() < QUEUE_MAX => {
+                self.queue.push_back((line, name.unwrap_or_default()));
+            }
+            "enqueue" => self.steered(line, name.unwrap_or_default()),
+            "dequeue" => drop(self.unqueue(name)),
+            "remove" => {
+                if let Some((line, name)) = self.unqueue(name) {
+                    self.steered(line, name);
+                }
+            }
+            "popAll" => self.pop_all(name),
+            _ => {}
+        }
+        if !head.operation.is("enqueue") {
+            self.index.marks.set(line, PASSED);
+        }
+    }
+
+    /// Removes the queued prompt of this name, else the oldest.
+    fn unqueue(&mut self, name: Option<u64>) -> Option<(u32, u64)> {
+        let at = self.queue.iter().position(|(_, queued)| Some(*queued) == name);
+        self.queue.remove(at.unwrap_or(0))
+    }
+
+    fn pop_all(&mut self, name: Option<u64>) {
+        let one = self.queue.iter().position(|(_, queued)| Some(*queued) == name);
+        let popped = match one {
+            Some(at) => self.queue.remove(at).into_iter().collect(),
+            None => std::mem::take(&mut self.queue),
+        };
+        for (line, _) in popped {
+            self.index.marks.set(line, TAKEN_BACK);
+        }
+    }
+
+    fn steered(&mut self, line: u32, name: u64) {
+        self.index.marks.set(line, STEERING);
+        *self.index.steering.entry(name).or_default() += 1;
+    }
+
+    pub(super) fn finish(mut self) -> Index {
+        for (line, name) in std::mem::take(&mut self.queue) {
+            self.steered(line, name);
+        }
+        for line in self.tree.abandoned() {
+            self.index.marks.set(line, ABANDONED);
+        }
+        let titles = &mut self.titles;
+        let known = |(leaf, _): &&(u64, String)| self.sessions.contains_key(leaf);
+        let summary = titles.summaries.iter().rfind(known).map(|(_, summary)| summary.clone());
+        let ids = self.ids;
+        let session = &mut self.index.session;
+        session.title = titles.custom.take().or(titles.ai.take()).or(summary);
+        // Some files hold records of two ids: hooks that ran under another, the prompt of a plan that was
+        // accepted in the session before, or the copied history of a resumed session. The session is the one
+        // the assistant spoke in last: the first may be the copy's, and a majority could change.
+        let (first, last) = ids.assistant.unzip();
+        let digest = || Digest::of(&["claude-code", ""]).to_string();
+        let id = last.or(ids.first).or(ids.digest).unwrap_or_else(digest);
+        session.parent = first.filter(|first| *first != id);
+        match ids.agent.filter(|_| !self.main && 0 < self.conversational) {
+            Some(agent) => {
+                self.index.compaction_run = agent.starts_with("acompact");
+                session.native_id = format!("{id}/agent-{agent}");
+                session.parent = Some(id);
+            }
+            None => session.native_id = id,
+        }
+        self.index
+    }
+}
+
+/// True if a text can be an id, and not a redactor's replacement.
+fn is_id(text: &str) -> bool {
+    !text.contains([' ', '[']) && !text.contains("REDACTED")
+}
+
+/// True if a user record answers a tool.
+pub(super) fn has_result(content: &Content<'_>) -> bool {
+    if let Content::Blocks(blocks) = content {
+        return blocks.iter().any(|block| block.kind.is("tool_result"));
+    }
+    false
+}
+
+/// Hash of a prompt as a person typed it.
+pub(super) fn queued_name(text: &str) -> u64 {
+    name_of(text.trim())
+}
+
+const NONE: u32 = u32::MAX;
+/// Bit that distinguishes beginnings from node numbers.
+const BEGINNING: u64 = 1 << 63;
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    line: u32,
+    parent: u32,
+    /// Nearest message above, past progress, hooks and attachments.
+    message: u32,
+    prompt: bool,
+    speaks: bool,
+    sidechain: bool,
+    /// Hash of what a first prompt begins, for one that may have replaced another.
+    beginning: Option<u64>,
+}
+
+impl Node {
+    fn new(line: u32, prompt: bool, speaks: bool, sidechain: bool) -> Node {
+        Node { line, parent: NONE, message: NONE, prompt, speaks, sidechain, beginning: None }
+    }
+
+    /// Marks the first prompt of `name`. Of two such prompts, one was rewound.
+    fn beginning(self, name: Option<u64>) -> Node {
+        Node { beginning: name, ..self }
+    }
+
+    /// Position of a prompt: two at one position are a fork.
+    fn position(&self) -> Option<u64> {
+        match self.message {
+            NONE if self.parent == NONE => self.beginning.map(|name| name | BEGINNING),
+            NONE => None,
+            message => Some(u64::from(message)),
+        }
+    }
+}
+
+/// Records of one file. A parent always comes before its children.
+#[derive(Debug, Default)]
+struct Tree {
+    nodes: Vec<Node>,
+    by_name: NameMap<u32>,
+}
+
+impl Tree {
+    /// Adds a record with its name and its parent: unknown, none, or a name. A record whose parent is unknown
+    /// or missing follows the previous one in the file.
+    fn push(&mut self, name: Option<u64>, mut node: Node, parent: Option<Option<u64>>) {
+        let at = u32::try_from(self.nodes.len()).unwrap_or(NONE);
+        if at == NONE {
+            return;
+        }
+        let previous = at.checked_sub(1).unwrap_or(NONE);
+        node.parent = match parent {
+            Some(None) => NONE,
+            Some(Some(name)) => self.by_name.get(&name).copied().unwrap_or(previous),
+            None => previous,
+        };
+        node.message = match self.get(node.parent) {
+            Some(parent) if parent.speaks && !parent.sidechain => node.parent,
+            // The parent of a first prompt: the hook that began the session.
+            Some(parent) if parent.message == NONE => node.parent,
+            Some(parent) => parent.message,
+            None => NONE,
+        };
+        self.nodes.push(node);
+        if let Some(name) = name {
+            self.by_name.insert(name, at);
+        }
+    }
+
+    fn get(&self, at: u32) -> Option<&Node> {
+        self.nodes.get(at as usize)
+    }
+
+    /// Lines of all records that a rewind left behind.
+    fn abandoned(&self) -> Vec<u32> {
+        let forked = self.forked();
+        if forked.is_empty() {
+            return Vec::new();
+        }
+        let (active, linked) = (self.active(), self.linked());
+        let is_linked = |at: u32| linked.get(at as usize).copied().unwrap_or(false);
+        let on = |at: u32| active.get(at as usize).copied().unwrap_or(false);
+        let mut left = vec![false; self.nodes.len()];
+        for prompts in forked {
+            // Without an active one, the person went on with the last.
+            let kept = prompts.iter().rev().find(|at| on(**at)).or(prompts.last()).copied();
+            let rewound = |at: &u32| Some(*at) != kept && is_linked(*at);
+            for prompt in prompts.into_iter().filter(rewound) {
+                if let Some(left) = left.get_mut(prompt as usize) {
+                    *left = true;
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            let below = left.get(node.parent as usize).copied().unwrap_or(false);
+            if let Some(left) = left.get_mut(at) {
+                *left |= below;
+                lines.extend(left.then_some(node.line));
+            }
+        }
+        lines
+    }
+
+    /// Prompts that follow the same message, where there are two or more.
+    fn forked(&self) -> Vec<Vec<u32>> {
+        let mut below: NameMap<Vec<u32>> = NameMap::default();
+        let mut parents = Vec::new();
+        for (at, node) in (0u32..).zip(&self.nodes) {
+            if let Some(position) = node.position().filter(|_| node.prompt && !node.sidechain) {
+                let prompts = below.entry(position).or_default();
+                prompts.push(at);
+                if prompts.len() == 2 {
+                    parents.push(position);
+                }
+            }
+        }
+        parents.into_iter().filter_map(|parent| below.remove(&parent)).collect()
+    }
+
+    /// Flags of records with a parent or a message below. In a file without links every prompt seems to
+    /// begin a tree, and none was rewound.
+    fn linked(&self) -> Vec<bool> {
+        let mut linked: Vec<bool> = self.nodes.iter().map(|node| node.parent != NONE).collect();
+        for node in self.nodes.iter().filter(|node| node.speaks) {
+            if let Some(linked) = linked.get_mut(node.parent as usize) {
+                *linked = true;
+            }
+        }
+        linked
+    }
+
+    /// Flags of records between the last message and its root.
+    fn active(&self) -> Vec<bool> {
+        let mut active = vec![false; self.nodes.len()];
+        let last = self.nodes.iter().rposition(|node| node.speaks && !node.sidechain);
+        let mut at = last.and_then(|last| u32::try_from(last).ok()).unwrap_or(NONE);
+        for _ in 0..self.nodes.len() {
+            let Some(node) = self.get(at) else { break };
+            if let Some(active) = active.get_mut(at as usize) {
+                *active = true;
+            }
+            at = node.parent;
+        }
+        active
+    }
+}
+
+#[cfg(test)]
+mod tree_tests {
+    use super::*;
+    use crate::transcripts::marks::name_of;
+
+    /// Records as `name<parent`, prompts in capitals, assistants in small letters, `.` for others;
+    /// `-` begins a tree, `+` one that may take another's place, `?` is missing.
+    #[track_caller]
+    fn check(records: &str, expected: &[u32]) {
+        let mut tree = Tree::default();
+        for (line, record) in (1..).zip(records.split(' ')) {
+            let (name, parent) = record.split_once('<').unwrap();
+            let prompt = name.chars().all(char::is_uppercase);
+            let node = Node::new(line, prompt, !name.starts_with('.'), false);
+            let node = node.beginning((parent == "+").then_some(1));
+            let parent = (!matches!(parent, "-" | "+")).then(|| name_of(parent));
+            tree.push(Some(name_of(name)), node, Some(parent));
+        }
+        assert_eq!(tree.abandoned(), expected);
+    }
+
+    #[test]
+    fn parallel_calls_are_no_fork() {
+        check("P<- a<P r<a b<a s<b Q<s", &[]);
+    }
+
+    #[test]
+    fn what_hangs_on_a_rewound_prompt_is_left() {
+        check("P<- a<P Q<a b<Q R<a c<R", &[3, 4]);
+    }
+
+    #[test]
+    fn bookkeeping_between_does_not_hide_a_fork() {
+        check("P<- a<P .h<a Q<.h b<Q .i<a R<.i c<R", &[4, 5]);
+    }
+
+    #[test]
+    fn the_first_prompt_may_be_rewound_too() {
+        check(".s<- P<.s a<P Q<.s b<Q", &[2, 3]);
+    }
+
+    #[test]
+    fn a_second_tree_is_no_fork() {
+        check(".s<- P<.s a<P .t<- Q<.t b<Q", &[]);
+        check("P<- a<P Q<- b<Q", &[]);
+    }
+
+    #[test]
+    fn of_two_beginnings_the_one_without_the_last_message_is_left() {
+        check("P<+ a<P Q<+ b<Q", &[1, 2]);
+        check("P<+ a<P Q<+ b<Q R<a c<R", &[3, 4]);
+        check("P<+ a<P Q<+", &[1, 2]);
+        check("P<+ a<P Q<+ b<Q R<+ c<R", &[1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_file_without_links_has_no_rewinds() {
+        check("P<+ a<- Q<+ b<-", &[]);
+    }
+
+    #[test]
+    fn a_missing_parent_is_the_previous_record() {
+        check("P<- a<P Q<? b<Q", &[]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Session files of Claude Code: one record a line, a tree that is written in file order. A first pass finds
+//! duplicates, rewound branches and the fate of queued prompts; the second emits.
+
+mod index;
+mod reader;
+mod record;
+mod tools;
+mod user_text;
+#[cfg(test)]
+mod samples;
+#[cfg(test)]
+mod tests;
+
+use super::cutter::{each_record, has_list};
+use super::emit::Emit;
+use super::json::{Json, parse_object};
+use super::raw::Sink;
+use std::io::{self, Read, Seek};
+
+/// List that the export of Claude Code for web keeps its records in.
+const WEB_LIST: &str = "loglines";
+
+/// Reads a session: its JSONL file, a sub-agent's, the output of `stream-json`, or the object that the web
+/// client exports.
+pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    let list = has_list(&mut input, WEB_LIST)?.then_some(WEB_LIST);
+    let mut indexer = index::Indexer::default();
+    each_record(&mut input, list, |line| {
+        parse_object(&line.text, |json| {
+            indexer.add(line.number, &serde_json::from_str(json)?, &line.text);
+            Ok(())
+        });
+        true
+    })?;
+    let index = indexer.finish();
+    let mut emit = Emit::new(sink);
+    emit.session(index.session.clone());
+    let mut reader = reader::RecordReader::new(index, emit);
+    let cut = each_record(&mut input, list, |line| {
+        let skipped = reader.skips(line.number) || line.text.trim().is_empty();
+        if reader.emit.accepts(&line) && !skipped {
+            let parsed = parse_object(&line.text, |json| {
+                reader.record(line.number, serde_json::from_str(json)?);
+                Ok(())
+            });
+            let expected = "expected a JSON object of a session; line left out";
+            reader.emit.parsed(&line, parsed, expected);
+        }
+        !reader.emit.stopped()
+    })?;
+    reader.emit.cut(cut, 0);
+    reader.close();
+    Ok(())
+}
+
+/// True if a value is a record of a session, or the web client's export.
+pub(super) fn is_record(json: &Json<'_>) -> bool {
+    let (kind, message) = (json.kind(), json.get("message"));
+    if message.has("parts") {
+        return false;
+    }
+    let has_parent = json.has_key("parentUuid");
+    let has_any = |keys: &[&str]| keys.iter().any(|key| json.has(key));
+    let speaks = matches!(kind, "user" | "assistant")
+        && message.is_map()
+        && (has_parent || has_any(&["uuid", "sessionId", "session_id", "timestamp"]));
+    let bookkeeping = matches!(
+        kind,
+        "summary"
+            | "file-history-snapshot"
+            | "file-history-delta"
+            | "queue-operation"
+            | "ai-title"
+            | "custom-title"
+            | "last-prompt"
+            | "mode"
+            | "permission-mode"
+            | "progress"
+            | "system"
+            | "attachment"
+    ) && has_any(&["sessionId", "session_id", "leafUuid", "messageId"]);
+    let result = kind == "result" && json.has("session_id");
+    let is_export = json.get(WEB_LIST).is_list();
+    speaks || bookkeeping || result || is_export || (has_parent && json.has("uuid"))
+}

@@ -1,0 +1,405 @@
+//! Second pass over a Claude Code transcript: records in, entries out, in file order.
+
+use super::index::{self, Index};
+use super::record::{Attachment, Record, ToolUseResult, is_generated};
+use super::tools::{self, OpenCall};
+use super::user_text;
+use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
+use crate::transcripts::client_text::ClientText;
+use crate::transcripts::emit::Emit;
+use crate::transcripts::fields::{Block, Content, Str};
+use crate::transcripts::marks::{NameSet, name_of};
+use crate::transcripts::raw::EntryFrame;
+use crate::transcripts::raw::RawEntry;
+use crate::transcripts::text::{clean, flatten, mark, push_piece};
+use crate::transcripts::tools::{OpenCalls, outcome_of_flag};
+use std::borrow::Cow;
+
+/// Maximum number of entries that wait behind a text which may go on.
+const WAITING_MAX: usize = 32;
+/// Maximum number of pull requests that are remembered.
+const LINKS_MAX: usize = 1024;
+/// Maximum length of an error of the client.
+const ERROR_CHARS_MAX: usize = 500;
+
+/// Author of a user record, as its fields tell.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Author {
+    /// The client, as context for the model.
+    Context,
+    Client,
+    /// Whoever the text names.
+    Unknown,
+}
+
+/// Converts records to entries.
+pub(super) struct RecordReader<'a, 's> {
+    pub(super) emit: Emit<'a, 's>,
+    index: Index,
+    calls: OpenCalls<OpenCall>,
+    /// Text that the next line may continue, and the hash of its message.
+    text: Option<(u64, RawEntry)>,
+    /// Entries between the text and its continuation.
+    waiting: Vec<RawEntry>,
+    links: NameSet,
+    spoken: bool,
+}
+
+impl<'a, 's> RecordReader<'a, 's> {
+    pub(super) fn new(index: Index, emit: Emit<'a, 's>) -> RecordReader<'a, 's> {
+        RecordReader {
+            emit,
+            index,
+            calls: OpenCalls::default(),
+            text: None,
+            waiting: Vec::new(),
+            links: NameSet::default(),
+            spoken: false,
+        }
+    }
+
+    /// True if the line has no entries.
+    pub(super) fn skips(&self, line: u32) -> bool {
+        self.index.marks.has(line, index::PASSED)
+    }
+
+    pub(super) fn record(&mut self, line: u32, record: Record<'_>) {
+        let frame = self.frame(line, &record);
+        match record.kind.get() {
+            "user" => self.user(&frame, record),
+            "assistant" => self.assistant(&frame, record),
+            "queue-operation" => self.queued(&frame, &record.content),
+            "attachment" => {
+                if let Some(attachment) = record.attachment.0 {
+                    self.attachment(&frame, attachment);
+                }
+            }
+            "system" => self.system(&frame, &record),
+            "pr-link" => self.link(&frame, &record),
+            "result" => self.result(&frame, &record),
+            _ => {}
+        }
+    }
+
+    pub(super) fn close(mut self) {
+        self.flush();
+        self.emit.finish();
+    }
+
+    fn frame(&self, line: u32, record: &Record<'_>) -> EntryFrame {
+        let marks = &self.index.marks;
+        let branch = match (record.is_sidechain(), marks.has(line, index::ABANDONED)) {
+            (true, _) => Branch::Sidechain,
+            (false, true) => Branch::Abandoned,
+            (false, false) => Branch::Active,
+        };
+        let copied = marks.has(line, index::COPIED) || self.index.compaction_run;
+        EntryFrame {
+            line,
+            native_id: record.uuid.owned(),
+            at: record.timestamp.some().and_then(Timestamp::parse),
+            branch,
+            skip: copied.then_some(Skip::Copied),
+        }
+    }
+
+    fn user(&mut self, frame: &EntryFrame, record: Record<'_>) {
+        let generated = record.is_generated();
+        let answers = index::has_result(&record.message.content);
+        if record.compact.on() {
+            return self.summary(frame, record.message.content);
+        }
+        match record.message.content {
+            Content::Blocks(blocks) if answers => {
+                self.answers(frame, blocks, &record.tool_result);
+            }
+            content @ (Content::None | Content::Text(_) | Content::Blocks(_)) => {
+                let author = match (record.meta.on(), generated) {
+                    (true, _) => Author::Context,
+                    (false, true) => Author::Client,
+                    (false, false) => Author::Unknown,
+                };
+                for text in user_text::read_all(content) {
+                    self.user_text(frame, text, author);
+                }
+            }
+        }
+    }
+
+    fn user_text(&mut self, frame: &EntryFrame, mut text: ClientText, author: Author) {
+        let person = text.speaker == Speaker::Person;
+        if author == Author::Context {
+            let kept = matches!(text.kind, EntryKind::Command | EntryKind::Notice);
+            text.speaker = Speaker::Client;
+            text.kind = if kept { text.kind } else { EntryKind::Injected };
+            text.skip = Some(Skip::Injected);
+        } else if frame.branch == Branch::Sidechain && person {
+            // The parent model wrote what a sub-agent is asked.
+            text.speaker = Speaker::Client;
+        } else if author == Author::Client && person {
+            text.speaker = Speaker::Client;
+            text.kind = EntryKind::Notice;
+        }
+        let mut entry = frame.entry(text.speaker, text.kind, text.text);
+        entry.skip = frame.skip.or(text.skip);
+        let interrupted = entry.text.starts_with(user_text::INTERRUPTED);
+        entry.outcome = (interrupted && !person).then_some(Outcome::Aborted);
+        self.emit(entry);
+    }
+
+    fn summary(&mut self, frame: &EntryFrame, content: Content<'_>) {
+        let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, flatten(content));
+        if self.index.marks.has(frame.line, index::SUMMARISED) {
+            entry.skip = frame.skip.or(Some(Skip::Summarised));
+        }
+        self.emit(entry);
+    }
+
+    fn answers(
+        &mut self,
+        frame: &EntryFrame,
+        blocks: Vec<Block<'_>>,
+        structured: &ToolUseResult<'_>,
+    ) {
+        for block in blocks {
+            if block.kind.is("tool_result") {
+                self.answer(frame, block, structured);
+                continue;
+            }
+            let words = match block.kind.get() {
+                "text" => clean(block.text.0.unwrap_or(Cow::Borrowed(""))),
+                "image" | "document" => mark(&block),
+                _ => continue,
+            };
+            // Beside a result, only the client speaks.
+            let text = user_text::read(&words);
+            let author = if text.is_prompt() { Author::Context } else { Author::Unknown };
+            if !text.text.is_empty() {
+                self.user_text(frame, text, author);
+            }
+        }
+    }
+
+    fn answer(&mut self, frame: &EntryFrame, block: Block<'_>, structured: &ToolUseResult<'_>) {
+        let call_id = block.tool_use_id.owned();
+        let call = call_id.as_deref().and_then(|id| self.calls.close(id));
+        let answer = tools::read_result(block, structured, call.as_ref());
+        let mut entry = frame.entry(answer.speaker, answer.kind, answer.text);
+        if frame.branch == Branch::Sidechain && entry.speaker == Speaker::Person {
+            entry.speaker = Speaker::Client;
+        }
+        entry.tool = call.map(|call| call.name);
+        entry.call_id = call_id;
+        entry.outcome = Some(answer.outcome);
+        entry.exit_code = answer.exit_code;
+        self.emit(entry);
+    }
+
+    fn assistant(&mut self, frame: &EntryFrame, record: Record<'_>) {
+        let message = record.message;
+        if record.api_error.on() || message.model.is("<synthetic>") {
+            let text = flatten(message.content);
+            return self.emit(frame.notice(text));
+        }
+        let id = message.id.some().map(name_of);
+        if self.text.as_ref().is_some_and(|(open, _)| Some(*open) != id) {
+            self.flush();
+        }
+        match message.content {
+            Content::None => {}
+            Content::Text(text) => self.words(frame, id, &clean(text)),
+            Content::Blocks(blocks) => {
+                for block in blocks {
+                    self.block(frame, id, block);
+                }
+            }
+        }
+        if id.is_none() {
+            self.flush();
+        }
+    }
+
+    fn block(&mut self, frame: &EntryFrame, message: Option<u64>, block: Block<'_>) {
+        match block.kind.get() {
+            "text" => {
+                let words = clean(block.text.0.unwrap_or(Cow::Borrowed("")));
+                self.words(frame, message, &words);
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => self.call(frame, block),
+            "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {
+                let call_id = block.tool_use_id.owned();
+                let call = call_id.as_deref().and_then(|id| self.calls.close(id));
+                let failed = block.is_error.on();
+                let text = flatten(block.content);
+                let mut entry = frame.entry(Speaker::Web, EntryKind::ToolResult, text);
+                entry.tool = call.map(|call| call.name);
+                entry.call_id = call_id;
+                entry.outcome = Some(outcome_of_flag(!failed));
+                self.emit(entry);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds a text of the assistant; texts of one message become one entry.
+    fn words(&mut self, frame: &EntryFrame, message: Option<u64>, words: &str) {
+        if words.trim().is_empty() {
+            return;
+        }
+        self.spoken = true;
+        let message = message.unwrap_or_default();
+        match &mut self.text {
+            Some((open, entry)) if *open == message => push_piece(&mut entry.text, words, "\n\n"),
+            Some(_) | None => {
+                self.flush();
+                let entry = frame.entry(Speaker::Assistant, EntryKind::Text, words);
+                self.text = Some((message, entry));
+            }
+        }
+    }
+
+    fn call(&mut self, frame: &EntryFrame, block: Block<'_>) {
+        let name = block.name.some().unwrap_or("unnamed").to_owned();
+        let text = block.input.map(|input| tools::render(&name, input)).unwrap_or_default();
+        let text = clean(Cow::Owned(text));
+        let mut entry = frame.entry(Speaker::Assistant, EntryKind::ToolCall, text);
+        entry.tool = Some(name.clone());
+        entry.call_id = block.id.owned();
+        if let Some(id) = block.id.some() {
+            let plans = matches!(name.as_str(), "ExitPlanMode" | "exit_plan_mode");
+            let plan = block.input.filter(|_| plans).and_then(tools::plan_of);
+            let plan = plan.map(|plan| name_of(plan.trim()));
+            self.calls.open(id, OpenCall { name, plan });
+        }
+        self.flush();
+        self.emit(entry);
+    }
+
+    fn queued(&mut self, frame: &EntryFrame, content: &Str<'_>) {
+        let marks = &self.index.marks;
+        let taken_back = marks.has(frame.line, index::TAKEN_BACK);
+        if !taken_back && !marks.has(frame.line, index::STEERING) {
+            return;
+        }
+        if let Some(text) = content.some() {
+            let skip = taken_back.then_some(Skip::TakenBack);
+            self.steering(frame, Content::Text(Cow::Borrowed(text)), skip);
+        }
+    }
+
+    fn steering(&mut self, frame: &EntryFrame, content: Content<'_>, skip: Option<Skip>) {
+        for mut text in user_text::read_all(content) {
+            if text.is_prompt() {
+                text.kind = EntryKind::Steering;
+            }
+            text.skip = text.skip.or(skip);
+            self.user_text(frame, text, Author::Unknown);
+        }
+    }
+
+    fn attachment(&mut self, frame: &EntryFrame, attachment: Attachment<'_>) {
+        let kind = attachment.kind.get();
+        if kind != "queued_command" {
+            let file = attachment.filename.get();
+            let gap = if file.is_empty() { "" } else { " " };
+            let text = format!("[{kind}{gap}{file}]");
+            let mut entry = frame.entry(Speaker::Client, EntryKind::Injected, text);
+            entry.skip = frame.skip.or(Some(Skip::Injected));
+            return self.emit(entry);
+        }
+        if self.is_steered(&attachment.prompt) {
+            return;
+        }
+        if is_generated(&attachment.origin) || attachment.mode.is("task-notification") {
+            return self.emit(frame.notice(flatten(attachment.prompt)));
+        }
+        self.steering(frame, attachment.prompt, None);
+    }
+
+    /// True if the prompt was read from the queue; counts it off.
+    fn is_steered(&mut self, prompt: &Content<'_>) -> bool {
+        let steering = &mut self.index.steering;
+        let mut take = |text: &str| match steering.get_mut(&index::queued_name(text)) {
+            Some(left) if 0 < *left => {
+                *left -= 1;
+                true
+            }
+            Some(_) | None => false,
+        };
+        match prompt {
+            Content::None => false,
+            Content::Text(text) => take(text),
+            Content::Blocks(blocks) => blocks.iter().any(|block| take(block.text.get())),
+        }
+    }
+
+    fn system(&mut self, frame: &EntryFrame, record: &Record<'_>) {
+        let text = record.content.get();
+        match record.subtype.get() {
+            "local_command" => {
+                for text in user_text::read_all(Content::Text(Cow::Borrowed(text))) {
+                    self.user_text(frame, text, Author::Unknown);
+                }
+            }
+            "away_summary" => {
+                let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
+                entry.skip = frame.skip.or(Some(Skip::Summarised));
+                self.emit(entry);
+            }
+            "api_error" | "error" | "api_refusal" | "model_refusal_fallback" | "informational" => {
+                let error = record.error.0.as_ref();
+                let status = error.and_then(|error| error.status.0);
+                let status = status.map(|status| format!("status {status}")).unwrap_or_default();
+                let message = error.map(|error| error.message.get()).unwrap_or_default();
+                let mut words = format!("[{}]", record.subtype.get());
+                for piece in [status.as_str(), message, text] {
+                    let piece: String = piece.chars().take(ERROR_CHARS_MAX).collect();
+                    push_piece(&mut words, &piece, " ");
+                }
+                self.emit(frame.notice(words));
+            }
+            _ => {}
+        }
+    }
+
+    fn link(&mut self, frame: &EntryFrame, record: &Record<'_>) {
+        let Some(url) = record.pr_url.some() else { return };
+        if LINKS_MAX <= self.links.len() || !self.links.insert(name_of(url)) {
+            return;
+        }
+        let number = record.pr_number.0.map(|number| format!(" #{number}")).unwrap_or_default();
+        let text = format!("[pull request{number}] {url}");
+        self.emit(frame.notice(text));
+    }
+
+    /// Reads the last record of a printed run, which repeats the assistant's text if that is in the file.
+    fn result(&mut self, frame: &EntryFrame, record: &Record<'_>) {
+        let Some(text) = record.result.some() else { return };
+        if record.is_error.on() {
+            self.emit(frame.notice(clean(Cow::Borrowed(text))));
+        } else if !self.spoken {
+            self.emit(frame.entry(Speaker::Assistant, EntryKind::Text, clean(Cow::Borrowed(text))));
+        }
+    }
+
+    /// Emits an entry, or lets it wait while a text before it may go on.
+    fn emit(&mut self, entry: RawEntry) {
+        let between = entry.kind == EntryKind::ToolResult || entry.skip == Some(Skip::Injected);
+        if self.text.is_some() && between && self.waiting.len() < WAITING_MAX {
+            self.waiting.push(entry);
+        } else {
+            self.flush();
+            self.emit.entry(entry);
+        }
+    }
+
+    /// Emits the waiting text and the entries behind it.
+    fn flush(&mut self) {
+        if let Some((_, entry)) = self.text.take() {
+            self.emit.entry(entry);
+        }
+        for entry in self.waiting.drain(..) {
+            self.emit.entry(entry);
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Tool calls of Claude Code as words, tool results and their outcomes, and a person's answer in a tool's
+//! place.
+
+use super::record::ToolUseResult;
+use crate::domain::{EntryKind, Outcome, Speaker};
+use crate::transcripts::fields::Block;
+use crate::transcripts::json::Json;
+use crate::transcripts::marks::name_of;
+use crate::transcripts::text::{flatten, push_piece};
+use crate::transcripts::tools::is_web;
+use serde_json::value::RawValue;
+use std::fmt::Write;
+
+/// Renders a call: a command as typed, an edit as path and new text, a question with its options; anything
+/// else as its JSON.
+pub(super) fn render(name: &str, input: &RawValue) -> String {
+    let render: fn(&Json<'_>) -> Option<String> = match name {
+        "Bash" | "bash" => command,
+        "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit,
+        "AskUserQuestion" => questions,
+        "ExitPlanMode" | "exit_plan_mode" => |json| json.get("plan").text().map(str::to_owned),
+        "Task" | "Agent" => |json| Some(join(json, &["subagent_type", "description", "prompt"])),
+        "WebFetch" | "WebSearch" => |json| Some(join(json, &["url", "query", "prompt"])),
+        _ => return input.get().to_owned(),
+    };
+    let json = serde_json::from_str(input.get()).ok();
+    let words = json.and_then(|json| render(&json)).filter(|words| !words.is_empty());
+    words.unwrap_or_else(|| input.get().to_owned())
+}
+
+/// Returns the plan in a call's input.
+pub(super) fn plan_of(input: &RawValue) -> Option<String> {
+    let json: Json<'_> = serde_json::from_str(input.get()).ok()?;
+    json.get("plan").text().map(str::to_owned)
+}
+
+fn join(json: &Json<'_>, keys: &[&str]) -> String {
+    let mut words = String::new();
+    for key in keys {
+        push_piece(&mut words, json.get(key).text().unwrap_or_default(), "\n");
+    }
+    words
+}
+
+fn command(json: &Json<'_>) -> Option<String> {
+    let command = json.get("command").text()?;
+    Some(match json.first_text(&["description"]) {
+        Some(description) => format!("{command}\n# {description}"),
+        None => command.to_owned(),
+    })
+}
+
+fn edit(json: &Json<'_>) -> Option<String> {
+    let mut words =
+        join(json, &["file_path", "notebook_path", "new_string", "new_source", "content"]);
+    for change in json.get("edits").list() {
+        push_piece(&mut words, change.get("new_string").text().unwrap_or_default(), "\n");
+    }
+    Some(words)
+}
+
+fn questions(json: &Json<'_>) -> Option<String> {
+    let mut words = String::new();
+    for question in json.get("questions").list() {
+        push_piece(&mut words, question.get("question").text().unwrap_or_default(), "\n");
+        for choice in question.get("options").list() {
+            let text = |key| choice.get(key).text().unwrap_or_default();
+            let gap = if text("description").is_empty() { "" } else { ": " };
+            // Writing to a string cannot fail.
+            let _ = write!(words, "\n- {}{gap}{}", text("label"), text("description"));
+        }
+    }
+    Some(words)
+}
+
+/// Call that waits for its result.
+#[derive(Debug)]
+pub(super) struct OpenCall {
+    pub(super) name: String,
+    /// Hash of the plan that the call proposed.
+    pub(super) plan: Option<u64>,
+}
+
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct ToolResult {
+    pub(super) speaker: Speaker,
+    pub(super) kind: EntryKind,
+    pub(super) text: String,
+    pub(super) outcome: Outcome,
+    pub(super) exit_code: Option<i32>,
+}
+
+/// Reads the result in `block` with its structured form, of the call it answers.
+pub(super) fn read_result(
+    block: Block<'_>,
+    structured: &ToolUseResult<'_>,
+    call: Option<&OpenCall>,
+) -> ToolResult {
+    let failed = block.is_error.on();
+    let text = flatten(block.content);
+    let name = call.map(|call| call.name.as_str()).unwrap_or_default();
+    let person = refusal(&text).or_else(|| match name {
+        "ExitPlanMode" | "exit_plan_mode" if !failed => Some(approval(&text, structured, call)),
+        "AskUserQuestion" | "" if !failed => chosen(&text, structured),
+        _ => None,
+    });
+    person.unwrap_or_else(|| tool_result(text, failed, structured, name))
+}
+
+/// Reads a person's refusal, with their words if they gave any.
+fn refusal(text: &str) -> Option<ToolResult> {
+    const REFUSALS: [&str; 5] = [
+        "The user doesn't want to proceed with this tool use",
+        "The user doesn't want to take this action right now",
+        "The agent proposed a plan that was rejected by the user",
+        "User rejected tool use",
+        "User declined to answer questions",
+    ];
+    let bare = text.trim_start().trim_start_matches("Error: ");
+    REFUSALS.iter().find(|refusal| bare.starts_with(**refusal))?;
+    let words = bare.split_once("the user said:").map(|(_, words)| words.trim());
+    let words = words.map(|words| {
+        // Newer clients add a remark for the model below the person's words.
+        words.split("\n\nNote: The user's next message").next().unwrap_or(words).trim()
+    });
+    let (speaker, text) = match words.filter(|words| !words.is_empty()) {
+        Some(words) => (Speaker::Person, words),
+        None => (Speaker::Client, "[tool use refused]"),
+    };
+    let (text, outcome) = (text.to_owned(), Outcome::Aborted);
+    Some(ToolResult { speaker, kind: EntryKind::Rejection, text, outcome, exit_code: None })
+}
+
+fn answer(text: String) -> ToolResult {
+    let (speaker, kind, outcome) = (Speaker::Person, EntryKind::Answer, Outcome::Succeeded);
+    ToolResult { speaker, kind, text, outcome, exit_code: None }
+}
+
+/// Reads a person's answers to the agent's questions, one a line.
+fn chosen(text: &str, structured: &ToolUseResult<'_>) -> Option<ToolResult> {
+    let fields = structured.fields();
+    let answers = fields.and_then(|fields| pairs(fields.answers?.get(), fields.annotations));
+    answers.or_else(|| written_answers(text)).map(answer)
+}
+
+fn pairs(answers: &str, annotations: Option<&RawValue>) -> Option<String> {
+    let answers: Json<'_> = serde_json::from_str(answers).ok()?;
+    let notes = annotations.and_then(|notes| serde_json::from_str::<Json<'_>>(notes.get()).ok());
+    let mut all = String::new();
+    for (question, answer) in answers.map() {
+        let mut line = format!("{question} → {}", plain(answer));
+        let note = notes.as_ref().and_then(|notes| notes.get(question).first_text(&["notes"]));
+        if let Some(note) = note {
+            line.push_str(&format!(" ({note})"));
+        }
+        push_piece(&mut all, &line, "\n");
+    }
+    (!all.is_empty()).then_some(all)
+}
+
+fn plain(answer: &Json<'_>) -> String {
+    match answer {
+        Json::Text(text) => text.to_string(),
+        Json::List(many) => many.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Map(_) => answer.compact(),
+    }
+}
+
+/// Reads the answers from the sentence that the model is given.
+fn written_answers(text: &str) -> Option<String> {
+    const STARTS: [&str; 2] =
+        ["Your questions have been answered:", "User has answered your questions:"];
+    let rest = STARTS.iter().find_map(|start| text.trim_start().strip_prefix(start))?;
+    let rest = rest.split(". You can now continue").next().unwrap_or(rest).trim();
+    Some(rest.replace("\"=\"", "\" → \"").replace("\", \"", "\"\n\""))
+}
+
+/// Reads a person's approval of a plan; with the plan if they edited it.
+fn approval(text: &str, structured: &ToolUseResult<'_>, call: Option<&OpenCall>) -> ToolResult {
+    let approved = structured.fields().and_then(|fields| fields.plan.some());
+    let differs = match (approved, call.and_then(|call| call.plan)) {
+        (Some(approved), Some(proposed)) => name_of(approved.trim()) != proposed,
+        _ => text.contains("(edited by user)"),
+    };
+    answer(match approved.filter(|_| differs) {
+        Some(plan) => format!("[plan approved, as edited]\n{plan}"),
+        None => "[plan approved]".to_owned(),
+    })
+}
+
+fn tool_result(
+    text: String,
+    failed: bool,
+    structured: &ToolUseResult<'_>,
+    name: &str,
+) -> ToolResult {
+    let speaker = if is_web(name) { Speaker::Web } else { Speaker::Tool };
+    let exit = exit_code(&text);
+    let outcome = outcome(&text, failed, structured, exit);
+    let shell = matches!(name, "Bash" | "bash") && outcome == Outcome::Succeeded;
+    let exit_code = exit.or(shell.then_some(0));
+    let text = match text.strip_prefix("<tool_use_error>") {
+        Some(inner) => inner.trim_end().trim_end_matches("</tool_use_error>").to_owned(),
+        None => text,
+    };
+    ToolResult { speaker, kind: EntryKind::ToolResult, text, outcome, exit_code }
+}
+
+/// Exit code of a command that failed: its result begins with it.
+fn exit_code(text: &str) -> Option<i32> {
+    let rest = text.strip_prefix("Error: ").unwrap_or(text).strip_prefix("Exit code ")?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '-').next()?;
+    digits.parse().ok()
+}
+
+fn outcome(text: &str, failed: bool, structured: &ToolUseResult<'_>, exit: Option<i32>) -> Outcome {
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
+    let fields = structured.fields();
+    let interrupted = fields.is_some_and(|fields| fields.interrupted.on());
+    let running =
+        fields.is_some_and(|fields| fields.is_async.on() || fields.background.some().is_some());
+    let timed_out = || (failed || exit.is_some()) && text.contains("Command timed out after");
+    let stopped = ["[Request interrupted", "Command timed out", "Interrupted by user"];
+    if interrupted || starts(&stopped) || timed_out() {
+        return Outcome::Aborted;
+    }
+    if running || starts(&["Command running in background", "Async agent launched"]) {
+        return Outcome::Running;
+    }
+    let structured_error = structured.text().is_some_and(|text| text.starts_with("Error"));
+    let failed = failed || exit.is_some_and(|code| code != 0);
+    let printed = || starts(&["<tool_use_error>", "Error:", "MCP error"]);
+    match failed || (exit.is_none() && (structured_error || printed())) {
+        true => Outcome::Failed,
+        false => Outcome::Succeeded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, input: &str, expected: &str) {
+        let input = RawValue::from_string(input.to_owned()).unwrap();
+        assert_eq!(render(name, &input), expected);
+    }
+
+    #[test]
+    fn commands_are_shown_as_typed() {
+        check("Bash", r#"{"command":"ls\n","description":"Look"}"#, "ls\n\n# Look");
+    }
+
+    #[test]
+    fn edits_are_path_and_new_text() {
+        check("Edit", r#"{"file_path":"a.rs","old_string":"x","new_string":"y"}"#, "a.rs\ny");
+        let many = r#"{"file_path":"a.rs","edits":[{"new_string":"y"},{"new_string":"z"}]}"#;
+        check("MultiEdit", many, "a.rs\ny\nz");
+    }
+
+    #[test]
+    fn questions_show_their_options() {
+        let input = r#"{"questions":[{"question":"Which?","options":[
+            {"label":"A","description":"quick"},{"label":"B"}]}]}"#;
+        check("AskUserQuestion", input, "Which?\n- A: quick\n- B");
+    }
+
+    #[test]
+    fn what_has_no_form_of_its_own_is_json() {
+        check("Grep", r#"{"pattern":"x"}"#, r#"{"pattern":"x"}"#);
+        check("Bash", r#"{"command":1}"#, r#"{"command":1}"#);
+    }
+}
+
+#[cfg(test)]
+mod result_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(tool: &str, block: &str, twin: &str, expected: &str) {
+        let block = serde_json::from_str(block).unwrap();
+        let twin = serde_json::from_str(twin).unwrap();
+        let call = OpenCall { name: tool.to_owned(), plan: Some(name_of("step one")) };
+        let got = read_result(block, &twin, Some(&call));
+        let code = got.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+        let (speaker, kind, outcome) = (got.speaker.name(), got.kind.name(), got.outcome.name());
+        assert_eq!(format!("{speaker} {kind} {outcome}{code}: {}", got.text), expected);
+    }
+
+    #[test]
+    fn commands_have_exit_codes() {
+        let failed = r#"{"content":"Exit code 2\nno such file","is_error":true}"#;
+        check(
+            "Bash",
+            failed,
+            r#""Error: Exit code 2""#,
+            "tool tool_result failed 2: Exit code 2\nno such file",
+        );
+        check(
+            "Bash",
+            r#"{"content":"fine"}"#,
+            r#"{"stdout":"fine","interrupted":false}"#,
+            "tool tool_result succeeded 0: fine",
+        );
+    }
+
+    #[test]
+    fn errors_are_read_from_flag_tag_and_twin() {
+        let tagged = r#"{"content":"<tool_use_error>no file</tool_use_error>"}"#;
+        check("Read", tagged, "null", "tool tool_result failed: no file");
+        check("Read", r#"{"content":"x","is_error":true}"#, "1", "tool tool_result failed: x");
+        check("Read", r#"{"content":"x"}"#, r#""Error: x""#, "tool tool_result failed: x");
+        check(
+            "Read",
+            r#"{"content":[{"type":"text","text":"a"},"b"]}"#,
+            "[1]",
+            "tool tool_result succeeded: a\nb",
+        );
+    }
+
+    #[test]
+    fn interrupted_and_background_work_is_told_apart() {
+        check(
+            "Bash", r#"{"content":"x"}"#, r#"{"interrupted":true}"#, "tool tool_result aborted: x",
+        );
+        check(
+            "Bash",
+            r#"{"content":"started"}"#,
+            r#"{"backgroundTaskId":"b1"}"#,
+            "tool tool_result running: started",
+        );
+    }
+
+    #[test]
+    fn a_refusal_holds_the_persons_words() {
+        let block = r#"{"is_error":true,"content":"The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse tabs\n\nNote: The user's next message may differ."}"#;
+        check("Edit", block, "null", "person rejection aborted: use tabs");
+        let block = r#"{"is_error":true,"content":"The user doesn't want to proceed with this tool use. STOP"}"#;
+        check("Edit", block, "null", "client rejection aborted: [tool use refused]");
+    }
+
+    #[test]
+    fn answers_are_a_persons() {
+        let block = r#"{"content":"Your questions have been answered: \"Which?\"=\"A\", \"Why?\"=\"fast\". You can now continue"}"#;
+        let twin = r#"{"answers":{"Which?":"A","Why?":["fast","small"]},"annotations":{"Which?":{"notes":"for now"}}}"#;
+        check(
+            "AskUserQuestion",
+            block,
+            twin,
+            "person answer succeeded: Which? → A (for now)\nWhy? → fast, small",
+        );
+        check(
+            "AskUserQuestion",
+            block,
+            "null",
+            "person answer succeeded: \"Which?\" → \"A\"\n\"Why?\" → \"fast\"",
+        );
+    }
+
+    #[test]
+    fn an_edited_plan_is_a_persons_and_an_approved_one_the_agents() {
+        let block = r#"{"content":"User has approved your plan."}"#;
+        check(
+            "ExitPlanMode",
+            block,
+            r#"{"plan":"step one"}"#,
+            "person answer succeeded: [plan approved]",
+        );
+        check(
+            "ExitPlanMode",
+            block,
+            r#"{"plan":"step two"}"#,
+            "person answer succeeded: [plan approved, as edited]\nstep two",
+        );
+    }
+
+    #[test]
+    fn what_the_web_says_is_the_webs() {
+        check("WebFetch", r#"{"content":"x"}"#, "null", "web tool_result succeeded: x");
+    }
+}

@@ -1,0 +1,199 @@
+//! Texts of user records and their speakers: nobody typed most records of the type `user`.
+
+use crate::domain::{EntryKind, Speaker};
+use crate::transcripts::client_text::ClientText;
+use crate::transcripts::fields::{Block, Content};
+use crate::transcripts::text::{between, clean, mark, push_piece};
+use std::borrow::Cow;
+
+/// Replacement for context blocks.
+const CONTEXT: &str = "[context of the editor or of a hook]";
+/// Beginning of the client's notice that a person stopped the agent.
+pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
+/// Beginning of the notice of a hook that stopped a prompt.
+pub(super) const HOOK_STOPPED: &str = "Operation stopped by hook:";
+
+/// Reads one piece of text.
+pub(super) fn read(text: &str) -> ClientText {
+    use EntryKind::{Command, Notice, Prompt, Summary, ToolResult};
+    let (rest, injected) = without_context(text);
+    let text = rest.trim();
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
+    if text.is_empty() {
+        return if injected { ClientText::injected(CONTEXT) } else { person(Prompt, "") };
+    }
+    if starts(&["<command-name>", "<command-message>"]) {
+        return person(Command, command(text));
+    }
+    if let Some(line) = between(text, "bash-input").filter(|_| starts(&["<bash-input>"])) {
+        return person(Command, format!("!{}", line.trim()));
+    }
+    if starts(&["<bash-stdout>", "<bash-stderr>"]) {
+        return ClientText::new(
+            Speaker::Tool,
+            ToolResult,
+            inner(text, &["bash-stdout", "bash-stderr"]),
+        );
+    }
+    if starts(&["<local-command-stdout>", "<local-command-stderr>"]) {
+        let output = inner(text, &["local-command-stdout", "local-command-stderr"]);
+        return ClientText::new(Speaker::Client, Notice, output);
+    }
+    let notices = ["<task-notification>", "<teammate-message", INTERRUPTED, HOOK_STOPPED];
+    if starts(&notices) {
+        return ClientText::new(Speaker::Client, Notice, text);
+    }
+    if starts(&["This session is being continued from a previous conversation"]) {
+        return ClientText::new(Speaker::Client, Summary, text);
+    }
+    let injections = ["<local-command-caveat>", "Caveat:", "Base directory for this skill:"];
+    if starts(&injections) {
+        return ClientText::injected(text);
+    }
+    person(Prompt, text)
+}
+
+fn person(kind: EntryKind, text: impl Into<String>) -> ClientText {
+    ClientText::new(Speaker::Person, kind, text)
+}
+
+/// Removes context blocks at the beginning; returns whether there were any.
+fn without_context(text: &str) -> (&str, bool) {
+    const BLOCKS: [&str; 5] = [
+        "ide_opened_file", "ide_selection", "ide_diagnostics", "user-prompt-submit-hook",
+        "local-command-caveat",
+    ];
+    let mut rest = text.trim_start();
+    let mut any = false;
+    // Each round removes at least a byte.
+    for _ in 0..text.len() {
+        let tag = BLOCKS.iter().find(|tag| {
+            let opened = rest.strip_prefix('<').and_then(|rest| rest.strip_prefix(**tag));
+            opened.is_some_and(|rest| rest.starts_with('>'))
+        });
+        let Some(tag) = tag else { break };
+        let close = format!("</{tag}>");
+        any = true;
+        rest = match rest.find(&close) {
+            Some(at) => rest.get(at + close.len()..).unwrap_or_default().trim_start(),
+            None => "",
+        };
+    }
+    (rest, any)
+}
+
+/// `/name arguments` of a slash command's tags.
+fn command(text: &str) -> String {
+    let tag = |tag| between(text, tag).map(str::trim).unwrap_or_default();
+    let (name, message, arguments) =
+        (tag("command-name"), tag("command-message"), tag("command-args"));
+    let name = if name.is_empty() { message } else { name };
+    let slash = if name.is_empty() || name.starts_with('/') { "" } else { "/" };
+    format!("{slash}{name} {arguments}").trim().to_owned()
+}
+
+/// Texts between the tags, a line each.
+fn inner(text: &str, tags: &[&str]) -> String {
+    let mut all = String::new();
+    for tag in tags {
+        push_piece(&mut all, between(text, tag).unwrap_or_default(), "\n");
+    }
+    all
+}
+
+/// Reads every text of a user record's content; adjacent texts of one speaker and kind become one.
+pub(super) fn read_all(content: Content<'_>) -> Vec<ClientText> {
+    let mut all: Vec<ClientText> = Vec::new();
+    match content {
+        Content::None => {}
+        Content::Text(text) => all.push(read(&clean(text))),
+        Content::Blocks(blocks) => {
+            for text in blocks.into_iter().filter_map(read_block) {
+                match all.last_mut() {
+                    Some(last) if (last.speaker, last.kind) == (text.speaker, text.kind) => {
+                        push_piece(&mut last.text, &text.text, "\n\n");
+                    }
+                    _ => all.push(text),
+                }
+            }
+        }
+    }
+    all.retain(|text| !text.text.is_empty());
+    all
+}
+
+fn read_block(block: Block<'_>) -> Option<ClientText> {
+    match block.kind.get() {
+        "image" | "document" => Some(person(EntryKind::Prompt, mark(&block))),
+        "text" => Some(read(&clean(block.text.0.unwrap_or(Cow::Borrowed(""))))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let content = Content::Text(Cow::Borrowed(text));
+        let all = read_all(content);
+        let shown: Vec<_> = all
+            .iter()
+            .map(|said| {
+                let skip = said.skip.map_or("", |_| " skipped");
+                format!("{} {}{skip}: {}", said.speaker.name(), said.kind.name(), said.text)
+            })
+            .collect();
+        assert_eq!(shown.join(" | "), expected);
+    }
+
+    #[test]
+    fn what_a_person_typed_is_a_prompt() {
+        check(" make it so\n", "person prompt: make it so");
+        check(
+            "Implement the following plan:\n1",
+            "person prompt: Implement the following plan:\n1",
+        );
+        check("<div> is wrong here", "person prompt: <div> is wrong here");
+    }
+
+    #[test]
+    fn slash_commands_have_name_and_arguments() {
+        let long = "<command-name>/review</command-name>\n <command-message>review</command-message>\n \
+                    <command-args>12 now</command-args>";
+        check(long, "person command: /review 12 now");
+        let short = "<command-message>tidy</command-message>";
+        check(short, "person command: /tidy");
+    }
+
+    #[test]
+    fn shell_escapes_are_commands_and_their_output_is_a_tools() {
+        check("<bash-input> ls -l</bash-input>", "person command: !ls -l");
+        check("<bash-stdout>a</bash-stdout><bash-stderr>b</bash-stderr>", "tool tool_result: a\nb");
+    }
+
+    #[test]
+    fn what_the_client_says_is_not_a_prompt() {
+        check("[Request interrupted by user]", "client notice: [Request interrupted by user]");
+        check("Operation stopped by hook: no", "client notice: Operation stopped by hook: no");
+        check("Caveat: below", "client injected skipped: Caveat: below");
+        check("<local-command-stdout>bye</local-command-stdout>", "client notice: bye");
+        check(
+            "Base directory for this skill: /x",
+            "client injected skipped: Base directory for this skill: /x",
+        );
+    }
+
+    #[test]
+    fn context_of_the_editor_is_taken_off_a_prompt() {
+        let context = "<ide_opened_file>a.rs</ide_opened_file>";
+        check(&format!("{context}\nrename it"), "person prompt: rename it");
+        check(context, "client injected skipped: [context of the editor or of a hook]");
+    }
+
+    #[test]
+    fn a_reminder_alone_leaves_nothing() {
+        check("<system-reminder>x</system-reminder>", "");
+    }
+}

@@ -1,0 +1,309 @@
+//! First pass over a Codex rollout: the session's head, which of the two streams holds the words, how calls
+//! ended, and which lines are a copy of another session's history.
+
+use super::record::{Envelope, Head};
+use super::tools::CallEnd;
+use crate::domain::{Digest, Outcome, Timestamp};
+use crate::transcripts::marks::{Marks, NameMap, NameSet, name_of};
+use crate::transcripts::raw::RawSession;
+use crate::transcripts::raw::short_title;
+use std::ops::Range;
+
+/// Line that is copied from the session that this one was forked from.
+pub(super) const COPIED: u8 = 1;
+/// Line of a turn that was rolled back.
+pub(super) const ABANDONED: u8 = 2;
+
+/// Result of the first pass.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) session: RawSession,
+    pub(super) marks: Marks,
+    /// True if the session is a sub-agent's: its prompts are the parent model's.
+    pub(super) subagent: bool,
+    /// True if events hold the words; else items do.
+    pub(super) events: bool,
+    /// Hashes of the texts in events, each of which an item repeats.
+    pub(super) event_texts: NameSet,
+    /// Ends of calls, by hash of the id.
+    pub(super) ends: NameMap<CallEnd>,
+    /// Hashes of the ids of calls with an output.
+    pub(super) answered: NameSet,
+    /// True if reviews end in an event.
+    pub(super) reviewed: bool,
+    /// True if interruptions have an event.
+    pub(super) aborted: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Indexer {
+    index: Index,
+    id: Option<String>,
+    digest: Option<String>,
+    fork: Fork,
+    prompts: Vec<u32>,
+    /// Lines of turns that were rolled back, exclusive of the end.
+    rolled_back: Vec<(u32, u32)>,
+}
+
+impl Indexer {
+    /// Adds a line, whose payload is `head` and whose whole text is `text`.
+    pub(super) fn add(
+        &mut self,
+        line: u32,
+        envelope: &Envelope<'_, Head<'_>>,
+        head: &Head<'_>,
+        text: &str,
+    ) {
+        if self.digest.is_none() {
+            self.digest = Some(Digest::of(&["codex", text]).to_string());
+        }
+        let at = envelope.timestamp.some().and_then(Timestamp::parse);
+        let kind = envelope.kind.get();
+        let bare = envelope.payload.is_none() && envelope.record_type.some().is_none();
+        if kind == "session_meta" || bare && kind.is_empty() && head.id.some().is_some() {
+            self.meta(line, head, at);
+        } else if kind == "turn_context" {
+            let cwd = head.cwd.owned();
+            let session = &mut self.index.session;
+            session.cwd = session.cwd.take().or(cwd);
+        }
+        let (ordinal, payload_kind) = (envelope.ordinal.0, head.kind.get());
+        self.fork.line(&LineInfo { line, ordinal, at, kind, payload_kind });
+        self.payload(line, kind, head);
+    }
+
+    fn meta(&mut self, line: u32, head: &Head<'_>, at: Option<Timestamp>) {
+        let Some(own) = &self.id else {
+            self.id = head.id.owned();
+            let session = &mut self.index.session;
+            session.cwd = head.cwd.owned();
+            session.started_at = head.timestamp.some().and_then(Timestamp::parse).or(at);
+            let origin = head.source.fields();
+            let subagent = origin.map(|origin| &origin.subagent);
+            let spawn = subagent.and_then(|sub| sub.fields()).and_then(|sub| {
+                sub.thread_spawn.0.as_ref().and_then(|spawn| spawn.parent_thread_id.some())
+            });
+            self.index.subagent =
+                subagent.is_some_and(|sub| sub.fields().is_some() || sub.text().is_some());
+            let parents = [head.forked_from_id.some(), head.parent_thread_id.some(), spawn];
+            session.parent = parents.into_iter().flatten().next().map(str::to_owned);
+            let ordinal = head.subagent_history_start_ordinal.0;
+            self.fork.begin(line, head.forked_from_id.some().is_some(), ordinal);
+            return;
+        };
+        let other = head.id.some().filter(|id| id != own);
+        if let Some(other) = other
+            && self.fork.second_head()
+        {
+            self.index.session.parent.get_or_insert_with(|| other.to_owned());
+        }
+    }
+
+    fn payload(&mut self, line: u32, kind: &str, head: &Head<'_>) {
+        match head.kind.get() {
+            payload @ ("user_message" | "agent_message") if kind == "event_msg" => {
+                if payload == "user_message" {
+                    self.index.events = true;
+                    self.prompts.push(line);
+                }
+                self.index.event_texts.insert(name_of(head.message.get().trim()));
+            }
+            "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
+                if let Some(call) = head.call_id.some() {
+                    self.index.ends.insert(name_of(call), end_of(head));
+                }
+            }
+            "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
+                self.index.answered.insert(name_of(head.call_id.get()));
+            }
+            "thread_name_updated" => {
+                let title = head.thread_name.some().map(short_title);
+                self.index.session.title = title.or(self.index.session.title.take());
+            }
+            "exited_review_mode" => self.index.reviewed = true,
+            "turn_aborted" => self.index.aborted = true,
+            "thread_rolled_back" => self.roll_back(line, head.num_turns.0),
+            _ => {}
+        }
+    }
+
+    fn roll_back(&mut self, line: u32, turns: Option<i64>) {
+        let turns = turns.and_then(|turns| usize::try_from(turns).ok()).unwrap_or(0);
+        let kept = self.prompts.len().saturating_sub(turns);
+        if let Some(first) = self.prompts.get(kept) {
+            self.rolled_back.push((*first, line));
+            self.prompts.truncate(kept);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Index {
+        for line in self.fork.copied() {
+            self.index.marks.set(line, COPIED);
+        }
+        for (first, after) in std::mem::take(&mut self.rolled_back) {
+            for line in first..after {
+                self.index.marks.set(line, ABANDONED);
+            }
+        }
+        let digest = || Digest::of(&["codex", ""]).to_string();
+        self.index.session.native_id = self.id.or(self.digest).unwrap_or_else(digest);
+        self.index
+    }
+}
+
+fn end_of(head: &Head<'_>) -> CallEnd {
+    let result = head.result.fields();
+    let outcome = match (head.exit_code.0, head.success.0, head.status.get()) {
+        (_, _, "declined") => Some(Outcome::Aborted),
+        (Some(0), ..) | (None, Some(true), _) => Some(Outcome::Succeeded),
+        (Some(_), ..) | (None, Some(false), _) | (None, None, "failed") => Some(Outcome::Failed),
+        (None, None, _) => match result {
+            Some(result) if result.err.is_some() => Some(Outcome::Failed),
+            Some(result) if result.ok.is_some() => Some(Outcome::Succeeded),
+            Some(_) | None => None,
+        },
+    };
+    CallEnd { outcome, exit_code: head.exit_code.0.and_then(|code| i32::try_from(code).ok()) }
+}
+
+/// Pause that ends the copy: copies are written within ten milliseconds.
+const COPY_GAP_MILLIS_MAX: i64 = 1000;
+
+/// Line of a rollout, as far as it tells copies from own work.
+struct LineInfo<'l> {
+    line: u32,
+    ordinal: Option<i64>,
+    at: Option<Timestamp>,
+    kind: &'l str,
+    payload_kind: &'l str,
+}
+
+#[derive(Debug, Default)]
+struct Fork {
+    forked: bool,
+    head: u32,
+    /// Ordinal that own work begins with, where the client gives it.
+    own_ordinal: Option<i64>,
+    own_line: Option<u32>,
+    begun: Option<Timestamp>,
+    previous: Option<Timestamp>,
+    /// Line of the last turn, and whether it is still open.
+    turn: Option<(u32, bool)>,
+    spoken: bool,
+    last: u32,
+}
+
+impl Fork {
+    /// Notes the line of the file's own head.
+    fn begin(&mut self, line: u32, forked: bool, own_ordinal: Option<i64>) {
+        self.head = line;
+        self.forked = forked || own_ordinal.is_some();
+        self.own_ordinal = own_ordinal;
+    }
+
+    /// Notes another session's head; returns whether that makes the file a fork.
+    fn second_head(&mut self) -> bool {
+        self.forked |= !self.spoken;
+        self.forked
+    }
+
+    fn line(&mut self, info: &LineInfo<'_>) {
+        let LineInfo { line, ordinal, at, kind, payload_kind } = *info;
+        self.last = line;
+        let meta = matches!(kind, "session_meta" | "");
+        self.spoken |= !meta;
+        // The parent's head opens the copy: pauses count from there.
+        if self.own_line.is_some() || line <= self.head || (meta && !self.spoken) {
+            self.begun = self.begun.or(at);
+            self.previous = at.or(self.previous);
+            return;
+        }
+        if let Some(own) = self.own_ordinal {
+            let number = ordinal.unwrap_or(i64::from(line) - 1);
+            if own <= number {
+                self.own_line = Some(line);
+            }
+            return;
+        }
+        if self.is_pause(at) {
+            let begins = matches!(payload_kind, "task_started" | "thread_settings_applied");
+            self.own_line = Some(match self.turn {
+                Some((turn, true)) if !begins => turn,
+                Some(_) | None => line,
+            });
+        }
+        match payload_kind {
+            "task_started" => self.turn = Some((line, true)),
+            "task_complete" | "turn_aborted" => {
+                self.turn = self.turn.map(|(turn, _)| (turn, false))
+            }
+            _ => {}
+        }
+    }
+
+    fn is_pause(&mut self, at: Option<Timestamp>) -> bool {
+        let (Some(at), Some(begun)) = (at, self.begun) else { return false };
+        if at < begun {
+            // A copy that kept its own times.
+            return false;
+        }
+        let previous = self.previous.replace(at).unwrap_or(at);
+        COPY_GAP_MILLIS_MAX < at.0.saturating_sub(previous.0)
+    }
+
+    /// Lines that are copies.
+    fn copied(&self) -> Range<u32> {
+        if !self.forked {
+            return 0..0;
+        }
+        let open = self.turn.filter(|(_, open)| *open).map(|(turn, _)| turn);
+        let own = self.own_line.or(open.filter(|_| self.own_ordinal.is_none()));
+        let own = own.unwrap_or(self.last.saturating_add(1));
+        self.head.saturating_add(1)..own
+    }
+}
+
+#[cfg(test)]
+mod fork_tests {
+    use super::*;
+
+    /// Lines as `kind@milliseconds`; the first is the head.
+    #[track_caller]
+    fn check(lines: &str, own: Option<i64>, expected: Range<u32>) {
+        let mut fork = Fork::default();
+        fork.begin(1, true, own);
+        for (line, text) in (1..).zip(lines.split(' ')) {
+            let (kind, at) = text.split_once('@').unwrap();
+            let at = Some(Timestamp(at.parse().unwrap()));
+            let (kind, payload_kind) = ("event_msg", kind);
+            fork.line(&LineInfo { line, ordinal: None, at, kind, payload_kind });
+        }
+        assert_eq!(fork.copied(), expected);
+    }
+
+    #[test]
+    fn the_copy_ends_where_time_goes_on() {
+        check("h@0 user@2 agent@3 task_complete@4 task_started@9000 user@9001", None, 2..5);
+    }
+
+    #[test]
+    fn a_turn_begun_with_the_fork_is_its_own() {
+        check("h@0 task_started@1 agent@2 task_started@5 user@6 agent@4000", None, 2..4);
+    }
+
+    #[test]
+    fn a_turn_that_ended_is_copied() {
+        check("h@0 task_started@1 agent@2 task_complete@3 user@8000", None, 2..5);
+    }
+
+    #[test]
+    fn a_copy_with_its_own_times_is_a_copy_still() {
+        check("h@90000 user@1 agent@5000 task_complete@9000 task_started@99000", None, 2..5);
+    }
+
+    #[test]
+    fn the_client_may_say_where_own_work_begins() {
+        check("h@0 user@1 agent@2 user@3 agent@4", Some(3), 2..4);
+    }
+}

@@ -1,0 +1,91 @@
+//! Rollouts of Codex: one record a line, everything said twice. A first pass finds which stream to read, how
+//! calls ended and what is copied from another session; the second emits.
+
+mod index;
+mod reader;
+mod record;
+mod tools;
+#[cfg(test)]
+mod tests;
+
+use super::cutter::{each_record, has_list};
+use super::emit::Emit;
+use super::json::{Json, parse_object};
+use super::raw::Sink;
+use record::{Envelope, Head, Payload};
+use std::io::{self, Read, Seek};
+
+/// List that the first clients, which wrote one JSON object, kept their items in.
+const OLD_LIST: &str = "items";
+
+/// Reads a rollout, with or without envelopes.
+pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    let list = has_list(&mut input, OLD_LIST)?.then_some(OLD_LIST);
+    let mut indexer = index::Indexer::default();
+    each_record(&mut input, list, |line| {
+        parse_object(&line.text, |json| {
+            let mut envelope: Envelope<'_, Head<'_>> = serde_json::from_str(json)?;
+            let head = envelope.open(json)?;
+            indexer.add(line.number, &envelope, &head, &line.text);
+            Ok(())
+        });
+        true
+    })?;
+    let index = indexer.finish();
+    let mut emit = Emit::new(sink);
+    emit.session(index.session.clone());
+    let mut reader = reader::RecordReader::new(index, emit);
+    let cut = each_record(&mut input, list, |line| {
+        if reader.emit.accepts(&line) && !line.text.trim().is_empty() {
+            let parsed = parse_object(&line.text, |json| {
+                let mut envelope: Envelope<'_, Payload<'_>> = serde_json::from_str(json)?;
+                if !reader::is_skipped(&envelope) {
+                    let payload = envelope.open(json)?;
+                    reader.record(line.number, &envelope, payload);
+                }
+                Ok(())
+            });
+            let expected = "expected a JSON object of a rollout; line left out";
+            reader.emit.parsed(&line, parsed, expected);
+        }
+        !reader.emit.stopped()
+    })?;
+    reader.emit.cut(cut, 0);
+    reader.emit.finish();
+    Ok(())
+}
+
+/// True if a value is a line of a rollout.
+pub(super) fn is_record(json: &Json<'_>) -> bool {
+    let is_envelope = json.get("payload").is_map()
+        && matches!(
+            json.kind(),
+            "session_meta"
+                | "response_item"
+                | "event_msg"
+                | "turn_context"
+                | "compacted"
+                | "world_state"
+                | "inter_agent_communication_metadata"
+        );
+    let is_state = json.first_text(&["record_type"]) == Some("state");
+    let is_old_head = json.has("id") && json.has("timestamp") && json.has_key("instructions");
+    let is_old = json.has("session") && json.get("items").is_list();
+    is_envelope || is_state || is_old || (is_old_head && json.kind().is_empty()) || is_item(json)
+}
+
+/// True if a value is an item of the Responses API, or of a rollout before they had envelopes.
+pub(super) fn is_item(json: &Json<'_>) -> bool {
+    let is_known = matches!(
+        json.kind(),
+        "message"
+            | "function_call"
+            | "function_call_output"
+            | "reasoning"
+            | "local_shell_call"
+            | "custom_tool_call"
+            | "custom_tool_call_output"
+            | "web_search_call"
+    );
+    is_known && !json.has("parentId") && !json.has("uuid") && !json.get("message").is_map()
+}

@@ -1,0 +1,381 @@
+//! Second pass over a Codex rollout: records in, entries out, in file order.
+
+use super::index::{self, Index};
+use super::record::{Envelope, Payload};
+use super::tools;
+use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
+use crate::transcripts::client_text::ClientText;
+use crate::transcripts::emit::Emit;
+use crate::transcripts::fields::Content;
+use crate::transcripts::marks::name_of;
+use crate::transcripts::raw::EntryFrame;
+use crate::transcripts::raw::RawEntry;
+use crate::transcripts::text::{between, clean, flatten, mark, mark_url, push_piece};
+use crate::transcripts::tools::{OpenCalls, is_web};
+use std::borrow::Cow;
+
+/// Beginning of an editor's prompt inside its wrapper.
+const REQUEST: &str = "## My request for Codex:";
+/// Beginning of a review's result in the conversation.
+const USER_ACTION: &str = "<user_action>";
+/// Beginning of an interruption in the conversation.
+const TURN_ABORTED: &str = "<turn_aborted>";
+/// Maximum number of calls without output that an interruption may end.
+const UNANSWERED_MAX: usize = 256;
+
+/// Converts records to entries.
+pub(super) struct RecordReader<'a, 's> {
+    pub(super) emit: Emit<'a, 's>,
+    index: Index,
+    calls: OpenCalls<String>,
+    /// Names and ids of calls without an output.
+    unanswered: Vec<(String, String)>,
+}
+
+/// True if a line has no entries.
+pub(super) fn is_skipped<P>(envelope: &Envelope<'_, P>) -> bool {
+    let kinds = ["session_meta", "turn_context", "world_state"];
+    kinds.contains(&envelope.kind.get()) || envelope.record_type.some().is_some()
+}
+
+impl<'a, 's> RecordReader<'a, 's> {
+    pub(super) fn new(index: Index, emit: Emit<'a, 's>) -> RecordReader<'a, 's> {
+        RecordReader { emit, index, calls: OpenCalls::default(), unanswered: Vec::new() }
+    }
+
+    pub(super) fn record(
+        &mut self,
+        line: u32,
+        envelope: &Envelope<'_, Payload<'_>>,
+        payload: Payload<'_>,
+    ) {
+        let marks = &self.index.marks;
+        let branch = match (marks.has(line, index::ABANDONED), self.index.subagent) {
+            (true, _) => Branch::Abandoned,
+            (false, true) => Branch::Sidechain,
+            (false, false) => Branch::Active,
+        };
+        let frame = EntryFrame {
+            line,
+            at: envelope.timestamp.some().and_then(Timestamp::parse),
+            native_id: payload.id.owned(),
+            branch,
+            skip: marks.has(line, index::COPIED).then_some(Skip::Copied),
+        };
+        match envelope.kind.get() {
+            "event_msg" => self.event(&frame, payload),
+            "response_item" => self.item(&frame, payload),
+            "compacted" => {
+                let mut entry = frame.entry(
+                    Speaker::Client,
+                    EntryKind::Summary,
+                    clean(Cow::Borrowed(payload.message.get())),
+                );
+                entry.skip = entry.skip.or(Some(Skip::Summarised));
+                self.emit_words(entry);
+            }
+            _ if envelope.payload.is_none() => self.item(&frame, payload),
+            _ => {}
+        }
+    }
+
+    fn event(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+        match payload.kind.get() {
+            "user_message" => self.prompt(frame, payload),
+            "agent_message" => {
+                let text = clean(Cow::Borrowed(payload.message.get()));
+                self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
+            }
+            "turn_aborted" => self.aborted(frame, payload.reason.some().unwrap_or("unknown")),
+            "entered_review_mode" => {
+                let hint = payload.user_facing_hint.get();
+                let text = format!("[review began] {hint}");
+                self.emit_words(frame.notice(text.trim()));
+            }
+            "exited_review_mode" => {
+                let text = payload.review_output.map(|review| tools::review(review.get()));
+                let text = text.unwrap_or_default();
+                self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
+            }
+            "error" | "stream_error" => {
+                let text = format!("[error] {}", payload.message.get());
+                self.emit_words(frame.notice(text));
+            }
+            "task_complete" => {
+                let error = payload.error.fields().map(|error| error.message.get());
+                if let Some(error) = error.or(payload.error.text()).filter(|e| !e.is_empty()) {
+                    let text = format!("[error] {error}");
+                    self.emit_words(frame.notice(text));
+                }
+            }
+            "undo_completed" | "thread_rolled_back" => {
+                let text = format!("[{}] {}", payload.kind.get(), payload.message.get());
+                self.emit_words(frame.notice(text.trim()));
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads a prompt in the stream of events.
+    fn prompt(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+        let message = clean(Cow::Borrowed(payload.message.get()));
+        let mut pictures = String::new();
+        for content in [payload.images, payload.local_images] {
+            let Content::Blocks(blocks) = content else { continue };
+            for block in blocks {
+                push_piece(&mut pictures, &mark_url(block.text.get()), "\n");
+            }
+        }
+        let injected =
+            ["environment_context", "user_instructions"].contains(&payload.message_kind.get());
+        self.user(frame, &message, &pictures, injected);
+    }
+
+    /// Reads a text in the user's name.
+    fn user(&mut self, frame: &EntryFrame, text: &str, pictures: &str, injected: bool) {
+        let ClientText { speaker, kind, skip, text: mut words } = user_text(text);
+        // An event says it too.
+        let repeated = (words.starts_with(TURN_ABORTED) && self.index.aborted)
+            || (words.starts_with(USER_ACTION) && self.index.reviewed);
+        push_piece(&mut words, pictures, "\n");
+        let person = speaker == Speaker::Person;
+        let mut entry = frame.entry(speaker, kind, words);
+        entry.skip = entry.skip.or(skip);
+        if injected && person {
+            entry.speaker = Speaker::Client;
+            entry.kind = EntryKind::Injected;
+            entry.skip = entry.skip.or(Some(Skip::Injected));
+        } else if person && self.index.subagent && entry.skip != Some(Skip::Copied) {
+            // The parent model wrote what a sub-agent is asked.
+            entry.speaker = Speaker::Client;
+        }
+        if repeated {
+            entry.skip = entry.skip.or(Some(Skip::Copied));
+        }
+        let shell = kind == EntryKind::Command;
+        if shell {
+            entry.text.insert(0, '!');
+        }
+        self.emit_words(entry);
+        if let Some(result) = between(text, "result").filter(|_| shell) {
+            let output = tools::read_output(Content::Text(Cow::Borrowed(result.trim())), None);
+            let mut entry = frame.entry(Speaker::Tool, EntryKind::ToolResult, output.text);
+            (entry.outcome, entry.exit_code) = (Some(output.outcome), output.exit_code);
+            self.emit.entry(entry);
+        }
+    }
+
+    fn aborted(&mut self, frame: &EntryFrame, reason: &str) {
+        for (name, call_id) in std::mem::take(&mut self.unanswered) {
+            let text = "[no output: the turn was aborted]";
+            let mut entry = frame.entry(Speaker::Client, EntryKind::ToolResult, text);
+            entry.tool = Some(name);
+            entry.call_id = Some(call_id);
+            entry.outcome = Some(Outcome::Aborted);
+            self.emit.entry(entry);
+        }
+        let mut entry = frame.notice(format!("[turn aborted: {reason}]"));
+        entry.outcome = Some(Outcome::Aborted);
+        self.emit.entry(entry);
+    }
+
+    fn item(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+        match payload.kind.get() {
+            "message" => self.message(frame, payload),
+            "function_call" | "custom_tool_call" | "tool_search_call" => {
+                let name = payload.name.some().unwrap_or("tool_search");
+                let raw = payload.arguments.or(payload.input);
+                let arguments = raw.map(tools::text_of).unwrap_or_default();
+                let text = tools::render(name, &arguments);
+                self.call(call(frame, Speaker::Assistant, text), name, payload.call_id.some());
+            }
+            "local_shell_call" => {
+                let id = payload.call_id.some().or(payload.id.some());
+                let entry = call(frame, Speaker::Assistant, tools::action(payload.action));
+                self.call(entry, "local_shell", id);
+            }
+            "web_search_call" => {
+                let id = payload.call_id.some().or(payload.id.some());
+                let entry = call(frame, Speaker::Web, tools::action(payload.action));
+                self.call(entry, "web_search", id);
+            }
+            "image_generation_call" => {
+                let text = payload.revised_prompt.get().to_owned();
+                let entry = call(frame, Speaker::Assistant, text);
+                self.call(entry, "image_generation", payload.id.some());
+            }
+            "function_call_output" | "custom_tool_call_output" => self.output(frame, payload),
+            "tool_search_output" => {
+                let tools = payload.tools.map(|tools| tools.get()).unwrap_or_default();
+                let text = format!("[{} bytes of tool descriptions]", tools.len());
+                self.output(frame, Payload { output: Content::Text(text.into()), ..payload });
+            }
+            "agent_message" => {
+                let author = payload.author.get();
+                let text = format!("[from agent {author}] {}", flatten(payload.content));
+                self.emit_words(frame.notice(text));
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads a message in the stream of items, unless an event says it already.
+    fn message(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+        let Content::Blocks(blocks) = payload.content else {
+            let text = flatten(payload.content);
+            return self.item_text(frame, payload.role.get(), &text, "");
+        };
+        let (mut text, mut pictures) = (String::new(), String::new());
+        let mut known = false;
+        for block in &blocks {
+            if block.kind.is("input_image") {
+                push_piece(&mut pictures, &mark(block), "\n");
+            } else {
+                known |= self.is_in_events(block.text.get());
+                push_piece(&mut text, &clean(Cow::Borrowed(block.text.get())), "\n");
+            }
+        }
+        if !known {
+            self.item_text(frame, payload.role.get(), &text, &pictures);
+        }
+    }
+
+    fn is_in_events(&self, text: &str) -> bool {
+        self.index.events && self.index.event_texts.contains(&name_of(text.trim()))
+    }
+
+    fn item_text(&mut self, frame: &EntryFrame, role: &str, text: &str, pictures: &str) {
+        match role {
+            _ if self.is_in_events(text) => {}
+            "assistant" => {
+                self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
+            }
+            // Where events hold the prompts, what only an item says was not typed.
+            "user" => self.user(frame, text, pictures, self.index.events),
+            "developer" | "system" => {
+                let mut entry = frame.entry(Speaker::Client, EntryKind::Injected, text);
+                entry.skip = entry.skip.or(Some(Skip::Injected));
+                self.emit_words(entry);
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, mut entry: RawEntry, name: &str, id: Option<&str>) {
+        entry.tool = Some(name.to_owned());
+        entry.call_id = id.map(str::to_owned);
+        if let Some(id) = id {
+            if entry.speaker == Speaker::Assistant
+                && !self.index.answered.contains(&name_of(id))
+                && self.unanswered.len() < UNANSWERED_MAX
+            {
+                self.unanswered.push((name.to_owned(), id.to_owned()));
+            }
+            self.calls.open(id, name.to_owned());
+        }
+        self.emit.entry(entry);
+    }
+
+    fn output(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
+        let call_id = payload.call_id.some();
+        let tool = call_id.and_then(|id| self.calls.close(id));
+        let end = call_id.and_then(|id| self.index.ends.get(&name_of(id)).copied());
+        let output = tools::read_output(payload.output, end);
+        let web = tool.as_deref().is_some_and(is_web);
+        let (speaker, kind) = match (output.refused, web) {
+            (true, _) => (Speaker::Client, EntryKind::Rejection),
+            (false, true) => (Speaker::Web, EntryKind::ToolResult),
+            (false, false) => (Speaker::Tool, EntryKind::ToolResult),
+        };
+        let mut entry = frame.entry(speaker, kind, output.text);
+        entry.tool = tool;
+        entry.call_id = call_id.map(str::to_owned);
+        entry.outcome = Some(output.outcome);
+        entry.exit_code = output.exit_code;
+        self.emit.entry(entry);
+    }
+
+    /// Emits an entry unless it is blank.
+    fn emit_words(&mut self, entry: RawEntry) {
+        if !entry.text.trim().is_empty() {
+            self.emit.entry(entry);
+        }
+    }
+}
+
+fn call(frame: &EntryFrame, speaker: Speaker, text: String) -> RawEntry {
+    frame.entry(speaker, EntryKind::ToolCall, clean(Cow::Owned(text)))
+}
+
+/// Reads one text in the user's name: prompts without an editor's wrapper, and context that the client sends.
+fn user_text(text: &str) -> ClientText {
+    const INJECTED: [&str; 14] = [
+        "<environment_context>", "# AGENTS.md instructions for", "<user_instructions>",
+        "<permissions instructions>", "<recommended_plugins>", "<skill>", "<skills_instructions>",
+        "<model_switch>", "<collaboration_mode>", "<apps_instructions>", "<plugins_instructions>",
+        "<personality_spec>", "<INSTRUCTIONS>", "<system-reminder>",
+    ];
+    const NOTICES: [&str; 3] = ["<subagent_notification>", TURN_ABORTED, USER_ACTION];
+    let text = text.trim();
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
+    if starts(&INJECTED) {
+        ClientText::injected(text)
+    } else if starts(&NOTICES) {
+        ClientText::new(Speaker::Client, EntryKind::Notice, text)
+    } else if starts(&["<user_shell_command>"]) {
+        let command = between(text, "command").unwrap_or(text).trim();
+        ClientText::new(Speaker::Person, EntryKind::Command, command)
+    } else {
+        ClientText::new(Speaker::Person, EntryKind::Prompt, request(text))
+    }
+}
+
+/// Returns the prompt inside an editor's wrapper.
+fn request(text: &str) -> &str {
+    let wrapped =
+        text.starts_with("# Context from my IDE setup") || text.starts_with("# Files mentioned by");
+    match text.split_once(REQUEST) {
+        Some((_, request)) if wrapped => request.trim(),
+        Some(_) | None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let text = user_text(text);
+        let skip = text.skip.map_or("", |_| " skipped");
+        let shown = format!("{} {}{skip}: {}", text.speaker.name(), text.kind.name(), text.text);
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_prompt_is_cut_out_of_its_wrapper() {
+        let wrapped = "\n# Context from my IDE setup:\n## Open tabs\n- a.rs\n\n## My request for Codex:\nfix a.rs\n";
+        check(wrapped, "person prompt: fix a.rs");
+        check(
+            "# Files mentioned by the user:\n- a\n",
+            "person prompt: # Files mentioned by the user:\n- a",
+        );
+        check(
+            "say ## My request for Codex: twice",
+            "person prompt: say ## My request for Codex: twice",
+        );
+    }
+
+    #[test]
+    fn context_in_the_users_name_is_injected() {
+        let text = "<environment_context>\n<cwd>/x</cwd>";
+        check(text, &format!("client injected skipped: {text}"));
+    }
+
+    #[test]
+    fn notices_and_shell_commands_are_told_apart() {
+        check("<subagent_notification>x", "client notice: <subagent_notification>x");
+        let shell = "<user_shell_command>\n<command>\nls\n</command>\n<result>a</result>";
+        check(shell, "person command: ls");
+    }
+}

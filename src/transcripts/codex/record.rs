@@ -1,0 +1,116 @@
+//! Fields of Codex's records that are read; all others are passed over.
+
+use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+
+/// Line: an envelope with a payload, or, before there were envelopes, the item itself.
+#[derive(Debug, Deserialize)]
+#[serde(bound = "'de: 'a, P: Deserialize<'de>")]
+pub(super) struct Envelope<'a, P> {
+    #[serde(default, rename = "type")]
+    pub(super) kind: Str<'a>,
+    #[serde(default)]
+    pub(super) timestamp: Str<'a>,
+    #[serde(default)]
+    pub(super) ordinal: Int,
+    #[serde(default = "none")]
+    pub(super) payload: Option<Obj<P>>,
+    #[serde(default)]
+    pub(super) record_type: Str<'a>,
+}
+
+fn none<T>() -> Option<T> {
+    None
+}
+
+impl<'a, P: Default + Deserialize<'a>> Envelope<'a, P> {
+    /// Takes the payload; a line without envelope is read as one.
+    pub(super) fn open(&mut self, line: &'a str) -> serde_json::Result<P> {
+        match &mut self.payload {
+            Some(payload) => Ok(payload.0.take().unwrap_or_default()),
+            None => serde_json::from_str(line),
+        }
+    }
+}
+
+/// Payload as the first pass reads it: without its contents.
+pub(super) type Head<'a> = AnyPayload<'a, Option<IgnoredAny>>;
+/// Payload as the second pass reads it.
+pub(super) type Payload<'a> = AnyPayload<'a, Content<'a>>;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'a, C: Default + Deserialize<'de>"))]
+pub(super) struct AnyPayload<'a, C> {
+    #[serde(rename = "type")]
+    pub(super) kind: Str<'a>,
+    pub(super) id: Str<'a>,
+    pub(super) timestamp: Str<'a>,
+    pub(super) cwd: Str<'a>,
+    pub(super) source: TextOr<'a, SessionOrigin<'a>>,
+    pub(super) forked_from_id: Str<'a>,
+    pub(super) parent_thread_id: Str<'a>,
+    pub(super) subagent_history_start_ordinal: Int,
+    pub(super) thread_name: Str<'a>,
+    pub(super) role: Str<'a>,
+    #[serde(rename = "kind")]
+    pub(super) message_kind: Str<'a>,
+    pub(super) message: Str<'a>,
+    pub(super) content: C,
+    pub(super) images: C,
+    pub(super) local_images: C,
+    pub(super) name: Str<'a>,
+    pub(super) call_id: Str<'a>,
+    pub(super) arguments: Option<&'a RawValue>,
+    pub(super) input: Option<&'a RawValue>,
+    pub(super) action: Option<&'a RawValue>,
+    pub(super) output: C,
+    pub(super) exit_code: Int,
+    pub(super) status: Str<'a>,
+    pub(super) success: Flag,
+    pub(super) result: TextOr<'a, McpResult>,
+    pub(super) num_turns: Int,
+    pub(super) reason: Str<'a>,
+    pub(super) error: TextOr<'a, TaskError<'a>>,
+    pub(super) review_output: Option<&'a RawValue>,
+    pub(super) user_facing_hint: Str<'a>,
+    pub(super) author: Str<'a>,
+    pub(super) revised_prompt: Str<'a>,
+    pub(super) tools: Option<&'a RawValue>,
+}
+
+/// Origin of a session, where it is more than a word.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct SessionOrigin<'a> {
+    pub(super) subagent: TextOr<'a, Subagent<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct Subagent<'a> {
+    pub(super) thread_spawn: Obj<ThreadSpawn<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct ThreadSpawn<'a> {
+    pub(super) parent_thread_id: Str<'a>,
+}
+
+/// Result of a call to an MCP server.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct McpResult {
+    #[serde(rename = "Ok")]
+    pub(super) ok: Option<IgnoredAny>,
+    #[serde(rename = "Err")]
+    pub(super) err: Option<IgnoredAny>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct TaskError<'a> {
+    pub(super) message: Str<'a>,
+}

@@ -1,0 +1,369 @@
+//! Tool calls of Codex as words, the outputs of tools in the forms that Codex has had over time, and reviews.
+
+use crate::domain::Outcome;
+use crate::transcripts::fields::{Content, Int, Obj, Str};
+use crate::transcripts::json::Json;
+use crate::transcripts::text::{clean, flatten, push_piece};
+use crate::transcripts::tools::outcome_of_flag;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+/// Text of a value that may be a string; other values are their JSON.
+pub(super) fn text_of(value: &RawValue) -> Cow<'_, str> {
+    match serde_json::from_str::<Str<'_>>(value.get()) {
+        Ok(Str(Some(text))) => text,
+        Ok(Str(None)) | Err(_) => Cow::Borrowed(value.get()),
+    }
+}
+
+/// Renders a call: a command as typed, a patch as sent, a plan as its steps; anything else as its arguments,
+/// which may be broken JSON.
+pub(super) fn render(name: &str, arguments: &str) -> String {
+    let render: fn(&Json<'_>) -> Option<String> = match name {
+        "exec_command" | "shell" | "local_shell" | "shell_command" | "container.exec" => {
+            |json| json.is_map().then(|| command(json))
+        }
+        "update_plan" => |json| json.is_map().then(|| plan(json)),
+        "write_stdin" => stdin,
+        "apply_patch" => |json| json.get("input").text().map(str::to_owned),
+        _ => return arguments.to_owned(),
+    };
+    let json = serde_json::from_str(arguments).ok();
+    let words = json.and_then(|json| render(&json)).filter(|words| !words.is_empty());
+    words.unwrap_or_else(|| arguments.to_owned())
+}
+
+fn command(json: &Json<'_>) -> String {
+    if let Some(command) = json.get("cmd").text() {
+        return command.to_owned();
+    }
+    let command = json.get("command");
+    let words: Vec<&str> = command.list().iter().filter_map(Json::text).collect();
+    match words.as_slice() {
+        [] => clean(command.text().unwrap_or_default().into()),
+        [_, flag, script] if flag.starts_with('-') && flag.ends_with('c') => (*script).to_owned(),
+        words => words.join(" "),
+    }
+}
+
+fn plan(json: &Json<'_>) -> String {
+    let mut words = json.get("explanation").text().unwrap_or_default().to_owned();
+    for step in json.get("plan").list() {
+        let text = |key| step.get(key).text().unwrap_or_default();
+        push_piece(&mut words, &format!("- {} ({})", text("step"), text("status")), "\n");
+    }
+    words
+}
+
+fn stdin(json: &Json<'_>) -> Option<String> {
+    let session = json.get("session_id").number().unwrap_or_default() as u64;
+    Some(match json.first_text(&["chars"]) {
+        None => format!("[waits for session {session}]"),
+        Some(chars) => format!("[to session {session}] {chars}"),
+    })
+}
+
+/// Renders a search of the web or a local shell item.
+pub(super) fn action(action: Option<&RawValue>) -> String {
+    let Some(action) = action else { return String::new() };
+    let Ok(json) = serde_json::from_str::<Json<'_>>(action.get()) else {
+        return action.get().to_owned();
+    };
+    if !json.is_map() {
+        return action.get().to_owned();
+    }
+    let mut words = String::new();
+    for key in ["query", "url", "pattern"] {
+        push_piece(&mut words, json.get(key).text().unwrap_or_default(), " ");
+    }
+    if words.is_empty() { command(&json) } else { words }
+}
+
+/// Renders the findings of a review, a paragraph each.
+pub(super) fn review(json: &str) -> String {
+    let Ok(review) = serde_json::from_str::<Json<'_>>(json) else { return json.to_owned() };
+    if !review.is_map() && !review.is_null() {
+        return json.to_owned();
+    }
+    let mut words = review.get("overall_correctness").text().unwrap_or_default().to_owned();
+    push_piece(&mut words, review.get("overall_explanation").text().unwrap_or_default(), "\n");
+    for finding in review.get("findings").list() {
+        let text = |key| finding.get(key).text().unwrap_or_default();
+        let location = finding.get("code_location");
+        let lines = location.get("line_range");
+        let line = |key| lines.get(key).number().unwrap_or_default();
+        let location = location.first_text(&["absolute_file_path"]);
+        let location = location.map(|path| format!(" ({path}:{}-{})", line("start"), line("end")));
+        let location = location.unwrap_or_default();
+        push_piece(&mut words, &format!("{}{location}\n{}", text("title"), text("body")), "\n\n");
+    }
+    words
+}
+
+/// End of a call; an event of its own is more reliable than the text.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct CallEnd {
+    pub(super) outcome: Option<Outcome>,
+    pub(super) exit_code: Option<i32>,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct ToolOutput {
+    pub(super) text: String,
+    pub(super) outcome: Outcome,
+    pub(super) exit_code: Option<i32>,
+    /// True if a person refused the call.
+    pub(super) refused: bool,
+}
+
+/// Reads an output; `end` comes first.
+pub(super) fn read_output(content: Content<'_>, end: Option<CallEnd>) -> ToolOutput {
+    let text = flatten(content);
+    let mut found = CallEnd::default();
+    let text = unwrap(text, &mut found);
+    let refused = text.contains("rejected by user") && text.len() < REFUSAL_BYTES_MAX;
+    let end = end.unwrap_or_default();
+    let exit_code = end.exit_code.or(found.exit_code);
+    let outcome = end.outcome.or(found.outcome).unwrap_or_else(|| guess(&text, refused));
+    let outcome = match (outcome, exit_code) {
+        (Outcome::Succeeded, Some(code)) if code != 0 => Outcome::Failed,
+        (outcome, _) => outcome,
+    };
+    ToolOutput { text, outcome, exit_code, refused }
+}
+
+/// Maximum size of a refusal; longer outputs only mention one.
+const REFUSAL_BYTES_MAX: usize = 400;
+/// Maximum number of lines of a header before the output itself.
+const HEADER_LINES_MAX: usize = 8;
+/// Maximum depth of wrappers: a script's header around a command's JSON.
+const WRAPPERS_MAX: usize = 3;
+
+/// Removes headers and JSON around an output.
+fn unwrap(mut text: String, found: &mut CallEnd) -> String {
+    for _ in 0..WRAPPERS_MAX {
+        match json(&text, found).or_else(|| header(&text, found)) {
+            Some(inner) => text = inner,
+            None => break,
+        }
+    }
+    text
+}
+
+/// Reads `{"output":…,"metadata":{"exit_code":…}}`, and what scripts get of a command.
+fn json(text: &str, found: &mut CallEnd) -> Option<String> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Metadata {
+        exit_code: Int,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default, bound = "'de: 'a")]
+    struct Wrapped<'a> {
+        output: Str<'a>,
+        metadata: Obj<Metadata>,
+        exit_code: Int,
+        session_id: Int,
+        chunk_id: Str<'a>,
+    }
+    if !text.starts_with('{') || !text.contains("\"output\"") {
+        return None;
+    }
+    let wrapped: Wrapped<'_> = serde_json::from_str(text.trim_end()).ok()?;
+    let known = wrapped.metadata.0.is_some() || wrapped.chunk_id.some().is_some();
+    let output = wrapped.output.0.filter(|_| known)?;
+    let code = wrapped.metadata.0.and_then(|metadata| metadata.exit_code.0);
+    match code.or(wrapped.exit_code.0) {
+        Some(code) => ended(code, found),
+        None if wrapped.session_id.0.is_some() => found.outcome = Some(Outcome::Running),
+        None => {}
+    }
+    Some(clean(output))
+}
+
+/// Reads lines such as `Process exited with code 1` up to `Output:`.
+fn header(text: &str, found: &mut CallEnd) -> Option<String> {
+    let first = text.lines().next()?;
+    const STARTS: [&str; 6] =
+        ["Chunk ID:", "Command:", "Exit code:", "Script ", "Wall time", "Process "];
+    if !STARTS.iter().any(|start| first.starts_with(start)) {
+        return None;
+    }
+    let mut end = CallEnd::default();
+    let mut used = 0;
+    for line in text.split_inclusive('\n').take(HEADER_LINES_MAX) {
+        used += line.len();
+        let line = line.trim();
+        if line == "Output:" {
+            *found = CallEnd {
+                outcome: end.outcome.or(found.outcome),
+                exit_code: end.exit_code.or(found.exit_code),
+            };
+            let rest = text.get(used..).unwrap_or_default();
+            return Some(rest.strip_prefix('\n').unwrap_or(rest).to_owned());
+        }
+        header_line(line, &mut end);
+    }
+    None
+}
+
+fn header_line(line: &str, end: &mut CallEnd) {
+    let code = line
+        .strip_prefix("Process exited with code ")
+        .or_else(|| line.strip_prefix("Exit code: "))
+        .and_then(|code| code.trim().parse().ok());
+    if let Some(code) = code {
+        ended(code, end);
+    } else if line.starts_with("Process running with") || line.starts_with("Script running") {
+        end.outcome = Some(Outcome::Running);
+    } else if line.starts_with("Script failed") || line.starts_with("Script error") {
+        end.outcome = Some(Outcome::Failed);
+    } else if line.starts_with("Script completed") {
+        end.outcome = Some(Outcome::Succeeded);
+    }
+}
+
+fn ended(code: i64, end: &mut CallEnd) {
+    end.exit_code = i32::try_from(code).ok();
+    end.outcome = Some(outcome_of_flag(code == 0));
+}
+
+/// Guesses an outcome from the words of an output.
+fn guess(text: &str, refused: bool) -> Outcome {
+    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
+    let aborted = ["aborted", "command timed out", "[Request interrupted"];
+    let failed = [
+        "exec_command failed",
+        "write_stdin failed",
+        "apply_patch verification failed",
+        "failed to ",
+        "execution error",
+        "unsupported call",
+        "error:",
+        "Error:",
+        "err:",
+    ];
+    match () {
+        () if refused || starts(&aborted) => Outcome::Aborted,
+        () if starts(&failed) || text.contains("failed in sandbox") => Outcome::Failed,
+        () => Outcome::Succeeded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(name: &str, arguments: &str, expected: &str) {
+        assert_eq!(render(name, arguments), expected);
+    }
+
+    #[test]
+    fn a_commands_words_are_the_command() {
+        check("exec_command", r#"{"cmd":"ls -l","workdir":"/x"}"#, "ls -l");
+        check("shell", r#"{"command":["bash","-lc","ls | wc"]}"#, "ls | wc");
+        check("shell", r#"{"command":["git","status"]}"#, "git status");
+    }
+
+    #[test]
+    fn broken_arguments_are_kept_as_text() {
+        check("exec_command", r#"{"cmd":"ls"#, r#"{"cmd":"ls"#);
+        check("mcp__x__y", "not json", "not json");
+    }
+
+    #[test]
+    fn plans_are_their_steps() {
+        let plan = r#"{"explanation":"so","plan":[{"step":"look","status":"completed"}]}"#;
+        check("update_plan", plan, "so\n- look (completed)");
+    }
+
+    #[test]
+    fn waiting_for_a_session_is_told_from_typing() {
+        check("write_stdin", r#"{"session_id":7,"chars":""}"#, "[waits for session 7]");
+        check("write_stdin", r#"{"session_id":7,"chars":"y\n"}"#, "[to session 7] y\n");
+    }
+}
+
+#[cfg(test)]
+mod review_tests {
+    use super::*;
+
+    #[test]
+    fn findings_have_title_place_and_body() {
+        let json = r#"{"findings":[{"title":"Leak","body":"It leaks.","confidence_score":0.9,
+            "code_location":{"absolute_file_path":"/a.rs","line_range":{"start":1,"end":2}}}],
+            "overall_correctness":"incorrect","overall_explanation":"One bug."}"#;
+        let expected = "incorrect\nOne bug.\n\nLeak (/a.rs:1-2)\nIt leaks.";
+        assert_eq!(review(json), expected);
+        assert_eq!(review("null"), "");
+    }
+}
+
+#[cfg(test)]
+mod output_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(output: &str, expected: &str) {
+        let got = read_output(serde_json::from_str(output).unwrap(), None);
+        let code = got.exit_code.map(|code| format!(" {code}")).unwrap_or_default();
+        assert_eq!(format!("{}{code}: {}", got.outcome.name(), got.text), expected);
+    }
+
+    #[test]
+    fn headers_hold_the_exit_code() {
+        check(
+            r#""Chunk ID: a\nWall time: 1.0 seconds\nProcess exited with code 1\nOriginal token count: 3\nOutput:\nno\n""#,
+            "failed 1: no\n",
+        );
+        check(r#""Exit code: 0\nWall time: 0 seconds\nOutput:\nyes""#, "succeeded 0: yes");
+        check(
+            r#""Command: ls\nChunk ID: a\nProcess running with session ID 7\nOutput:\n""#,
+            "running: ",
+        );
+    }
+
+    #[test]
+    fn old_outputs_are_json() {
+        check(
+            r#""{\"output\":\"no\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.1}}""#,
+            "failed 2: no",
+        );
+    }
+
+    #[test]
+    fn scripts_wrap_what_commands_say() {
+        let list = r#"[{"type":"input_text","text":"Script completed\nWall time 0.3 seconds\nOutput:\n"},
+            {"type":"input_text","text":"{\"chunk_id\":\"a\",\"exit_code\":1,\"output\":\"no\"}"}]"#;
+        check(list, "failed 1: no");
+        check(
+            r#"[{"type":"input_text","text":"Script failed\nWall time 0.3 seconds\nOutput:\n"}]"#,
+            "failed: ",
+        );
+    }
+
+    #[test]
+    fn plain_words_are_guessed() {
+        check(r#""Plan updated""#, "succeeded: Plan updated");
+        check(r#""aborted by user after 2.1s""#, "aborted: aborted by user after 2.1s");
+        check(r#""exec_command failed for `x`""#, "failed: exec_command failed for `x`");
+        check("{\"type\":\"input_text\",\"text\":\"a\"}", "succeeded: a");
+        check("null", "succeeded: ");
+    }
+
+    #[test]
+    fn a_broken_image_is_a_mark() {
+        let image =
+            r#"[{"type":"input_image","image_url":"data:image/png;base64,iVBOREDACTED=="}]"#;
+        check(image, "succeeded: [image image/png, 9 bytes]");
+    }
+
+    #[test]
+    fn an_event_of_its_own_is_trusted_more() {
+        let end = CallEnd { outcome: Some(Outcome::Failed), exit_code: Some(3) };
+        let got = read_output(Content::Text("Process running".into()), Some(end));
+        assert_eq!((got.outcome, got.exit_code), (Outcome::Failed, Some(3)));
+    }
+}

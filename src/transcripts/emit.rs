@@ -1,0 +1,215 @@
+//! Output of a reader: findings are bounded and have the same rules for every format.
+
+use super::cutter::Cut;
+use super::json::Parsed;
+use super::lines::Line;
+use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
+use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Severity};
+use std::borrow::Cow;
+
+pub(super) struct Emit<'e, 's> {
+    sink: &'e mut Sink<'s>,
+    findings: usize,
+    repairs: Repairs,
+    stopped: bool,
+}
+
+/// Lines with invalid characters; reported once, since such a file is full of them.
+#[derive(Default)]
+struct Repairs {
+    first: u32,
+    last: u32,
+    count: usize,
+}
+
+impl<'e, 's> Emit<'e, 's> {
+    pub(super) fn new(sink: &'e mut Sink<'s>) -> Emit<'e, 's> {
+        Emit { sink, findings: 0, repairs: Repairs::default(), stopped: false }
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stopped
+    }
+
+    pub(super) fn session(&mut self, session: RawSession) {
+        self.item(TranscriptItem::Session(session));
+    }
+
+    pub(super) fn entry(&mut self, entry: RawEntry) {
+        self.item(TranscriptItem::Entry(entry));
+    }
+
+    /// Reports a finding; beyond [`FINDINGS_MAX`] findings are only counted.
+    pub(super) fn finding(
+        &mut self,
+        severity: Severity,
+        rule: &'static str,
+        line: u32,
+        detail: impl Into<String>,
+    ) {
+        self.findings += 1;
+        if self.findings <= FINDINGS_MAX {
+            self.item(TranscriptItem::Finding(Finding::new(severity, rule, line, detail)));
+        }
+    }
+
+    /// True if a line can be read; reports repairs and skipped lines.
+    pub(super) fn accepts(&mut self, line: &Line<'_>) -> bool {
+        if line.too_long {
+            let detail = format!("expected at most {LINE_BYTES_MAX} bytes a line; passed over");
+            self.finding(Severity::Warning, "line-too-long", line.number, detail);
+        } else if line.repaired {
+            self.repaired(line.number);
+        }
+        !line.too_long
+    }
+
+    /// Converts bytes to text; invalid UTF-8 is replaced and counted.
+    pub(super) fn text<'b>(&mut self, bytes: &'b [u8], line: u32) -> Cow<'b, str> {
+        std::str::from_utf8(bytes).map_or_else(
+            |_| {
+                self.repaired(line);
+                String::from_utf8_lossy(bytes)
+            },
+            Cow::Borrowed,
+        )
+    }
+
+    /// Reports a line that is not valid JSON.
+    pub(super) fn parsed(&mut self, line: &Line<'_>, parsed: Parsed, expected: &str) {
+        match parsed {
+            Parsed::Valid => {}
+            Parsed::Repaired => self.repaired(line.number),
+            Parsed::Invalid => self.unreadable(line, expected),
+        }
+    }
+
+    /// Reports a line that does not parse, or that is still being written.
+    pub(super) fn unreadable(&mut self, line: &Line<'_>, expected: &str) {
+        if line.complete {
+            self.finding(Severity::Warning, "bad-line", line.number, expected);
+        } else {
+            let detail = "the last line is not complete yet; it is read when it is";
+            self.finding(Severity::Info, "truncated-last-line", line.number, detail);
+        }
+    }
+
+    /// Reports a value that could not be cut out of a document.
+    pub(super) fn cut(&mut self, cut: Cut, line: u32) {
+        let (rule, detail) = match cut {
+            Cut::Whole => return,
+            Cut::TooLong => {
+                let detail = format!("expected at most {LINE_BYTES_MAX} bytes a value");
+                ("line-too-long", format!("{detail}; passed over"))
+            }
+            Cut::Unfinished => {
+                ("bad-json", "expected the end of the value, found the end of the file".into())
+            }
+            Cut::Missing => {
+                ("bad-json", "expected a value; the rest of the file is not read".into())
+            }
+        };
+        self.finding(Severity::Warning, rule, line, detail);
+    }
+
+    /// Reports the number of repaired lines and of findings that were only counted.
+    pub(super) fn finish(&mut self) {
+        if self.repairs.count > 0 {
+            let count = self.repairs.count;
+            let detail = format!("{count} lines held bytes or escapes that are no characters");
+            let line = self.repairs.first;
+            self.item(TranscriptItem::Finding(Finding::new(
+                Severity::Info,
+                "invalid-utf8",
+                line,
+                detail,
+            )));
+        }
+        let more = self.findings.saturating_sub(FINDINGS_MAX);
+        if more > 0 {
+            let detail = format!("{more} more findings of this file are not listed");
+            self.item(TranscriptItem::Finding(Finding::new(
+                Severity::Warning,
+                "more-findings",
+                0,
+                detail,
+            )));
+        }
+    }
+
+    /// Counts a line whose invalid characters were replaced.
+    pub(super) fn repaired(&mut self, line: u32) {
+        let lines = &mut self.repairs;
+        if lines.count == 0 {
+            lines.first = line;
+        } else if lines.last == line {
+            return;
+        }
+        lines.last = line;
+        lines.count += 1;
+    }
+
+    fn item(&mut self, item: TranscriptItem) {
+        if !self.stopped {
+            self.stopped = (self.sink)(item).is_break();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+
+    /// The findings of one file.
+    fn findings(work: impl FnOnce(&mut Emit<'_, '_>)) -> Vec<Finding> {
+        let mut found = Vec::new();
+        let mut sink = |item| {
+            if let TranscriptItem::Finding(finding) = item {
+                found.push(finding);
+            }
+            ControlFlow::Continue(())
+        };
+        let mut emit = Emit::new(&mut sink);
+        work(&mut emit);
+        emit.finish();
+        found
+    }
+
+    #[test]
+    fn findings_beyond_the_bound_are_counted() {
+        let found = findings(|emit| {
+            for line in 0..150 {
+                emit.finding(Severity::Warning, "bad-line", line, "expected JSON");
+            }
+        });
+        assert_eq!(found.len(), FINDINGS_MAX + 1);
+        assert!(found[FINDINGS_MAX].detail.starts_with("50 more"));
+    }
+
+    #[test]
+    fn repaired_lines_are_told_once() {
+        let found = findings(|emit| {
+            for line in [3, 3, 5] {
+                emit.text(b"\xff", line);
+            }
+        });
+        assert_eq!((found.len(), found[0].line), (1, 3));
+        assert!(found[0].detail.starts_with("2 lines"));
+    }
+
+    #[test]
+    fn nothing_comes_after_stop() {
+        let mut seen = 0;
+        let mut sink = |_: TranscriptItem| {
+            seen += 1;
+            ControlFlow::Break(())
+        };
+        let mut emit = Emit::new(&mut sink);
+        emit.session(RawSession::default());
+        emit.cut(Cut::Missing, 1);
+        emit.finish();
+        assert!(emit.stopped());
+        assert_eq!(seen, 1);
+    }
+}

@@ -1,0 +1,321 @@
+//! Fields of JSON records, read leniently and without copying: a value of another shape than expected is
+//! passed over, so that one odd field never costs a whole record. Where any shape may come, there is
+//! [`Json`](super::json::Json).
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Shape of a value. Lists are passed over; objects are read as `T`.
+enum Shape<'a, T> {
+    Other,
+    Bool(bool),
+    Int(i64),
+    Text(Cow<'a, str>),
+    Object(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shape<'de, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shape<'de, T>, D::Error> {
+        deserializer.deserialize_any(ShapeVisitor(PhantomData))
+    }
+}
+
+struct ShapeVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ShapeVisitor<T> {
+    type Value = Shape<'de, T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Shape::Other)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Self::Value, E> {
+        Ok(Shape::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Self::Value, E> {
+        Ok(Shape::Int(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Self::Value, E> {
+        Ok(i64::try_from(value).map_or(Shape::Other, Shape::Int))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Shape::Other)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Shape::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Shape::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
+        IgnoredAny.visit_seq(seq).map(|_| Shape::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Shape::Object)
+    }
+}
+
+/// A string; nothing if the value is anything else.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Str<'a>(pub(super) Option<Cow<'a, str>>);
+
+impl Str<'_> {
+    pub(super) fn get(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Returns the string unless it is absent or empty.
+    pub(super) fn some(&self) -> Option<&str> {
+        self.0.as_deref().filter(|text| !text.is_empty())
+    }
+
+    /// Returns a copy unless the string is absent or empty.
+    pub(super) fn owned(&self) -> Option<String> {
+        self.some().map(str::to_owned)
+    }
+
+    pub(super) fn is(&self, text: &str) -> bool {
+        self.0.as_deref() == Some(text)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Str<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Str<'a>, D::Error> {
+        let shape = Shape::<IgnoredAny>::deserialize(deserializer)?;
+        Ok(Str(if let Shape::Text(text) = shape { Some(text) } else { None }))
+    }
+}
+
+/// A truth value; nothing if the value is anything else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flag(pub(super) Option<bool>);
+
+impl Flag {
+    pub(super) fn on(self) -> bool {
+        self.0 == Some(true)
+    }
+}
+
+impl<'de> Deserialize<'de> for Flag {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Flag, D::Error> {
+        let shape = Shape::<IgnoredAny>::deserialize(deserializer)?;
+        Ok(Flag(if let Shape::Bool(value) = shape { Some(value) } else { None }))
+    }
+}
+
+/// A whole number; nothing if the value is anything else.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Int(pub(super) Option<i64>);
+
+impl<'de> Deserialize<'de> for Int {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Int, D::Error> {
+        let shape = Shape::<IgnoredAny>::deserialize(deserializer)?;
+        Ok(Int(if let Shape::Int(value) = shape { Some(value) } else { None }))
+    }
+}
+
+/// An object; nothing if the value is anything else.
+#[derive(Clone, Debug)]
+pub(super) struct Obj<T>(pub(super) Option<T>);
+
+impl<T> Default for Obj<T> {
+    fn default() -> Obj<T> {
+        Obj(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Obj<T>, D::Error> {
+        let shape = Shape::deserialize(deserializer)?;
+        Ok(Obj(if let Shape::Object(value) = shape { Some(value) } else { None }))
+    }
+}
+
+/// A string, or an object of which some fields are read.
+#[derive(Debug)]
+pub(super) enum TextOr<'a, T> {
+    None,
+    Text(Cow<'a, str>),
+    Fields(T),
+}
+
+#[expect(clippy::derivable_impls, reason = "the derive would ask for `T: Default`")]
+impl<T> Default for TextOr<'_, T> {
+    fn default() -> Self {
+        TextOr::None
+    }
+}
+
+impl<T> TextOr<'_, T> {
+    pub(super) fn fields(&self) -> Option<&T> {
+        if let TextOr::Fields(fields) = self { Some(fields) } else { None }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        if let TextOr::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for TextOr<'a, T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TextOr<'a, T>, D::Error> {
+        Ok(match Shape::deserialize(deserializer)? {
+            Shape::Text(text) => TextOr::Text(text),
+            Shape::Object(fields) => TextOr::Fields(fields),
+            Shape::Other | Shape::Bool(_) | Shape::Int(_) => TextOr::None,
+        })
+    }
+}
+
+/// Content of a message or of a tool's answer: a string, or a list of blocks. A single block counts as one.
+#[derive(Clone, Debug, Default)]
+pub(super) enum Content<'a> {
+    #[default]
+    None,
+    Text(Cow<'a, str>),
+    Blocks(Vec<Block<'a>>),
+}
+
+/// One block of a content list, with the fields of both formats. A bare string is a block of type `text`.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct Block<'a> {
+    #[serde(rename = "type")]
+    pub(super) kind: Str<'a>,
+    pub(super) text: Str<'a>,
+    pub(super) id: Str<'a>,
+    pub(super) name: Str<'a>,
+    pub(super) input: Option<&'a RawValue>,
+    pub(super) tool_use_id: Str<'a>,
+    pub(super) tool_name: Str<'a>,
+    pub(super) title: Str<'a>,
+    pub(super) url: Str<'a>,
+    pub(super) image_url: Str<'a>,
+    pub(super) is_error: Flag,
+    pub(super) content: Content<'a>,
+    pub(super) source: Obj<Source<'a>>,
+}
+
+/// Source of an image or a document; its data is measured, never kept.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct Source<'a> {
+    pub(super) media_type: Str<'a>,
+    pub(super) data: Str<'a>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content<'a>, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+        Ok(Content::None)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Content<'de>, E> {
+        Ok(Content::None)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Content<'de>, E> {
+        Ok(Content::None)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Content<'de>, E> {
+        Ok(Content::None)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Content<'de>, E> {
+        Ok(Content::None)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
+        Ok(Content::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
+        let mut blocks = Vec::new();
+        while let Some(element) = seq.next_element::<TextOr<'de, Block<'de>>>()? {
+            match element {
+                TextOr::Fields(block) => blocks.push(block),
+                TextOr::Text(text) => {
+                    let kind = Str(Some(Cow::Borrowed("text")));
+                    blocks.push(Block { kind, text: Str(Some(text)), ..Block::default() });
+                }
+                TextOr::None => {}
+            }
+        }
+        Ok(Content::Blocks(blocks))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content<'de>, A::Error> {
+        let block = Block::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Content::Blocks(vec![block]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default, serde::Deserialize)]
+    #[serde(default, bound = "'de: 'a")]
+    struct Odd<'a> {
+        text: Str<'a>,
+        flag: Flag,
+        count: Int,
+        inner: Obj<Source<'a>>,
+        content: Content<'a>,
+    }
+
+    #[test]
+    fn values_of_other_shapes_are_passed_over() {
+        for odd in ["null", "1", "1.5", "true", "[1,{\"a\":[]}]", "{\"x\":{\"y\":1}}", "-3"] {
+            let json = format!(
+                r#"{{"text":{odd},"flag":{odd},"count":{odd},"inner":{odd},"content":{odd}}}"#
+            );
+            let read: Odd<'_> = serde_json::from_str(&json).unwrap();
+            assert_eq!(read.text.get(), "");
+            assert_eq!(read.flag.on(), odd == "true");
+            assert_eq!(read.count.0.is_some(), odd == "1" || odd == "-3");
+            assert_eq!(read.inner.0.is_some(), odd.starts_with('{'));
+            assert_eq!(matches!(read.content, Content::None), !odd.starts_with(['[', '{']));
+        }
+    }
+
+    #[test]
+    fn bare_strings_in_a_list_are_text_blocks() {
+        let content: Content<'_> = serde_json::from_str(r#"["a",{"type":"text"},null]"#).unwrap();
+        let Content::Blocks(blocks) = content else { panic!("a list gives blocks") };
+        assert_eq!(blocks.len(), 2);
+        assert_eq!(blocks[0].text.get(), "a");
+    }
+}

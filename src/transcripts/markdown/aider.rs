@@ -1,0 +1,363 @@
+//! aider's chat history: Markdown in which a line's first characters tell its author. All chats of a repository
+//! are in one file, which only grows. A session's id is the time its chat started, with its number among chats
+//! that started at the same second.
+
+#[cfg(test)]
+mod tests;
+
+use super::{Fence, LineReader, read_lines};
+use crate::domain::{Digest, EntryKind, LINE_BYTES_MAX, Outcome, Skip, Speaker, Timestamp};
+use crate::transcripts::emit::Emit;
+use crate::transcripts::raw::{RawEntry, RawSession, Sink};
+use std::collections::HashMap;
+use std::io::{self, Read, Seek};
+
+/// End of everything that aider prints or that was typed.
+const ENDING: &str = "  ";
+/// Beginnings of messages that aider writes itself when it asks a model to fix or to explain something.
+const OWN_MESSAGES: [&str; 2] = ["# Fix any errors below", "# Question: "];
+/// Maximum number of start times that are remembered; then numbering starts again.
+const STARTS_MAX: usize = 100_000;
+/// Output of aider when an edit of the model could not be used.
+const FAILURES: [&str; 4] =
+    ["The LLM did not conform", "failed to match!", "SearchReplaceNoExactMatch", "Malformed edit"];
+
+/// Beginning of a chat, before its time.
+const START: &str = "# aider chat started at ";
+/// Beginnings of lines of the banner, which aider prints at every start, and of its token counts.
+const NOISE: [&str; 22] = [
+    "Aider v",
+    "Main model:",
+    "Model:",
+    "Models:",
+    "Weak model:",
+    "Editor model:",
+    "Git repo:",
+    "Git working dir:",
+    "Repo-map:",
+    "Use /help ",
+    "Tokens:",
+    "Cost:",
+    "You can use /undo ",
+    "You can skip this check",
+    "VSCode terminal detected",
+    "Initial repo scan",
+    "Too soon to check version",
+    "Loaded ",
+    "Note: in-chat filenames",
+    "Restored previous conversation",
+    "Newer aider version",
+    "https://aider.chat/",
+];
+/// Answers to aider's questions.
+const ANSWERS: [&str; 14] = [
+    "y", "n", "yes", "no", "a", "all", "s", "skip", "skip all", "d", "don't", "o", "always",
+    "never",
+];
+
+/// Reads a chat history.
+pub(in crate::transcripts) fn read<R: Read + Seek>(
+    input: R,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
+    let mut reader = AiderReader {
+        emit: Emit::new(sink),
+        starts: HashMap::new(),
+        in_session: false,
+        fence: Fence::default(),
+        block: None,
+        command: None,
+        unfinished: false,
+    };
+    read_lines(input, &mut reader)
+}
+
+/// Author of a block of lines.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Author {
+    /// `#### `
+    Person,
+    /// `> `, output of a tool or of aider.
+    Tool,
+    /// `> `, banner and accounts.
+    Noise,
+    /// Everything else.
+    Assistant,
+}
+
+/// Adjacent lines of one author.
+struct Block {
+    author: Author,
+    line: u32,
+    text: String,
+}
+
+struct AiderReader<'e, 's> {
+    emit: Emit<'e, 's>,
+    /// Number of chats by start time.
+    starts: HashMap<String, u32>,
+    in_session: bool,
+    fence: Fence,
+    block: Option<Block>,
+    /// Command whose output is being read.
+    command: Option<String>,
+    /// True if printed text goes on without marks, until a line that ends with two spaces.
+    unfinished: bool,
+}
+
+impl<'e, 's: 'e> LineReader<'e, 's> for AiderReader<'e, 's> {
+    fn emit(&mut self) -> &mut Emit<'e, 's> {
+        &mut self.emit
+    }
+
+    fn line(&mut self, line: &str, number: u32) {
+        if let Some(time) = start_of(line) {
+            return self.start(time);
+        }
+        if !self.in_session {
+            if line.trim().is_empty() {
+                return;
+            }
+            // The beginning was cut off.
+            self.in_session = true;
+            let native_id = format!("{}#0", Digest::of(&[line]));
+            self.emit.session(RawSession { native_id, ..RawSession::default() });
+        }
+        let printed = printed(line);
+        if self.unfinished && printed.is_none() && typed(line).is_none() {
+            return self.go_on(line, number);
+        }
+        self.unfinished = false;
+        if self.fence.is_open() && printed.is_some_and(ends_a_reply) {
+            self.fence.reset();
+        }
+        match (self.fence.is_open(), printed, typed(line)) {
+            (false, _, Some(words)) => self.add(Author::Person, words, number),
+            (false, Some(words), None) if !self.is_quote(line, words) => {
+                self.unfinished = !line.ends_with(ENDING);
+                self.print(words, number);
+            }
+            (_, _, _) => self.reply(line, number),
+        }
+    }
+
+    fn end(&mut self) {
+        self.flush();
+    }
+}
+
+impl AiderReader<'_, '_> {
+    fn start(&mut self, time: &str) {
+        self.flush();
+        self.fence.reset();
+        self.command = None;
+        self.in_session = true;
+        if self.starts.len() >= STARTS_MAX {
+            self.starts.clear();
+        }
+        let count = self.starts.entry(time.to_owned()).or_default();
+        let native_id = format!("{time}#{count}");
+        *count += 1;
+        let started_at = Timestamp::parse(time);
+        self.emit.session(RawSession { native_id, started_at, ..RawSession::default() });
+    }
+
+    /// aider ends what it prints with two spaces; a quote in a reply has none.
+    fn is_quote(&self, line: &str, words: &str) -> bool {
+        let in_reply = self.block.as_ref().is_some_and(|block| block.author == Author::Assistant);
+        in_reply && !line.ends_with(ENDING) && !is_noise(words)
+    }
+
+    /// Adds a further line of printed text.
+    fn go_on(&mut self, line: &str, number: u32) {
+        self.unfinished = !line.ends_with(ENDING);
+        if let Some((_, answer)) = line.strip_prefix("(y/n").and_then(|rest| rest.split_once(") "))
+        {
+            self.flush();
+            let answer = answer.trim_end();
+            return self.emit.entry(RawEntry::new(
+                number,
+                Speaker::Person,
+                EntryKind::Answer,
+                answer,
+            ));
+        }
+        let author = self.block.as_ref().map_or(Author::Tool, |block| block.author);
+        self.add(author, line.trim_end(), number);
+    }
+
+    /// Reads a line that aider or a tool printed.
+    fn print(&mut self, words: &str, number: u32) {
+        let mut entry = RawEntry::new(number, Speaker::Tool, EntryKind::ToolResult, words);
+        entry.tool = Some("aider".to_owned());
+        entry.outcome = Some(Outcome::Succeeded);
+        if is_commit(words) {
+            entry.tool = Some("commit".to_owned());
+        } else if words.starts_with("Applied edit to ") {
+            entry.tool = Some("edit".to_owned());
+        } else if let Some(answered) = question(words) {
+            let (speaker, kind) = match answered {
+                true => (Speaker::Person, EntryKind::Answer),
+                false => (Speaker::Client, EntryKind::Notice),
+            };
+            entry = RawEntry::new(number, speaker, kind, words);
+        } else if words.starts_with("^C") || words == "KeyboardInterrupt" {
+            entry = RawEntry::new(number, Speaker::Client, EntryKind::Notice, words);
+        } else {
+            let noise = is_noise(words);
+            // An empty line belongs to the text around it.
+            let author = match self.block.as_ref().map(|block| block.author) {
+                Some(author @ (Author::Tool | Author::Noise)) if words.is_empty() => author,
+                Some(_) | None if noise => Author::Noise,
+                Some(_) | None => Author::Tool,
+            };
+            return self.add(author, words, number);
+        }
+        self.flush();
+        self.emit.entry(entry);
+    }
+
+    fn reply(&mut self, line: &str, number: u32) {
+        let author = self.block.as_ref().map(|block| block.author);
+        if line.trim().is_empty() && author != Some(Author::Assistant) {
+            return self.flush();
+        }
+        self.fence.line(line);
+        self.add(Author::Assistant, line, number);
+    }
+
+    fn add(&mut self, author: Author, words: &str, number: u32) {
+        let full = |block: &Block| block.text.len() + words.len() > LINE_BYTES_MAX;
+        if self.block.as_ref().is_none_or(|block| block.author != author || full(block)) {
+            self.flush();
+            self.block = Some(Block { author, line: number, text: String::new() });
+        }
+        if let Some(block) = &mut self.block {
+            block.text.push_str(words);
+            block.text.push('\n');
+        }
+    }
+
+    fn flush(&mut self) {
+        let Some(block) = self.block.take() else { return };
+        let text = block.text.trim_matches('\n').trim_end();
+        let mut entry = match block.author {
+            Author::Person => self.typed(text, block.line),
+            Author::Assistant => {
+                RawEntry::new(block.line, Speaker::Assistant, EntryKind::Text, text)
+            }
+            Author::Noise => RawEntry::new(block.line, Speaker::Client, EntryKind::Notice, text),
+            Author::Tool => {
+                let mut entry =
+                    RawEntry::new(block.line, Speaker::Tool, EntryKind::ToolResult, text);
+                let failed = FAILURES.iter().any(|sign| text.contains(sign));
+                entry.outcome = failed.then_some(Outcome::Failed);
+                entry.tool = Some(self.command.clone().unwrap_or_else(|| "aider".to_owned()));
+                entry
+            }
+        };
+        if block.author == Author::Noise {
+            entry.skip = Some(Skip::Injected);
+        }
+        if !entry.text.trim().is_empty() {
+            self.emit.entry(entry);
+        }
+    }
+
+    /// Reads what a person typed: a message, a command, or what `/help` made of it.
+    fn typed(&mut self, text: &str, line: u32) -> RawEntry {
+        self.command = None;
+        if OWN_MESSAGES.iter().any(|start| text.starts_with(start)) && text.contains('\n') {
+            let mut entry = RawEntry::new(line, Speaker::Client, EntryKind::Injected, text);
+            entry.skip = Some(Skip::Injected);
+            return entry;
+        }
+        let text = if text == "<blank>" { "" } else { text };
+        if let Some(words) = question_of_mode(text) {
+            return RawEntry::new(line, Speaker::Person, EntryKind::Prompt, words);
+        }
+        let name = command(text);
+        self.command = name.map(str::to_owned);
+        let kind = if name.is_some() { EntryKind::Command } else { EntryKind::Prompt };
+        RawEntry::new(line, Speaker::Person, kind, text)
+    }
+}
+
+/// Time of a chat's start, if the line is nothing else.
+pub(in crate::transcripts) fn start_of(line: &str) -> Option<&str> {
+    let time = line.strip_prefix(START)?.trim_end();
+    let shape = "dddd-dd-dd dd:dd:dd";
+    let fits = time.len() == shape.len()
+        && time.chars().zip(shape.chars()).all(|(c, s)| match s {
+            'd' => c.is_ascii_digit(),
+            _ => c == s,
+        });
+    fits.then_some(time)
+}
+
+fn typed(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("####")?;
+    let rest = rest.strip_suffix("  ").unwrap_or(rest);
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ') }
+}
+
+fn printed(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix('>')?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix(' ').map(str::trim_end) }
+}
+
+/// True if a printed line ends a reply, even if its fence was never closed.
+fn ends_a_reply(words: &str) -> bool {
+    ["Tokens: ", "^C", "Applied edit to "].iter().any(|start| words.starts_with(start))
+        || is_commit(words)
+}
+
+fn is_commit(words: &str) -> bool {
+    let Some(rest) = words.strip_prefix("Commit ") else { return false };
+    let Some((sha, message)) = rest.split_once(' ') else { return false };
+    (7..=40).contains(&sha.len())
+        && sha.bytes().all(|b| b.is_ascii_hexdigit())
+        && !message.trim().is_empty()
+}
+
+/// True if a line belongs to the banner or to aider's token counts.
+fn is_noise(words: &str) -> bool {
+    NOISE.iter().any(|start| words.starts_with(start)) || is_start_command(words)
+}
+
+/// True if a line is the command line that aider was started with.
+fn is_start_command(words: &str) -> bool {
+    let program = words.split_whitespace().next().unwrap_or_default();
+    program == "aider" || program.ends_with("/aider") || program.ends_with("\\aider.exe")
+}
+
+/// Recognises a question of aider's; returns whether it has a person's answer.
+fn question(words: &str) -> Option<bool> {
+    let is_answer = |rest: &str| ANSWERS.contains(&rest.trim().to_lowercase().as_str());
+    if words.contains("? (Y)es/(N)o") {
+        return Some(words.rsplit_once(':').is_some_and(|(_, answer)| !answer.trim().is_empty()));
+    }
+    let (question, rest) = words.rsplit_once('?')?;
+    let rest = ["[Y/n]", "[y/N]", "[y/n]", "(y/n)"]
+        .iter()
+        .find_map(|options| rest.trim_start().strip_prefix(options))
+        .unwrap_or(rest);
+    (question.contains(' ') && is_answer(rest)).then_some(true)
+}
+
+/// Name of a slash command, or `run` for a shell escape; a path is neither.
+fn command(text: &str) -> Option<&str> {
+    if text.starts_with('!') {
+        return Some("run");
+    }
+    let name = text.strip_prefix('/')?.split_whitespace().next()?;
+    name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-').then_some(name)
+}
+
+/// Words behind a command that only chooses the mode of the answer.
+fn question_of_mode(text: &str) -> Option<&str> {
+    const MODES: [&str; 3] = ["/ask", "/code", "/architect"];
+    let rest = MODES.iter().find_map(|mode| text.strip_prefix(mode))?;
+    let words = rest.trim_start();
+    (words.len() < rest.len() && !words.is_empty()).then_some(words)
+}

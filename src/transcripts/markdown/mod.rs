@@ -1,0 +1,97 @@
+//! Conversations written down as text: Markdown of aider and SpecStory, and plain `role: words`.
+
+pub(super) mod aider;
+pub(super) mod plain;
+pub(super) mod specstory;
+
+use super::emit::Emit;
+use super::lines::Lines;
+use std::io::{self, Read};
+
+/// Reader of one line after the other.
+trait LineReader<'e, 's: 'e> {
+    fn emit(&mut self) -> &mut Emit<'e, 's>;
+
+    /// Reads the next line, with its number from 1.
+    fn line(&mut self, line: &str, number: u32);
+
+    /// Emits what is left after the last line.
+    fn end(&mut self);
+}
+
+/// Reads all lines of `input`, until the sink stops.
+fn read_lines<'e, 's: 'e>(
+    input: impl Read,
+    reader: &mut impl LineReader<'e, 's>,
+) -> io::Result<()> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        if reader.emit().stopped() {
+            break;
+        }
+        if reader.emit().accepts(&line) {
+            reader.line(&line.text, line.number);
+        }
+    }
+    reader.end();
+    reader.emit().finish();
+    Ok(())
+}
+
+/// State of fenced blocks: their lines are quotes.
+#[derive(Default)]
+pub(super) struct Fence {
+    /// Character and length of the open fence.
+    open: Option<(char, usize)>,
+}
+
+impl Fence {
+    /// Adds a line; returns whether it is inside a fence or one of its borders.
+    pub(super) fn line(&mut self, line: &str) -> bool {
+        let text = line.trim();
+        let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'));
+        let length = text.chars().take_while(|c| Some(*c) == mark).count();
+        let rest = text.get(length..).unwrap_or_default();
+        match (self.open, mark) {
+            (None, Some(mark)) if length >= 3 && !rest.contains('`') => {
+                self.open = Some((mark, length));
+                true
+            }
+            (Some((open, least)), Some(mark))
+                if open == mark && length >= least && rest.is_empty() =>
+            {
+                self.open = None;
+                true
+            }
+            (Some(_), _) => true,
+            (None, _) => false,
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    pub(super) fn reset(&mut self) {
+        self.open = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, inside: &[bool]) {
+        let mut fence = Fence::default();
+        let got: Vec<bool> = text.lines().map(|line| fence.line(line)).collect();
+        assert_eq!(got, inside);
+    }
+
+    #[test]
+    fn a_fence_ends_with_its_own_mark() {
+        check("a\n```rs\n#### x\n~~~\n```\nb", &[false, true, true, true, true, false]);
+        check("````\n```\n````\nb", &[true, true, true, false]);
+        check("```one line```\nb", &[false, false]);
+    }
+}

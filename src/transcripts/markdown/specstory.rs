@@ -1,0 +1,615 @@
+//! SpecStory's Markdown rendering of an agent's session: headings name the speaker, thinking and tools have
+//! tags of their own. A session's id is in its header comment; without one it is the digest of the header and
+//! the first message.
+
+use super::{Fence, LineReader, read_lines};
+use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Speaker, Timestamp};
+use crate::transcripts::client_text::split_message;
+use crate::transcripts::emit::Emit;
+use crate::transcripts::raw::{RawEntry, RawSession, Sink};
+use crate::transcripts::tools;
+use std::io::{self, Read, Seek};
+
+/// Fences that show what was asked for, and not what came back.
+const REQUEST_FENCES: [&str; 4] = ["diff", "bash", "sh", "powershell"];
+/// Maximum number of lines of a header: a comment, a title, another comment.
+const HEADER_LINES_MAX: u32 = 50;
+
+/// Reads a rendered session.
+pub(in crate::transcripts) fn read<R: Read + Seek>(
+    input: R,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
+    let mut reader = SpecstoryReader {
+        emit: Emit::new(sink),
+        head: RawSession::default(),
+        header: String::new(),
+        begun: false,
+        heading: None,
+        fence: Fence::default(),
+        text: EntryText::default(),
+        state: State::Words,
+    };
+    read_lines(input, &mut reader)
+}
+
+/// Heading such as `_**User (time)**_`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::transcripts) struct Heading {
+    person: bool,
+    sidechain: bool,
+    at: Option<Timestamp>,
+}
+
+/// Reads a heading, if the line is nothing else.
+pub(in crate::transcripts) fn heading(line: &str) -> Option<Heading> {
+    let inner = line.trim_end().strip_prefix("_**")?.strip_suffix("**_")?;
+    let (name, rest) = match inner.split_once(" (") {
+        Some((name, rest)) => (name, rest.strip_suffix(')')?),
+        None => (inner, ""),
+    };
+    let (name, sidechain) = match name.strip_suffix(" - sidechain") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let person = match name {
+        "User" => true,
+        "Agent" | "Assistant" => false,
+        _ => return None,
+    };
+    // The time comes after the model's name, if there is one.
+    let words: Vec<&str> = rest.split(' ').collect();
+    let tail = words.get(words.len().saturating_sub(2)..).unwrap_or_default().join(" ");
+    let at = Timestamp::parse(&tail).or_else(|| Timestamp::parse(rest));
+    Some(Heading { person, sidechain, at })
+}
+
+#[derive(Default)]
+struct EntryText {
+    line: u32,
+    words: String,
+}
+
+impl EntryText {
+    fn ends_with_rule(&self) -> bool {
+        self.words.trim_end().ends_with("\n---")
+    }
+
+    fn add(&mut self, line: &str, number: u32) {
+        if self.words.is_empty() {
+            if line.trim().is_empty() {
+                return;
+            }
+            self.line = number;
+        }
+        self.words.push_str(line);
+        self.words.push('\n');
+    }
+}
+
+/// Part that the next lines belong to.
+enum State {
+    Words,
+    Thinking,
+    Tool(ToolBlock),
+}
+
+struct SpecstoryReader<'e, 's> {
+    emit: Emit<'e, 's>,
+    head: RawSession,
+    /// Lines before the first heading.
+    header: String,
+    begun: bool,
+    heading: Option<Heading>,
+    fence: Fence,
+    text: EntryText,
+    state: State,
+}
+
+impl<'e, 's: 'e> LineReader<'e, 's> for SpecstoryReader<'e, 's> {
+    fn emit(&mut self) -> &mut Emit<'e, 's> {
+        &mut self.emit
+    }
+
+    fn line(&mut self, line: &str, number: u32) {
+        let quoted = match &self.state {
+            State::Tool(tool) => tool.in_output(),
+            State::Words | State::Thinking => self.fence.is_open(),
+        };
+        if !quoted && let Some(heading) = heading(line) {
+            self.flush();
+            self.heading = Some(heading);
+            return;
+        }
+        if self.heading.is_none() {
+            return self.header(line, number);
+        }
+        match &mut self.state {
+            State::Thinking => {
+                if line.contains("</think>") {
+                    self.state = State::Words;
+                }
+            }
+            State::Tool(tool) => {
+                if tool.line(line) {
+                    self.flush();
+                }
+            }
+            State::Words => self.words(line, number),
+        }
+    }
+
+    fn end(&mut self) {
+        self.finish();
+    }
+}
+
+impl SpecstoryReader<'_, '_> {
+    fn words(&mut self, line: &str, number: u32) {
+        let inside = self.fence.line(line);
+        // Older files have tools without tags, between rules.
+        let begins_tool = line.starts_with(ToolBlock::PLAIN) && self.text.ends_with_rule();
+        let ends_tool = line.trim_end() == "---" && self.text.words.starts_with(ToolBlock::PLAIN);
+        if !inside && (begins_tool || ends_tool) {
+            let fence = std::mem::take(&mut self.fence);
+            self.flush();
+            self.fence = fence;
+        }
+        if !inside && line.starts_with("<think>") {
+            self.flush();
+            if !line.contains("</think>") {
+                self.state = State::Thinking;
+            }
+        } else if !inside && let Some(tool) = ToolBlock::open(line, number) {
+            self.flush();
+            self.state = State::Tool(tool);
+        } else {
+            // A rule before an agent's words is SpecStory's; a person may begin with one.
+            let agent = self.heading.is_some_and(|heading| !heading.person);
+            if agent && !inside && self.text.words.is_empty() && line.trim_end() == "---" {
+                return;
+            }
+            self.text.add(line, number);
+            if self.text.words.len() > LINE_BYTES_MAX {
+                self.flush();
+            }
+        }
+    }
+
+    /// Reads the comments and the title before the first heading.
+    fn header(&mut self, line: &str, number: u32) {
+        if number > HEADER_LINES_MAX {
+            return;
+        }
+        self.header.push_str(line);
+        if let Some(title) = line.strip_prefix("# ")
+            && Timestamp::parse(title).is_none()
+        {
+            let dated =
+                title.trim_end().strip_suffix(')').and_then(|title| title.rsplit_once(" ("));
+            let dated = dated.and_then(|(title, time)| Some((title, Timestamp::parse(time)?)));
+            self.head.started_at = self.head.started_at.or(dated.map(|(_, time)| time));
+            let title = dated.map_or(title, |(title, _)| title);
+            self.head.title.get_or_insert(title.trim().to_owned());
+        }
+        let comment = line.trim().strip_prefix("<!--").and_then(|rest| rest.strip_suffix("-->"));
+        let Some((_, session)) = comment.and_then(|comment| comment.split_once(" Session ")) else {
+            return;
+        };
+        let (id, rest) = session.trim().split_once(' ').unwrap_or((session.trim(), ""));
+        self.head.native_id = id.to_owned();
+        let time = rest.trim().trim_start_matches('(').trim_end_matches(')');
+        self.head.started_at = Timestamp::parse(time).or(self.head.started_at);
+    }
+
+    /// Emits the session head before the first entry.
+    fn begin(&mut self, words: &str) {
+        if std::mem::replace(&mut self.begun, true) {
+            return;
+        }
+        let mut head = std::mem::take(&mut self.head);
+        if head.native_id.is_empty() {
+            head.native_id = Digest::of(&[&self.header, words]).to_string();
+        }
+        if head.started_at.is_none() {
+            head.started_at = self.heading.and_then(|heading| heading.at);
+        }
+        self.emit.session(head);
+    }
+
+    /// Emits the collected lines.
+    fn flush(&mut self) {
+        self.fence.reset();
+        let text = std::mem::take(&mut self.text);
+        let state = std::mem::replace(&mut self.state, State::Words);
+        let Some(heading) = self.heading else { return };
+        if let State::Tool(tool) = state {
+            tool.entries().into_iter().for_each(|entry| self.entry(entry, heading));
+            return;
+        }
+        let mut words = text.words.trim_end();
+        // SpecStory draws a rule between turns.
+        words = words.strip_suffix("\n---").unwrap_or(words).trim_end();
+        if words.is_empty() || words == "---" {
+            return;
+        }
+        if !heading.person
+            && let Some(entries) = ToolBlock::plain(words, text.line)
+        {
+            entries.into_iter().for_each(|entry| self.entry(entry, heading));
+            return;
+        }
+        match (heading.person, heading.sidechain) {
+            (true, false) => {
+                let parts = split_message(words).into_iter();
+                parts.for_each(|part| self.entry(part.entry(text.line), heading));
+            }
+            (true, true) => {
+                let prompt = RawEntry::new(text.line, Speaker::Client, EntryKind::Prompt, words);
+                self.entry(prompt, heading);
+            }
+            (false, _) => {
+                let reply = RawEntry::new(text.line, Speaker::Assistant, EntryKind::Text, words);
+                self.entry(reply, heading);
+            }
+        }
+    }
+
+    fn entry(&mut self, mut entry: RawEntry, heading: Heading) {
+        entry.at = heading.at;
+        if heading.sidechain {
+            entry.branch = Branch::Sidechain;
+        }
+        self.begin(&entry.text);
+        self.emit.entry(entry);
+    }
+
+    fn finish(&mut self) {
+        self.flush();
+        if !self.begun && !self.head.native_id.is_empty() {
+            self.begin("");
+        }
+    }
+}
+
+/// `<tool-use>` block: a summary, the request, and in a fence the output.
+struct ToolBlock {
+    line: u32,
+    name: String,
+    shell: bool,
+    /// Rest of the summary after the tool's name.
+    summary: String,
+    request: String,
+    output: Option<ToolOutput>,
+    /// True if a fence of the request is open.
+    in_request: bool,
+    seen: u32,
+    /// True if a closing tag ends the block now.
+    closable: bool,
+    closing: &'static str,
+}
+
+struct ToolOutput {
+    line: u32,
+    text: String,
+}
+
+impl ToolBlock {
+    /// Beginning of a tool without tags.
+    const PLAIN: &str = "Tool use: **";
+
+    /// Opens a block, if the line does.
+    fn open(line: &str, number: u32) -> Option<ToolBlock> {
+        if let Some(summary) = line.strip_prefix("<details><summary>") {
+            let (name, _) = summary.strip_prefix(ToolBlock::PLAIN)?.split_once("**")?;
+            let mut tool = ToolBlock::new(name, number, "</details>");
+            tool.summarise(line);
+            return Some(tool);
+        }
+        let tag = line.strip_prefix("<tool-use")?;
+        let attribute = |name: &str| {
+            let (_, rest) = tag.split_once(&format!("{name}=\""))?;
+            Some(rest.split_once('"')?.0)
+        };
+        let name = attribute("data-tool-name").unwrap_or("tool");
+        let mut tool = ToolBlock::new(name, number, "</tool-use>");
+        tool.shell = attribute("data-tool-type") == Some("shell");
+        Some(tool)
+    }
+
+    fn new(name: &str, line: u32, closing: &'static str) -> ToolBlock {
+        ToolBlock {
+            line,
+            name: unquote(name),
+            shell: false,
+            summary: String::new(),
+            request: String::new(),
+            output: None,
+            in_request: false,
+            seen: 0,
+            closable: true,
+            closing,
+        }
+    }
+
+    /// True if the next line is the tool's output, in which nothing is markup.
+    fn in_output(&self) -> bool {
+        self.in_request || (self.output.is_some() && !self.closable)
+    }
+
+    /// Adds a line; returns whether the block ends with it.
+    fn line(&mut self, line: &str) -> bool {
+        self.seen += 1;
+        // An output may hold the tag itself; the real one is behind the fence.
+        if self.closable && !self.in_request && line.trim_end().ends_with(self.closing) {
+            return true;
+        }
+        if let Some(output) = &mut self.output {
+            let blank = line.trim().is_empty() || line.trim() == "</details>";
+            self.closable = line.trim_end() == "```" || (self.closable && blank);
+            if output.text.len() + line.len() <= LINE_BYTES_MAX {
+                output.text.push_str(line);
+                output.text.push('\n');
+            }
+            return false;
+        }
+        self.before(line);
+        false
+    }
+
+    /// Adds a line before the output.
+    fn before(&mut self, line: &str) {
+        let fence = line.strip_prefix("```");
+        if self.in_request {
+            self.in_request = fence.is_none();
+        } else if fence
+            .is_some_and(|kind| REQUEST_FENCES.iter().any(|fence| kind.starts_with(fence)))
+        {
+            self.in_request = true;
+        } else if fence.is_some_and(|kind| !kind.contains('`')) {
+            self.output = Some(ToolOutput { line: self.line + self.seen + 1, text: String::new() });
+            self.closable = false;
+            return;
+        }
+        if line.contains("<summary>") {
+            self.summarise(line);
+        } else if !matches!(line.trim(), "<details>" | "</details>") {
+            self.request.push_str(line);
+            self.request.push('\n');
+        }
+    }
+
+    fn summarise(&mut self, line: &str) {
+        let Some((_, summary)) = line.split_once("<summary>") else { return };
+        let summary = summary.split_once("</summary>").map_or(summary, |(summary, _)| summary);
+        self.summary = unescape(rest_of_summary(summary));
+    }
+
+    /// Returns the call, and the result if there is one.
+    fn entries(self) -> Vec<RawEntry> {
+        let id = format!("tool-{}", self.line);
+        let request = unquote(self.request.trim());
+        let summary = self.summary;
+        let fenced = script(&request);
+        let command = fenced.or_else(|| command(&summary)).or_else(|| command(&request));
+        let text = match (self.shell, command) {
+            (true, Some(command)) => command.to_owned(),
+            (_, _) if summary.is_empty() => bare(&request).to_owned(),
+            (_, _) if request.is_empty() => bare(&summary).to_owned(),
+            (_, _) => format!("{}\n\n{request}", bare(&summary)),
+        };
+        let mut call = RawEntry::new(self.line, Speaker::Assistant, EntryKind::ToolCall, text);
+        call.tool = Some(self.name.clone());
+        call.call_id = Some(id.clone());
+        let mut entries = vec![call];
+        if let Some(output) = self.output {
+            let text = output.text.trim_end();
+            let text = text.strip_suffix("</details>").unwrap_or(text).trim_end();
+            let text = unquote(text.strip_suffix("```").unwrap_or(text).trim_end());
+            let speaker = if tools::is_web(&self.name) { Speaker::Web } else { Speaker::Tool };
+            let mut result = RawEntry::new(output.line, speaker, EntryKind::ToolResult, text);
+            (result.outcome, result.exit_code) = tools::outcome_of_output(&result.text);
+            result.tool = Some(self.name);
+            result.call_id = Some(id);
+            entries.push(result);
+        }
+        entries
+    }
+
+    /// Reads a whole message `Tool use: **name** …` without tags.
+    fn plain(words: &str, number: u32) -> Option<Vec<RawEntry>> {
+        let rest = words.strip_prefix(ToolBlock::PLAIN)?;
+        let (name, rest) = rest.split_once("**")?;
+        let mut tool = ToolBlock::new(name, number, "</tool-use>");
+        tool.shell = true;
+        let (first, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+        tool.summary = unescape(first.trim());
+        rest.lines().for_each(|line| {
+            tool.line(line);
+        });
+        Some(tool.entries())
+    }
+}
+
+/// Rest of a summary after `Tool use: **name**`.
+fn rest_of_summary(summary: &str) -> &str {
+    let rest = summary.trim().strip_prefix(ToolBlock::PLAIN);
+    let rest = rest.and_then(|rest| rest.split_once("**")).map_or(summary, |(_, rest)| rest);
+    rest.trim().trim_start_matches('•').trim()
+}
+
+/// Returns the command in a fence of its own.
+fn script(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("```bash\n").or_else(|| text.split_once("```sh\n"))?;
+    rest.split_once("\n```").map(|(script, _)| script)
+}
+
+/// Returns the command between single backticks, which may itself hold some.
+fn command(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('`')?;
+    let (command, _) = rest.rsplit_once('`')?;
+    (!command.trim().is_empty()).then_some(command)
+}
+
+/// Removes the backticks around a text.
+fn bare(text: &str) -> &str {
+    text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).unwrap_or(text)
+}
+
+/// Restores backticks, the one character that SpecStory escapes.
+fn unquote(text: &str) -> String {
+    text.replace("&#96;", "`")
+}
+
+/// Decodes the HTML of a summary.
+fn unescape(text: &str) -> String {
+    const ESCAPED: [(&str, &str); 5] =
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
+    let text = unquote(text);
+    ESCAPED.iter().fold(text, |text, (escaped, plain)| text.replace(escaped, plain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transcripts::testing;
+
+    #[track_caller]
+    fn check(input: &str, expected: &[&str]) {
+        testing::check(read, input, expected);
+    }
+
+    const HEAD: &str = "<!-- Generated by SpecStory, Markdown v2.1.0 -->\n\n# A title\n\n\
+        <!-- Codex CLI Session id-1 (2026-01-02 03:04:05Z) -->\n\n";
+
+    #[test]
+    fn headings_say_who_speaks() {
+        check(
+            &format!(
+                "{HEAD}_**User (2026-01-02 03:04:05Z)**_\n\ngo on\n\nplease\n\n---\n\n_**Agent (m 2026-01-02 03:04:06Z)**_\n\n_**Agent (m)**_\n\nDone.\n"
+            ),
+            &["= id-1 A title", "9: person prompt: go on\n\nplease", "19: assistant text: Done."],
+        );
+        let heading = heading("_**Agent (m-1 2026-01-02 03:04:06Z)**_").unwrap();
+        assert_eq!(heading.at, Timestamp::parse("2026-01-02T03:04:06Z"));
+    }
+
+    #[test]
+    fn the_older_form_has_no_times_and_no_id() {
+        check(
+            "<!-- Generated by SpecStory -->\n\n_**User**_\n\nq\n\n---\n\n_**Assistant**_\n\na\n\n---\n",
+            &["= …", "5: person prompt: q", "11: assistant text: a"],
+        );
+    }
+
+    #[test]
+    fn thinking_never_enters() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\n<think><details><summary>Thought Process</summary>\nhm\n\n```\n</details></think>\n\nSaid.\n"
+            ),
+            &["= id-1 A title", "15: assistant text: Said."],
+        );
+    }
+
+    #[test]
+    fn tools_are_calls_and_results() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\n<tool-use data-tool-type=\"shell\" data-tool-name=\"Bash\"><details>\n<summary>Tool use: **Bash**</summary>\nList\n\n`ls &#96;x&#96;`\n\n```text\nExit code 1\n_**User**_\n```\n</details></tool-use>\n\nAfter.\n"
+            ),
+            &[
+                "= id-1 A title",
+                "9: assistant tool_call Bash#tool-9: ls `x`",
+                "16: tool tool_result Bash#tool-9 failed 1: Exit code 1\n_**User**_",
+                "21: assistant text: After.",
+            ],
+        );
+    }
+
+    #[test]
+    fn changes_are_the_call_and_not_its_result() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\n<tool-use data-tool-type=\"write\" data-tool-name=\"edit\">\n<details><summary>Tool use: **edit** • Edit file: a.go</summary>\n\n```diff\n-a\n+b\n```\n\n</details>\n</tool-use>\n"
+            ),
+            &[
+                "= id-1 A title",
+                "9: assistant tool_call edit#tool-9: Edit file: a.go\n\n```diff\n-a\n+b\n```",
+            ],
+        );
+    }
+
+    #[test]
+    fn tools_without_tags_are_told_by_their_first_line() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\nTool use: **exec_command** `ls`\n\n```\na.rs\n```\n"
+            ),
+            &[
+                "= id-1 A title",
+                "9: assistant tool_call exec_command#tool-9: ls",
+                "12: tool tool_result exec_command#tool-9: a.rs",
+            ],
+        );
+    }
+
+    #[test]
+    fn older_tools_stand_between_rules() {
+        check(
+            "<!-- Generated by SpecStory -->\n\n<!-- cursor Session id-2 (2025-10-01 23:30Z) -->\n\n# It is broken (2025-10-01 23:30Z)\n\n\
+             _**Assistant (model m, mode Agent)**_\n\n<think><details><summary>Thought Process</summary>hm</details></think>\n\n---\n\nI look.\n\n---\n\n\
+             Tool use: **read_file**\n\nRead file: a.js\n\n---\n\nTool use: **run_terminal_cmd**\n\n```bash\ngrep x a.js\n```\n\n```\n1: x\n```\n\n---\n\nDone.\n\n---\n",
+            &[
+                "= id-2 It is broken",
+                "13: assistant text: I look.",
+                "17: assistant tool_call read_file#tool-17: Read file: a.js",
+                "23: assistant tool_call run_terminal_cmd#tool-23: grep x a.js",
+                "30: tool tool_result run_terminal_cmd#tool-23: 1: x",
+                "35: assistant text: Done.",
+            ],
+        );
+        let heading = heading("_**User (2025-12-03 05:21Z)**_").unwrap();
+        assert_eq!(heading.at, Timestamp::parse("2025-12-03T05:21:00Z"));
+    }
+
+    #[test]
+    fn a_summary_is_html() {
+        check(
+            &format!(
+                "{HEAD}_**Agent (m)**_\n\n<tool-use data-tool-type=\"shell\" data-tool-name=\"cmd\">\n<details><summary>Tool use: **cmd** • Run command: a &amp;&amp; b</summary>\n\n```bash\na && b\n```\n\n```\nok\n```\n\n</details>\n</tool-use>\n\n<details><summary>Tool use: **code_edit** • Edit file: a.ts</summary>\n\n```diff\n+x\n```\n\n</details>\n\nDone.\n"
+            ),
+            &[
+                "= id-1 A title",
+                "9: assistant tool_call cmd#tool-9: a && b",
+                "17: tool tool_result cmd#tool-9: ok",
+                "23: assistant tool_call code_edit#tool-23: Edit file: a.ts\n\n```diff\n+x\n```",
+                "31: assistant text: Done.",
+            ],
+        );
+    }
+
+    #[test]
+    fn headings_in_fences_are_quotes() {
+        check(
+            &format!("{HEAD}_**Agent (m)**_\n\n```md\n_**User**_\n```\n"),
+            &["= id-1 A title", "9: assistant text: ```md\n_**User**_\n```"],
+        );
+    }
+
+    #[test]
+    fn a_sub_agent_is_not_the_person() {
+        check(
+            &format!("{HEAD}_**User - sidechain (2026-01-02 03:04:05Z)**_\n\nlook\n"),
+            &["= id-1 A title", "9: client prompt sidechain: look"],
+        );
+    }
+
+    #[test]
+    fn damage_is_survived() {
+        let input = format!(
+            "{HEAD}_**Agent**_\n<think>\n</think>\n<tool-use data-tool-name=\"x\">\n```\na\n```\n</tool-use>\n"
+        );
+        testing::survives(read, input.as_bytes(), 1);
+    }
+}

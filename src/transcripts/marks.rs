@@ -1,0 +1,49 @@
+//! Results of a first pass over a transcript: marks, one byte a line, and hashes of long ids.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
+
+/// Map by hash, the same in every run.
+pub(super) type NameMap<V> = HashMap<u64, V, BuildHasherDefault<DefaultHasher>>;
+/// Set of hashes, the same in every run.
+pub(super) type NameSet = HashSet<u64, BuildHasherDefault<DefaultHasher>>;
+
+/// Hash of a text: with 64 bits, a clash among a hundred thousand is as unlikely as one in a billion.
+pub(super) fn name_of(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Bits by line number, from 1.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Vec<u8>);
+
+impl Marks {
+    pub(super) fn set(&mut self, line: u32, bits: u8) {
+        let at = line as usize;
+        if self.0.len() <= at {
+            self.0.resize(at + 1, 0);
+        }
+        if let Some(mark) = self.0.get_mut(at) {
+            *mark |= bits;
+        }
+    }
+
+    pub(super) fn has(&self, line: u32, bits: u8) -> bool {
+        self.0.get(line as usize).is_some_and(|mark| mark & bits != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_by_line() {
+        let mut marks = Marks::default();
+        marks.set(3, 1);
+        marks.set(3, 4);
+        assert!(marks.has(3, 4) && marks.has(3, 1) && !marks.has(3, 2) && !marks.has(99, 255));
+    }
+}

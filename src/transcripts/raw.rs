@@ -1,0 +1,195 @@
+//! Items that a reader emits before redaction, and their redaction.
+
+use crate::domain::{
+    Branch, Entry, EntryKind, Finding, Format, Outcome, Session, Severity, Skip, Speaker,
+    Timestamp, Tool,
+};
+use crate::privacy::{Gate, Report};
+use std::ops::ControlFlow;
+
+/// Head of a session before redaction.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct RawSession {
+    /// Id that the transcript gives; without one, a digest of the first words.
+    pub native_id: String,
+    /// Namespace, where the envelope names one.
+    pub namespace: Option<String>,
+    /// Title that the client gave.
+    pub title: Option<String>,
+    /// Folder that the agent worked in.
+    pub cwd: Option<String>,
+    /// Session that this one was forked from or works for.
+    pub parent: Option<String>,
+    /// Time of the beginning.
+    pub started_at: Option<Timestamp>,
+}
+
+/// Maximum length of a title in characters: some clients put whole prompts there.
+const TITLE_CHARS_MAX: usize = 300;
+
+pub(super) fn short_title(title: &str) -> String {
+    title.chars().take(TITLE_CHARS_MAX).collect()
+}
+
+/// Entry before redaction. The caller assigns ordinals in the order of emission.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct RawEntry {
+    /// Line of the file on which the entry begins, from 1; for one JSON value, its number in the array.
+    pub line: u32,
+    /// Id that the transcript gives.
+    pub native_id: Option<String>,
+    /// Speaker.
+    pub speaker: Speaker,
+    /// Kind.
+    pub kind: EntryKind,
+    /// Branch of the conversation.
+    pub branch: Branch,
+    /// Words.
+    pub text: String,
+    /// Name of the tool, for calls and results.
+    pub tool: Option<String>,
+    /// Id that joins a call with its result.
+    pub call_id: Option<String>,
+    /// Outcome of the call, for results.
+    pub outcome: Option<Outcome>,
+    /// Exit code, for results of commands.
+    pub exit_code: Option<i32>,
+    /// Time.
+    pub at: Option<Timestamp>,
+    /// Reason why no model reads the entry.
+    pub skip: Option<Skip>,
+}
+
+impl RawEntry {
+    /// Creates an entry of the active branch with nothing but words.
+    pub fn new(line: u32, speaker: Speaker, kind: EntryKind, text: impl Into<String>) -> RawEntry {
+        RawEntry {
+            line,
+            native_id: None,
+            speaker,
+            kind,
+            branch: Branch::Active,
+            text: text.into(),
+            tool: None,
+            call_id: None,
+            outcome: None,
+            exit_code: None,
+            at: None,
+            skip: None,
+        }
+    }
+}
+
+/// Fields that all entries of one record share.
+pub(super) struct EntryFrame {
+    pub(super) line: u32,
+    pub(super) native_id: Option<String>,
+    pub(super) at: Option<Timestamp>,
+    pub(super) branch: Branch,
+    pub(super) skip: Option<Skip>,
+}
+
+impl EntryFrame {
+    pub(super) fn entry(
+        &self,
+        speaker: Speaker,
+        kind: EntryKind,
+        text: impl Into<String>,
+    ) -> RawEntry {
+        let mut entry = RawEntry::new(self.line, speaker, kind, text);
+        entry.native_id.clone_from(&self.native_id);
+        entry.at = self.at;
+        entry.branch = self.branch;
+        entry.skip = self.skip;
+        entry
+    }
+
+    /// Creates an entry that the client wrote.
+    pub(super) fn notice(&self, text: impl Into<String>) -> RawEntry {
+        self.entry(Speaker::Client, EntryKind::Notice, text)
+    }
+}
+
+/// Item of a transcript. Every entry belongs to the session emitted last.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TranscriptItem {
+    /// Beginning of a session.
+    Session(RawSession),
+    /// Next entry of the session.
+    Entry(RawEntry),
+    /// Content that could not be read; the rest goes on.
+    Finding(Finding),
+}
+
+/// Receiver of items; returns whether to go on.
+pub(crate) type Sink<'a> = dyn FnMut(TranscriptItem) -> ControlFlow<()> + 'a;
+
+/// Finding about the first private tag that hides nothing: `report` has some after the entry at `line`, and had
+/// `known` before it.
+pub(crate) fn private_tag_finding(report: &Report, known: u64, line: u32) -> Option<Finding> {
+    let detail = "a tag <private> does not hide anything: expected it at the start of its line, and </private> \
+                  where it ends";
+    let is_first = known == 0 && 0 < report.mentions;
+    is_first.then(|| Finding::new(Severity::Warning, "private-mention", line, detail))
+}
+
+/// Owner and origin of a transcript, which its content does not name.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionSource<'s> {
+    /// Namespace that the session belongs to.
+    pub namespace: &'s str,
+    /// Format of the transcript.
+    pub format: Format,
+    /// Path or name of the transcript.
+    pub path: &'s str,
+}
+
+/// Redacts the head of a session.
+pub fn redact_session(
+    raw: RawSession,
+    source: SessionSource<'_>,
+    gate: &Gate,
+    report: &mut Report,
+) -> Session {
+    let SessionSource { namespace, format, path } = source;
+    let mut pass = |text: String| gate.redact_into(&text, report);
+    Session {
+        id: Session::id_of(namespace, format, &raw.native_id),
+        namespace: namespace.to_owned(),
+        format,
+        path: path.to_owned(),
+        native_id: pass(raw.native_id),
+        title: raw.title.map(&mut pass),
+        cwd: raw.cwd.map(&mut pass),
+        parent: raw.parent.map(&mut pass),
+        started_at: raw.started_at,
+    }
+}
+
+/// Redacts an entry. An entry without words left says why it is skipped.
+pub fn redact_entry(raw: RawEntry, ordinal: u32, gate: &Gate, report: &mut Report) -> Entry {
+    let had_words = !raw.text.trim().is_empty();
+    let text = gate.redact_into(&raw.text, report);
+    let has_words = !text.as_str().trim().is_empty();
+    let skip = match (had_words, has_words) {
+        (true, true) => raw.skip,
+        (true, false) => raw.skip.or(Some(Skip::Private)),
+        (false, _) => raw.skip.or(Some(Skip::Empty)),
+    };
+    let mut pass = |text: &str| gate.redact_into(text, report);
+    let call_id = raw.call_id.as_deref().map(&mut pass);
+    Entry {
+        ordinal,
+        line: raw.line,
+        native_id: raw.native_id.as_deref().map(&mut pass),
+        speaker: raw.speaker,
+        kind: raw.kind,
+        branch: raw.branch,
+        text,
+        tool: raw.tool.as_deref().map(|name| Tool { name: pass(name), call_id }),
+        outcome: raw.outcome,
+        exit_code: raw.exit_code,
+        at: raw.at,
+        skip,
+    }
+}

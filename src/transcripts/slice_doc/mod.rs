@@ -1,0 +1,21 @@
+//! Slice documents, as agents, hooks and other machines hand them over: one JSON object with what was said
+//! since the last one, alone or one a line of a file. A document is taken whole or refused.
+
+mod document;
+mod parse;
+mod reader;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use document::schema_file;
+pub(crate) use parse::{SliceError, parse_slice};
+pub(super) use reader::read;
+
+use super::json::Json;
+
+/// True if a value is a slice document: entries, and speakers or a session.
+pub(super) fn is_slice(json: &Json<'_>) -> bool {
+    let entries = json.get("entries");
+    let speaks = entries.list().first().is_some_and(|entry| entry.has("speaker"));
+    speaks || (entries.is_list() && json.first_text(&["session"]).is_some())
+}

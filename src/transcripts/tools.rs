@@ -1,0 +1,186 @@
+//! Tool calls and results: open calls, tools that speak for the web, outcomes in what a tool printed.
+
+use super::marks::{NameMap, name_of};
+use crate::domain::Outcome;
+use serde::Deserialize;
+use std::collections::VecDeque;
+
+/// Parts of the names of tools whose results strangers wrote.
+const WEB: [&str; 9] = [
+    "web_search", "websearch", "web_fetch", "webfetch", "fetch_url", "browser", "google_search",
+    "tether", "tavily",
+];
+/// MCP servers that read only this machine.
+const LOCAL: [&str; 6] = ["ide", "filesystem", "git", "serena", "memory", "sequential"];
+
+/// True if a tool's results are text of the web or another service.
+pub(super) fn is_web(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    if let Some(server) = name.strip_prefix("mcp__") {
+        let local = LOCAL.iter().any(|local| server.starts_with(local));
+        return !local || server.starts_with("github") || server.starts_with("gitlab");
+    }
+    let own = name == "web" || name.starts_with("web.") || name.starts_with("web_");
+    own || WEB.iter().any(|part| name.contains(part))
+}
+
+/// Maximum number of calls that wait for their result; the oldest give way.
+const CALLS_MAX: usize = 4096;
+
+/// Tool calls whose results have not been read yet, by id.
+#[derive(Debug)]
+pub(super) struct OpenCalls<V> {
+    calls: NameMap<V>,
+    order: VecDeque<u64>,
+}
+
+impl<V> Default for OpenCalls<V> {
+    fn default() -> OpenCalls<V> {
+        OpenCalls { calls: NameMap::default(), order: VecDeque::new() }
+    }
+}
+
+impl<V> OpenCalls<V> {
+    pub(super) fn open(&mut self, call_id: &str, call: V) {
+        let name = name_of(call_id);
+        if self.calls.insert(name, call).is_none() {
+            self.order.push_back(name);
+        }
+        if CALLS_MAX < self.order.len()
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.calls.remove(&oldest);
+        }
+    }
+
+    pub(super) fn close(&mut self, call_id: &str) -> Option<V> {
+        let name = name_of(call_id);
+        let call = self.calls.remove(&name)?;
+        self.order.retain(|open| *open != name);
+        Some(call)
+    }
+}
+
+/// Lines at the head of an output that may hold the exit code.
+const HEAD_LINES_MAX: usize = 8;
+/// Maximum size of an output that is read as JSON: structured results are short.
+const JSON_BYTES_MAX: usize = 256 * 1024;
+
+/// Flags of a structured result.
+#[derive(Default, Deserialize)]
+struct Flags {
+    success: Option<bool>,
+    exit_code: Option<i32>,
+    returncode: Option<i32>,
+    metadata: Option<Metadata>,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    exit_code: Option<i32>,
+}
+
+/// Outcome and exit code, read from what a client wrote into `output`, never from the tool's own words.
+pub(super) fn outcome_of_output(output: &str) -> (Option<Outcome>, Option<i32>) {
+    if let Some(code) = printed_code(output) {
+        return (Some(outcome_of_code(code)), Some(code));
+    }
+    if output.lines().take(HEAD_LINES_MAX).any(|l| l.starts_with("Process running with session ID"))
+    {
+        return (Some(Outcome::Running), None);
+    }
+    let flags = flags(output);
+    let inner = flags.metadata.and_then(|metadata| metadata.exit_code);
+    let code = flags.exit_code.or(flags.returncode).or(inner);
+    let flag = flags.success.map(outcome_of_flag);
+    (code.map(outcome_of_code).or(flag), code)
+}
+
+pub(super) fn outcome_of_code(code: i32) -> Outcome {
+    outcome_of_flag(code == 0)
+}
+
+pub(super) fn outcome_of_flag(success: bool) -> Outcome {
+    if success { Outcome::Succeeded } else { Outcome::Failed }
+}
+
+fn printed_code(output: &str) -> Option<i32> {
+    let code = |line: &str, prefix: &str| {
+        line.strip_prefix(prefix)?.trim_start_matches(':').trim().parse::<i32>().ok()
+    };
+    if let Some(first) = output.lines().next()
+        && let Some(code) = code(first, "Exit code")
+    {
+        return Some(code);
+    }
+    let mut head = output.lines().take(HEAD_LINES_MAX);
+    head.find_map(|line| code(line, "Process exited with code"))
+}
+
+fn flags(output: &str) -> Flags {
+    let output = output.trim();
+    let maybe = output.starts_with('{') && output.ends_with('}') && output.len() <= JSON_BYTES_MAX;
+    if maybe { serde_json::from_str(output).unwrap_or_default() } else { Flags::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_web_is_known_by_name() {
+        assert!(is_web("browser.search") && is_web("WebFetch") && is_web("web.run"));
+        assert!(!is_web("Bash") && !is_web("webpack_build"));
+    }
+
+    #[test]
+    fn other_services_are_not_this_machine() {
+        assert!(is_web("mcp__linear__get") && is_web("mcp__github__get"));
+        assert!(is_web("mcp__tavily__find") && !is_web("mcp__ide__getDiagnostics"));
+    }
+}
+
+#[cfg(test)]
+mod outcome_tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(output: &str, outcome: Option<Outcome>, code: Option<i32>) {
+        assert_eq!(outcome_of_output(output), (outcome, code));
+    }
+
+    #[test]
+    fn clients_print_exit_codes_at_the_head() {
+        check("Exit code 2\nno such file", Some(Outcome::Failed), Some(2));
+        check("Chunk ID: 1\nProcess exited with code 0\nok", Some(Outcome::Succeeded), Some(0));
+        check("Process running with session ID 7\n", Some(Outcome::Running), None);
+    }
+
+    #[test]
+    fn structured_results_have_flags() {
+        check(r#"{"output":"x","metadata":{"exit_code":1}}"#, Some(Outcome::Failed), Some(1));
+        check(r#"{"query":"q","success":true}"#, Some(Outcome::Succeeded), None);
+        check(r#"{"success":"maybe"}"#, None, None);
+    }
+
+    #[test]
+    fn words_tell_nothing() {
+        check("Error: all is lost\nExit code 1", None, None);
+    }
+}
+
+#[cfg(test)]
+mod open_call_tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_open_call_gives_way() {
+        let mut calls = OpenCalls::default();
+        for id in 0..=CALLS_MAX {
+            calls.open(&id.to_string(), id);
+        }
+        assert_eq!(calls.close("0"), None);
+        assert_eq!(calls.close("1"), Some(1));
+        assert_eq!(calls.close("1"), None);
+    }
+}
