@@ -8,9 +8,11 @@ use crate::domain::{
 };
 use crate::extract::Exchange;
 use crate::llm::{Cassette, Origin};
-use crate::pipeline::asking::{Account, Asker, For, NoAnswer, Paid, Payer, cost, counted};
-use crate::pipeline::extracting::{failure, prove, run_id, stuck};
-use crate::pipeline::talk::{Answers, Ended, OutputModeFallback, Waiting, talk};
+use crate::pipeline::dialogue::{Deferral, DialogueEnd, OutputModeFallback, ReplySource, talk};
+use crate::pipeline::extractor::{failure, prove, run_id, stuck};
+use crate::pipeline::model_client::{
+    AskError, Billing, CallContext, CapOwner, ModelClient, Spending, cost, counted,
+};
 use crate::store::{RunFailure, StoreError};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
@@ -45,18 +47,18 @@ impl SliceResult {
 /// Source of answers.
 enum Source<'a> {
     Cassette(&'a Cassette),
-    Model { asker: &'a Asker, purpose: For<'a>, paid: Paid },
+    Model { client: &'a ModelClient, context: CallContext<'a>, spent: Spending },
 }
 
-/// Answers the requests about a slice and keeps account of them.
+/// Answers the requests about a slice and records what they cost.
 struct Recorder<'a> {
     source: Source<'a>,
     price: Price,
     result: SliceResult,
 }
 
-impl Answers for Recorder<'_> {
-    async fn answer(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
+impl ReplySource for Recorder<'_> {
+    async fn answer(&mut self, request: &Request) -> Result<Reply, AskError> {
         self.result.asks.requests += 1;
         let (reply, origin) = match &mut self.source {
             Source::Cassette(cassette) => match cassette.kept(request) {
@@ -64,11 +66,11 @@ impl Answers for Recorder<'_> {
                 None => {
                     self.result.stale = Some(request.clone());
                     let stale = ModelError::new(ErrorKind::Stale, "no recording answers it");
-                    return Err(NoAnswer::Model(stale));
+                    return Err(AskError::Model(stale));
                 }
             },
-            Source::Model { asker, purpose, paid } => {
-                (asker.ask(request, *purpose, paid).await?, Origin::Recorded)
+            Source::Model { client, context, spent } => {
+                (client.ask(request, *context, spent).await?, Origin::Recorded)
             }
         };
         let usage = counted(&reply, request);
@@ -110,24 +112,24 @@ pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
 pub(super) async fn from_model(
     case: &PreparedCase,
     slice: CaseSlice<'_>,
-    asker: &Asker,
-    ladder: &OutputModeFallback,
+    client: &ModelClient,
+    output_modes: &OutputModeFallback,
     stop: &CancellationToken,
 ) -> Result<SliceResult, StoreError> {
     let session = slice.session;
     let task = run_id(case.asking_digest, slice.cutting.slice.id);
-    let purpose = For {
-        payer: Payer { namespace: &session.namespace, session: Some(session.id) },
+    let context = CallContext {
+        cap_owner: CapOwner { namespace: &session.namespace, session: Some(session.id) },
         // No run is staged that could bear the cost.
-        account: Account::Own { task, purpose: Purpose::Test, about: &[] },
+        billing: Billing::Own { task, purpose: Purpose::Test, about: &[] },
         stop,
         patience: None,
         returns: false,
     };
-    let source = Source::Model { asker, purpose, paid: Paid::default() };
-    let (result, worked) = extract(case, slice, source, ladder.rung()).await?;
+    let source = Source::Model { client, context, spent: Spending::default() };
+    let (result, worked) = extract(case, slice, source, output_modes.rung()).await?;
     if let Some((rung, refused)) = worked {
-        ladder.learn(rung, refused);
+        output_modes.learn(rung, refused);
     }
     Ok(result)
 }
@@ -148,7 +150,7 @@ async fn extract(
     result.asks.slices = 1;
     let mut worked = None;
     match ended {
-        Ended::Done(Ok(extraction)) => {
+        DialogueEnd::Done(Ok(extraction)) => {
             worked = Some((extraction.rung, refused.0));
             let answers = result.answers.total();
             result.asks.fitted = u64::from(answers == 1 && extraction.findings.is_empty());
@@ -156,12 +158,12 @@ async fn extract(
             let of = (slice.session, run_id(case.asking_digest, cut.id));
             (result.records, result.findings) = prove(&case.gate, cut, of, extraction);
         }
-        Ended::Done(Err(why)) => {
+        DialogueEnd::Done(Err(why)) => {
             let (failure, findings) = stuck(why);
             (result.failure, result.findings) = (Some(failure), findings);
         }
-        Ended::Failed(error) => result.failure = Some(failure(error)),
-        Ended::TooLong(error) => {
+        DialogueEnd::Failed(error) => result.failure = Some(failure(error)),
+        DialogueEnd::TooLong(error) => {
             let detail = format!(
                 "{}; a worker would cut it in two, a case is asked about as it is cut: lower \
                  slice.tokens in its settings",
@@ -169,12 +171,12 @@ async fn extract(
             );
             result.failure = Some(RunFailure { kind: error.kind.name().to_owned(), detail });
         }
-        Ended::Waits(waiting) => {
-            result.stops = matches!(waiting, Waiting::Cap(_) | Waiting::Needs(_));
+        DialogueEnd::Deferred(waiting) => {
+            result.stops = matches!(waiting, Deferral::Cap(_) | Deferral::Needs(_));
             result.unanswered = Some(match waiting {
-                Waiting::Cap(reached) => format!("{reached}; the same command goes on"),
-                Waiting::Unanswered(error) | Waiting::Needs(error) => error.to_string(),
-                Waiting::Stopped => "stopped before it was answered".to_owned(),
+                Deferral::Cap(reached) => format!("{reached}; the same command goes on"),
+                Deferral::Unanswered(error) | Deferral::Needs(error) => error.to_string(),
+                Deferral::Stopped => "stopped before it was answered".to_owned(),
             });
         }
     }

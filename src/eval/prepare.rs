@@ -11,7 +11,7 @@ use crate::llm::prompt::Prompts;
 use crate::memory_dir::Files;
 use crate::pipeline::collect::{Cards, Collected, collect};
 use crate::pipeline::import::AnswerFile;
-use crate::pipeline::setup::{asking_digest, asking_of};
+use crate::pipeline::setup::{asking_digest, extraction_spec};
 use crate::privacy::{Gate, Redacted};
 use crate::slicing::Cutting;
 use std::io;
@@ -121,7 +121,7 @@ pub(super) fn prepare(
     let model = variation.model.as_deref().or(own).unwrap_or(&default).to_owned();
     let prompts = contents.config.prompts.with_extraction(Arc::clone(&variation.prompts));
     contents.config.prompts = prompts;
-    let asking = asking_of(&contents.config, &model);
+    let asking = extraction_spec(&contents.config, &model);
     Ok(PreparedCase {
         name: folder.name.clone(),
         folder: folder.path.clone(),

@@ -13,10 +13,10 @@ use crate::config::Config;
 use crate::domain::{OutputMode, Timestamp};
 use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
 use crate::llm::Endpoint;
-use crate::pipeline::asking::{Asker, Model, Patience};
+use crate::pipeline::dialogue::OutputModeFallback;
+use crate::pipeline::model_client::{CallRetry, Model, ModelClient};
+use crate::pipeline::retrying_store::{RetryPolicy, RetryingStore};
 use crate::pipeline::setup::Setup;
-use crate::pipeline::steady::{Bearing, Steady};
-use crate::pipeline::talk::OutputModeFallback;
 use crate::pipeline::tally::Tally;
 use crate::store::{Store, StoreError};
 use futures_util::future::try_join_all;
@@ -129,17 +129,17 @@ impl EvalRun {
     /// The store's.
     pub(crate) async fn live(&self, model: LiveModel) -> Result<EvalResult, StoreError> {
         let (tally, cancel) = (Arc::clone(&model.tally), model.cancel.clone());
-        let mut ladders = Vec::new();
+        let mut output_modes_of_all = Vec::new();
         for variation in &self.variations {
             let name = variation.model.as_deref().unwrap_or(&self.config.model.model);
             let known = model.store.capability(&self.config.model.base_url, name).await?;
             let rung = self.config.model.rung.or(known).unwrap_or(OutputMode::ForcedTool);
-            ladders.extend(std::iter::repeat_n(
+            output_modes_of_all.extend(std::iter::repeat_n(
                 Arc::new(OutputModeFallback::new(rung)),
                 self.cases.len(),
             ));
         }
-        let asker = self.asker(model).await?;
+        let client = self.client(model).await?;
         let breaker = Breaker { cancel, ..Breaker::default() };
         let pairs = (0..).map_while(|at| self.nth(at));
         let cases: Vec<(&CaseFolder, Prepared)> = pairs
@@ -147,20 +147,23 @@ impl EvalRun {
                 (folder, prepare(&self.config, &self.answers, folder, variation))
             })
             .collect();
-        let case_slices = cases.iter().zip(&ladders).enumerate().flat_map(|(at, (it, ladder))| {
-            let case = it.1.as_ref().ok();
-            case.into_iter()
-                .flat_map(move |case| case.slices().map(move |slice| (at, case, slice, &**ladder)))
-        });
+        let case_slices = cases.iter().zip(&output_modes_of_all).enumerate().flat_map(
+            |(at, (it, output_modes))| {
+                let case = it.1.as_ref().ok();
+                case.into_iter().flat_map(move |case| {
+                    case.slices().map(move |slice| (at, case, slice, &**output_modes))
+                })
+            },
+        );
         let case_slices: Vec<_> = case_slices.collect();
         tally.with(|totals| totals.slices += case_slices.len() as u64);
-        let (asker, breaker_of, tally_of) = (&asker, &breaker, &tally);
-        // The asker limits how many calls are made at once.
-        let asking = case_slices.into_iter().map(|(at, case, slice, ladder)| async move {
+        let (client, breaker_of, tally_of) = (&client, &breaker, &tally);
+        // The client limits how many calls are made at once.
+        let asking = case_slices.into_iter().map(|(at, case, slice, output_modes)| async move {
             if breaker_of.cancel.is_cancelled() {
                 return Ok((at, SliceResult::unanswered("stopped before it was asked about")));
             }
-            let result = from_model(case, slice, asker, ladder, &breaker_of.cancel).await?;
+            let result = from_model(case, slice, client, output_modes, &breaker_of.cancel).await?;
             breaker_of.after(&result);
             tally_of.with(|totals| totals.slices_done += 1);
             Ok::<_, StoreError>((at, result))
@@ -187,11 +190,11 @@ impl EvalRun {
         Some((at, variation, self.cases.get(at % self.cases.len())?))
     }
 
-    async fn asker(&self, model: LiveModel) -> Result<Asker, StoreError> {
+    async fn client(&self, model: LiveModel) -> Result<ModelClient, StoreError> {
         let LiveModel { endpoint, store, cancel, tally, clock } = model;
         let limits = &self.config.limits;
         // A person waits: trouble of the store is reported at once.
-        let bearing = Bearing {
+        let policy = RetryPolicy {
             patience: Duration::ZERO,
             grace: Duration::ZERO,
             closing: cancel.clone(),
@@ -202,14 +205,14 @@ impl EvalRun {
             config: &self.config,
             model: Model::Endpoint(Box::new(endpoint)),
             model_name: &self.config.model.model,
-            steady: Steady::new(store, bearing),
-            patience: Patience::Waits { tries_max: limits.tries_max, wait_max: limits.wait_max },
+            store: RetryingStore::new(store, policy),
+            patience: CallRetry::Waits { tries_max: limits.tries_max, wait_max: limits.wait_max },
             tally,
             cancel,
             grace: GRACE,
             clock,
         };
-        setup.asker().await
+        setup.client().await
     }
 
     /// Builds the report from the judged cases, which are numbered as by [`EvalRun::nth`].

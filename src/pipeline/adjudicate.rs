@@ -1,10 +1,12 @@
 //! Adjudication: puts to a model what no rule decides about memory, batch by batch, within the same limits as every
 //! other question. The verdicts come back checked; the plan is made by the rules.
 
-use super::asking::{Account, Asker, For, Model, Paid, Patience, Payer};
+use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
+use super::model_client::{
+    Billing, CallContext, CallRetry, CapOwner, Model, ModelClient, Spending,
+};
+use super::retrying_store::{RetryPolicy, RetryingStore};
 use super::setup::Setup;
-use super::steady::{Bearing, Steady};
-use super::talk::{Ended, Next, Talk, Waiting};
 use super::tally::Tally;
 use crate::config::Config;
 use crate::consolidate::{
@@ -57,15 +59,15 @@ impl ModelUsage {
         self.pairs > 0
     }
 
-    pub(super) fn add(&mut self, pairs: usize, paid: Paid) {
+    pub(super) fn add(&mut self, pairs: usize, spent: Spending) {
         self.pairs += pairs as u64;
-        self.questions += u64::from(paid.asks);
-        self.calls += u64::from(paid.calls);
-        self.journaled += u64::from(paid.journaled);
-        self.sent += paid.usage.prompt_tokens;
-        self.cached += paid.usage.cached_tokens;
-        self.answered += paid.usage.completion_tokens;
-        self.cost_micros += paid.cost_micros;
+        self.questions += u64::from(spent.asks);
+        self.calls += u64::from(spent.calls);
+        self.journaled += u64::from(spent.journaled);
+        self.sent += spent.usage.prompt_tokens;
+        self.cached += spent.usage.cached_tokens;
+        self.answered += spent.usage.completion_tokens;
+        self.cost_micros += spent.cost_micros;
     }
 }
 
@@ -77,9 +79,9 @@ pub(crate) enum Halt {
 }
 
 /// Asks a model about batches.
-pub(super) struct BatchAsker {
-    asker: Arc<Asker>,
-    patience: Patience,
+pub(super) struct BatchClient {
+    client: Arc<ModelClient>,
+    patience: CallRetry,
 }
 
 /// The bill of a batch.
@@ -91,14 +93,14 @@ pub(super) struct BatchBill<'a> {
     pub(super) about: Vec<Digest>,
 }
 
-impl BatchAsker {
-    pub(super) fn beside(asker: Arc<Asker>, config: &Config) -> BatchAsker {
-        BatchAsker { asker, patience: patience(config) }
+impl BatchClient {
+    pub(super) fn beside(client: Arc<ModelClient>, config: &Config) -> BatchClient {
+        BatchClient { client, patience: patience(config) }
     }
 
-    pub(super) async fn new(source: ModelSource<'_>) -> Result<BatchAsker, StoreError> {
+    pub(super) async fn new(source: ModelSource<'_>) -> Result<BatchClient, StoreError> {
         let ModelSource { config, model, model_name, store, cancel, clock } = source;
-        let bearing = Bearing {
+        let policy = RetryPolicy {
             patience: Duration::ZERO,
             grace: Duration::ZERO,
             closing: cancel.clone(),
@@ -109,18 +111,18 @@ impl BatchAsker {
             config,
             model,
             model_name,
-            steady: Steady::new(store, bearing),
+            store: RetryingStore::new(store, policy),
             patience: patience(config),
             tally: Arc::new(Tally::default()),
             cancel,
             grace: GRACE,
             clock,
         };
-        Ok(BatchAsker::beside(Arc::new(setup.asker().await?), config))
+        Ok(BatchClient::beside(Arc::new(setup.client().await?), config))
     }
 
     pub(super) fn rung(&self) -> OutputMode {
-        self.asker.ladder.rung()
+        self.client.output_modes.rung()
     }
 
     pub(super) async fn ask<T: BatchTask>(
@@ -128,37 +130,37 @@ impl BatchAsker {
         mut dialogue: Dialogue<T>,
         first: Request,
         bill: BatchBill<'_>,
-    ) -> Result<(Ended<T::Outcome>, Paid), StoreError> {
+    ) -> Result<(DialogueEnd<T::Outcome>, Spending), StoreError> {
         let BatchBill { namespace, task, purpose, about } = bill;
-        let whose = For {
-            payer: Payer { namespace, session: None },
-            account: Account::Own {
+        let context = CallContext {
+            cap_owner: CapOwner { namespace, session: None },
+            billing: Billing::Own {
                 task: RunId(Digest::of(&[task, namespace])),
                 purpose,
                 about: &about,
             },
-            stop: &self.asker.cancel,
+            stop: &self.client.cancel,
             returns: false,
             patience: Some(self.patience),
         };
-        let mut paid = Paid::default();
-        let ended = self.asker.talk(&mut dialogue, first, whose, &mut paid).await?;
-        Ok((ended, paid))
+        let mut spent = Spending::default();
+        let ended = self.client.talk(&mut dialogue, first, context, &mut spent).await?;
+        Ok((ended, spent))
     }
 
     pub(super) async fn learn(
         &self,
         model: &str,
         worked: OutputMode,
-        paid: Paid,
+        spent: Spending,
     ) -> Result<(), StoreError> {
-        self.asker.learn(model, (worked, paid.refused)).await
+        self.client.learn(model, (worked, spent.refused)).await
     }
 }
 
 /// Waits, since a user waits for the answer, or nothing is lost by waiting.
-fn patience(config: &Config) -> Patience {
-    Patience::Waits { tries_max: config.limits.tries_max, wait_max: config.limits.wait_max }
+fn patience(config: &Config) -> CallRetry {
+    CallRetry::Waits { tries_max: config.limits.tries_max, wait_max: config.limits.wait_max }
 }
 
 /// Lays the settings over a task's defaults.
@@ -169,7 +171,7 @@ pub(super) fn configure(spec: &mut AskSpec, config: &Config) {
 
 /// Asks a model about pairs that no rule decides.
 pub(crate) struct Adjudicator {
-    asker: BatchAsker,
+    client: BatchClient,
     spec: Arc<AdjudicationSpec>,
     in_flight: usize,
     /// The line of [`Halt::Needs`] once it was met: nothing is asked any more then.
@@ -192,28 +194,32 @@ struct BatchResult {
     /// Index of the batch; of a half, its index in the whole behind that.
     path: Vec<usize>,
     pairs: Vec<(RecordId, MemoryId)>,
-    ended: Ended<Adjudicated>,
+    ended: DialogueEnd<Adjudicated>,
     /// The batch in two, where it was longer than the model reads.
     halves: Option<[PairBatch; 2]>,
-    paid: Paid,
+    spent: Spending,
 }
 
 impl Adjudicator {
     pub(crate) async fn new(source: ModelSource<'_>) -> Result<Adjudicator, StoreError> {
         let (config, model_name) = (source.config, source.model_name);
-        Ok(Adjudicator::with(BatchAsker::new(source).await?, config, model_name))
+        Ok(Adjudicator::with(BatchClient::new(source).await?, config, model_name))
     }
 
-    pub(super) fn beside(asker: Arc<Asker>, config: &Config, model_name: &str) -> Adjudicator {
-        Adjudicator::with(BatchAsker::beside(asker, config), config, model_name)
+    pub(super) fn beside(
+        client: Arc<ModelClient>,
+        config: &Config,
+        model_name: &str,
+    ) -> Adjudicator {
+        Adjudicator::with(BatchClient::beside(client, config), config, model_name)
     }
 
-    fn with(asker: BatchAsker, config: &Config, model_name: &str) -> Adjudicator {
+    fn with(client: BatchClient, config: &Config, model_name: &str) -> Adjudicator {
         let prompt = config.prompts.consolidate();
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
         configure(&mut spec.ask, config);
         let in_flight = config.model.concurrency;
-        Adjudicator { asker, spec: Arc::new(spec), in_flight, needs: Mutex::new(None) }
+        Adjudicator { client, spec: Arc::new(spec), in_flight, needs: Mutex::new(None) }
     }
 
     pub(crate) fn needs(&self) -> Option<String> {
@@ -251,26 +257,26 @@ impl Adjudicator {
             let mut result = match ended {
                 Ok(result) => result?,
                 Err(died) => {
-                    super::stop::go_down(died);
+                    super::stop::resume_panic(died);
                     continue;
                 }
             };
             match &result.ended {
-                Ended::Done(_) => unanswered = 0,
-                Ended::TooLong(_) | Ended::Failed(_) => {}
-                Ended::Waits(Waiting::Cap(_)) => over = true,
-                Ended::Waits(Waiting::Unanswered(_)) => {
+                DialogueEnd::Done(_) => unanswered = 0,
+                DialogueEnd::TooLong(_) | DialogueEnd::Failed(_) => {}
+                DialogueEnd::Deferred(Deferral::Cap(_)) => over = true,
+                DialogueEnd::Deferred(Deferral::Unanswered(_)) => {
                     unanswered += 1;
                     over |= unanswered >= UNANSWERED_MAX;
                 }
-                Ended::Waits(Waiting::Needs(error)) => {
+                DialogueEnd::Deferred(Deferral::Needs(error)) => {
                     over = true;
                     let line = error.to_string();
                     let mut needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
                     needs.get_or_insert(line.clone());
                     halt = Some(Halt::Needs(line));
                 }
-                Ended::Waits(Waiting::Stopped) => {
+                DialogueEnd::Deferred(Deferral::Stopped) => {
                     over = true;
                     halt = halt.or(Some(Halt::Stopped));
                 }
@@ -303,44 +309,49 @@ impl Adjudicator {
         batch: PairBatch,
     ) -> Result<BatchResult, StoreError> {
         let (pairs, about) = (batch.pairs().collect(), batch.about());
-        let (dialogue, request) = Adjudication::start(&self.spec, batch.clone(), self.asker.rung());
+        let (dialogue, request) =
+            Adjudication::start(&self.spec, batch.clone(), self.client.rung());
         let bill = BatchBill { namespace, task: "judging", purpose: Purpose::Consolidate, about };
-        let (ended, paid) = self.asker.ask(dialogue, request, bill).await?;
+        let (ended, spent) = self.client.ask(dialogue, request, bill).await?;
         let mut halves = None;
         match &ended {
-            Ended::Done(adjudicated) if !adjudicated.verdicts.is_empty() => {
-                self.asker.learn(&self.spec.ask.model, adjudicated.summary.rung, paid).await?;
+            DialogueEnd::Done(adjudicated) if !adjudicated.verdicts.is_empty() => {
+                self.client.learn(&self.spec.ask.model, adjudicated.summary.rung, spent).await?;
             }
-            Ended::TooLong(_) => halves = batch.halves(),
-            Ended::Done(_) | Ended::Failed(_) | Ended::Waits(_) => {}
+            DialogueEnd::TooLong(_) => halves = batch.halves(),
+            DialogueEnd::Done(_) | DialogueEnd::Failed(_) | DialogueEnd::Deferred(_) => {}
         }
-        Ok(BatchResult { path, pairs, ended, halves, paid })
+        Ok(BatchResult { path, pairs, ended, halves, spent })
     }
 }
 
 impl Progress {
     fn take(&mut self, result: BatchResult, many: usize) {
-        let BatchResult { path, pairs, ended, halves: _, paid } = result;
-        self.usage.add(pairs.len(), paid);
+        let BatchResult { path, pairs, ended, halves: _, spent } = result;
+        self.usage.add(pairs.len(), spent);
         let here = format!("batch {} of {many}", path.first().map_or(1, |at| at + 1));
         let mut left_open = |rule: &'static str, why: String| {
             self.note(rule, format!("{here}: {why}; its pairs stay open"));
             self.waits = true;
         };
         match ended {
-            Ended::Done(adjudicated) => {
+            DialogueEnd::Done(adjudicated) => {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
                 self.verdicts.extend(adjudicated.verdicts);
                 self.judged.extend(pairs);
             }
             // Its halves were asked about.
-            Ended::TooLong(_) if pairs.is_empty() => {}
-            Ended::TooLong(error) => left_open("too-long", error.to_string()),
-            Ended::Failed(error) => left_open("no-answer", error.to_string()),
-            Ended::Waits(Waiting::Cap(reached)) => left_open("cap-reached", reached.to_string()),
-            Ended::Waits(Waiting::Unanswered(error)) => left_open("no-answer", error.to_string()),
+            DialogueEnd::TooLong(_) if pairs.is_empty() => {}
+            DialogueEnd::TooLong(error) => left_open("too-long", error.to_string()),
+            DialogueEnd::Failed(error) => left_open("no-answer", error.to_string()),
+            DialogueEnd::Deferred(Deferral::Cap(reached)) => {
+                left_open("cap-reached", reached.to_string())
+            }
+            DialogueEnd::Deferred(Deferral::Unanswered(error)) => {
+                left_open("no-answer", error.to_string())
+            }
             // Reported once, as a halt.
-            Ended::Waits(Waiting::Needs(_) | Waiting::Stopped) => self.waits = true,
+            DialogueEnd::Deferred(Deferral::Needs(_) | Deferral::Stopped) => self.waits = true,
         }
     }
 
@@ -358,18 +369,18 @@ pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item 
     })
 }
 
-impl<T: BatchTask> Talk for Dialogue<T> {
+impl<T: BatchTask> ModelDialogue for Dialogue<T> {
     type End = T::Outcome;
 
-    fn reply(&mut self, reply: &Reply) -> Next<T::Outcome> {
+    fn reply(&mut self, reply: &Reply) -> DialogueStep<T::Outcome> {
         next(Dialogue::reply(self, reply))
     }
 
-    fn rung_refused(&mut self) -> Next<T::Outcome> {
+    fn rung_refused(&mut self) -> DialogueStep<T::Outcome> {
         next(Dialogue::rung_refused(self))
     }
 
-    fn stop(&mut self) -> Next<T::Outcome> {
+    fn stop(&mut self) -> DialogueStep<T::Outcome> {
         next(Dialogue::stop(self))
     }
 
@@ -378,9 +389,9 @@ impl<T: BatchTask> Talk for Dialogue<T> {
     }
 }
 
-fn next<T>(step: Step<T>) -> Next<T> {
+fn next<T>(step: Step<T>) -> DialogueStep<T> {
     match step {
-        Step::Ask(request) => Next::Ask(request),
-        Step::Done(end) => Next::End(end),
+        Step::Ask(request) => DialogueStep::Ask(request),
+        Step::Done(end) => DialogueStep::End(end),
     }
 }

@@ -2,8 +2,8 @@
 //! cost is reserved in the store before it is made, so that many calls at once, of many workers, do
 //! not run past a cap together.
 
-use super::asking::{Payer, cost};
-use super::steady::Steady;
+use super::model_client::{CapOwner, cost};
+use super::retrying_store::RetryingStore;
 use crate::config::{Limits, Price};
 use crate::domain::{Timestamp, Usage};
 use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, StoreError};
@@ -19,30 +19,30 @@ pub(crate) struct Budget {
 /// What is reserved for a call.
 #[derive(Debug)]
 #[must_use = "what is reserved and never settled counts as spent"]
-pub(super) struct Reserved {
+pub(super) struct Reservation {
     caps: Vec<Cap>,
     charge: Charge,
 }
 
 /// Why nothing was reserved.
 #[derive(Debug)]
-pub(super) enum Refused {
+pub(super) enum Refusal {
     /// A cap is reached.
-    Reached(Reached),
+    Reached(ReachedCap),
     /// Calls under way hold what is left under this cap, and may leave some of it.
-    Passes(Reached),
+    Passes(ReachedCap),
 }
 
 /// A cap that a call would go beyond.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct Reached {
+pub(crate) struct ReachedCap {
     /// The key of the settings.
     pub(super) key: &'static str,
     /// Whose cap it is.
     pub(super) scope: CapScope,
 }
 
-impl fmt::Display for Reached {
+impl fmt::Display for ReachedCap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is reached", self.key)
     }
@@ -72,28 +72,28 @@ impl Budget {
         caps.into_iter().chain(money).any(Option::is_some)
     }
 
-    /// Reserves the worst case of a call for `payer`, or says at which cap it waits.
+    /// Reserves the worst case of a call for `cap_owner`, or says at which cap it waits.
     pub(super) async fn reserve(
         &self,
-        steady: &Steady,
-        payer: Payer<'_>,
+        store: &RetryingStore,
+        cap_owner: CapOwner<'_>,
         (worst, now): (Usage, Timestamp),
-    ) -> Result<Result<Reserved, Refused>, StoreError> {
+    ) -> Result<Result<Reservation, Refusal>, StoreError> {
         let tokens = worst.prompt_tokens + worst.completion_tokens;
         let charge = Charge { tokens, micros: cost(worst, self.price) };
-        let caps = self.caps(payer, now);
+        let caps = self.caps(cap_owner, now);
         if caps.is_empty() {
-            return Ok(Ok(Reserved { caps, charge }));
+            return Ok(Ok(Reservation { caps, charge }));
         }
-        let reached = steady.keep(|store| {
+        let reached = store.retry(|store| {
             let caps = caps.clone();
             async move { store.reserve(caps, charge).await }
         });
         Ok(match reached.await? {
-            None => Ok(Reserved { caps, charge }),
+            None => Ok(Reservation { caps, charge }),
             Some(CapReached { cap, passes }) => {
-                let reached = Reached { key: key(&cap), scope: cap.scope };
-                Err(if passes { Refused::Passes(reached) } else { Refused::Reached(reached) })
+                let reached = ReachedCap { key: key(&cap), scope: cap.scope };
+                Err(if passes { Refusal::Passes(reached) } else { Refusal::Reached(reached) })
             }
         })
     }
@@ -101,11 +101,11 @@ impl Budget {
     /// Replaces what was reserved by what the call cost.
     pub(super) async fn settle(
         &self,
-        steady: &Steady,
-        reserved: Reserved,
+        store: &RetryingStore,
+        reserved: Reservation,
         cost: Charge,
     ) -> Result<(), StoreError> {
-        let Reserved { caps, charge } = reserved;
+        let Reservation { caps, charge } = reserved;
         if caps.is_empty() {
             return Ok(());
         }
@@ -113,14 +113,14 @@ impl Budget {
             let caps = caps.clone();
             async move { store.settle(caps, charge, cost).await }
         };
-        steady.keep(settle).await
+        store.retry(settle).await
     }
 
-    /// The caps that a call for `payer` is under now; those of a session where it is about one.
-    fn caps(&self, payer: Payer<'_>, now: Timestamp) -> Vec<Cap> {
+    /// The caps that a call for `cap_owner` is under now; those of a session where it is about one.
+    fn caps(&self, cap_owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {
         let (limits, midnight) = (&self.limits, now.midnight());
-        let namespace = || Some(CapScope::NamespaceDay(payer.namespace.to_owned(), midnight));
-        let session = || payer.session.map(CapScope::Session);
+        let namespace = || Some(CapScope::NamespaceDay(cap_owner.namespace.to_owned(), midnight));
+        let session = || cap_owner.session.map(CapScope::Session);
         let set = [
             (limits.day_tokens, CapUnit::Tokens, Some(CapScope::Day(midnight))),
             (limits.day_micros, CapUnit::Micros, Some(CapScope::Day(midnight))),

@@ -2,7 +2,7 @@
 //! and test prompts with it.
 
 use super::preamble::PreambleSettings;
-use super::reader::{Before, Desk, Reader, Reading, Work};
+use super::reader::{Before, Reader, Reading, SliceSink, Work};
 use super::tally::Tally;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
@@ -50,20 +50,20 @@ pub(crate) fn collect(
         sessions_max: None,
         slice: config.slice,
         session: None,
-        telling: Some(PreambleSettings::of(config)),
+        preamble: Some(PreambleSettings::of(config)),
         cards: cards == Cards::Wanted,
         also_forgotten: true,
         dry_run: true,
     };
     let (gate, tally) = (Gate::new(&config.pii), Tally::default());
-    let desk = Collector { conversation, wanted: false, found: Vec::new() };
-    let mut reader = Reader::new(&reading, &gate, &tally, desk);
+    let sink = Collector { conversation, wanted: false, found: Vec::new() };
+    let mut reader = Reader::new(&reading, &gate, &tally, sink);
     // Everything is collected; nothing stops it early.
     let _ = reader.file(transcript);
     if let Some(problem) = tally.totals().problems.first() {
         return Err(format!("{}: {}", problem.path, problem.problem));
     }
-    let mut found = reader.into_desk().found;
+    let mut found = reader.into_sink().found;
     found.retain(|it| !it.slices.is_empty());
     let path = transcript.path.display();
     match (found.is_empty(), conversation) {
@@ -99,7 +99,7 @@ impl Collector<'_> {
     }
 }
 
-impl Desk for Collector<'_> {
+impl SliceSink for Collector<'_> {
     fn before(&mut self, _session: &Session, _own: bool) -> Before {
         Before::default()
     }

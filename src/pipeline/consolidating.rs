@@ -2,7 +2,7 @@
 //! applies the plan in one transaction. Knows no files.
 
 use super::adjudicate::{Adjudicator, Halt, ModelUsage, Progress};
-use super::stop::go_down;
+use super::stop::resume_panic;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Memories, OpenPair, PairBatch, Undecided, Verdicts, Withdrawn, consolidate_with,
@@ -297,7 +297,7 @@ async fn done<T>(work: tokio::task::JoinHandle<T>) -> T {
     match work.await {
         Ok(done) => done,
         Err(died) => {
-            go_down(died);
+            resume_panic(died);
             // It did not begin, because the runtime ends, and this with it.
             std::future::pending().await
         }

@@ -2,7 +2,7 @@
 //! and each claim goes to the slice that supports it best.
 
 use super::collect::{Cards, Collected, collect};
-use super::setup::asking_of;
+use super::setup::extraction_spec;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{
@@ -105,7 +105,7 @@ pub(crate) fn spread(
     answer: &AnswerFile,
     model: &str,
 ) -> Imported {
-    let asking = asking_of(config, model);
+    let asking = extraction_spec(config, model);
     let name = answer.transcript.as_deref().map(|it| it.display().to_string());
     let about = answer.about.clone().unwrap_or_else(|| {
         let name = name.unwrap_or_else(|| "a transcript".to_owned());

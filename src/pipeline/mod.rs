@@ -1,14 +1,14 @@
 //! Joins the rooms and the edge: reads transcripts, cuts, asks, grounds and stages. The loops, their
 //! bounds and the shutdown are here; the rooms know nothing of one another.
 
-pub mod asking;
+pub mod model_client;
 mod budget;
 mod cards;
 pub mod collect;
 mod consolidating;
 mod worker;
 mod cut;
-pub mod extracting;
+pub mod extractor;
 mod feed;
 mod forgetting;
 pub mod import;
@@ -16,25 +16,25 @@ mod ingest;
 mod adjudicate;
 pub mod dir_sync;
 mod preamble;
-mod rates;
+mod rate_limit;
 mod reader;
 mod retrospective;
 mod replay;
 pub mod setup;
 mod stage;
 pub(crate) mod stop;
-pub mod steady;
-pub mod talk;
+pub mod retrying_store;
+pub mod dialogue;
 pub mod tally;
 
 pub(crate) use adjudicate::{Adjudicator, Halt, ModelSource, ModelUsage};
-pub use asking::Model;
 pub(crate) use consolidating::{ConsolidationOutcome, Consolidator, PlannedConsolidation};
 pub(crate) use dir_sync::{DirSync, SyncError, SyncOutcome, SyncReport, directory_namespace};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{Enqueuer, Gather, HandOver, Taken, TakenIn};
+pub use model_client::Model;
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay, Stop};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};

@@ -1,13 +1,13 @@
 //! Replays transcripts: one thread reads them into a batch of the queue, and a worker of this process
 //! drains that batch meanwhile. The totals are the store's.
 
-use super::asking::Model;
-use super::extracting::run_id;
+use super::extractor::run_id;
 use super::ingest::{Asking, CountSink, Lookup, ReadSession, ReplaySink};
+use super::model_client::Model;
 use super::preamble::PreambleSettings;
 use super::reader::{Reader, Reading};
-use super::setup::{asking_digest, asking_of};
-use super::stop::go_down;
+use super::setup::{asking_digest, extraction_spec};
+use super::stop::resume_panic;
 use super::tally::{FileProblem, Tally, Totals};
 use super::worker::{Batch, Consumer, Counts, End, Report, Until};
 use crate::adapters::process;
@@ -103,7 +103,7 @@ impl Plan {
         let lookup = store.map(|store| Lookup::new(Handle::current(), store));
         let read = tokio::task::spawn_blocking(move || self.read(&options, lookup));
         read.await.unwrap_or_else(|died| {
-            go_down(died);
+            resume_panic(died);
             Ok(())
         })
     }
@@ -136,7 +136,7 @@ impl Plan {
                 break;
             }
         }
-        let slices = reader.into_desk().finish()?;
+        let slices = reader.into_sink().finish()?;
         self.tally.with(|totals| {
             let (sent, answered) = (totals.tokens.estimated, slices * ANSWER_TOKENS_ESTIMATE);
             let price = self.config.model.price;
@@ -149,7 +149,7 @@ impl Plan {
 }
 
 fn asking(config: &Config, model: &str, options: &Options) -> Asking {
-    let digest = asking_digest(&asking_of(config, model), config);
+    let digest = asking_digest(&extraction_spec(config, model), config);
     Asking { digest, retry_failed: options.retry_failed }
 }
 
@@ -161,7 +161,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         sessions_max: options.sessions_max,
         slice: config.slice,
         session: None,
-        telling: (!dry_run).then(|| PreambleSettings::of(config)),
+        preamble: (!dry_run).then(|| PreambleSettings::of(config)),
         cards: !dry_run,
         also_forgotten: options.also_forgotten,
         dry_run,
@@ -205,7 +205,7 @@ impl Replay {
             reader
         );
         let read = read.unwrap_or_else(|died| {
-            go_down(died);
+            resume_panic(died);
             Ok(Vec::new())
         });
         let (report, sessions) = (report?, read?);
@@ -240,7 +240,7 @@ impl Replay {
                     break;
                 }
             }
-            let read = reader.into_desk().finish();
+            let read = reader.into_sink().finish();
             if read.is_err() {
                 closing.cancel();
             }
@@ -360,7 +360,7 @@ fn closed_session(
     match closed {
         Ok(totals) => totals.map(Some),
         Err(died) => {
-            go_down(died);
+            resume_panic(died);
             Ok(None)
         }
     }

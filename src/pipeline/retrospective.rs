@@ -1,9 +1,11 @@
 //! Retrospectives of a namespace: by rule, or with lessons of a model that is asked batch by batch. A retrospective is
 //! made one way: where a batch has no usable answer, all of it is made by rule.
 
-use super::adjudicate::{BatchAsker, BatchBill, Halt, ModelSource, ModelUsage, configure, located};
+use super::adjudicate::{
+    BatchBill, BatchClient, Halt, ModelSource, ModelUsage, configure, located,
+};
 use super::consolidating::Consolidator;
-use super::talk::{Ended, Waiting};
+use super::dialogue::{Deferral, DialogueEnd};
 use crate::consolidate::{
     LessonBatch, LessonSpec, LessonTask, Note, Retrospective, lesson_batches, reflect,
     reflect_with, standing,
@@ -15,7 +17,7 @@ use std::sync::Arc;
 
 /// Asks a model for lessons.
 pub(crate) struct Reflector {
-    asker: BatchAsker,
+    client: BatchClient,
     spec: Arc<LessonSpec>,
 }
 
@@ -50,7 +52,7 @@ impl Reflector {
         let (prompt, gate) = (config.prompts.reflect(), Gate::new(&config.pii));
         let mut spec = LessonSpec::new(source.model_name, &config.language, prompt, gate);
         configure(&mut spec.ask, config);
-        Ok(Reflector { asker: BatchAsker::new(source).await?, spec: Arc::new(spec) })
+        Ok(Reflector { client: BatchClient::new(source).await?, spec: Arc::new(spec) })
     }
 
     async fn report(
@@ -89,35 +91,35 @@ impl Reflector {
         here: &str,
     ) -> Result<Result<Vec<Note>, NoLessons>, StoreError> {
         let (shown, about) = (batch.len(), batch.about());
-        let (dialogue, request) = LessonTask::start(&self.spec, batch, self.asker.rung());
+        let (dialogue, request) = LessonTask::start(&self.spec, batch, self.client.rung());
         let namespace = &report.namespace;
         let bill = BatchBill { namespace, task: "reflecting", purpose: Purpose::Reflect, about };
-        let (ended, paid) = self.asker.ask(dialogue, request, bill).await?;
+        let (ended, spent) = self.client.ask(dialogue, request, bill).await?;
         report.shown += shown as u64;
-        report.usage.add(0, paid);
+        report.usage.add(0, spent);
         let unusable = |rule, error: ModelError| Err(NoLessons::Unusable(rule, error.to_string()));
         Ok(match ended {
-            Ended::Done(learned) => {
+            DialogueEnd::Done(learned) => {
                 report.findings.extend(located(learned.summary.findings, here));
                 if learned.usable {
-                    self.asker.learn(&self.spec.ask.model, learned.summary.rung, paid).await?;
+                    self.client.learn(&self.spec.ask.model, learned.summary.rung, spent).await?;
                     Ok(learned.lessons)
                 } else {
                     let why = "the model gave no answer that can be used".to_owned();
                     Err(NoLessons::Unusable("no-lessons", why))
                 }
             }
-            Ended::TooLong(error) => unusable("too-long", error),
-            Ended::Failed(error) | Ended::Waits(Waiting::Unanswered(error)) => {
+            DialogueEnd::TooLong(error) => unusable("too-long", error),
+            DialogueEnd::Failed(error) | DialogueEnd::Deferred(Deferral::Unanswered(error)) => {
                 unusable("no-answer", error)
             }
-            Ended::Waits(Waiting::Cap(reached)) => {
+            DialogueEnd::Deferred(Deferral::Cap(reached)) => {
                 Err(NoLessons::Unusable("cap-reached", reached.to_string()))
             }
-            Ended::Waits(Waiting::Needs(error)) => {
+            DialogueEnd::Deferred(Deferral::Needs(error)) => {
                 Err(NoLessons::Halted(Halt::Needs(error.to_string())))
             }
-            Ended::Waits(Waiting::Stopped) => Err(NoLessons::Halted(Halt::Stopped)),
+            DialogueEnd::Deferred(Deferral::Stopped) => Err(NoLessons::Halted(Halt::Stopped)),
         })
     }
 }

@@ -1,12 +1,12 @@
 //! Makes what asks out of the settings, the same for every command that asks.
 
-use super::asking::{Asker, Model, Patience};
 use super::budget::Budget;
-use super::extracting::Extractor;
+use super::dialogue::OutputModeFallback;
+use super::extractor::Extractor;
+use super::model_client::{CallRetry, Model, ModelClient};
 use super::preamble::PreambleSettings;
-use super::rates::Meter;
-use super::steady::Steady;
-use super::talk::OutputModeFallback;
+use super::rate_limit::RateLimit;
+use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::adapters::process;
 use crate::config::Config;
@@ -25,8 +25,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) model: Model,
     /// The model's name at the endpoint.
     pub(crate) model_name: &'a str,
-    pub(crate) steady: Steady,
-    pub(crate) patience: Patience,
+    pub(crate) store: RetryingStore,
+    pub(crate) patience: CallRetry,
     pub(crate) tally: Arc<Tally>,
     /// Somebody asked to stop.
     pub(crate) cancel: CancellationToken,
@@ -39,21 +39,21 @@ impl Setup<'_> {
     /// What asks about slices.
     pub(crate) async fn extractor(self) -> Result<Extractor, StoreError> {
         let config = self.config;
-        let asking = asking_of(config, self.model_name);
+        let asking = extraction_spec(config, self.model_name);
         let asking_digest = asking_digest(&asking, config);
-        let asker = Arc::new(self.asker().await?);
-        Ok(Extractor { asker, asking, asking_digest, gate: Gate::new(&config.pii) })
+        let client = Arc::new(self.client().await?);
+        Ok(Extractor { client, asking, asking_digest, gate: Gate::new(&config.pii) })
     }
 
     /// What asks at all. Reads from the store what is known of the endpoint.
-    pub(crate) async fn asker(self) -> Result<Asker, StoreError> {
-        let Setup { config, model, model_name, steady, patience, tally, cancel, grace, clock } =
+    pub(crate) async fn client(self) -> Result<ModelClient, StoreError> {
+        let Setup { config, model, model_name, store, patience, tally, cancel, grace, clock } =
             self;
         let rung = match &model {
             // What an endpoint can do says nothing of recorded answers.
             Model::Cassette(cassette) => cassette.rung(),
             Model::Endpoint(_) => {
-                let known = steady.store().capability(&config.model.base_url, model_name).await?;
+                let known = store.inner().capability(&config.model.base_url, model_name).await?;
                 config.model.rung.or(known)
             }
         };
@@ -67,21 +67,21 @@ impl Setup<'_> {
         let calls_max = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
         let budget = Budget::new(limits, config.model.price);
         if budget.is_set() {
-            let workers = steady.store().workers().await?.into_iter().map(|worker| worker.id);
+            let workers = store.inner().workers().await?.into_iter().map(|worker| worker.id);
             let gone = workers.filter(|id| process::is_gone(id)).collect();
-            steady.store().recount(gone, clock()).await?;
+            store.inner().recount(gone, clock()).await?;
         }
-        Ok(Asker {
+        Ok(ModelClient {
             model,
-            steady,
+            store,
             pace: ConcurrencyLimit::new(calls_max),
-            meter: Meter::new(rates, clock),
+            rate_limit: RateLimit::new(rates, clock),
             budget,
             patience,
             price: config.model.price,
             tally,
             base_url: config.model.base_url.clone(),
-            ladder: OutputModeFallback::new(rung.unwrap_or(OutputMode::ForcedTool)),
+            output_modes: OutputModeFallback::new(rung.unwrap_or(OutputMode::ForcedTool)),
             cancel,
             grace,
             clock,
@@ -92,7 +92,7 @@ impl Setup<'_> {
 }
 
 /// How slices are asked about under these settings.
-pub(crate) fn asking_of(config: &Config, model: &str) -> Arc<ExtractionSpec> {
+pub(crate) fn extraction_spec(config: &Config, model: &str) -> Arc<ExtractionSpec> {
     let mut asking = ExtractionSpec::new(model, &config.language, config.prompts.extraction());
     asking.reply_tokens_max = config.model.reply_tokens_max;
     asking.temperature = config.model.temperature;

@@ -1,8 +1,8 @@
 //! What a slice came to, as it is stored: the run, what became of each entry, the records.
 
-use super::asking::Paid;
 use super::cut::places;
-use super::extracting::Extractor;
+use super::extractor::Extractor;
+use super::model_client::Spending;
 use crate::domain::{
     CoverageState, Entry, Finding, ModelError, OutputMode, Record, RunId, RunState, Slice,
     Timestamp,
@@ -17,11 +17,11 @@ pub(super) const CUT_IN_TWO: &str = "cut-in-two";
 
 /// One asking about a slice: which run, which try, and what it cost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Try {
+pub(super) struct RunAttempt {
     pub(super) run: RunId,
     /// 0, and one more each time the slice was asked afresh.
     pub(super) generation: u32,
-    pub(super) paid: Paid,
+    pub(super) spent: Spending,
     pub(super) started_at: Timestamp,
 }
 
@@ -30,7 +30,7 @@ impl Extractor {
     pub(super) fn extracted(
         &self,
         cutting: Cutting,
-        of: Try,
+        of: RunAttempt,
         (records, findings, rung): (Vec<Record>, Vec<Finding>, OutputMode),
     ) -> Staging {
         let mut run = self.run(&cutting.slice, of);
@@ -42,7 +42,7 @@ impl Extractor {
     pub(super) fn failed(
         &self,
         cutting: Cutting,
-        of: Try,
+        of: RunAttempt,
         (failure, findings): (RunFailure, Vec<Finding>),
     ) -> Staging {
         let mut run = self.run(&cutting.slice, of);
@@ -52,13 +52,13 @@ impl Extractor {
     }
 
     /// `slice` was too long; others take its place and cover its entries.
-    pub(super) fn cut_in_two(&self, slice: &Slice, of: Try, error: ModelError) -> Staging {
+    pub(super) fn cut_in_two(&self, slice: &Slice, of: RunAttempt, error: ModelError) -> Staging {
         let mut run = self.run(slice, of);
         run.failure = Some(RunFailure { kind: CUT_IN_TWO.to_owned(), detail: error.detail });
         Staging { run, entries: Vec::new(), records: Vec::new() }
     }
 
-    fn run(&self, slice: &Slice, of: Try) -> Run {
+    fn run(&self, slice: &Slice, of: RunAttempt) -> Run {
         let (first, last) = places(slice);
         Run {
             id: of.run,
@@ -73,17 +73,17 @@ impl Extractor {
             prompt_version: self.asking.prompts().version(),
             prompt_digest: Some(self.asking.prompts().digest()),
             schema_version: SCHEMA_VERSION,
-            rung: self.asker.ladder.rung(),
+            rung: self.client.output_modes.rung(),
             generation: of.generation,
-            asks: of.paid.asks,
-            calls: of.paid.calls,
-            usage: of.paid.usage,
-            cost_micros: of.paid.cost_micros,
+            asks: of.spent.asks,
+            calls: of.spent.calls,
+            usage: of.spent.usage,
+            cost_micros: of.spent.cost_micros,
             state: RunState::Done,
             failure: None,
             findings: Vec::new(),
             started_at: of.started_at,
-            finished_at: (self.asker.clock)(),
+            finished_at: (self.client.clock)(),
         }
     }
 }

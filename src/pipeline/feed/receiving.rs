@@ -82,7 +82,7 @@ impl Feed {
         let mut all = Handled::default();
         while let Some(done) = tasks.join_next().await {
             let handled = done.unwrap_or_else(|died| {
-                crate::pipeline::stop::go_down(died);
+                crate::pipeline::stop::resume_panic(died);
                 Handled::default()
             });
             all.taken.extend(handled.taken);

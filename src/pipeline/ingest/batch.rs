@@ -110,9 +110,9 @@ impl Batch {
             self.jobs.push(rules.job(&last));
         }
         let taken = gathering.as_ref().map_or(ended.entries, |it| it.job.first.0);
-        let remembered = ended.told.map(|mut told| {
-            told.pass(taken);
-            told.remembered()
+        let remembered = ended.preamble.map(|mut preamble| {
+            preamble.pass(taken);
+            preamble.remembered()
         });
         Some(Intake {
             session: self.session,

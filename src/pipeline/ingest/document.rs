@@ -185,7 +185,7 @@ impl Enqueuer {
 
     /// What slices are told of the entries that are cut for good: what is remembered of them, and those
     /// behind it as they are stored.
-    async fn told(
+    async fn preamble(
         &self,
         session: &Session,
         growth: &SessionProgress,
@@ -194,7 +194,7 @@ impl Enqueuer {
             0 => None,
             _ => self.store.remembered(session.id).await?,
         };
-        Preamble::upto(&self.store, (&self.telling, session), kept, growth.taken).await
+        Preamble::upto(&self.store, (&self.preamble, session), kept, growth.taken).await
     }
 
     /// Cuts what gathers and what is new; none if nothing is to be done.
@@ -210,7 +210,7 @@ impl Enqueuer {
             true => self.store.entries_of(session.id, taken..known).await?,
             false => Vec::new(),
         };
-        let mut told = self.told(session, &growth).await?;
+        let mut preamble = self.preamble(session, &growth).await?;
         let ends = growth.ends.iter().copied().collect();
         let slicer = Slicer::new(session.id, self.settings, ends);
         let mut slicer = slicer.starting_at(growth.next_index);
@@ -220,18 +220,18 @@ impl Enqueuer {
         for (ordinal, entry) in (taken..).zip(entries) {
             // As in a single document of the whole session.
             let entry = Entry { ordinal, line: ordinal.saturating_add(1), ..entry };
-            told.push(&entry);
+            preamble.push(&entry);
             if entry.skip.is_some() {
                 batch.keep(entry);
                 continue;
             }
             for cutting in slicer.push(entry) {
-                let before = told.before(cutting.slice.range().0);
+                let before = preamble.before(cutting.slice.range().0);
                 batch.slice((cutting, before), rules);
             }
         }
         for cutting in slicer.finish() {
-            let before = told.before(cutting.slice.range().0);
+            let before = preamble.before(cutting.slice.range().0);
             batch.slice((cutting, before), rules);
         }
         let ended = Ended {
@@ -239,7 +239,7 @@ impl Enqueuer {
             findings: document.findings.clone(),
             masked: document.masked.clone(),
             whole: true,
-            told: Some(Box::new(told)),
+            preamble: Some(Box::new(preamble)),
             card: None,
         };
         let intake = batch.end(ended, rules);

@@ -3,7 +3,7 @@
 
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Format, RunId, RunState, Session, SessionId};
-use crate::pipeline::extracting::run_id;
+use crate::pipeline::extractor::run_id;
 use crate::pipeline::reader::{Before, mark, record_key};
 use crate::pipeline::stage::CUT_IN_TWO;
 use crate::privacy::Redacted;

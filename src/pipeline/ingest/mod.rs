@@ -2,7 +2,7 @@
 //! Handing over the same thing twice changes nothing; nothing of it is asked about here.
 
 mod batch;
-mod desk;
+mod intake_sink;
 mod document;
 #[cfg(test)]
 mod document_tests;
@@ -22,8 +22,8 @@ pub(crate) use rules::Gather;
 
 use super::preamble::PreambleSettings;
 use super::reader::{Bytes, Reader, Reading};
-use super::setup::{asking_digest, asking_of};
-use super::stop::go_down;
+use super::setup::{asking_digest, extraction_spec};
+use super::stop::resume_panic;
 use super::tally::{FileProblem, Tally};
 use crate::adapters::walk::{Candidate, walk};
 use crate::config::Config;
@@ -31,8 +31,8 @@ use crate::domain::{Digest, Format, Timestamp};
 use crate::privacy::Gate;
 use crate::slicing;
 use crate::store::{Store, StoreError};
-use desk::Taker;
 use documents::Documents;
+use intake_sink::IntakeSink;
 pub(super) use known::Lookup;
 pub(super) use replay::{Asking, CountSink, ReadSession, ReplaySink};
 use rules::{BATCH_BYTES_MAX, Rules};
@@ -52,7 +52,7 @@ pub(crate) struct Enqueuer {
     settings: slicing::SliceSettings,
     gather: Gather,
     asking: Digest,
-    telling: Arc<PreambleSettings>,
+    preamble: Arc<PreambleSettings>,
     namespace: Option<String>,
     batch_bytes_max: usize,
     clock: fn() -> Timestamp,
@@ -88,8 +88,8 @@ impl Enqueuer {
             gate: Gate::new(&config.pii),
             settings: config.slice,
             gather,
-            asking: asking_digest(&asking_of(config, model), config),
-            telling: PreambleSettings::of(config),
+            asking: asking_digest(&extraction_spec(config, model), config),
+            preamble: PreambleSettings::of(config),
             namespace: config.namespace.clone(),
             batch_bytes_max: BATCH_BYTES_MAX,
             clock,
@@ -169,12 +169,12 @@ impl Enqueuer {
     ) -> Result<TakenIn, StoreError> {
         let reading = self.reading(how);
         let lookup = Lookup::new(handle.clone(), self.store.clone());
-        let desk = Taker::new(lookup, self.rules(how), cancel);
-        let mut reader = Reader::new(&reading, &self.gate, tally, desk);
+        let sink = IntakeSink::new(lookup, self.rules(how), cancel);
+        let mut reader = Reader::new(&reading, &self.gate, tally, sink);
         for (file, bytes) in files {
             match documents::are_in((file, bytes), how.format) {
                 Ok(true) => {
-                    let report = &mut reader.desk().report;
+                    let report = &mut reader.sink().report;
                     let enqueuer = self;
                     Documents { enqueuer, how, handle, cancel, tally, report }
                         .take_in(file, bytes)?;
@@ -182,14 +182,14 @@ impl Enqueuer {
                 // What cannot be read is told below.
                 Ok(false) | Err(_) => take_in(&mut reader, (file, bytes), tally),
             }
-            if reader.desk().is_over() {
+            if reader.sink().is_over() {
                 break;
             }
         }
-        let desk = reader.into_desk();
-        match desk.failed {
+        let sink = reader.into_sink();
+        match sink.failed {
             Some(error) => Err(error),
-            None => Ok(desk.report.closed(tally)),
+            None => Ok(sink.report.closed(tally)),
         }
     }
 
@@ -201,7 +201,7 @@ impl Enqueuer {
             sessions_max: None,
             slice: self.settings,
             session: how.session.clone(),
-            telling: Some(Arc::clone(&self.telling)),
+            preamble: Some(Arc::clone(&self.preamble)),
             cards: false,
             also_forgotten: how.also_forgotten,
             dry_run: false,
@@ -222,16 +222,16 @@ impl Enqueuer {
 
 /// Reads a file until all that it grew by is taken in.
 fn take_in(
-    reader: &mut Reader<'_, Taker<'_>>,
+    reader: &mut Reader<'_, IntakeSink<'_>>,
     (file, bytes): (&Candidate, Bytes<'_>),
     tally: &Tally,
 ) {
     let before = tally.totals();
     reader.next_file();
     for _ in 0..PASSES_MAX {
-        // Where the reading breaks off, the desk knows why.
+        // Where the reading breaks off, the sink knows why.
         let _ = reader.read(file, bytes);
-        if reader.desk().is_over() || !reader.desk().is_to_be_read_again() {
+        if reader.sink().is_over() || !reader.sink().is_to_be_read_again() {
             return;
         }
         reader.same_file();
@@ -249,7 +249,7 @@ async fn off_thread<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(died) => {
-            go_down(died);
+            resume_panic(died);
             // It did not begin, because the runtime ends, and this with it.
             std::future::pending().await
         }

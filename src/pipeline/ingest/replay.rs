@@ -4,8 +4,8 @@
 use super::known::{Known, KnownRuns, Lookup};
 use crate::domain::{CoverageState, Digest, Entry, Finding, RunId, Session, SessionId, Timestamp};
 use crate::pipeline::cut::job_of;
-use crate::pipeline::reader::{Before, Desk, Ended, Work};
-use crate::pipeline::stop::go_on;
+use crate::pipeline::reader::{Before, Ended, SliceSink, Work};
+use crate::pipeline::stop::unless_cancelled;
 use crate::pipeline::tally::Tally;
 use crate::pipeline::worker::Batch;
 use crate::privacy::{Redacted, Report};
@@ -183,9 +183,9 @@ impl ReplaySink {
     fn close(&mut self, ended: Option<Ended>) {
         let whole = ended.filter(|ended| ended.whole);
         if let Some(mut ended) = whole {
-            let remembered = ended.told.take().map(|mut told| {
-                told.pass(ended.entries);
-                told.remembered()
+            let remembered = ended.preamble.take().map(|mut preamble| {
+                preamble.pass(ended.entries);
+                preamble.remembered()
             });
             let card = ended.card.take().and_then(|card| serde_json::to_string(&card).ok());
             self.flush(Some(PartEnd { entries: ended.entries, remembered, card }));
@@ -201,7 +201,7 @@ impl ReplaySink {
     }
 }
 
-impl Desk for ReplaySink {
+impl SliceSink for ReplaySink {
     fn before(&mut self, session: &Session, own: bool) -> Before {
         let before = self.lookup.whole(session, own);
         self.noted(before)
@@ -237,7 +237,7 @@ impl Desk for ReplaySink {
         }
         match self.failed {
             Some(_) => ControlFlow::Break(()),
-            None => go_on(&self.closing),
+            None => unless_cancelled(&self.closing),
         }
     }
 }
@@ -313,7 +313,7 @@ impl CountSink<'_> {
     }
 }
 
-impl Desk for CountSink<'_> {
+impl SliceSink for CountSink<'_> {
     fn before(&mut self, session: &Session, own: bool) -> Before {
         let before = self.lookup.as_ref().map(|lookup| lookup.whole(session, own));
         self.noted(before)
@@ -374,7 +374,7 @@ impl Desk for CountSink<'_> {
         }
         match self.failed {
             Some(_) => ControlFlow::Break(()),
-            None => go_on(self.cancel),
+            None => unless_cancelled(self.cancel),
         }
     }
 }

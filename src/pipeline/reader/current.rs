@@ -1,7 +1,7 @@
 //! The session that is being read: its entries go through the gate and into the slicer, one by one.
 
 use super::copies::{Taken, mark_of, record_key};
-use super::{APART_MAX, Before, Desk, Ended, Reader, Work};
+use super::{APART_MAX, Before, Ended, Reader, SliceSink, Work};
 use crate::adapters::walk::Candidate;
 use crate::domain::{
     CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
@@ -22,8 +22,8 @@ use std::sync::Arc;
 const NAMESPACE_DEFAULT: &str = "default";
 
 /// The session that is being read.
-pub(super) struct Current<'r, 'a, D> {
-    pub(super) reader: &'r mut Reader<'a, D>,
+pub(super) struct Current<'r, 'a, S> {
+    pub(super) reader: &'r mut Reader<'a, S>,
     file: &'r Candidate,
     path: &'r str,
     format: Format,
@@ -41,7 +41,7 @@ struct Open<'a> {
     elsewhere: Option<Vec<u64>>,
     taken: Taken,
     slicer: Slicer,
-    told: Option<Box<Preamble>>,
+    preamble: Option<Box<Preamble>>,
     card: Option<memory_card::CardBuilder<'a>>,
     ordinal: u32,
     findings: Vec<Finding>,
@@ -59,10 +59,10 @@ struct Open<'a> {
 impl Open<'_> {
     /// Whether the entry's record is another session's: a fork repeats what it goes on from. What is
     /// stored as this session's stays its own, whatever file is read first.
-    fn is_copy<D: Desk>(&mut self, reader: &mut Reader<'_, D>, entry: &Entry) -> bool {
+    fn is_copy<S: SliceSink>(&mut self, reader: &mut Reader<'_, S>, entry: &Entry) -> bool {
         let Some(native_id) = &entry.native_id else { return false };
         if std::mem::take(&mut self.beginning) {
-            let others = reader.desk.fork_of(&self.session, native_id);
+            let others = reader.sink.fork_of(&self.session, native_id);
             reader.copies.belong_elsewhere(others);
         }
         if !reader.copies.is_elsewhere(native_id) {
@@ -71,29 +71,30 @@ impl Open<'_> {
         if !self.is_known {
             return true;
         }
-        let (desk, session) = (&mut reader.desk, &self.session);
-        let own = self.own.get_or_insert_with(|| desk.own_records(session));
+        let (sink, session) = (&mut reader.sink, &self.session);
+        let own = self.own.get_or_insert_with(|| sink.own_records(session));
         !own.contains(&record_key(native_id))
     }
 
     /// Each slice with what it is told of the entries before it.
     fn told_before(&mut self, slices: Vec<Cutting>) -> Vec<(Cutting, Option<Redacted>)> {
-        let mut before = |cutting: &Cutting| self.told.as_mut()?.before(cutting.slice.range().0);
-        let told = |cutting: Cutting| {
+        let mut before =
+            |cutting: &Cutting| self.preamble.as_mut()?.before(cutting.slice.range().0);
+        let preamble = |cutting: Cutting| {
             let before = before(&cutting);
             (cutting, before)
         };
-        slices.into_iter().map(told).collect()
+        slices.into_iter().map(preamble).collect()
     }
 }
 
-impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
+impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     pub(super) fn new(
-        reader: &'r mut Reader<'a, D>,
+        reader: &'r mut Reader<'a, S>,
         file: &'r Candidate,
         path: &'r str,
         format: Format,
-    ) -> Current<'r, 'a, D> {
+    ) -> Current<'r, 'a, S> {
         let (open, stopped, bad, early) = (None, false, 0, Vec::new());
         Current { reader, file, path, format, open, stopped, bad, early }
     }
@@ -153,13 +154,13 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         let is_known = before.is_known;
         let (slicer, taken) = self.cutter(&session, before);
         let findings = std::mem::take(&mut self.early);
-        let (told, card) = self.beside();
+        let (preamble, card) = self.beside();
         let (ordinal, beginning, own, is_own) = (0, true, None, false);
         self.open = Some(Open {
             elsewhere,
             taken,
             slicer,
-            told,
+            preamble,
             card,
             session,
             ordinal,
@@ -175,7 +176,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
 
     fn before(&mut self, session: &Session) -> Before {
         let own = self.reader.copies.is_own(session.id);
-        self.reader.desk.before(session, own)
+        self.reader.sink.before(session, own)
     }
 
     /// Whether a session is left out because somebody wanted it forgotten; says so.
@@ -197,15 +198,15 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
     /// What is made of a session's entries beside its slices.
     fn beside(&self) -> (Option<Box<Preamble>>, Option<memory_card::CardBuilder<'a>>) {
         let reading = self.reader.reading;
-        let begin = |telling| Box::new(Preamble::begin(telling, self.format));
-        let told = reading.telling.as_ref().map(begin);
-        (told, reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)))
+        let begin = |preamble| Box::new(Preamble::begin(preamble, self.format));
+        let preamble = reading.preamble.as_ref().map(begin);
+        (preamble, reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)))
     }
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
         self.reader.copies.begin(session.id);
         self.reader.tally.with(|totals| totals.sessions += 1);
-        self.reader.desk.hand(Work::Begin(Arc::clone(session)))
+        self.reader.sink.hand(Work::Begin(Arc::clone(session)))
     }
 
     /// What follows is in no other file: two conversations began alike, or one went on in two places.
@@ -221,11 +222,11 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         }
         let is_known = before.is_known;
         let (slicer, taken) = self.cutter(&session, before);
-        let (told, card) = self.beside();
+        let (preamble, card) = self.beside();
         if let Some(open) = &mut self.open {
             (open.elsewhere, open.ordinal) = (None, 0);
             open.is_known = is_known;
-            (open.told, open.card) = (told, card);
+            (open.preamble, open.card) = (preamble, card);
             (open.slicer, open.taken) = (slicer, taken);
             open.session = Arc::clone(&session);
         }
@@ -274,13 +275,13 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             if let Some(card) = &mut open.card {
                 card.entry(&entry);
             }
-            if let Some(told) = &mut open.told {
-                told.push(&entry);
+            if let Some(preamble) = &mut open.preamble {
+                preamble.push(&entry);
             }
             if open.taken.has(entry.ordinal, mark) {
                 // No slice to come begins with it.
-                if let Some(told) = &mut open.told {
-                    told.pass(entry.ordinal.saturating_add(1));
+                if let Some(preamble) = &mut open.preamble {
+                    preamble.pass(entry.ordinal.saturating_add(1));
                 }
                 return ControlFlow::Continue(());
             }
@@ -306,7 +307,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         if open.elsewhere.is_some() {
             return ControlFlow::Continue(());
         }
-        self.reader.desk.hand(Work::Skipped(vec![entry]))
+        self.reader.sink.hand(Work::Skipped(vec![entry]))
     }
 
     fn hand(&mut self, slices: Vec<(Cutting, Option<Redacted>)>) -> ControlFlow<()> {
@@ -315,7 +316,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         }
         for (cutting, before) in slices {
             self.reader.tally.with(|totals| totals.slices += 1);
-            self.reader.desk.hand(Work::Slice(Box::new(cutting), before))?;
+            self.reader.sink.hand(Work::Slice(Box::new(cutting), before))?;
         }
         ControlFlow::Continue(())
     }
@@ -341,7 +342,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
             return;
         }
         if let Some(differs) = open.taken.differs() {
-            return self.reader.desk.differs(&open.session, differs);
+            return self.reader.sink.differs(&open.session, differs);
         }
         if whole && !open.is_own && open.ordinal > 0 {
             let unstored = if self.reader.reading.dry_run { 0 } else { u64::from(open.ordinal) };
@@ -355,7 +356,7 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
                 0,
                 "other sessions have all of it",
             ));
-            self.stopped |= self.reader.desk.hand(Work::Copy).is_break();
+            self.stopped |= self.reader.sink.hand(Work::Copy).is_break();
             return;
         }
         let slices = open.slicer.finish();
@@ -363,12 +364,12 @@ impl<'r, 'a, D: Desk> Current<'r, 'a, D> {
         self.reader.copies.cut(open.session.id, slices.len());
         let mut flow = self.hand(slices);
         if flow.is_continue() {
-            flow = self.reader.desk.hand(Work::End(Box::new(Ended {
+            flow = self.reader.sink.hand(Work::End(Box::new(Ended {
                 entries: open.ordinal,
                 findings: open.findings,
                 masked: open.masked,
                 whole,
-                told: open.told,
+                preamble: open.preamble,
                 card: open.card.map(|card| Box::new(card.finish())),
             })));
         }

@@ -2,7 +2,7 @@
 //! not stop the others.
 
 use super::current::Current;
-use super::{Desk, Reader};
+use super::{Reader, SliceSink};
 use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};
@@ -11,7 +11,7 @@ use crate::transcripts::{self, TranscriptItem};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
-impl<D: Desk> Reader<'_, D> {
+impl<S: SliceSink> Reader<'_, S> {
     /// Reads one file; what is wrong with it is counted and does not stop the others.
     pub(crate) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
         self.next_file();

@@ -35,7 +35,7 @@ pub(super) struct Reading {
     /// The name of the one conversation in a file, instead of the one that it has there.
     pub(super) session: Option<String>,
     /// What slices are told of the entries before them; none if nobody asks about them.
-    pub(super) telling: Option<Arc<PreambleSettings>>,
+    pub(super) preamble: Option<Arc<PreambleSettings>>,
     /// Whether memory cards are made.
     pub(super) cards: bool,
     /// Whether sessions are read again that were forgotten.
@@ -68,7 +68,7 @@ pub(super) struct Ended {
     /// Whether it was read to its end.
     pub(super) whole: bool,
     /// What is to be remembered of it, where slices are told of what was before.
-    pub(super) told: Option<Box<Preamble>>,
+    pub(super) preamble: Option<Box<Preamble>>,
     /// Its memory card, if cards are made.
     pub(super) card: Option<Box<Card>>,
 }
@@ -107,7 +107,7 @@ pub(super) struct Differs {
 }
 
 /// Takes work; says when to stop.
-pub(super) trait Desk {
+pub(super) trait SliceSink {
     /// What is known of a session that begins; `own` says that its file is the session's, whatever
     /// file it was read from before.
     fn before(&mut self, session: &Session, own: bool) -> Before;
@@ -124,31 +124,31 @@ pub(super) trait Desk {
     }
 
     /// What was taken of `session` is not what the file has there: nothing of it was handed over, and
-    /// nothing will be until the file is read again. Only for desks that say what was taken.
+    /// nothing will be until the file is read again. Only for sinks that say what was taken.
     fn differs(&mut self, _session: &Session, _differs: Differs) {}
 }
 
 /// Reads files one after another.
-pub(super) struct Reader<'a, D> {
+pub(super) struct Reader<'a, S> {
     reading: &'a Reading,
     gate: &'a Gate,
     tally: &'a Tally,
-    desk: D,
+    sink: S,
     copies: Copies,
 }
 
-impl<'a, D: Desk> Reader<'a, D> {
-    pub(super) fn new(reading: &'a Reading, gate: &'a Gate, tally: &'a Tally, desk: D) -> Self {
-        Reader { reading, gate, tally, desk, copies: Copies::default() }
+impl<'a, S: SliceSink> Reader<'a, S> {
+    pub(super) fn new(reading: &'a Reading, gate: &'a Gate, tally: &'a Tally, sink: S) -> Self {
+        Reader { reading, gate, tally, sink, copies: Copies::default() }
     }
 
     /// What the work is handed to.
-    pub(super) fn desk(&mut self) -> &mut D {
-        &mut self.desk
+    pub(super) fn sink(&mut self) -> &mut S {
+        &mut self.sink
     }
 
     /// What the work was handed to.
-    pub(super) fn into_desk(self) -> D {
-        self.desk
+    pub(super) fn into_sink(self) -> S {
+        self.sink
     }
 }

@@ -1,18 +1,18 @@
 //! One job, from its lease to the end of its claim. What an outcome leads to is decided here.
 
-use super::bench::{Asking, Bench};
-use super::leases::InHand;
-use super::outage::{Silence, UNANSWERED_MAX};
+use super::circuit_breaker::{BreakerState, UNANSWERED_MAX};
+use super::leases::LeaseGuard;
+use super::state::{CallSlot, WorkerState};
 use crate::adapters::metrics::Outcome as Closed;
 use crate::adapters::otel::JobSpan;
 use crate::domain::{Claimed, Entry, ErrorKind, Finding, Job, ModelError, RunState, Session, Wait};
 use crate::llm::back_off;
-use crate::pipeline::asking::Paid;
-use crate::pipeline::budget::Reached;
+use crate::pipeline::budget::ReachedCap;
 use crate::pipeline::cut::job_of;
-use crate::pipeline::extracting::{About, Outcome, failure};
-use crate::pipeline::stage::{CUT_IN_TWO, Try};
-use crate::pipeline::talk::Waiting;
+use crate::pipeline::dialogue::Deferral;
+use crate::pipeline::extractor::{About, Outcome, failure};
+use crate::pipeline::model_client::Spending;
+use crate::pipeline::stage::{CUT_IN_TWO, RunAttempt};
 use crate::privacy::Redacted;
 use crate::slicing::{Cutting, SliceCut, halve, rebuild};
 use crate::store::{
@@ -23,7 +23,7 @@ use std::time::Duration;
 use tracing::Instrument;
 
 /// How the claim of a job ends.
-enum Close {
+enum ClaimEnd {
     /// The job ends with it.
     End(Option<Box<Staging>>, JobEnding, Closed),
     /// The job goes back.
@@ -32,13 +32,15 @@ enum Close {
     Lost,
 }
 
-impl Close {
+impl ClaimEnd {
     /// A stable name for why the job is not done, if so.
     fn why(&self) -> Option<String> {
         match self {
-            Close::End(_, JobEnding::Dead { kind, .. }, _) => Some(kind.clone()),
-            Close::Back(JobRelease { wait: Some((wait, ..)), .. }) => Some(wait.name().to_owned()),
-            Close::End(..) | Close::Back(_) | Close::Lost => None,
+            ClaimEnd::End(_, JobEnding::Dead { kind, .. }, _) => Some(kind.clone()),
+            ClaimEnd::Back(JobRelease { wait: Some((wait, ..)), .. }) => {
+                Some(wait.name().to_owned())
+            }
+            ClaimEnd::End(..) | ClaimEnd::Back(_) | ClaimEnd::Lost => None,
         }
     }
 }
@@ -49,9 +51,9 @@ struct Death {
     staging: Option<Box<Staging>>,
 }
 
-impl Bench {
+impl WorkerState {
     /// Works on a job until its claim ends. Only the store's errors are errors.
-    pub(super) async fn work(&self, claimed: Claimed, asking: Asking) -> Result<(), StoreError> {
+    pub(super) async fn work(&self, claimed: Claimed, asking: CallSlot) -> Result<(), StoreError> {
         let span = JobSpan::begin(claimed.job.id, claimed.attempt);
         let ended = self.to_the_end(claimed, asking).instrument(span.span()).await;
         if let Some(batch) = &self.batch {
@@ -66,26 +68,30 @@ impl Bench {
     async fn to_the_end(
         &self,
         claimed: Claimed,
-        asking: Asking,
+        asking: CallSlot,
     ) -> Result<(Closed, Option<String>), StoreError> {
         let began = self.now();
-        let in_hand = self.leases.take(claimed.lease, &self.closing);
-        let close = self.close(&claimed, &in_hand).await;
+        let lease = self.leases.take(claimed.lease, &self.closing);
+        let close = self.close(&claimed, &lease).await;
         // Storing what came of it must not keep the endpoint waiting.
         drop(asking);
         let close = close?;
         let why = close.why();
         let closed = self.write(&claimed, close).await?;
         self.counts.ended(closed);
-        self.extractor.asker.tally.with(|totals| totals.slices_done += 1);
+        self.extractor.client.tally.with(|totals| totals.slices_done += 1);
         let duration_ms = self.now().0 - began.0;
         tracing::info!(outcome = closed.name(), why, duration_ms, "job ended");
         Ok((closed, why))
     }
 
-    async fn close(&self, claimed: &Claimed, in_hand: &InHand<'_>) -> Result<Close, StoreError> {
+    async fn close(
+        &self,
+        claimed: &Claimed,
+        lease: &LeaseGuard<'_>,
+    ) -> Result<ClaimEnd, StoreError> {
         let load = |store: Store| async move { store.work_of(claimed.session, &claimed.job).await };
-        let (session, entries) = self.steady().keep(load).await?;
+        let (session, entries) = self.store().retry(load).await?;
         let cutting = match cutting_of(claimed, &session, &entries) {
             Ok(cutting) => cutting,
             Err(detail) => {
@@ -95,7 +101,7 @@ impl Bench {
         };
         let run = self.extractor.run_id(cutting.slice.id);
         let known = |store: Store| async move { store.known_run(run).await };
-        let known = self.steady().keep(known).await?;
+        let known = self.store().retry(known).await?;
         let told = claimed.job.context.as_ref();
         if let Some(close) = self.known(known.as_ref(), (&cutting, told)) {
             return Ok(close);
@@ -105,24 +111,24 @@ impl Bench {
         let before = known.map_or(0, |known| known.generation);
         let generation = before.saturating_add(claimed.generation);
         let returns = self.batch.is_none() && claimed.attempt < self.queue.attempts_max;
-        let mut paid = Paid::default();
+        let mut spent = Spending::default();
         let about = About { session: &session, run, slice: &cutting.slice, before: told };
-        let whose = about.asks(&in_hand.stop, returns);
-        let outcome = self.extractor.extract(about, whose, generation, &mut paid).await?;
-        let of = Try { run, generation, paid, started_at };
+        let context = about.asks(&lease.stop, returns);
+        let outcome = self.extractor.extract(about, context, generation, &mut spent).await?;
+        let of = RunAttempt { run, generation, spent, started_at };
         // Who gave up on a busy endpoint had no answer either.
         let given_up =
-            self.batch.is_some() && matches!(outcome, Outcome::Waits(Waiting::Unanswered(_)));
-        if paid.answered && !given_up && self.outage.answered() {
+            self.batch.is_some() && matches!(outcome, Outcome::Deferred(Deferral::Unanswered(_)));
+        if spent.answered && !given_up && self.breaker.answered() {
             (self.tell)("the endpoint answers again");
         }
         match outcome {
-            Outcome::Waits(Waiting::Stopped) if in_hand.is_lost() => Ok(Close::Lost),
-            Outcome::Waits(why) => self.wait(claimed, (cutting, of), why).await,
+            Outcome::Deferred(Deferral::Stopped) if lease.is_lost() => Ok(ClaimEnd::Lost),
+            Outcome::Deferred(why) => self.wait(claimed, (cutting, of), why).await,
             Outcome::Extracted { records, findings, rung } => {
                 self.note_findings(&findings);
                 let staging = self.extractor.extracted(cutting, of, (records, findings, rung));
-                Ok(Close::End(Some(Box::new(staging)), JobEnding::Done, Closed::Done))
+                Ok(ClaimEnd::End(Some(Box::new(staging)), JobEnding::Done, Closed::Done))
             }
             Outcome::Failed(failure, findings) => Ok(self.fail(cutting, of, (failure, findings))),
             Outcome::TooLong(error) => Ok(self.cut((cutting, told), of, error)),
@@ -134,13 +140,13 @@ impl Bench {
         &self,
         known: Option<&KnownRun>,
         cutting: (&Cutting, Option<&Redacted>),
-    ) -> Option<Close> {
+    ) -> Option<ClaimEnd> {
         let known = known.filter(|known| known.state == RunState::Done)?;
         if known.failure.as_deref() != Some(CUT_IN_TWO) {
-            return Some(Close::End(None, JobEnding::Done, Closed::Known));
+            return Some(ClaimEnd::End(None, JobEnding::Done, Closed::Known));
         }
         let halves = self.halves(cutting);
-        (!halves.is_empty()).then_some(Close::End(None, JobEnding::Cut(halves), Closed::Cut))
+        (!halves.is_empty()).then_some(ClaimEnd::End(None, JobEnding::Cut(halves), Closed::Cut))
     }
 
     /// Both are told what the whole was told: what stands between them is of one piece.
@@ -153,27 +159,27 @@ impl Bench {
     fn cut(
         &self,
         (cutting, told): (Cutting, Option<&Redacted>),
-        of: Try,
+        of: RunAttempt,
         error: ModelError,
-    ) -> Close {
+    ) -> ClaimEnd {
         let halves = self.halves((&cutting, told));
         if halves.is_empty() {
             return self.fail(cutting, of, (failure(error), Vec::new()));
         }
         let staging = self.extractor.cut_in_two(&cutting.slice, of, error);
-        Close::End(Some(Box::new(staging)), JobEnding::Cut(halves), Closed::Cut)
+        ClaimEnd::End(Some(Box::new(staging)), JobEnding::Cut(halves), Closed::Cut)
     }
 
     fn fail(
         &self,
         cutting: Cutting,
-        of: Try,
+        of: RunAttempt,
         (failure, findings): (RunFailure, Vec<Finding>),
-    ) -> Close {
+    ) -> ClaimEnd {
         self.note_findings(&findings);
         // An entry in several parts fails once.
         let entries = cutting.slice.parts.iter().filter(|part| part.part == 0).count();
-        self.extractor.asker.tally.with(|totals| {
+        self.extractor.client.tally.with(|totals| {
             let count = totals.failures.entry(failure.kind.clone()).or_default();
             count.slices += 1;
             count.entries += entries as u64;
@@ -184,32 +190,34 @@ impl Bench {
     }
 
     fn note_findings(&self, findings: &[Finding]) {
-        findings.iter().for_each(|finding| self.extractor.asker.tally.finding(finding));
+        findings.iter().for_each(|finding| self.extractor.client.tally.finding(finding));
     }
 
-    fn dead(&self, death: Death) -> Close {
+    fn dead(&self, death: Death) -> ClaimEnd {
         let Death { failure: RunFailure { kind, detail }, staging } = death;
         let ending = JobEnding::Dead { kind, detail, asking: self.extractor.asking_digest };
-        Close::End(staging, ending, Closed::Dead)
+        ClaimEnd::End(staging, ending, Closed::Dead)
     }
 
     /// Without an answer: until when, and whether the attempt counts.
     async fn wait(
         &self,
         claimed: &Claimed,
-        (cutting, of): (Cutting, Try),
-        why: Waiting,
-    ) -> Result<Close, StoreError> {
-        let uncharged = |wait| Close::Back(JobRelease { wait, charged: false });
+        (cutting, of): (Cutting, RunAttempt),
+        why: Deferral,
+    ) -> Result<ClaimEnd, StoreError> {
+        let uncharged = |wait| ClaimEnd::Back(JobRelease { wait, charged: false });
         Ok(match why {
-            Waiting::Stopped => uncharged(None),
-            Waiting::Needs(error) => {
+            Deferral::Stopped => uncharged(None),
+            Deferral::Needs(error) => {
                 self.stop(error.to_string());
                 uncharged(None)
             }
-            Waiting::Cap(reached) => Close::Back(self.hold_back(&reached).await?),
-            Waiting::Unanswered(error) if self.batch.is_some() => self.given_up(cutting, of, error),
-            Waiting::Unanswered(error) => match error.kind {
+            Deferral::Cap(reached) => ClaimEnd::Back(self.hold_back(&reached).await?),
+            Deferral::Unanswered(error) if self.batch.is_some() => {
+                self.given_up(cutting, of, error)
+            }
+            Deferral::Unanswered(error) => match error.kind {
                 ErrorKind::RateLimited { wait } => {
                     let until = self.now().after(wait.unwrap_or_default());
                     uncharged(Some((Wait::RateLimited, until, error.to_string())))
@@ -231,41 +239,44 @@ impl Bench {
 
     /// After all tries and waits: the slice failed, or, where it is not the only one, the endpoint is
     /// away and thousands of slices more would each try, wait and fail.
-    fn given_up(&self, cutting: Cutting, of: Try, error: ModelError) -> Close {
-        if self.outage.unanswered() == Silence::OfOne {
+    fn given_up(&self, cutting: Cutting, of: RunAttempt, error: ModelError) -> ClaimEnd {
+        if self.breaker.unanswered() == BreakerState::Closed {
             return self.fail(cutting, of, (failure(error), Vec::new()));
         }
         self.stop(format!(
             "{error}; {UNANSWERED_MAX} slices in a row had no answer: what is left waits, the same \
              command goes on when the endpoint is back"
         ));
-        Close::Back(JobRelease { wait: None, charged: false })
+        ClaimEnd::Back(JobRelease { wait: None, charged: false })
     }
 
     fn unanswered(
         &self,
         claimed: &Claimed,
-        (cutting, of): (Cutting, Try),
+        (cutting, of): (Cutting, RunAttempt),
         (error, wait): (ModelError, Option<Duration>),
-    ) -> Close {
-        let silence = self.outage.unanswered();
-        if silence == Silence::Begins {
+    ) -> ClaimEnd {
+        let breaker = self.breaker.unanswered();
+        if breaker == BreakerState::Opened {
             (self.tell)(&format!(
                 "{error}; the endpoint is held to be away: jobs wait and are charged nothing, it is \
                  tried again now and then"
             ));
         }
-        let charged = silence == Silence::OfOne;
+        let charged = breaker == BreakerState::Closed;
         if charged && claimed.attempt >= self.queue.attempts_max {
             return self.fail(cutting, of, (failure(error), Vec::new()));
         }
         let pause = back_off(claimed.attempt, seed_of(claimed)).max(wait.unwrap_or_default());
         let until = self.now().after(pause);
-        Close::Back(JobRelease { wait: Some((Wait::BackOff, until, error.to_string())), charged })
+        ClaimEnd::Back(JobRelease {
+            wait: Some((Wait::BackOff, until, error.to_string())),
+            charged,
+        })
     }
 
     /// At a cap of many sessions, others need not find out one by one.
-    async fn hold_back(&self, reached: &Reached) -> Result<JobRelease, StoreError> {
+    async fn hold_back(&self, reached: &ReachedCap) -> Result<JobRelease, StoreError> {
         let now = self.now();
         let wait = Some((Wait::Cap, now.next_midnight(), reached.to_string()));
         let release = JobRelease { wait, charged: false };
@@ -283,30 +294,30 @@ impl Bench {
             let batch = self.batch_id();
             async move { store.hold_ready(namespace, batch, release, now).await }
         };
-        let jobs = self.steady().keep(hold).await?;
+        let jobs = self.store().retry(hold).await?;
         tracing::info!(cap = reached.key, jobs, "jobs wait at a cap");
         Ok(release)
     }
 
     /// Writes how the claim ended; says how it is counted.
-    async fn write(&self, claimed: &Claimed, close: Close) -> Result<Closed, StoreError> {
+    async fn write(&self, claimed: &Claimed, close: ClaimEnd) -> Result<Closed, StoreError> {
         let (lease, now) = (claimed.lease, self.now());
         let written = match close {
-            Close::Lost => return Ok(Closed::Lost),
-            Close::Back(release) => {
+            ClaimEnd::Lost => return Ok(Closed::Lost),
+            ClaimEnd::Back(release) => {
                 let closed = if release.charged { Closed::Retried } else { Closed::Released };
                 let give = |store: Store| {
                     let release = release.clone();
                     async move { store.release(lease, release, now).await }
                 };
-                self.steady().keep(give).await.map(|()| closed)
+                self.store().retry(give).await.map(|()| closed)
             }
-            Close::End(staging, ending, closed) => {
+            ClaimEnd::End(staging, ending, closed) => {
                 let end = |store: Store| {
                     let (staging, ending) = (staging.as_deref().cloned(), ending.clone());
                     async move { store.finish(lease, staging, ending, now).await }
                 };
-                self.steady().keep(end).await.map(|staged| {
+                self.store().retry(end).await.map(|staged| {
                     let records = staging.as_deref().map_or(&[][..], |it| it.records.as_slice());
                     self.counts.staged(staged, records);
                     if let JobEnding::Dead { kind, detail, .. } = &ending {

@@ -7,17 +7,17 @@ use tokio_util::sync::CancellationToken;
 
 /// The leases of this worker's jobs.
 #[derive(Debug, Default)]
-pub(super) struct Leases(Mutex<HashMap<(JobId, u64), Held>>);
+pub(super) struct Leases(Mutex<HashMap<(JobId, u64), LeaseEntry>>);
 
 #[derive(Debug)]
-struct Held {
+struct LeaseEntry {
     lease: Lease,
     stop: CancellationToken,
 }
 
 /// A lease in hand; dropping it lets go of it, whatever the store says of the job.
 #[derive(Debug)]
-pub(super) struct InHand<'a> {
+pub(super) struct LeaseGuard<'a> {
     leases: &'a Leases,
     lease: Lease,
     /// Cancelled when the lease is lost, and when the worker stops.
@@ -27,11 +27,11 @@ pub(super) struct InHand<'a> {
 
 impl Leases {
     /// Takes a lease in hand.
-    pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> InHand<'_> {
+    pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> LeaseGuard<'_> {
         let stop = closing.child_token();
-        let held = Held { lease, stop: stop.clone() };
+        let held = LeaseEntry { lease, stop: stop.clone() };
         self.held().insert((lease.job, lease.token), held);
-        InHand { leases: self, lease, stop, closing: closing.clone() }
+        LeaseGuard { leases: self, lease, stop, closing: closing.clone() }
     }
 
     /// Those in hand.
@@ -44,25 +44,25 @@ impl Leases {
     pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
         let mut held = self.held();
         let lost = extended.iter().filter(|lease| lost.contains(&lease.job));
-        let gone: Vec<Held> =
+        let gone: Vec<LeaseEntry> =
             lost.filter_map(|lease| held.remove(&(lease.job, lease.token))).collect();
         gone.iter().for_each(|held| held.stop.cancel());
         gone.len()
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), Held>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<(JobId, u64), LeaseEntry>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl InHand<'_> {
+impl LeaseGuard<'_> {
     /// Whether another worker may have the job by now.
     pub(super) fn is_lost(&self) -> bool {
         self.stop.is_cancelled() && !self.closing.is_cancelled()
     }
 }
 
-impl Drop for InHand<'_> {
+impl Drop for LeaseGuard<'_> {
     fn drop(&mut self) {
         self.leases.held().remove(&(self.lease.job, self.lease.token));
     }

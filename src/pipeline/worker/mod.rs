@@ -1,30 +1,30 @@
 //! Works on the queue: claims as many jobs as the endpoint bears calls, and waits where there are none.
 
 mod batch;
-mod bench;
+mod state;
 mod counts;
 mod job;
-mod keeper;
+mod heartbeat;
 mod leases;
-mod outage;
-mod turn;
+mod circuit_breaker;
+mod claim_loop;
 
 pub(super) use batch::Batch;
 pub use counts::{Counts, End, Jobs, Report};
 
 use super::adjudicate::Adjudicator;
-use super::asking::{Model, Patience};
+use super::model_client::{CallRetry, Model};
+use super::retrying_store::{RetryPolicy, RetryingStore};
 use super::setup::Setup;
-use super::steady::{Bearing, Steady};
 use super::tally::Tally;
 use crate::adapters::process;
 use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::store::{Store, StoreError};
-use bench::Bench;
-use keeper::Keeper;
+use circuit_breaker::CircuitBreaker;
+use heartbeat::Heartbeat;
 use leases::Leases;
-use outage::Outage;
+use state::WorkerState;
 use std::sync::atomic::{AtomicI64, AtomicU32};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -92,53 +92,53 @@ impl Consumer {
     async fn work(self, batch: Option<Arc<Batch>>) -> Result<Report, StoreError> {
         let (until, longest) = (self.until, self.config.limits.wait_max);
         let started_at = (self.clock)();
-        let keeper = Keeper { id: self.id.clone(), started_at };
-        let bench = &Arc::new(self.bench(batch).await?);
-        let asking = bench.extractor.asking_digest;
-        let reopens = bench.batch.is_none();
+        let heartbeat = Heartbeat { id: self.id.clone(), started_at };
+        let state = &Arc::new(self.state(batch).await?);
+        let asking = state.extractor.asking_digest;
+        let reopens = state.batch.is_none();
         let opening = |store: Store| async move {
             let gone = store.holders().await?.into_iter().filter(|it| process::is_gone(it));
             store.abandon_leases(gone.collect(), started_at).await?;
             store.recover(started_at).await?;
             if reopens { store.reopen(asking, started_at).await } else { Ok(0) }
         };
-        let reopened = bench.steady().keep(opening).await?;
-        bench.steady().keep(|_| keeper.say(bench)).await?;
-        tracing::info!(worker.id = keeper.id, reopened, "working");
+        let reopened = state.store().retry(opening).await?;
+        state.store().retry(|_| heartbeat.say(state)).await?;
+        tracing::info!(worker.id = heartbeat.id, reopened, "working");
         let over = CancellationToken::new();
         let work = async {
-            let end = turn::work(bench, (&keeper.id, until), longest).await;
+            let end = claim_loop::run(state, (&heartbeat.id, until), longest).await;
             over.cancel();
             end
         };
-        let (end, ()) = tokio::join!(work, keeper.beat(bench, &over));
+        let (end, ()) = tokio::join!(work, heartbeat.beat(state, &over));
         let end = end?;
         match &end {
             // Others, and people, see why.
-            End::Needs(_) if bench.batch.is_none() => {
-                bench.steady().keep(|_| keeper.say(bench)).await?;
+            End::Needs(_) if state.batch.is_none() => {
+                state.store().retry(|_| heartbeat.say(state)).await?;
             }
             End::Needs(_) | End::Asked | End::Nothing => {
-                let id = keeper.id.as_str();
-                bench.steady().keep(|store| async move { store.leave(id).await }).await?;
+                let id = heartbeat.id.as_str();
+                state.store().retry(|store| async move { store.leave(id).await }).await?;
             }
         }
-        let left = bench.left(started_at).await?;
+        let left = state.left(started_at).await?;
         Ok(Report { end, started_at, left })
     }
 
-    async fn bench(self, batch: Option<Arc<Batch>>) -> Result<Bench, StoreError> {
+    async fn state(self, batch: Option<Arc<Batch>>) -> Result<WorkerState, StoreError> {
         let Consumer { config, model, model_name, store, closing, tally, counts, .. } = self;
         // Somebody waits for a replay: a store in trouble is told at once, and calls are tried again
         // at once instead of later.
         let waits = batch.is_some();
         let (store_patience, grace, patience) = if waits {
             let (tries_max, wait_max) = (config.limits.tries_max, config.limits.wait_max);
-            (Duration::ZERO, GRACE, Patience::Waits { tries_max, wait_max })
+            (Duration::ZERO, GRACE, CallRetry::Waits { tries_max, wait_max })
         } else {
-            (STORE_PATIENCE, config.queue.grace, Patience::ComesBack)
+            (STORE_PATIENCE, config.queue.grace, CallRetry::ComesBack)
         };
-        let bearing = Bearing {
+        let policy = RetryPolicy {
             patience: store_patience,
             grace: if waits { Duration::ZERO } else { grace },
             closing: closing.clone(),
@@ -149,7 +149,7 @@ impl Consumer {
             config: &config,
             model,
             model_name: &model_name,
-            steady: Steady::new(store, bearing),
+            store: RetryingStore::new(store, policy),
             patience,
             tally,
             cancel: closing.clone(),
@@ -157,18 +157,17 @@ impl Consumer {
             clock: self.clock,
         };
         let extractor = setup.extractor().await?;
-        let adjudicator =
-            config.consolidate.model.as_deref().filter(|_| !waits).map(|name| {
-                Arc::new(Adjudicator::beside(Arc::clone(&extractor.asker), &config, name))
-            });
-        Ok(Bench {
+        let adjudicator = config.consolidate.model.as_deref().filter(|_| !waits).map(|name| {
+            Arc::new(Adjudicator::beside(Arc::clone(&extractor.client), &config, name))
+        });
+        Ok(WorkerState {
             extractor,
             adjudicator,
             queue: config.queue.clone(),
             batch,
             thresholds: config.consolidate.thresholds,
             leases: Leases::default(),
-            outage: Outage::default(),
+            breaker: CircuitBreaker::default(),
             counts,
             closing,
             tell: self.tell,

@@ -1,4 +1,4 @@
-//! The desk that files are read for: asks the store how far a session was taken in, hands over what it
+//! The sink that files are read for: asks the store how far a session was taken in, hands over what it
 //! grew by, and says when a file must be read again.
 
 use super::batch::Batch;
@@ -7,8 +7,8 @@ use super::report::TakenIn;
 use super::rules::Rules;
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Session, SessionId};
-use crate::pipeline::reader::{Before, Desk, Differs, Work};
-use crate::pipeline::stop::go_on;
+use crate::pipeline::reader::{Before, Differs, SliceSink, Work};
+use crate::pipeline::stop::unless_cancelled;
 use crate::privacy::Redacted;
 use crate::store::{Intake, SessionProgress, StoreError, StoreErrorKind};
 use std::collections::{HashMap, HashSet};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 const SAME_PERCENT_MIN: u64 = 75;
 
 /// Takes in what a reader hands over; blocks its thread.
-pub(super) struct Taker<'a> {
+pub(super) struct IntakeSink<'a> {
     lookup: Lookup,
     rules: Rules,
     cancel: &'a CancellationToken,
@@ -51,12 +51,16 @@ enum Change {
     Other(String),
 }
 
-impl<'a> Taker<'a> {
+impl<'a> IntakeSink<'a> {
     /// For a thread on which blocking is allowed, of the runtime of `handle`.
-    pub(super) fn new(lookup: Lookup, rules: Rules, cancel: &'a CancellationToken) -> Taker<'a> {
+    pub(super) fn new(
+        lookup: Lookup,
+        rules: Rules,
+        cancel: &'a CancellationToken,
+    ) -> IntakeSink<'a> {
         let (report, found, changed) = (TakenIn::default(), Found::default(), HashMap::new());
         let (failed, open, again) = (None, None, false);
-        Taker { lookup, rules, cancel, report, failed, again, found, changed, open }
+        IntakeSink { lookup, rules, cancel, report, failed, again, found, changed, open }
     }
 
     /// Whether the file must be read again: somebody else took in more of it, or it is not what it was.
@@ -119,12 +123,12 @@ impl<'a> Taker<'a> {
     }
 
     fn hand_over(&mut self, session: &Session, intake: Option<Intake>) -> ControlFlow<()> {
-        let Some(intake) = intake else { return go_on(self.cancel) };
+        let Some(intake) = intake else { return unless_cancelled(self.cancel) };
         let until = intake.gathering.as_ref().map(|gathering| gathering.until);
         match self.lookup.block_on(self.lookup.store().enqueue(intake)) {
             Ok(enqueued) => {
                 self.report.add(session, enqueued, until);
-                go_on(self.cancel)
+                unless_cancelled(self.cancel)
             }
             Err(error) if error.kind == StoreErrorKind::Moved => {
                 self.again = true;
@@ -138,7 +142,7 @@ impl<'a> Taker<'a> {
     }
 }
 
-impl Desk for Taker<'_> {
+impl SliceSink for IntakeSink<'_> {
     fn fork_of(&mut self, session: &Session, native_id: &Redacted) -> Vec<u64> {
         let found = self.lookup.fork_of(session, native_id);
         self.noted(found)

@@ -1,8 +1,8 @@
 //! The loop: claim, work, wait. Jobs run beside it, each a task of its own.
 
 use super::Until;
-use super::bench::Bench;
 use super::counts::End;
+use super::state::WorkerState;
 use crate::domain::{Digest, Timestamp};
 use crate::llm::back_off;
 use crate::pipeline::adjudicate::Halt;
@@ -31,8 +31,8 @@ const LOOK_MILLIS: i64 = 30_000;
 const CARDS_MAX: u32 = 32;
 
 /// The jobs under way.
-struct Turn<'a> {
-    bench: &'a Arc<Bench>,
+struct ClaimLoop<'a> {
+    state: &'a Arc<WorkerState>,
     holder: &'a str,
     until: Until,
     /// Says when others have handed something over.
@@ -52,50 +52,50 @@ struct Turn<'a> {
 }
 
 /// Works until it is done.
-pub(super) async fn work(
-    bench: &Arc<Bench>,
+pub(super) async fn run(
+    state: &Arc<WorkerState>,
     (holder, until): (&str, Until),
     longest: Duration,
 ) -> Result<End, StoreError> {
-    let mut turn = Turn {
-        bench,
+    let mut claims = ClaimLoop {
+        state,
         holder,
         until,
-        changes: bench.store().listen(),
+        changes: state.store().inner().listen(),
         longest,
         jobs: JoinSet::new(),
         next_at: None,
         away: Duration::ZERO,
-        cards_at: bench.now(),
+        cards_at: state.now(),
         // Not yet.
         memory_at: Timestamp(i64::MIN),
         memory_of: None,
         failed: None,
     };
-    let ended = turn.all().await;
+    let ended = claims.all().await;
     // What is under way ends, or is given back; also where the loop failed.
-    bench.closing.cancel();
-    turn.rest().await;
-    if let Some(error) = turn.failed {
+    state.closing.cancel();
+    claims.rest().await;
+    if let Some(error) = claims.failed {
         return Err(error);
     }
     let end = ended?;
-    Ok(bench.needs().map_or(end, End::Needs))
+    Ok(state.needs().map_or(end, End::Needs))
 }
 
-impl Turn<'_> {
+impl ClaimLoop<'_> {
     async fn all(&mut self) -> Result<End, StoreError> {
         // Ends with the worker.
         loop {
             self.reap();
-            if self.bench.closing.is_cancelled() {
+            if self.state.closing.is_cancelled() {
                 return Ok(End::Asked);
             }
-            if let Some(line) = self.bench.capped.get().filter(|_| self.jobs.is_empty()) {
-                self.bench.stop(line.clone());
+            if let Some(line) = self.state.capped.get().filter(|_| self.jobs.is_empty()) {
+                self.state.stop(line.clone());
                 continue;
             }
-            if let Some(tries) = self.bench.outage.tries() {
+            if let Some(tries) = self.state.breaker.tries() {
                 self.probe(tries).await?;
                 continue;
             }
@@ -108,7 +108,7 @@ impl Turn<'_> {
                 return Ok(End::Nothing);
             }
             let idle = claimed == 0 && self.jobs.is_empty();
-            if let Some(batch) = &self.bench.batch {
+            if let Some(batch) = &self.state.batch {
                 if idle && self.is_done().await? {
                     return Ok(End::Nothing);
                 }
@@ -129,7 +129,7 @@ impl Turn<'_> {
 
     /// Whether the last look was so long ago that jobs must make room for another.
     fn is_due(&self, last: Timestamp) -> bool {
-        !(last.0..last.0.saturating_add(LOOK_MILLIS)).contains(&self.bench.now().0)
+        !(last.0..last.0.saturating_add(LOOK_MILLIS)).contains(&self.state.now().0)
     }
 
     /// Begins to make memory of records where enough wait, beside the jobs; says whether anywhere they do.
@@ -138,27 +138,27 @@ impl Turn<'_> {
         if self.until == Until::Stopped && !self.is_due(self.memory_at) {
             return Ok(false);
         }
-        self.memory_at = self.bench.now();
+        self.memory_at = self.state.now();
         // Until a person has mended what the model needs, records wait; extraction goes on.
-        if self.bench.adjudicator.as_ref().is_some_and(|judge| judge.needs().is_some()) {
+        if self.state.adjudicator.as_ref().is_some_and(|judge| judge.needs().is_some()) {
             return Ok(false);
         }
         // Counting what waits goes over all records: not where none came since nothing waited.
         let last = |store: Store| async move { store.last_record().await };
-        let last = self.bench.steady().keep(last).await?;
+        let last = self.state.store().retry(last).await?;
         if self.memory_of == Some(last) {
             return Ok(false);
         }
-        let thresholds = self.bench.thresholds;
+        let thresholds = self.state.thresholds;
         let consolidator = Consolidator {
-            store: self.bench.store().clone(),
+            store: self.state.store().inner().clone(),
             holder: self.holder.to_owned(),
-            clock: self.bench.extractor.asker.clock,
+            clock: self.state.extractor.client.clock,
             waits: false,
-            adjudicator: self.bench.adjudicator.clone(),
+            adjudicator: self.state.adjudicator.clone(),
         };
         let look = |_| consolidator.due(&thresholds);
-        let due = self.bench.steady().keep(look).await?;
+        let due = self.state.store().retry(look).await?;
         // Tried once before the end: who finds a namespace held leaves it.
         let enough = due.is_none() || self.until != Until::Stopped;
         self.memory_of = enough.then_some(last);
@@ -166,8 +166,8 @@ impl Turn<'_> {
         if due.is_empty() {
             return Ok(false);
         }
-        let (consolidator, tell) = (consolidator.clone(), self.bench.tell);
-        let gate = self.bench.extractor.gate.clone();
+        let (consolidator, tell) = (consolidator.clone(), self.state.tell);
+        let gate = self.state.extractor.gate.clone();
         self.jobs.spawn(async move {
             let dir_sync = || {
                 let Consolidator { store, holder, clock, .. } = consolidator.clone();
@@ -203,20 +203,20 @@ impl Turn<'_> {
 
     /// Begins to make cards that are due, beside the jobs; says whether any are.
     async fn make_cards(&mut self) -> Result<bool, StoreError> {
-        self.cards_at = self.bench.now();
+        self.cards_at = self.state.now();
         let due = |store: Store| async move { store.cards_due(CARDS_MAX).await };
-        let due = self.bench.steady().keep(due).await?;
+        let due = self.state.store().retry(due).await?;
         if due.is_empty() {
             return Ok(false);
         }
-        let bench = Arc::clone(self.bench);
+        let state = Arc::clone(self.state);
         self.jobs.spawn(async move {
             let make = |store: Store| {
                 let due = due.clone();
-                let (gate, stop) = (&bench.extractor.gate, &bench.closing);
+                let (gate, stop) = (&state.extractor.gate, &state.closing);
                 async move { cards::make((&store, gate), due, stop).await }
             };
-            bench.steady().keep(make).await
+            state.store().retry(make).await
         });
         Ok(true)
     }
@@ -227,10 +227,10 @@ impl Turn<'_> {
             Until::Stopped => Ok(false),
             Until::OneJob => Ok(true),
             Until::Drained => {
-                if self.bench.batch.as_ref().is_some_and(|batch| !batch.is_read()) {
+                if self.state.batch.as_ref().is_some_and(|batch| !batch.is_read()) {
                     return Ok(false);
                 }
-                Ok(!self.bench.left(self.bench.now()).await?.is_something())
+                Ok(!self.state.left(self.state.now()).await?.is_something())
             }
         }
     }
@@ -241,7 +241,7 @@ impl Turn<'_> {
             return 1;
         }
         let storing = self.jobs.len().saturating_sub(STORING_MAX);
-        self.bench.room().saturating_sub(u32::try_from(storing).unwrap_or(u32::MAX))
+        self.state.room().saturating_sub(u32::try_from(storing).unwrap_or(u32::MAX))
     }
 
     /// Claims jobs and begins to work on them; gives how many.
@@ -249,48 +249,48 @@ impl Turn<'_> {
         if jobs_max == 0 {
             return Ok(0);
         }
-        let (bench, holder) = (self.bench, self.holder);
-        if bench.is_late() {
-            bench.steady().keep(|_| bench.extend()).await?;
+        let (state, holder) = (self.state, self.holder);
+        if state.is_late() {
+            state.store().retry(|_| state.extend()).await?;
         }
         let claim = |store: Store| {
-            let now = bench.now();
+            let now = state.now();
             let claim = ClaimRequest {
                 holder: holder.to_owned(),
                 jobs_max,
-                until: now.after(bench.queue.lease),
-                attempts_max: bench.queue.attempts_max,
-                batch: bench.batch_id(),
+                until: now.after(state.queue.lease),
+                attempts_max: state.queue.attempts_max,
+                batch: state.batch_id(),
                 now,
             };
             async move { store.claim(claim).await }
         };
-        let ClaimedJobs { jobs, expired, next_at } = bench.steady().keep(claim).await?;
+        let ClaimedJobs { jobs, expired, next_at } = state.store().retry(claim).await?;
         self.next_at = next_at;
         let claimed = jobs.len();
         if claimed > 0 || expired > 0 {
-            bench.counts.claimed(claimed, expired);
+            state.counts.claimed(claimed, expired);
             tracing::debug!(jobs = claimed, expired, "jobs claimed");
         }
         for job in jobs {
             // Counted before it begins, or the next claim would find room that is taken.
-            let (bench, asking) = (Arc::clone(bench), bench.ask());
-            self.jobs.spawn(async move { bench.work(job, asking).await });
+            let (state, asking) = (Arc::clone(state), state.ask());
+            self.jobs.spawn(async move { state.work(job, asking).await });
         }
         Ok(claimed)
     }
 
     /// Waits for whatever comes first: room for more, news of the queue, the end of a wait.
     async fn wait(&mut self) {
-        let bench = self.bench;
-        let (full, idle) = (bench.room() == 0, self.idle());
+        let state = self.state;
+        let (full, idle) = (state.room() == 0, self.idle());
         let changes = &mut self.changes;
         let looks = async {
             if full {
                 return std::future::pending().await;
             }
             let news = async {
-                match &bench.batch {
+                match &state.batch {
                     Some(batch) => batch.news().await,
                     None => std::future::pending().await,
                 }
@@ -302,14 +302,14 @@ impl Turn<'_> {
             }
         };
         tokio::select! {
-            () = bench.closing.cancelled() => {}
-            Some(ended) = self.jobs.join_next() => note(&mut self.failed, bench, ended),
-            () = bench.freed.notified() => {}
+            () = state.closing.cancelled() => {}
+            Some(ended) = self.jobs.join_next() => note(&mut self.failed, state, ended),
+            () = state.freed.notified() => {}
             () = looks => {}
         }
         tokio::select! {
-            () = bench.closing.cancelled() => {}
-            () = bench.extractor.asker.pace.released() => {}
+            () = state.closing.cancelled() => {}
+            () = state.extractor.client.pace.released() => {}
         }
     }
 
@@ -319,7 +319,7 @@ impl Turn<'_> {
             Until::Drained => LOOK_OFTEN,
             Until::Stopped | Until::OneJob => LOOK_SELDOM,
         };
-        let until = self.next_at.map(|at| at.0 - self.bench.now().0);
+        let until = self.next_at.map(|at| at.0 - self.state.now().0);
         let millis = until.map(|millis| u64::try_from(millis).unwrap_or(0));
         millis.map_or(longest, |millis| longest.min(Duration::from_millis(millis)))
     }
@@ -330,7 +330,7 @@ impl Turn<'_> {
         let waits_for_the_end = self.until != Until::Stopped;
         if waits_for_the_end && self.longest <= self.away {
             let secs = self.away.as_secs();
-            self.bench.stop(format!(
+            self.state.stop(format!(
                 "the endpoint did not answer for {secs} s (limits.wait_secs_max); jobs stay in the \
                  queue, the same command goes on when it is back"
             ));
@@ -339,7 +339,7 @@ impl Turn<'_> {
         let pause = back_off(tries, seed(self.holder));
         self.away += pause;
         tokio::select! {
-            () = self.bench.closing.cancelled() => return Ok(()),
+            () = self.state.closing.cancelled() => return Ok(()),
             () = tokio::time::sleep(pause) => {}
         }
         if self.claim(1).await? == 0 {
@@ -352,13 +352,13 @@ impl Turn<'_> {
     /// Waits until no job is under way.
     async fn rest(&mut self) {
         while let Some(ended) = self.jobs.join_next().await {
-            note(&mut self.failed, self.bench, ended);
+            note(&mut self.failed, self.state, ended);
         }
     }
 
     fn reap(&mut self) {
         while let Some(ended) = self.jobs.try_join_next() {
-            note(&mut self.failed, self.bench, ended);
+            note(&mut self.failed, self.state, ended);
         }
     }
 }
@@ -396,7 +396,7 @@ async fn at_directories(dir_sync: DirSync, namespace: String, step: Step) {
         Ok(Err(SyncError::Disk { cause, .. })) => {
             tracing::warn!(kind = ?cause.kind(), "a directory was not kept");
         }
-        Err(died) => crate::pipeline::stop::go_down(died),
+        Err(died) => crate::pipeline::stop::resume_panic(died),
     }
 }
 
@@ -410,15 +410,15 @@ fn seed(holder: &str) -> u64 {
 /// What cannot be stored ends the work: the others must not go on paying for it.
 fn note(
     failed: &mut Option<StoreError>,
-    bench: &Bench,
+    state: &WorkerState,
     ended: Result<Result<(), StoreError>, tokio::task::JoinError>,
 ) {
     match ended {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            bench.closing.cancel();
+            state.closing.cancel();
             failed.get_or_insert(error);
         }
-        Err(died) => crate::pipeline::stop::go_down(died),
+        Err(died) => crate::pipeline::stop::resume_panic(died),
     }
 }

@@ -15,18 +15,18 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// A store that is asked again.
 #[derive(Clone)]
-pub(crate) struct Steady {
+pub(crate) struct RetryingStore {
     store: Store,
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    bearing: Bearing,
+    policy: RetryPolicy,
     troubled: AtomicBool,
 }
 
 /// How much trouble is borne.
-pub(crate) struct Bearing {
+pub(crate) struct RetryPolicy {
     /// For how long it is tried again; nothing gives up at the first error.
     pub(crate) patience: Duration,
     /// For how long once somebody asked to stop.
@@ -39,26 +39,26 @@ pub(crate) struct Bearing {
     pub(crate) meters: Option<Arc<Meters>>,
 }
 
-impl Steady {
-    pub(crate) fn new(store: Store, bearing: Bearing) -> Steady {
+impl RetryingStore {
+    pub(crate) fn new(store: Store, policy: RetryPolicy) -> RetryingStore {
         let troubled = AtomicBool::new(false);
-        Steady { store, shared: Arc::new(Shared { bearing, troubled }) }
+        RetryingStore { store, shared: Arc::new(Shared { policy, troubled }) }
     }
 
-    /// The store itself.
-    pub(crate) fn store(&self) -> &Store {
+    /// The store without retries.
+    pub(crate) fn inner(&self) -> &Store {
         &self.store
     }
 
-    /// Does `work` until the store takes it.
+    /// Repeats `work` until the store accepts it.
     ///
     /// # Errors
-    /// The store's, if it does not pass, or not in time.
-    pub(crate) async fn keep<T, F>(&self, work: impl Fn(Store) -> F) -> Result<T, StoreError>
+    /// Those that do not pass, or not in time.
+    pub(crate) async fn retry<T, F>(&self, work: impl Fn(Store) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let bearing = &self.shared.bearing;
+        let policy = &self.shared.policy;
         let (mut waited, mut tries) = (Duration::ZERO, 0);
         loop {
             let error = match work(self.store.clone()).await {
@@ -68,12 +68,12 @@ impl Steady {
                 }
                 Err(error) => error,
             };
-            let closing = bearing.closing.is_cancelled();
-            let patience = if closing { bearing.grace } else { bearing.patience };
+            let closing = policy.closing.is_cancelled();
+            let patience = if closing { policy.grace } else { policy.patience };
             if !error.is_passing() || patience <= waited {
                 return Err(error);
             }
-            if let Some(meters) = &bearing.meters {
+            if let Some(meters) = &policy.meters {
                 meters.store_failed();
             }
             self.trouble(&error);
@@ -86,15 +86,15 @@ impl Steady {
 
     fn trouble(&self, error: &StoreError) {
         if !self.shared.troubled.swap(true, Ordering::Relaxed) {
-            let secs = self.shared.bearing.patience.as_secs();
+            let secs = self.shared.policy.patience.as_secs();
             let line = format!("{error}; what is in hand is kept and tried again for {secs} s");
-            (self.shared.bearing.tell)(&line);
+            (self.shared.policy.tell)(&line);
         }
     }
 
     fn over(&self) {
         if self.shared.troubled.swap(false, Ordering::Relaxed) {
-            (self.shared.bearing.tell)("the store takes what it is given again");
+            (self.shared.policy.tell)("the store takes what it is given again");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! A talk with a model, whatever it is about: asks until the talk says that it is over, goes down the ladder where the
+//! A talk with a model, whatever it is about: asks until the talk says that it is over, goes down the output modes where the
 //! endpoint refuses a way of asking, and remembers what worked. The one loop in which a model is asked.
 
-use super::asking::{Asker, For, Model, NoAnswer, Paid};
-use super::budget::Reached;
+use super::budget::ReachedCap;
+use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
 use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
 use crate::store::{Store, StoreError};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,24 +13,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const LOWER_MIN: u32 = 3;
 
 /// A talk without I/O: it says what to ask, and is handed the reply. It ends by itself.
-pub(crate) trait Talk {
+pub(crate) trait ModelDialogue {
     /// What it comes to.
     type End;
 
     /// Takes the reply to the last request.
-    fn reply(&mut self, reply: &Reply) -> Next<Self::End>;
+    fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::End>;
     /// The endpoint does not take this way of asking.
-    fn rung_refused(&mut self) -> Next<Self::End>;
+    fn rung_refused(&mut self) -> DialogueStep<Self::End>;
     /// The last request cannot be made: ends with what there is.
-    fn stop(&mut self) -> Next<Self::End>;
+    fn stop(&mut self) -> DialogueStep<Self::End>;
     /// Whether earlier answers gave something that is worth ending with.
     fn has_kept(&self) -> bool;
 }
 
 /// Who answers: the journal and a model, or a cassette.
-pub(crate) trait Answers {
+pub(crate) trait ReplySource {
     /// The answer to `request`, or why there is none.
-    async fn answer(&mut self, request: &Request) -> Result<Reply, NoAnswer>;
+    async fn answer(&mut self, request: &Request) -> Result<Reply, AskError>;
 }
 
 /// Whether the endpoint refused a way of asking.
@@ -38,7 +38,7 @@ pub(crate) trait Answers {
 pub(crate) struct Refused(pub(crate) bool);
 
 /// What a talk does next.
-pub(crate) enum Next<T> {
+pub(crate) enum DialogueStep<T> {
     /// This is asked.
     Ask(Request),
     /// It is over.
@@ -46,7 +46,7 @@ pub(crate) enum Next<T> {
 }
 
 /// How a talk ended.
-pub(crate) enum Ended<T> {
+pub(crate) enum DialogueEnd<T> {
     /// By itself.
     Done(T),
     /// The question is longer than the model reads.
@@ -54,13 +54,13 @@ pub(crate) enum Ended<T> {
     /// The question is refused for good.
     Failed(ModelError),
     /// There is no answer now.
-    Waits(Waiting),
+    Deferred(Deferral),
 }
 
 /// Why there is no answer now.
-pub(crate) enum Waiting {
+pub(crate) enum Deferral {
     /// A cap on tokens or money is reached.
-    Cap(Reached),
+    Cap(ReachedCap),
     /// The endpoint is busy or away.
     Unanswered(ModelError),
     /// Nothing will work until a person mends it.
@@ -78,28 +78,28 @@ pub(crate) struct OutputModeFallback {
 
 /// Talks until it is known what it comes to; `returns` says whether it is taken up again later if there is no answer
 /// now. Only the store's errors are errors. The worker, consolidation and prompt tests share it.
-pub(crate) async fn talk<T: Talk>(
+pub(crate) async fn talk<T: ModelDialogue>(
     (talk, first): (&mut T, Request),
     returns: bool,
-    answers: &mut impl Answers,
-) -> Result<(Ended<T::End>, Refused), StoreError> {
-    let (mut next, mut refused) = (Next::Ask(first), Refused(false));
+    answers: &mut impl ReplySource,
+) -> Result<(DialogueEnd<T::End>, Refused), StoreError> {
+    let (mut next, mut refused) = (DialogueStep::Ask(first), Refused(false));
     // The talk itself is bounded by ASKS_MAX.
     loop {
         let request = match next {
-            Next::Ask(request) => request,
-            Next::End(end) => return Ok((Ended::Done(end), refused)),
+            DialogueStep::Ask(request) => request,
+            DialogueStep::End(end) => return Ok((DialogueEnd::Done(end), refused)),
         };
         let error = match answers.answer(&request).await {
             Ok(reply) => {
                 next = talk.reply(&reply);
                 continue;
             }
-            Err(NoAnswer::Store(error)) => return Err(error),
-            Err(NoAnswer::Cap(reached)) => {
-                return Ok((Ended::Waits(Waiting::Cap(reached)), refused));
+            Err(AskError::Store(error)) => return Err(error),
+            Err(AskError::Cap(reached)) => {
+                return Ok((DialogueEnd::Deferred(Deferral::Cap(reached)), refused));
             }
-            Err(NoAnswer::Model(error)) => error,
+            Err(AskError::Model(error)) => error,
         };
         let ended = match error.retry() {
             Retry::NextOutputMode => {
@@ -107,52 +107,54 @@ pub(crate) async fn talk<T: Talk>(
                 next = talk.rung_refused();
                 continue;
             }
-            Retry::After { .. } if returns => Ended::Waits(Waiting::Unanswered(error)),
+            Retry::After { .. } if returns => DialogueEnd::Deferred(Deferral::Unanswered(error)),
             // What was kept of earlier answers is worth more than a new question.
             Retry::Smaller | Retry::Never | Retry::After { .. } if talk.has_kept() => {
                 next = talk.stop();
                 continue;
             }
-            Retry::After { .. } => Ended::Waits(Waiting::Unanswered(error)),
-            Retry::Smaller => Ended::TooLong(error),
-            Retry::Never => Ended::Failed(error),
-            Retry::Stop if error.kind == ErrorKind::Cancelled => Ended::Waits(Waiting::Stopped),
-            Retry::Stop => Ended::Waits(Waiting::Needs(error)),
+            Retry::After { .. } => DialogueEnd::Deferred(Deferral::Unanswered(error)),
+            Retry::Smaller => DialogueEnd::TooLong(error),
+            Retry::Never => DialogueEnd::Failed(error),
+            Retry::Stop if error.kind == ErrorKind::Cancelled => {
+                DialogueEnd::Deferred(Deferral::Stopped)
+            }
+            Retry::Stop => DialogueEnd::Deferred(Deferral::Needs(error)),
         };
         return Ok((ended, refused));
     }
 }
 
 /// The journal and the model, for somebody who pays.
-struct FromAsker<'a> {
-    asker: &'a Asker,
-    whose: For<'a>,
-    paid: &'a mut Paid,
+struct JournaledReplies<'a> {
+    client: &'a ModelClient,
+    context: CallContext<'a>,
+    spent: &'a mut Spending,
     /// What was asked so far: bounded by ASKS_MAX.
     asked: Vec<RequestDigest>,
 }
 
-impl Answers for FromAsker<'_> {
-    async fn answer(&mut self, request: &Request) -> Result<Reply, NoAnswer> {
+impl ReplySource for JournaledReplies<'_> {
+    async fn answer(&mut self, request: &Request) -> Result<Reply, AskError> {
         let digest = request.digest();
         let before = self.asked.iter().filter(|asked| **asked == digest).count() as u32;
         self.asked.push(digest);
-        self.asker.sample(request, before, self.whose, self.paid).await
+        self.client.sample(request, before, self.context, self.spent).await
     }
 }
 
-impl Asker {
+impl ModelClient {
     /// Talks until it is known what it comes to; adds what that cost to `paid`. Only the store's errors are errors.
-    pub(crate) async fn talk<T: Talk>(
+    pub(crate) async fn talk<T: ModelDialogue>(
         &self,
         about: &mut T,
         first: Request,
-        whose: For<'_>,
-        paid: &mut Paid,
-    ) -> Result<Ended<T::End>, StoreError> {
-        let mut answers = FromAsker { asker: self, whose, paid, asked: Vec::new() };
-        let (ended, refused) = talk((about, first), whose.returns, &mut answers).await?;
-        paid.refused |= refused.0;
+        context: CallContext<'_>,
+        spent: &mut Spending,
+    ) -> Result<DialogueEnd<T::End>, StoreError> {
+        let mut answers = JournaledReplies { client: self, context, spent, asked: Vec::new() };
+        let (ended, refused) = talk((about, first), context.returns, &mut answers).await?;
+        spent.refused |= refused.0;
         Ok(ended)
     }
 
@@ -162,11 +164,11 @@ impl Asker {
         model: &str,
         (worked, refused): (OutputMode, bool),
     ) -> Result<(), StoreError> {
-        if self.ladder.learn(worked, refused) && matches!(self.model, Model::Endpoint(_)) {
+        if self.output_modes.learn(worked, refused) && matches!(self.model, Model::Endpoint(_)) {
             let (at, base_url) = ((self.clock)(), &self.base_url);
             let learn =
                 |store: Store| async move { store.learn(base_url, model, worked, at).await };
-            self.steady.keep(learn).await?;
+            self.store.retry(learn).await?;
         }
         Ok(())
     }

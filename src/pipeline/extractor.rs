@@ -1,8 +1,8 @@
 //! One slice from question to records: ask, decode, ground. Stores nothing but answers; what a slice
 //! came to is its caller's to store.
 
-use super::asking::{Account, Asker, For, Paid, Payer};
-use super::talk::{Ended, Next, Talk, Waiting};
+use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
+use super::model_client::{Billing, CallContext, CapOwner, ModelClient, Spending};
 use crate::domain::{
     Digest, Finding, ModelError, OutputMode, Provenance, Record, Reply, RunId, Session, Slice,
     SliceId,
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What slices are asked about with.
 pub(crate) struct Extractor {
-    pub(crate) asker: Arc<Asker>,
+    pub(crate) client: Arc<ModelClient>,
     pub(crate) asking: Arc<ExtractionSpec>,
     /// Everything that makes two answers to one slice comparable.
     pub(crate) asking_digest: Digest,
@@ -35,9 +35,10 @@ pub(crate) struct About<'a> {
 
 impl<'a> About<'a> {
     /// Who asks: its session pays, and its run has the bill.
-    pub(crate) fn asks(&self, stop: &'a CancellationToken, returns: bool) -> For<'a> {
-        let payer = Payer { namespace: &self.session.namespace, session: Some(self.session.id) };
-        For { payer, account: Account::Run(self.run), stop, patience: None, returns }
+    pub(crate) fn asks(&self, stop: &'a CancellationToken, returns: bool) -> CallContext<'a> {
+        let cap_owner =
+            CapOwner { namespace: &self.session.namespace, session: Some(self.session.id) };
+        CallContext { cap_owner, billing: Billing::Run(self.run), stop, patience: None, returns }
     }
 }
 
@@ -57,7 +58,7 @@ pub(crate) enum Outcome {
     /// It is longer than the model reads.
     TooLong(ModelError),
     /// There is no answer now.
-    Waits(Waiting),
+    Deferred(Deferral),
 }
 
 impl Extractor {
@@ -71,44 +72,44 @@ impl Extractor {
     pub(crate) async fn extract(
         &self,
         about: About<'_>,
-        whose: For<'_>,
+        context: CallContext<'_>,
         generation: u32,
-        paid: &mut Paid,
+        spent: &mut Spending,
     ) -> Result<Outcome, StoreError> {
-        let (slice, start) = (about.slice, self.asker.ladder.rung());
+        let (slice, start) = (about.slice, self.client.output_modes.rung());
         let (mut exchange, request) =
             Exchange::start(&self.asking, slice, about.before, start, generation);
-        Ok(match self.asker.talk(&mut exchange, request, whose, paid).await? {
-            Ended::Done(Ok(extraction)) => {
+        Ok(match self.client.talk(&mut exchange, request, context, spent).await? {
+            DialogueEnd::Done(Ok(extraction)) => {
                 let rung = extraction.rung;
-                self.asker.learn(&self.asking.model, (rung, paid.refused)).await?;
+                self.client.learn(&self.asking.model, (rung, spent.refused)).await?;
                 let of = (about.session, about.run);
                 let (records, findings) = prove(&self.gate, slice, of, extraction);
                 Outcome::Extracted { records, findings, rung }
             }
-            Ended::Done(Err(why)) => {
+            DialogueEnd::Done(Err(why)) => {
                 let (failure, findings) = stuck(why);
                 Outcome::Failed(failure, findings)
             }
-            Ended::TooLong(error) => Outcome::TooLong(error),
-            Ended::Failed(error) => Outcome::Failed(failure(error), Vec::new()),
-            Ended::Waits(why) => Outcome::Waits(why),
+            DialogueEnd::TooLong(error) => Outcome::TooLong(error),
+            DialogueEnd::Failed(error) => Outcome::Failed(failure(error), Vec::new()),
+            DialogueEnd::Deferred(why) => Outcome::Deferred(why),
         })
     }
 }
 
-impl Talk for Exchange {
+impl ModelDialogue for Exchange {
     type End = Result<Extraction, extract::Failure>;
 
-    fn reply(&mut self, reply: &Reply) -> Next<Self::End> {
+    fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::End> {
         next(Exchange::reply(self, reply))
     }
 
-    fn rung_refused(&mut self) -> Next<Self::End> {
+    fn rung_refused(&mut self) -> DialogueStep<Self::End> {
         next(Exchange::rung_refused(self))
     }
 
-    fn stop(&mut self) -> Next<Self::End> {
+    fn stop(&mut self) -> DialogueStep<Self::End> {
         next(Exchange::stop(self))
     }
 
@@ -117,11 +118,11 @@ impl Talk for Exchange {
     }
 }
 
-fn next(step: Step) -> Next<Result<Extraction, extract::Failure>> {
+fn next(step: Step) -> DialogueStep<Result<Extraction, extract::Failure>> {
     match step {
-        Step::Ask(request) => Next::Ask(request),
-        Step::Done(extraction) => Next::End(Ok(extraction)),
-        Step::Stuck(stuck) => Next::End(Err(stuck)),
+        Step::Ask(request) => DialogueStep::Ask(request),
+        Step::Done(extraction) => DialogueStep::End(Ok(extraction)),
+        Step::Stuck(stuck) => DialogueStep::End(Err(stuck)),
     }
 }
 

@@ -9,7 +9,7 @@ pub(super) const UNANSWERED_MAX: u32 = 3;
 
 /// What is known of the endpoint.
 #[derive(Debug, Default)]
-pub(super) struct Outage(Mutex<State>);
+pub(super) struct CircuitBreaker(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
@@ -20,29 +20,29 @@ struct State {
 
 /// What a job without an answer means.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Silence {
+pub(super) enum BreakerState {
     /// So far, only that this job had none.
-    OfOne,
+    Closed,
     /// The endpoint is away; this is seen for the first time.
-    Begins,
+    Opened,
     /// It still is.
-    GoesOn,
+    Open,
 }
 
-impl Outage {
+impl CircuitBreaker {
     /// The endpoint answered something; says whether it had been away.
     pub(super) fn answered(&self) -> bool {
         std::mem::take(&mut *self.state()).unanswered >= UNANSWERED_MAX
     }
 
     /// A job had no answer.
-    pub(super) fn unanswered(&self) -> Silence {
+    pub(super) fn unanswered(&self) -> BreakerState {
         let mut state = self.state();
         state.unanswered = state.unanswered.saturating_add(1);
         match state.unanswered {
-            ..UNANSWERED_MAX => Silence::OfOne,
-            UNANSWERED_MAX => Silence::Begins,
-            _ => Silence::GoesOn,
+            ..UNANSWERED_MAX => BreakerState::Closed,
+            UNANSWERED_MAX => BreakerState::Opened,
+            _ => BreakerState::Open,
         }
     }
 
@@ -67,14 +67,17 @@ mod tests {
 
     #[test]
     fn only_several_in_a_row_are_an_outage_and_one_answer_ends_it() {
-        let outage = Outage::default();
-        assert_eq!([outage.unanswered(), outage.unanswered()], [Silence::OfOne; 2]);
-        assert!(!outage.answered());
-        assert_eq!([outage.unanswered(), outage.unanswered()], [Silence::OfOne; 2]);
-        assert_eq!(outage.tries(), None);
-        assert_eq!([outage.unanswered(), outage.unanswered()], [Silence::Begins, Silence::GoesOn]);
-        assert_eq!([outage.tries(), outage.tries()], [Some(1), Some(2)]);
-        assert!(outage.answered());
-        assert_eq!(outage.tries(), None);
+        let breaker = CircuitBreaker::default();
+        assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
+        assert!(!breaker.answered());
+        assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
+        assert_eq!(breaker.tries(), None);
+        assert_eq!(
+            [breaker.unanswered(), breaker.unanswered()],
+            [BreakerState::Opened, BreakerState::Open]
+        );
+        assert_eq!([breaker.tries(), breaker.tries()], [Some(1), Some(2)]);
+        assert!(breaker.answered());
+        assert_eq!(breaker.tries(), None);
     }
 }

@@ -1,10 +1,10 @@
 //! One question at a time: from the journal if it was paid for already, else from the model, within
 //! the pace, the rates, the caps and the bounds on tries. The answer is stored before anybody reads it.
 
-use super::budget::{Budget, Reached, Refused, Reserved};
-use super::rates::Meter;
-use super::steady::Steady;
-use super::talk::OutputModeFallback;
+use super::budget::{Budget, ReachedCap, Refusal, Reservation};
+use super::dialogue::OutputModeFallback;
+use super::rate_limit::RateLimit;
+use super::retrying_store::RetryingStore;
 use super::tally::Tally;
 use crate::config::Price;
 use crate::domain::{
@@ -36,18 +36,18 @@ pub enum Model {
 }
 
 /// Asks with a memory: journal, pace, rates, caps.
-pub(crate) struct Asker {
+pub(crate) struct ModelClient {
     pub(crate) model: Model,
-    pub(crate) steady: Steady,
+    pub(crate) store: RetryingStore,
     pub(crate) pace: ConcurrencyLimit,
-    pub(crate) meter: Meter,
+    pub(crate) rate_limit: RateLimit,
     pub(crate) budget: Budget,
-    pub(crate) patience: Patience,
+    pub(crate) patience: CallRetry,
     pub(crate) price: Price,
     pub(crate) tally: Arc<Tally>,
     /// Where the endpoint is, by which what it can do is remembered.
     pub(crate) base_url: String,
-    pub(crate) ladder: OutputModeFallback,
+    pub(crate) output_modes: OutputModeFallback,
     /// Somebody asked to stop.
     pub(crate) cancel: CancellationToken,
     /// How long a call under way is waited for then.
@@ -61,7 +61,7 @@ pub(crate) struct Asker {
 
 /// What is done where an endpoint is busy or away.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
+pub(crate) enum CallRetry {
     /// It is asked again, so often and for so long in all.
     Waits {
         /// Tries of one question; rate limits do not count.
@@ -75,7 +75,7 @@ pub(crate) enum Patience {
 
 /// Whose caps a question counts for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Payer<'a> {
+pub(crate) struct CapOwner<'a> {
     pub(crate) namespace: &'a str,
     /// None where it is about no single conversation.
     pub(crate) session: Option<SessionId>,
@@ -83,7 +83,7 @@ pub(crate) struct Payer<'a> {
 
 /// On which bill a call stands.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Account<'a> {
+pub(crate) enum Billing<'a> {
     /// On a run's, which is staged with what its answers cost.
     Run(RunId),
     /// On its own, which is written with the answer.
@@ -96,31 +96,31 @@ pub(crate) enum Account<'a> {
     },
 }
 
-impl Account<'_> {
+impl Billing<'_> {
     fn run(self) -> RunId {
         match self {
-            Account::Run(run) => run,
-            Account::Own { task, .. } => task,
+            Billing::Run(run) => run,
+            Billing::Own { task, .. } => task,
         }
     }
 }
 
 /// For whom a question is asked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct For<'a> {
-    pub(crate) payer: Payer<'a>,
-    pub(crate) account: Account<'a>,
-    /// Cancelled with the asker's, or alone: then no call begins, and one under way ends well.
+pub(crate) struct CallContext<'a> {
+    pub(crate) cap_owner: CapOwner<'a>,
+    pub(crate) billing: Billing<'a>,
+    /// Cancelled with the client's, or alone: then no call begins, and one under way ends well.
     pub(crate) stop: &'a CancellationToken,
-    /// What is done where the endpoint is busy or away, if not what the asker does.
-    pub(crate) patience: Option<Patience>,
+    /// What is done where the endpoint is busy or away, if not what the client does.
+    pub(crate) patience: Option<CallRetry>,
     /// Whether it is asked again later if there is no answer now.
     pub(crate) returns: bool,
 }
 
 /// What a question has cost so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Paid {
+pub(crate) struct Spending {
     pub(crate) asks: u32,
     pub(crate) calls: u32,
     /// Answers of the journal.
@@ -133,7 +133,7 @@ pub(crate) struct Paid {
     pub(crate) answered: bool,
 }
 
-impl Paid {
+impl Spending {
     /// A call more.
     fn add(&mut self, usage: Usage, cost_micros: u64) {
         self.calls += 1;
@@ -146,50 +146,45 @@ impl Paid {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum NoAnswer {
+pub(crate) enum AskError {
     /// The model or the endpoint.
     Model(ModelError),
     /// A cap; the work waits.
-    Cap(Reached),
+    Cap(ReachedCap),
     /// The store, which ends everything.
     Store(StoreError),
 }
 
-impl From<StoreError> for NoAnswer {
-    fn from(error: StoreError) -> NoAnswer {
-        NoAnswer::Store(error)
+impl From<StoreError> for AskError {
+    fn from(error: StoreError) -> AskError {
+        AskError::Store(error)
     }
 }
 
-impl Asker {
-    /// Where everything is kept.
-    pub(crate) fn store(&self) -> &Store {
-        self.steady.store()
-    }
-
+impl ModelClient {
     /// The answer to `request`, and what it cost added to `paid`.
     pub(crate) async fn ask(
         &self,
         request: &Request,
-        whose: For<'_>,
-        paid: &mut Paid,
-    ) -> Result<Reply, NoAnswer> {
-        self.sample(request, 0, whose, paid).await
+        context: CallContext<'_>,
+        spent: &mut Spending,
+    ) -> Result<Reply, AskError> {
+        self.sample(request, 0, context, spent).await
     }
 
-    /// As [`Asker::ask`], of a question that was asked `before` so often: another answer to it.
+    /// As [`ModelClient::ask`], of a question that was asked `before` so often: another answer to it.
     pub(crate) async fn sample(
         &self,
         request: &Request,
         before: u32,
-        whose: For<'_>,
-        paid: &mut Paid,
-    ) -> Result<Reply, NoAnswer> {
-        paid.asks += 1;
+        context: CallContext<'_>,
+        spent: &mut Spending,
+    ) -> Result<Reply, AskError> {
+        spent.asks += 1;
         let endpoint = match &self.model {
             // A cassette is a journal itself.
             Model::Cassette(cassette) => {
-                let reply = cassette.call(request).await.map_err(NoAnswer::Model)?;
+                let reply = cassette.call(request).await.map_err(AskError::Model)?;
                 // Shown, since somebody paid for it once; not billed, since nobody does now.
                 self.tally.call(counted(&reply, request), 0);
                 return Ok(reply);
@@ -201,23 +196,23 @@ impl Asker {
         let flight = self.flight(digest);
         let _flies = tokio::select! {
             biased;
-            () = whose.stop.cancelled() => return Err(NoAnswer::Model(cancelled())),
+            () = context.stop.cancelled() => return Err(AskError::Model(cancelled())),
             flies = flight.lock() => flies,
         };
         let journaled = |store: Store| async move { store.journaled(digest).await };
-        if let Some(kept) = self.steady.keep(journaled).await? {
+        if let Some(kept) = self.store.retry(journaled).await? {
             self.tally.with(|totals| totals.journaled += 1);
-            paid.journaled += 1;
-            self.bill_kept(&kept, request, whose, paid);
+            spent.journaled += 1;
+            self.bill_kept(&kept, request, context, spent);
             return Ok(kept.reply);
         }
-        let (reply, reserved) = match self.call(endpoint, request, whose).await {
+        let (reply, reserved) = match self.call(endpoint, request, context).await {
             Ok(called) => {
-                paid.answered = true;
+                spent.answered = true;
                 called
             }
             Err(error) => {
-                paid.answered |= says_something(&error);
+                spent.answered |= says_something(&error);
                 return Err(error);
             }
         };
@@ -225,32 +220,38 @@ impl Asker {
         let cost_micros = cost(usage, self.price);
         self.tally.call(usage, cost_micros);
         // What was paid for is kept before anything else is done.
-        let kept = self.journal((request, digest), whose, (&reply, usage, cost_micros)).await?;
-        let steady = &self.steady;
+        let kept = self.journal((request, digest), context, (&reply, usage, cost_micros)).await?;
+        let store = &self.store;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
-        self.budget.settle(steady, reserved, Charge { tokens, micros: cost_micros }).await?;
+        self.budget.settle(store, reserved, Charge { tokens, micros: cost_micros }).await?;
         self.settled.notify_waiters();
         let sent = estimate(request);
         let used = sent + reply.usage.completion_tokens;
-        self.meter.settle(steady, sent, Some(used)).await?;
+        self.rate_limit.settle(store, sent, Some(used)).await?;
         match kept {
             None => {
-                paid.add(usage, cost_micros);
+                spent.add(usage, cost_micros);
                 Ok(reply)
             }
             // Somebody's answer came first, and this one stands on a bill of its own.
             Some(kept) => {
-                self.bill_kept(&kept, request, whose, paid);
+                self.bill_kept(&kept, request, context, spent);
                 Ok(kept.reply)
             }
         }
     }
 
     /// What an answer of the journal cost, if this very run paid for it before it was staged.
-    fn bill_kept(&self, kept: &Journaled, request: &Request, whose: For<'_>, paid: &mut Paid) {
-        if matches!(whose.account, Account::Run(run) if run == kept.run) {
+    fn bill_kept(
+        &self,
+        kept: &Journaled,
+        request: &Request,
+        context: CallContext<'_>,
+        spent: &mut Spending,
+    ) {
+        if matches!(context.billing, Billing::Run(run) if run == kept.run) {
             let usage = counted(&kept.reply, request);
-            paid.add(usage, cost(usage, self.price));
+            spent.add(usage, cost(usage, self.price));
         }
     }
 
@@ -270,17 +271,17 @@ impl Asker {
     async fn journal(
         &self,
         (request, digest): (&Request, RequestDigest),
-        whose: For<'_>,
+        context: CallContext<'_>,
         (reply, usage, cost_micros): (&Reply, Usage, u64),
     ) -> Result<Option<Journaled>, StoreError> {
-        let (at, run) = ((self.clock)(), whose.account.run());
-        let namespace = whose.payer.namespace.to_owned();
-        let (bill, spare_bill) = match whose.account {
-            Account::Run(_) => {
+        let (at, run) = ((self.clock)(), context.billing.run());
+        let namespace = context.cap_owner.namespace.to_owned();
+        let (bill, spare_bill) = match context.billing {
+            Billing::Run(_) => {
                 let (purpose, about) = (Purpose::Extract, Vec::new());
                 (None, Some(Bill { namespace, purpose, usage, cost_micros, about }))
             }
-            Account::Own { purpose, about, .. } => {
+            Billing::Own { purpose, about, .. } => {
                 let about = about.to_vec();
                 (Some(Bill { namespace, purpose, usage, cost_micros, about }), None)
             }
@@ -299,19 +300,19 @@ impl Asker {
             };
             async move { store.journal_unless(entry).await }
         };
-        self.steady.keep(keep).await
+        self.store.retry(keep).await
     }
 
     async fn call(
         &self,
         endpoint: &Endpoint,
         request: &Request,
-        whose: For<'_>,
-    ) -> Result<(Reply, Reserved), NoAnswer> {
+        context: CallContext<'_>,
+    ) -> Result<(Reply, Reservation), AskError> {
         let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
         let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
         let error = loop {
-            let Some((permit, reserved, result)) = self.once(endpoint, request, whose).await?
+            let Some((permit, reserved, result)) = self.once(endpoint, request, context).await?
             else {
                 break cancelled();
             };
@@ -322,7 +323,7 @@ impl Asker {
                 }
                 Err(error) => error,
             };
-            self.budget.settle(&self.steady, reserved, Charge::default()).await?;
+            self.budget.settle(&self.store, reserved, Charge::default()).await?;
             self.settled.notify_waiters();
             let Retry::After { wait, charged } = error.retry() else {
                 // The endpoint answered; it is the request that is wrong.
@@ -333,8 +334,8 @@ impl Asker {
                 meters.retried(&error.kind);
             }
             let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
-            let patience = whose.patience.unwrap_or(self.patience);
-            let Patience::Waits { tries_max, wait_max } = patience else {
+            let patience = context.patience.unwrap_or(self.patience);
+            let CallRetry::Waits { tries_max, wait_max } = patience else {
                 let pause = asked_for.unwrap_or_else(|| back_off(self.pace.slowed() + 1, seed));
                 permit.slow_down((!charged).then_some(pause));
                 break with_wait(error, pause);
@@ -353,11 +354,11 @@ impl Asker {
             if charged {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    () = whose.stop.cancelled() => break cancelled(),
+                    () = context.stop.cancelled() => break cancelled(),
                 }
             }
         };
-        Err(NoAnswer::Model(error))
+        Err(AskError::Model(error))
     }
 
     /// Makes one call when it may be made; none if it was stopped before.
@@ -365,27 +366,27 @@ impl Asker {
         &self,
         endpoint: &Endpoint,
         request: &Request,
-        whose: For<'_>,
-    ) -> Result<Option<Called<'_>>, NoAnswer> {
+        context: CallContext<'_>,
+    ) -> Result<Option<Called<'_>>, AskError> {
         let sent = estimate(request);
         let permit = tokio::select! {
             biased;
-            () = whose.stop.cancelled() => return Ok(None),
+            () = context.stop.cancelled() => return Ok(None),
             permit = self.pace.acquire() => permit,
         };
-        if !self.meter.draw(&self.steady, sent, whose.stop).await? {
+        if !self.rate_limit.draw(&self.store, sent, context.stop).await? {
             return Ok(None);
         }
         // Somebody may have been told to wait meanwhile.
         tokio::select! {
             biased;
-            () = whose.stop.cancelled() => {
-                self.meter.settle(&self.steady, sent, None).await?;
+            () = context.stop.cancelled() => {
+                self.rate_limit.settle(&self.store, sent, None).await?;
                 return Ok(None);
             }
             () = self.pace.released() => {}
         }
-        let Some(reserved) = self.reserve(request, whose).await? else {
+        let Some(reserved) = self.reserve(request, context).await? else {
             return Ok(None);
         };
         // What was sent will be paid for: its answer is waited for, though not for ever.
@@ -420,34 +421,35 @@ impl Asker {
     async fn reserve(
         &self,
         request: &Request,
-        whose: For<'_>,
-    ) -> Result<Option<Reserved>, NoAnswer> {
+        context: CallContext<'_>,
+    ) -> Result<Option<Reservation>, AskError> {
         let worst = worst_case(request);
         let mut looks = 0;
         loop {
             let settled = self.settled.notified();
             let now = (self.clock)();
-            let why = match self.budget.reserve(&self.steady, whose.payer, (worst, now)).await? {
-                Ok(reserved) => return Ok(Some(reserved)),
-                Err(why) => why,
-            };
+            let why =
+                match self.budget.reserve(&self.store, context.cap_owner, (worst, now)).await? {
+                    Ok(reserved) => return Ok(Some(reserved)),
+                    Err(why) => why,
+                };
             let stopped = match why {
-                Refused::Passes(_) if looks < SETTLED_LOOKS_MAX => tokio::select! {
+                Refusal::Passes(_) if looks < SETTLED_LOOKS_MAX => tokio::select! {
                     biased;
-                    () = whose.stop.cancelled() => true,
+                    () = context.stop.cancelled() => true,
                     () = settled => false,
                     () = tokio::time::sleep(SETTLED_LOOK) => {
                         looks += 1;
                         false
                     }
                 },
-                Refused::Passes(reached) | Refused::Reached(reached) => {
-                    self.meter.settle(&self.steady, estimate(request), None).await?;
-                    return Err(NoAnswer::Cap(reached));
+                Refusal::Passes(reached) | Refusal::Reached(reached) => {
+                    self.rate_limit.settle(&self.store, estimate(request), None).await?;
+                    return Err(AskError::Cap(reached));
                 }
             };
             if stopped {
-                self.meter.settle(&self.steady, estimate(request), None).await?;
+                self.rate_limit.settle(&self.store, estimate(request), None).await?;
                 return Ok(None);
             }
         }
@@ -455,7 +457,7 @@ impl Asker {
 }
 
 /// A call that was made, with what is reserved for it.
-type Called<'a> = (CallPermit<'a>, Reserved, Result<Reply, ModelError>);
+type Called<'a> = (CallPermit<'a>, Reservation, Result<Reply, ModelError>);
 
 /// The digest under which the answer to a request is journaled that was asked `before` so often in one
 /// dialogue: asking again is asking for another answer.
@@ -468,9 +470,9 @@ fn sample_digest(request: &Request, before: u32) -> RequestDigest {
 }
 
 /// Whether an endpoint that answers was heard.
-fn says_something(error: &NoAnswer) -> bool {
+fn says_something(error: &AskError) -> bool {
     match error {
-        NoAnswer::Model(error) => match error.kind {
+        AskError::Model(error) => match error.kind {
             ErrorKind::Unavailable { .. } | ErrorKind::Stale | ErrorKind::Cancelled => false,
             ErrorKind::RateLimited { .. }
             | ErrorKind::QuotaExhausted
@@ -480,7 +482,7 @@ fn says_something(error: &NoAnswer) -> bool {
             | ErrorKind::NotFound
             | ErrorKind::BadRequest => true,
         },
-        NoAnswer::Cap(_) | NoAnswer::Store(_) => false,
+        AskError::Cap(_) | AskError::Store(_) => false,
     }
 }
 

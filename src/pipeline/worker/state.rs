@@ -1,14 +1,14 @@
 //! What jobs are worked with, the same for all of them.
 
 use super::batch::Batch;
+use super::circuit_breaker::CircuitBreaker;
 use super::counts::Counts;
 use super::leases::Leases;
-use super::outage::Outage;
 use crate::config::{Queue, Thresholds};
 use crate::domain::Timestamp;
 use crate::pipeline::adjudicate::Adjudicator;
-use crate::pipeline::extracting::Extractor;
-use crate::pipeline::steady::Steady;
+use crate::pipeline::extractor::Extractor;
+use crate::pipeline::retrying_store::RetryingStore;
 use crate::store::{RemainingJobs, Store, StoreError};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// What jobs are worked with.
-pub(super) struct Bench {
+pub(super) struct WorkerState {
     pub(super) extractor: Extractor,
     /// Decides about memory where no rule does, if the settings name a model for it.
     pub(super) adjudicator: Option<Arc<Adjudicator>>,
@@ -26,7 +26,7 @@ pub(super) struct Bench {
     /// When records become memory.
     pub(super) thresholds: Thresholds,
     pub(super) leases: Leases,
-    pub(super) outage: Outage,
+    pub(super) breaker: CircuitBreaker,
     pub(super) counts: Arc<Counts>,
     /// Nothing new begins, and what is under way ends well.
     pub(super) closing: CancellationToken,
@@ -45,19 +45,15 @@ pub(super) struct Bench {
 }
 
 /// A job that is being asked about.
-pub(super) struct Asking(Arc<Bench>);
+pub(super) struct CallSlot(Arc<WorkerState>);
 
-impl Bench {
+impl WorkerState {
     pub(super) fn now(&self) -> Timestamp {
-        (self.extractor.asker.clock)()
+        (self.extractor.client.clock)()
     }
 
-    pub(super) fn steady(&self) -> &Steady {
-        &self.extractor.asker.steady
-    }
-
-    pub(super) fn store(&self) -> &Store {
-        self.extractor.asker.store()
+    pub(super) fn store(&self) -> &RetryingStore {
+        &self.extractor.client.store
     }
 
     pub(super) fn batch_id(&self) -> Option<String> {
@@ -75,7 +71,7 @@ impl Bench {
                 }
             }
         };
-        self.steady().keep(left).await
+        self.store().retry(left).await
     }
 
     /// Extends the leases in hand.
@@ -83,7 +79,7 @@ impl Bench {
         let (now, leases) = (self.now(), self.leases.all());
         if !leases.is_empty() {
             let until = now.after(self.queue.lease);
-            let lost = self.store().extend(leases.clone(), until, now).await?;
+            let lost = self.store().inner().extend(leases.clone(), until, now).await?;
             let lost = self.leases.lose(&leases, &lost);
             if lost > 0 {
                 tracing::warn!(leases = lost, "leases were lost to other workers");
@@ -105,16 +101,16 @@ impl Bench {
         if self.capped.get().is_some() {
             return 0;
         }
-        let limit = self.extractor.asker.pace.limit();
+        let limit = self.extractor.client.pace.limit();
         // A replay claims some jobs ahead: a store that is busy must not keep the endpoint waiting.
         let ahead = if self.batch.is_some() { limit / 2 + 1 } else { 0 };
         (limit + ahead).saturating_sub(self.asking.load(Ordering::Relaxed))
     }
 
     /// A job more is asked about until what is returned is dropped.
-    pub(super) fn ask(self: &Arc<Bench>) -> Asking {
+    pub(super) fn ask(self: &Arc<WorkerState>) -> CallSlot {
         self.asking.fetch_add(1, Ordering::Relaxed);
-        Asking(Arc::clone(self))
+        CallSlot(Arc::clone(self))
     }
 
     /// Ends the work because of something that only a person can mend.
@@ -130,7 +126,7 @@ impl Bench {
     }
 }
 
-impl Drop for Asking {
+impl Drop for CallSlot {
     fn drop(&mut self) {
         self.0.asking.fetch_sub(1, Ordering::Relaxed);
         self.0.freed.notify_one();

@@ -1,7 +1,7 @@
 //! The beat beside the work: leases are extended, the clock is watched, and others see that we are
 //! here. Goes on until the last job has ended.
 
-use super::bench::Bench;
+use super::state::WorkerState;
 use crate::adapters::clock::Drift;
 use crate::domain::Timestamp;
 use crate::store::{StoreError, WorkerStatus};
@@ -19,33 +19,33 @@ const BACK_MILLIS: i64 = 2_000;
 
 /// Who we are.
 #[derive(Clone, Debug)]
-pub(super) struct Keeper {
+pub(super) struct Heartbeat {
     pub(super) id: String,
     pub(super) started_at: Timestamp,
 }
 
-impl Keeper {
+impl Heartbeat {
     /// Says that we are here, or why we stopped.
-    pub(super) async fn say(&self, bench: &Bench) -> Result<(), StoreError> {
+    pub(super) async fn say(&self, state: &WorkerState) -> Result<(), StoreError> {
         let presence = WorkerStatus {
             id: self.id.clone(),
             started_at: self.started_at,
-            seen_at: bench.now(),
-            stopped: bench.needs(),
+            seen_at: state.now(),
+            stopped: state.needs(),
         };
-        bench.store().seen(presence).await
+        state.store().inner().seen(presence).await
     }
 
     /// Beats until it is `over`.
-    pub(super) async fn beat(&self, bench: &Bench, over: &CancellationToken) {
-        let whole = (bench.queue.lease / BEATS).min(BEAT_MAX);
-        let (mut pause, mut drift) = (whole, Drift::new(bench.now()));
+    pub(super) async fn beat(&self, state: &WorkerState, over: &CancellationToken) {
+        let whole = (state.queue.lease / BEATS).min(BEAT_MAX);
+        let (mut pause, mut drift) = (whole, Drift::new(state.now()));
         loop {
             tokio::select! {
                 () = over.cancelled() => return,
                 () = tokio::time::sleep(pause) => {}
             }
-            pause = match self.once(bench, &mut drift).await {
+            pause = match self.once(state, &mut drift).await {
                 Ok(()) => whole,
                 Err(error) => {
                     tracing::warn!(kind = ?error.kind, doing = error.doing, "a beat failed");
@@ -55,15 +55,15 @@ impl Keeper {
         }
     }
 
-    async fn once(&self, bench: &Bench, drift: &mut Drift) -> Result<(), StoreError> {
-        let now = bench.now();
+    async fn once(&self, state: &WorkerState, drift: &mut Drift) -> Result<(), StoreError> {
+        let now = state.now();
         let ahead = drift.since_last(now);
-        bench.extend().await?;
+        state.extend().await?;
         if ahead < -BACK_MILLIS {
             // What was written before lies in the future now, and would be waited for.
-            let jobs = bench.store().recover(now).await?;
+            let jobs = state.store().inner().recover(now).await?;
             tracing::warn!(millis = -ahead, jobs, "the clock went back");
         }
-        self.say(bench).await
+        self.say(state).await
     }
 }

@@ -1,29 +1,29 @@
 //! Requests and tokens a minute, shared by all who ask the same endpoint through this store.
 
-use super::steady::Steady;
+use super::retrying_store::RetryingStore;
 use crate::domain::Timestamp;
 use crate::store::{Rates, Store, StoreError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// Lets calls begin no faster than allowed.
-pub(crate) struct Meter {
+pub(crate) struct RateLimit {
     rates: Option<Rates>,
     /// Who holds it has drawn and waits for its moment; so this process is one call ahead at most.
     turn: tokio::sync::Mutex<()>,
     clock: fn() -> Timestamp,
 }
 
-impl Meter {
+impl RateLimit {
     /// None is no limit.
-    pub(super) fn new(rates: Option<Rates>, clock: fn() -> Timestamp) -> Meter {
-        Meter { rates, turn: tokio::sync::Mutex::new(()), clock }
+    pub(super) fn new(rates: Option<Rates>, clock: fn() -> Timestamp) -> RateLimit {
+        RateLimit { rates, turn: tokio::sync::Mutex::new(()), clock }
     }
 
     /// Waits until a call of `tokens` tokens may begin; false if it was stopped before.
     pub(super) async fn draw(
         &self,
-        steady: &Steady,
+        store: &RetryingStore,
         tokens: u64,
         stop: &CancellationToken,
     ) -> Result<bool, StoreError> {
@@ -38,12 +38,12 @@ impl Meter {
             let rates = rates.clone();
             async move { store.draw(rates, tokens, now).await }
         };
-        let begin = steady.keep(draw).await?;
+        let begin = store.retry(draw).await?;
         let wait = u64::try_from(begin.0 - (self.clock)().0).unwrap_or(0);
         tokio::select! {
             biased;
             () = stop.cancelled() => {
-                self.settle(steady, tokens, None).await?;
+                self.settle(store, tokens, None).await?;
                 Ok(false)
             }
             () = tokio::time::sleep(Duration::from_millis(wait)) => Ok(true),
@@ -53,7 +53,7 @@ impl Meter {
     /// Replaces the tokens that were drawn by those that were used; none if there was no call.
     pub(super) async fn settle(
         &self,
-        steady: &Steady,
+        store: &RetryingStore,
         drawn: u64,
         used: Option<u64>,
     ) -> Result<(), StoreError> {
@@ -62,6 +62,6 @@ impl Meter {
             let rates = rates.clone();
             async move { store.settle_rate(rates, drawn, used).await }
         };
-        steady.keep(settle).await
+        store.retry(settle).await
     }
 }
