@@ -423,6 +423,16 @@ fn declared(scan: &mut Scan<'_>, named: &Named<'_>, type_end: usize) -> bool {
     if TYPE_MAX < equals - named.value || scan.byte(equals) != b'=' {
         return false;
     }
+    // `password: hunter2hunter2 =` has no type: those end in their width, as `complex128` does.
+    let word_end = scan.run(named.value, |byte| byte.is_ascii_alphanumeric());
+    let word =
+        scan.piece(named.value..word_end).trim_end_matches(|letter: char| letter.is_ascii_digit());
+    if word.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && (word.contains(|letter: char| letter.is_ascii_digit())
+            || word_end - named.value > word.len() + "128".len())
+    {
+        return false;
+    }
     let at = scan.run(equals + 1, is_blank);
     let Some((quote, start)) = scan.quote(at) else { return false };
     let assigned = Named { joint: Joint::Equals, value: at, ..*named };

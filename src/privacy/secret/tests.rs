@@ -165,6 +165,8 @@ fn bare_values_go_where_the_form_says_so() {
         ("secret_access_key=abcdefghijklmnopqrstuvwxyz", "secret_access_key=<SECRET>"),
         ("X-Api-Key: plain\n", "X-Api-Key: <SECRET>\n"),
         ("the password is hunter42!", "the password is <SECRET>!"),
+        ("password: hunter2hunter2  =`", "password: <SECRET>  =`"),
+        ("password: complex128 = \"hunter2hunter2\"", "password: complex128 = \"<SECRET>\""),
         ("password: hunter2hunter2<EMAIL>", "password: <SECRET><EMAIL>"),
         ("password: Hunter2hunter2<EMAIL>", "password: <SECRET><EMAIL>"),
         ("password=hunter2hunter2<br>", "password=<SECRET><br>"),
