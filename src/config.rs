@@ -14,10 +14,6 @@ use toml::{Table, Value};
 
 mod layer;
 
-/// The defaults, as shipped.
-pub const DEFAULT: &str = include_str!("../config.toml");
-/// Prefix of environment variables that are settings.
-pub(crate) const ENV_PREFIX: &str = "ANNALIST__";
 /// Longest lease, in seconds: the jobs of a dead worker rest for so long.
 const LEASE_SECS_MAX: u32 = 3_600;
 /// Longest time to gather or to stop, in seconds; more is a typing error.
@@ -25,16 +21,8 @@ const WAIT_SECS_MAX: u32 = 86_400;
 /// Maximum number of claims of one job; each may be a call that is paid for.
 const ATTEMPTS_MOST: u32 = 100;
 
-pub(crate) use layer::is_ours;
-
-/// A text with settings, and its name in error messages.
-#[derive(Clone, Copy, Debug)]
-pub struct Layer<'a> {
-    /// Path of the file.
-    pub name: &'a str,
-    /// Contents, TOML.
-    pub text: &'a str,
-}
+pub use layer::{ConfigError, DEFAULT, Layer};
+pub(crate) use layer::{ENV_PREFIX, is_ours};
 
 /// Checked settings.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -205,16 +193,6 @@ pub struct Thresholds {
     pub cool_down: Duration,
 }
 
-/// Unusable settings, in one line: where, what was expected, what to do.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("{place}: {what}")]
-pub struct ConfigError {
-    /// File and line, or the variable, or the flag.
-    pub place: String,
-    /// The problem and what was expected.
-    pub what: String,
-}
-
 impl Config {
     /// Loads the defaults, overridden by `file`, overridden by `env` (names with [`ENV_PREFIX`], and values).
     pub fn load(file: Option<Layer<'_>>, env: &[(String, String)]) -> Result<Config, ConfigError> {
@@ -222,7 +200,7 @@ impl Config {
         let defaults = settings.clone();
         if let Some(file) = file {
             let table = layer::parse(file)?;
-            layer::check_keys(&table, &defaults, file)?;
+            layer::check_keys(&[], &table, &defaults, file)?;
             layer::merge(&mut settings, table);
         }
         for (name, value) in env {
@@ -238,7 +216,7 @@ impl Config {
             return Ok(self.clone());
         }
         let mut layers = self.layers.clone();
-        layer::check_keys(over, &layers, Layer { name: place, text: "" })?;
+        layer::check_keys(&[], over, &layers, Layer { name: place, text: "" })?;
         layer::merge(&mut layers, over.clone());
         let changed = read(layers);
         let changed = changed.map_err(|what| ConfigError { place: place.to_owned(), what })?;

@@ -1,14 +1,36 @@
 //! Layers of settings: parsing, unknown keys and wrong types with their line, and merging.
 
-use super::{ConfigError, DEFAULT, ENV_PREFIX, Layer};
 use toml::{Table, Value};
 
+/// The defaults, as shipped.
+pub const DEFAULT: &str = include_str!("../../config.toml");
+/// Prefix of environment variables that are settings.
+pub(crate) const ENV_PREFIX: &str = "ANNALIST__";
 /// Least similarity, 0 to 1, of an unknown key to the known one that is suggested.
 const ALIKE_MIN: f64 = 0.7;
 /// Least similarity of an unknown key to a known one of which it is a misspelling.
 const MISSPELT_MIN: f64 = 0.9;
 
-/// Whether a `config.toml` that may belong to any tool has our settings: at least one top-level key is
+/// A text with settings, and its name in error messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Layer<'a> {
+    /// Path of the file.
+    pub name: &'a str,
+    /// Contents, TOML.
+    pub text: &'a str,
+}
+
+/// Unusable settings, in one line: where, what was expected, what to do.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct ConfigError {
+    /// File and line, or the variable, or the flag.
+    pub place: String,
+    /// The problem and what was expected.
+    pub what: String,
+}
+
+/// Recognises our settings in a `config.toml` that may belong to any tool: at least one top-level key is
 /// ours, and every other one is at most a misspelling of one. Text that is not TOML counts as ours, so
 /// that a typing error is reported.
 pub(crate) fn is_ours(text: &str) -> bool {
@@ -32,56 +54,38 @@ pub(super) fn parse(layer: Layer<'_>) -> Result<Table, ConfigError> {
     })
 }
 
-/// Checks that every key is known and that its value has the type of its default.
+/// Checks that every key below `path` is known and that its value has the type of its default.
 pub(super) fn check_keys(
+    path: &[&str],
     table: &Table,
     defaults: &Table,
     layer: Layer<'_>,
 ) -> Result<(), ConfigError> {
     for (key, value) in table {
-        check_key(&[key], value, defaults, layer)?;
+        let path = [path, &[key]].concat();
+        let key = path.join(".");
+        let what = match (get(defaults, &path), value) {
+            (None, _) => unknown(&key, defaults),
+            (Some(Value::Table(_)), Value::Table(inner)) => {
+                check_keys(&path, inner, defaults, layer)?;
+                continue;
+            }
+            (Some(Value::Float(_)), Value::Integer(_)) => continue,
+            (Some(Value::Integer(_)), Value::Integer(number))
+                if !(0..=i64::from(u32::MAX)).contains(number) =>
+            {
+                format!("{key}: expected a number from 0 to {}, found {number}", u32::MAX)
+            }
+            (Some(default), value) if default.same_type(value) => continue,
+            (Some(default), value) => {
+                format!("{key}: expected {}, found {}", kind(default), kind(value))
+            }
+        };
+        let line = line_of_key(layer.text, &path);
+        let place = line.map_or(layer.name.to_owned(), |line| format!("{}:{line}", layer.name));
+        return Err(ConfigError { place, what });
     }
     Ok(())
-}
-
-fn check_key(
-    path: &[&str],
-    value: &Value,
-    defaults: &Table,
-    layer: Layer<'_>,
-) -> Result<(), ConfigError> {
-    let place = || match line_of_key(layer.text, path) {
-        Some(line) => format!("{}:{line}", layer.name),
-        None => layer.name.to_owned(),
-    };
-    let Some(default) = get(defaults, path) else {
-        return Err(ConfigError { place: place(), what: unknown(&path.join("."), defaults) });
-    };
-    match (default, value) {
-        (Value::Table(_), Value::Table(inner)) => {
-            for (key, value) in inner {
-                let path = [path, &[key]].concat();
-                check_key(&path, value, defaults, layer)?;
-            }
-            Ok(())
-        }
-        (Value::Float(_), Value::Integer(_)) => Ok(()),
-        (Value::Integer(_), Value::Integer(number))
-            if !(0..=i64::from(u32::MAX)).contains(number) =>
-        {
-            let key = path.join(".");
-            let what = format!("{key}: expected a number from 0 to {}, found {number}", u32::MAX);
-            Err(ConfigError { place: place(), what })
-        }
-        _ if default.same_type(value) => Ok(()),
-        _ => {
-            let (key, expected, found) = (path.join("."), kind(default), kind(value));
-            Err(ConfigError {
-                place: place(),
-                what: format!("{key}: expected {expected}, found {found}"),
-            })
-        }
-    }
 }
 
 pub(super) fn get<'a>(table: &'a Table, path: &[&str]) -> Option<&'a Value> {

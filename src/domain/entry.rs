@@ -34,7 +34,7 @@ macro_rules! named {
 pub(crate) use named;
 
 named! {
-    /// Who said it; decides how far it is trusted.
+    /// Author of an entry; decides how far it is trusted.
     #[derive(JsonSchema)]
     pub Speaker {
         /// A person: typed, answered, refused.
@@ -51,12 +51,12 @@ named! {
 }
 
 named! {
-    /// What sort of item it is.
+    /// Kind of an entry.
     #[derive(JsonSchema)]
     pub EntryKind {
         /// A person's message.
         Prompt = "prompt",
-        /// What a person typed while the agent was working.
+        /// A person's message, typed while the agent was working.
         Steering = "steering",
         /// A person's answer to a question that the agent asked.
         Answer = "answer",
@@ -64,11 +64,11 @@ named! {
         Rejection = "rejection",
         /// A person's slash command or shell escape.
         Command = "command",
-        /// What the assistant said.
+        /// The assistant's words.
         Text = "text",
         /// A tool call: name and arguments.
         ToolCall = "tool_call",
-        /// What a tool answered.
+        /// A tool's answer.
         ToolResult = "tool_result",
         /// A summary of earlier entries that a client had written.
         Summary = "summary",
@@ -80,7 +80,7 @@ named! {
 }
 
 named! {
-    /// Which line of the conversation it stands on.
+    /// Line of the conversation.
     pub Branch {
         /// The conversation as it ended.
         Active = "active",
@@ -92,7 +92,7 @@ named! {
 }
 
 named! {
-    /// How a tool call ended, read from exit codes, flags and the person's reply.
+    /// Outcome of a tool call, read from exit codes, flags and the person's reply.
     #[derive(JsonSchema)]
     pub Outcome {
         /// Exit code 0, or a success flag.
@@ -129,7 +129,7 @@ named! {
 pub struct Tool {
     /// Its name, as the transcript has it.
     pub name: Redacted,
-    /// What joins a call with its result.
+    /// Joins a call with its result.
     pub call_id: Option<Redacted>,
 }
 
@@ -142,11 +142,11 @@ pub struct Entry {
     pub line: u32,
     /// The transcript's own id for it.
     pub native_id: Option<Redacted>,
-    /// Who said it.
+    /// Author.
     pub speaker: Speaker,
-    /// What sort of item it is.
+    /// Kind.
     pub kind: EntryKind,
-    /// Which line of the conversation it stands on.
+    /// Line of the conversation.
     pub branch: Branch,
     /// Its words, behind the gate.
     pub text: Redacted,
@@ -162,45 +162,23 @@ pub struct Entry {
     pub skip: Option<Skip>,
 }
 
-/// Where an entry ended; exactly one of these.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CoverageState {
-    /// A record rests on it.
-    Extracted,
-    /// A model read it and found nothing worth keeping in it.
-    Nothing,
-    /// No model read it, for a reason that is kept.
-    Skipped,
-    /// Reading it failed, for a reason that is kept.
-    Failed,
-    /// Not read yet: a dry run, or work that was stopped.
-    Pending,
-}
-
-impl CoverageState {
-    /// Every state.
-    pub const ALL: &'static [CoverageState] = &[
-        CoverageState::Extracted,
-        CoverageState::Nothing,
-        CoverageState::Skipped,
-        CoverageState::Failed,
-        CoverageState::Pending,
-    ];
-
-    /// The name in a database column and in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            CoverageState::Extracted => "extracted",
-            CoverageState::Nothing => "nothing",
-            CoverageState::Skipped => "skipped",
-            CoverageState::Failed => "failed",
-            CoverageState::Pending => "pending",
-        }
+named! {
+    /// Coverage of an entry: exactly one of these.
+    pub CoverageState {
+        /// A record rests on it.
+        Extracted = "extracted",
+        /// A model read it and found nothing worth keeping in it.
+        Nothing = "nothing",
+        /// No model read it, for a reason that is kept.
+        Skipped = "skipped",
+        /// Reading it failed, for a reason that is kept.
+        Failed = "failed",
+        /// Not read yet: a dry run, or work that was stopped.
+        Pending = "pending",
     }
 }
 
-/// Entries by where they ended.
+/// Numbers of entries by state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Coverage {
     /// See [`CoverageState::Extracted`].
@@ -216,7 +194,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Counts `entries` more that ended in `state`.
+    /// Counts `entries` more in `state`.
     pub fn add(&mut self, state: CoverageState, entries: u64) {
         *match state {
             CoverageState::Extracted => &mut self.extracted,
@@ -227,7 +205,7 @@ impl Coverage {
         } += entries;
     }
 
-    /// How many ended in `state`.
+    /// Number of entries in `state`.
     pub fn of(&self, state: CoverageState) -> u64 {
         match state {
             CoverageState::Extracted => self.extracted,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(
     Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, schemars::JsonSchema, Serialize, Deserialize,
 )]
@@ -21,13 +21,13 @@ pub enum Severity {
 /// A rule, a place and a sentence. The sentence holds no words of any conversation.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
     /// The rule's stable name, such as `bad-line`.
     pub rule: Cow<'static, str>,
     /// Where: a line of the file from 1, or 0 for the whole.
     pub line: u32,
-    /// What was expected, for a person to read.
+    /// The expectation, for a person to read.
     pub detail: String,
 }
 

@@ -37,7 +37,7 @@ impl Digest {
 
     /// The first 64 bits, for sets of many.
     pub fn short(&self) -> u64 {
-        self.0.iter().take(8).fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+        (u128::from_be_bytes(self.0) >> 64) as u64
     }
 
     fn first_half(hash: &blake3::Hash) -> Digest {
@@ -49,13 +49,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut hex = [0u8; 32];
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        for (pair, byte) in hex.chunks_exact_mut(2).zip(self.0) {
-            pair[0] = DIGITS[usize::from(byte >> 4)];
-            pair[1] = DIGITS[usize::from(byte & 15)];
-        }
-        f.pad(std::str::from_utf8(&hex).unwrap_or_default())
+        f.pad(&format!("{:032x}", u128::from_be_bytes(self.0)))
     }
 }
 
@@ -69,16 +63,12 @@ impl FromStr for Digest {
     type Err = BadDigest;
 
     fn from_str(text: &str) -> Result<Digest, BadDigest> {
-        let bytes = text.as_bytes();
-        if bytes.len() != 32 {
+        // A sign is a number's, never a digest's.
+        if text.len() != 32 || text.starts_with('+') {
             return Err(BadDigest);
         }
-        let mut half = [0; 16];
-        for (byte, pair) in half.iter_mut().zip(bytes.chunks_exact(2)) {
-            let digit = |c: u8| char::from(c).to_digit(16).ok_or(BadDigest);
-            *byte = (digit(pair[0])? * 16 + digit(pair[1])?) as u8;
-        }
-        Ok(Digest(half))
+        let number = u128::from_str_radix(text, 16).map_err(|_| BadDigest)?;
+        Ok(Digest(number.to_be_bytes()))
     }
 }
 

@@ -1,12 +1,11 @@
-//! Every bound that crosses rooms, with its unit and its reason.
+//! Bounds that several modules share, with their units and reasons.
 
 /// The longest line of a JSONL transcript that is read, in bytes: base64 images make lines of a few
 /// megabytes; beyond this a line is a finding, and is never buffered.
 pub(crate) const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// The largest document in which a slice is handed over, in bytes: as one line of a file it can be
-/// read too. Brokers carry less.
+/// Maximum size of a slice document: it fits a line of a file. Brokers carry less.
 pub(crate) const HANDED_BYTES_MAX: usize = LINE_BYTES_MAX;
-/// What detection looks at, in bytes, from the beginning of a file.
+/// Bytes at the beginning of a file from which its format is detected.
 pub(crate) const DETECT_BYTES_MAX: usize = 64 * 1024;
 /// Findings kept for one file; the others are counted.
 pub const FINDINGS_MAX: usize = 100;
@@ -18,7 +17,7 @@ pub(crate) const REPLY_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const CLAIMS_MAX: usize = 200;
 /// The longest string kept of a claim, in bytes.
 pub(crate) const CLAIM_BYTES_MAX: usize = 8_000;
-/// How deep JSON of a model is read; deeper values are dropped and reported.
+/// Maximum depth of a model's JSON; deeper values are dropped and reported.
 pub(crate) const JSON_DEPTH_MAX: usize = 64;
 
 const _: () = assert!(DETECT_BYTES_MAX < LINE_BYTES_MAX);

@@ -5,7 +5,7 @@ use super::{Claim, Digest, MemoryId, RecordId, Speaker, Timestamp};
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// How far a fact has come. Each kind of claim walks the same way: a request is proposed, attempted,
+    /// Stage of a fact. Every kind of claim has the same stages: a request is proposed, attempted,
     /// done; a discussion is proposed while it is open and decided when it is settled.
     #[derive(schemars::JsonSchema)]
     pub Stage {
@@ -21,8 +21,8 @@ named! {
 }
 
 impl Stage {
-    /// Whether a fact of this stage may come to `next`. It only goes forward: what was refuted and holds after all
-    /// is a new fact that takes the place of the old one, so that both can be read.
+    /// Returns whether `next` may follow this stage. Stages only go forward: a refuted fact that holds after all
+    /// becomes a new fact that supersedes the old one, so that both can be read.
     pub fn may_become(self, next: Stage) -> bool {
         match (self, next) {
             (Stage::Proposed, Stage::Attempted | Stage::Decided | Stage::Refuted)
@@ -34,7 +34,7 @@ impl Stage {
 }
 
 named! {
-    /// Whether a memory is what is believed now.
+    /// Lifecycle state of a memory.
     #[derive(schemars::JsonSchema)]
     pub MemoryState {
         /// Believed now.
@@ -51,26 +51,26 @@ named! {
 pub struct Memory {
     /// Digest of the namespace and of the first record that it rests on.
     pub id: MemoryId,
-    /// Whose memory.
+    /// Namespace.
     pub namespace: String,
-    /// What is believed.
+    /// The claim.
     pub claim: Claim,
-    /// How far it has come.
+    /// Stage.
     pub stage: Stage,
-    /// Whether it is believed now.
+    /// Lifecycle state.
     pub state: MemoryState,
     /// The most trusted speaker among the evidence of its records.
     pub said_by: Speaker,
-    /// Whether a person wrote it in the directory, or left it there as they changed what is around it.
+    /// True if a person wrote it in the directory, or kept it while editing around it.
     pub confirmed: bool,
-    /// What stands in the directory in the place of the claim since a person changed it there, without what is private.
+    /// The person's words in the directory that replaced the claim, without private blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<String>,
-    /// From when it holds: when the first of its evidence was said.
+    /// Start of validity: the time of its first evidence.
     pub valid_from: Option<Timestamp>,
-    /// Until when it held, where it holds no more.
+    /// End of validity; none while it holds.
     pub valid_until: Option<Timestamp>,
-    /// What took its place.
+    /// Its successor.
     pub superseded_by: Option<MemoryId>,
     /// The rule that took it out of use; no words.
     pub reason: Option<String>,
@@ -84,7 +84,7 @@ impl Memory {
         MemoryId(Digest::of(&["memory", namespace, &record.to_string()]))
     }
 
-    /// Brings it back into use: nothing stands in its place any more.
+    /// Reactivates it, without a successor.
     pub fn reinstate(&mut self) {
         self.state = MemoryState::Active;
         self.valid_until = None;
@@ -92,8 +92,8 @@ impl Memory {
         self.reason = None;
     }
 
-    /// Whether everything that it rested on was withdrawn: it is kept to be looked up, and a record that comes back
-    /// begins it anew.
+    /// True if all of its records were withdrawn: it can still be looked up, and a record that comes back
+    /// reactivates it.
     pub fn is_hollow(&self) -> bool {
         self.state == MemoryState::Retracted && self.sources.is_empty() && !self.confirmed
     }

@@ -1,4 +1,4 @@
-//! The words of the house: what rooms hand to one another. No I/O, no clock, no raw text.
+//! Types that the modules share. No I/O, no clock, no raw text.
 
 mod claim;
 mod entry;

@@ -1,4 +1,4 @@
-//! A question to a model and its reply, in our own terms; providers' wire types stay in `edge`.
+//! Requests to a model and their replies; providers' wire types stay in `llm`.
 
 use super::entry::named;
 use super::{Digest, RequestDigest};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 named! {
-    /// What a model is asked for.
+    /// Purpose of a call.
     #[derive(schemars::JsonSchema)]
     pub Purpose {
-        /// What was said in a conversation.
+        /// Extraction from a conversation.
         Extract = "extract",
-        /// What becomes of it in memory.
+        /// Consolidation into memory.
         Consolidate = "consolidate",
         /// Lessons of the records.
         Reflect = "reflect",
@@ -26,7 +26,7 @@ named! {
 }
 
 named! {
-    /// Who speaks in a request.
+    /// Author of a message.
     #[derive(JsonSchema)]
     pub Role {
         /// The rules.
@@ -39,7 +39,7 @@ named! {
 }
 
 named! {
-    /// The ladder: how an answer is asked for, best first.
+    /// Ways to ask for an answer, best first.
     #[derive(JsonSchema)]
     pub OutputMode {
         /// The tool, named in `tool_choice`.
@@ -64,7 +64,7 @@ impl OutputMode {
         OutputMode::ALL.get(at + 1).copied()
     }
 
-    /// Whether the answer is a tool call.
+    /// True if the answer is a tool call.
     pub fn is_tool(self) -> bool {
         match self {
             OutputMode::ForcedTool | OutputMode::RequiredTool | OutputMode::OfferedTool => true,
@@ -76,7 +76,7 @@ impl OutputMode {
 /// One message of a request, or of what a conversation memory shows.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Message {
-    /// Who speaks.
+    /// Author.
     pub role: Role,
     /// The words.
     pub content: Redacted,
@@ -87,7 +87,7 @@ pub struct Message {
 pub struct ToolSpec {
     /// Its name, `write_extracted`.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
     /// Its arguments as a JSON schema, strict.
     pub parameters: Value,
@@ -115,7 +115,7 @@ pub struct Request {
     pub model: String,
     /// System prompt first, then the slice, then earlier answers and complaints.
     pub messages: Vec<Message>,
-    /// How the answer is asked for.
+    /// Output mode.
     pub rung: OutputMode,
     /// The tool or schema of the answer.
     pub tool: Arc<ToolSpec>,
@@ -191,7 +191,7 @@ pub struct Usage {
     pub completion_tokens: u64,
 }
 
-/// What a model said, behind the gate.
+/// Redacted reply of a model.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize, Deserialize)]
 pub struct Reply {
     /// Tool calls, in order.
@@ -205,24 +205,24 @@ pub struct Reply {
     pub refusal: Option<Redacted>,
     /// Why it stopped.
     pub finish: Finish,
-    /// What it cost.
+    /// Tokens that it cost.
     #[serde(default)]
     pub usage: Usage,
 }
 
-/// What went wrong with a call; decides what happens next.
+/// Kind of a failed call; decides what happens next.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ErrorKind {
     /// Too many requests; charges no attempt.
     RateLimited {
-        /// How long the endpoint asks to wait, if it says.
+        /// Wait that the endpoint asks for, if any.
         wait: Option<Duration>,
     },
     /// The account has no more to spend; waiting does not help.
     QuotaExhausted,
     /// Down, overloaded, cut off or too slow.
     Unavailable {
-        /// How long the endpoint asks to wait, if it says.
+        /// Wait that the endpoint asks for, if any.
         wait: Option<Duration>,
     },
     /// The request is longer than the model's context.
@@ -259,14 +259,14 @@ impl ErrorKind {
     }
 }
 
-/// What to do about a failed call.
+/// Reaction to a failed call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Retry {
     /// Ask the same again after the wait, or after a back-off if none was given.
     After {
-        /// What the endpoint asked for.
+        /// Wait that the endpoint asked for.
         wait: Option<Duration>,
-        /// Whether the attempt counts.
+        /// True if the attempt counts.
         charged: bool,
     },
     /// Ask on the next rung.
@@ -283,9 +283,9 @@ pub enum Retry {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{}: {detail}", kind.name())]
 pub struct ModelError {
-    /// What a caller may branch on.
+    /// Kind, for callers to branch on.
     pub kind: ErrorKind,
-    /// What happened and how to mend it, for a person; status codes and names, no words.
+    /// The event and its remedy, for a person; status codes and names, no words.
     pub detail: String,
 }
 

@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 /// Memories of one namespace by id.
 pub type MemoryMap = BTreeMap<MemoryId, Memory>;
 
-/// What a record says, as far as memory needs to know: enough to fold a memory anew when another record that it
-/// rested on was forgotten.
+/// The parts of a record that memory needs: enough to fold a memory anew after another of its records was
+/// forgotten.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Facts {
     /// The claim; dates that were told relative to the day have the day behind them.
     pub claim: Claim,
-    /// How far the fact has come by this record alone.
+    /// Stage by this record alone.
     pub stage: Stage,
     /// The most trusted speaker among its evidence.
     pub said_by: Speaker,
@@ -26,7 +26,7 @@ pub struct Facts {
 }
 
 named! {
-    /// What a merge changes besides where the memory comes from.
+    /// Effect of a merge on the memory, besides its provenance.
     #[derive(schemars::JsonSchema)]
     pub Merging {
         /// Nothing.
@@ -39,7 +39,7 @@ named! {
 }
 
 named! {
-    /// What a pair comes to that was left open before, once a model was asked about it.
+    /// A model's decision on a pair that was left open.
     #[derive(schemars::JsonSchema)]
     pub Settlement {
         /// They have nothing to do with one another.
@@ -57,8 +57,8 @@ named! {
     }
 }
 
-/// What becomes of a record. Each record has exactly one, and may have revisions later: a settlement for each pair that
-/// was left open, and where its conversation is read anew, a withdrawal or a restatement.
+/// Decision on a record. Each record has exactly one, and may have revisions later: a settlement for each pair that
+/// was left open, and a withdrawal or a restatement if its conversation is read anew.
 #[derive(schemars::JsonSchema, Clone, Copy, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 pub enum Disposition {
@@ -71,14 +71,14 @@ pub enum Disposition {
     Merge {
         /// That memory.
         into: MemoryId,
-        /// What it learns.
+        /// The change.
         how: Merging,
     },
     /// A memory is believed no more; another one takes its place.
     Supersede {
         /// The one that goes out of use.
         old: MemoryId,
-        /// What stands now: new, or one that says the same already.
+        /// Its successor: new, or one that says the same already.
         memory: MemoryId,
     },
     /// It contradicts a memory, or may; both are kept.
@@ -101,7 +101,7 @@ pub enum Disposition {
         memory: MemoryId,
         /// The one that it was left open beside.
         with: MemoryId,
-        /// What they come to.
+        /// The decision on the pair.
         how: Settlement,
     },
     /// A newer reading of its conversation took its place: a memory rests on it no more, and goes out of use where it
@@ -114,7 +114,7 @@ pub enum Disposition {
     Restate {
         /// That memory.
         memory: MemoryId,
-        /// What it learns; without it, it begins with this record.
+        /// The change; none if the memory begins with this record.
         how: Option<Merging>,
     },
 }
@@ -149,7 +149,7 @@ impl Disposition {
         }
     }
 
-    /// Whether it is about a record that an earlier plan dealt with.
+    /// True if an earlier plan already decided on the record.
     pub fn is_revision(&self) -> bool {
         match self {
             Disposition::Settle { .. }
@@ -179,38 +179,38 @@ impl Disposition {
     }
 }
 
-/// What follows from a record for another memory, such as a request that an attempt completed.
+/// Consequence of a record for another memory, such as a request that an attempt completed.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Effect {
-    /// What changes.
+    /// The changed memory.
     pub memory: MemoryId,
-    /// The memory that it follows from; without it nothing follows.
+    /// The memory that causes the change; without it nothing changes.
     pub by: MemoryId,
-    /// The stage that it comes to, if it comes to another.
+    /// New stage, if it changes.
     pub stage: Option<Stage>,
-    /// Whether `by` takes its place.
+    /// True if `by` is its successor.
     pub supersedes: bool,
-    /// Whether it takes back what followed before: the stage may be an earlier one, and `by` is in its place no more.
+    /// True if it reverts an earlier effect: the stage may be an earlier one, and `by` is no longer its successor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
-    /// Since when.
+    /// Time of the change.
     pub at: Option<Timestamp>,
     /// The rule by which it follows.
     pub rule: Cow<'static, str>,
 }
 
-/// One record and what becomes of it.
+/// One record and the decision on it.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Operation {
     /// The record.
     pub record: RecordId,
-    /// What becomes of it.
+    /// The decision.
     pub disposition: Disposition,
     /// Why: the name of a rule, no words.
     pub rule: Cow<'static, str>,
-    /// What it says.
+    /// The record's content.
     pub facts: Facts,
-    /// What follows for other memories.
+    /// Consequences for other memories.
     pub effects: Vec<Effect>,
 }
 
@@ -223,7 +223,7 @@ impl Operation {
     }
 }
 
-/// A record and a memory of which no rule could say how they stand to one another; both are kept.
+/// A record and a memory whose relation no rule could decide; both are kept.
 #[derive(
     schemars::JsonSchema, Clone, Debug, Eq, Ord, PartialEq, PartialOrd, Deserialize, Serialize,
 )]
@@ -241,20 +241,20 @@ pub struct LeftOpen {
 pub struct Plan {
     /// Digest of all the rest: the same input gives the same plan.
     pub id: PlanId,
-    /// Whose memory.
+    /// Namespace.
     pub namespace: String,
     /// One for each record, in the order of time; each is applied to what those before it left.
     pub operations: Vec<Operation>,
     /// The memories that operations touch, as they were; new ones are not among them. By id.
     pub before: Vec<Memory>,
-    /// What a model or a person may still decide.
+    /// Pairs that a model or a person may still decide.
     pub left_open: Vec<LeftOpen>,
 }
 
 /// One memory before and after a plan.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Change {
-    /// Which.
+    /// The memory.
     pub memory: MemoryId,
     /// As it was; none if it is new.
     pub before: Option<Memory>,

@@ -1,4 +1,4 @@
-//! A claim with provenance and evidence, staged; the end of the line.
+//! A claim with provenance and evidence.
 
 use super::entry::named;
 use super::{Claim, Digest, RecordId, RunId, SessionId, SliceId, Speaker, Timestamp};
@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::ops::Range;
 
 named! {
-    /// How a piece of evidence was found.
+    /// Method by which a piece of evidence was found.
     #[derive(JsonSchema)]
     pub Match {
         /// The very words.
@@ -32,18 +32,18 @@ pub struct Evidence {
     pub line: u32,
     /// Bytes of the entry's text.
     pub bytes: Range<usize>,
-    /// Who said it.
+    /// Author of the entry.
     pub speaker: Speaker,
-    /// How it was found.
+    /// Method by which it was found.
     pub found: Match,
     /// The words, copied from the slice.
     pub words: crate::privacy::Redacted,
 }
 
-/// Where a record comes from. Attached by the host; a model never supplies any of it.
+/// Origin of a record. Attached by the host; a model never supplies any of it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Provenance {
-    /// Whose memory.
+    /// Namespace.
     pub namespace: String,
     /// The conversation.
     pub session: SessionId,
@@ -58,7 +58,7 @@ pub struct Provenance {
 }
 
 named! {
-    /// What a record may be used for.
+    /// State of a record.
     #[derive(JsonSchema)]
     pub RecordState {
         /// Proven; waits for consolidation.
@@ -71,7 +71,7 @@ named! {
 }
 
 named! {
-    /// How a run ended.
+    /// Result of a run.
     #[derive(schemars::JsonSchema)]
     pub RunState {
         /// With an extraction, be it empty.
@@ -86,9 +86,9 @@ named! {
 pub struct Record {
     /// Digest of run, kind and body.
     pub id: RecordId,
-    /// What is claimed.
+    /// The claim.
     pub claim: Claim,
-    /// Where it comes from.
+    /// Its origin.
     pub provenance: Provenance,
     /// The words it rests on.
     pub evidence: Vec<Evidence>,

@@ -1,74 +1,33 @@
 //! One conversation of an agent with somebody, as its transcript names it.
 
+use super::entry::named;
 use super::{Digest, SessionId, Timestamp};
 use crate::privacy::Redacted;
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A transcript format that we read.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    Eq,
-    Hash,
-    Ord,
-    PartialEq,
-    PartialOrd,
-    schemars::JsonSchema,
-    Serialize,
-    Deserialize,
-)]
-#[serde(rename_all = "kebab-case")]
-pub enum Format {
-    /// Claude Code session JSONL.
-    ClaudeCode,
-    /// Codex rollout JSONL, with or without envelope.
-    Codex,
-    /// OpenAI chat messages, JSON or JSONL.
-    Openai,
-    /// Anthropic messages, JSON or JSONL, and Cline's history.
-    Anthropic,
-    /// ChatGPT data export.
-    Chatgpt,
-    /// aider's chat history, Markdown.
-    Aider,
-    /// SpecStory's rendered history, Markdown.
-    Specstory,
-    /// `role: text` lines.
-    Plain,
-    /// Slices as they are handed over: `schemas/slice.v1.json`, alone or one a line.
-    Slice,
-}
-
-impl Format {
-    /// Every format, in the order in which help lists them.
-    pub const ALL: [Format; 9] = [
-        Format::ClaudeCode,
-        Format::Codex,
-        Format::Openai,
-        Format::Anthropic,
-        Format::Chatgpt,
-        Format::Aider,
-        Format::Specstory,
-        Format::Plain,
-        Format::Slice,
-    ];
-
-    /// The name on the command line and in the database.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::ClaudeCode => "claude-code",
-            Format::Codex => "codex",
-            Format::Openai => "openai",
-            Format::Anthropic => "anthropic",
-            Format::Chatgpt => "chatgpt",
-            Format::Aider => "aider",
-            Format::Specstory => "specstory",
-            Format::Plain => "plain",
-            Format::Slice => "slice",
-        }
+named! {
+    /// Transcript format, in the order in which help lists them.
+    #[derive(schemars::JsonSchema)]
+    pub Format {
+        /// Claude Code session JSONL.
+        ClaudeCode = "claude-code",
+        /// Codex rollout JSONL, with or without envelope.
+        Codex = "codex",
+        /// OpenAI chat messages, JSON or JSONL.
+        Openai = "openai",
+        /// Anthropic messages, JSON or JSONL, and Cline's history.
+        Anthropic = "anthropic",
+        /// ChatGPT data export.
+        Chatgpt = "chatgpt",
+        /// aider's chat history, Markdown.
+        Aider = "aider",
+        /// SpecStory's rendered history, Markdown.
+        Specstory = "specstory",
+        /// `role: text` lines.
+        Plain = "plain",
+        /// Slices as they are handed over: `schemas/slice.v1.json`, alone or one a line.
+        Slice = "slice",
     }
 }
 
@@ -82,8 +41,7 @@ impl FromStr for Format {
     type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Format, UnknownFormat> {
-        let known = Format::ALL.into_iter().find(|format| format.name() == text);
-        known.ok_or_else(|| UnknownFormat(text.to_owned()))
+        Format::of_name(text).ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
 
@@ -95,20 +53,20 @@ impl FromStr for Format {
 )]
 pub struct UnknownFormat(pub String);
 
-/// What is known of a conversation before its entries are read.
+/// Description of a conversation, known before its entries are read.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Session {
     /// Digest of namespace, format and native id.
     pub id: SessionId,
-    /// Whose memory this becomes; from the envelope, never from the model.
+    /// Namespace of its records; from the envelope, never from the model.
     pub namespace: String,
-    /// How it was written.
+    /// Transcript format.
     pub format: Format,
     /// The transcript's own name for it, or a digest of its beginning where it has none.
     pub native_id: Redacted,
     /// The file it was read from, as given on the command line.
     pub path: String,
-    /// What its client called it.
+    /// The client's title for it.
     pub title: Option<Redacted>,
     /// The folder the agent worked in.
     pub cwd: Option<Redacted>,

@@ -15,13 +15,13 @@ pub struct Part {
     pub line: u32,
     /// Which part this is, from 0.
     pub part: u32,
-    /// How many parts the entry has; 1 for a whole entry.
+    /// Number of parts of the entry; 1 for a whole entry.
     pub parts: u32,
-    /// Who said it.
+    /// Author.
     pub speaker: Speaker,
-    /// What sort of item it is.
+    /// Kind of entry.
     pub kind: EntryKind,
-    /// Which line of the conversation it stands on.
+    /// Line of the conversation.
     pub branch: Branch,
     /// When it was said.
     pub at: Option<Timestamp>,
@@ -72,7 +72,7 @@ impl Slice {
 }
 
 named! {
-    /// Where a job is.
+    /// State of a job.
     #[derive(schemars::JsonSchema)]
     pub JobState {
         /// Until a time, for a reason: see [`Wait`].
@@ -93,7 +93,7 @@ named! {
 }
 
 impl JobState {
-    /// Whether nothing will happen to it by itself any more.
+    /// True for terminal states.
     pub fn is_final(self) -> bool {
         match self {
             JobState::Waiting | JobState::Ready | JobState::Leased => false,
@@ -132,9 +132,9 @@ pub struct Job {
     pub last: (u32, u32),
     /// Estimated tokens of its text.
     pub tokens: Tokens,
-    /// How it is cut out of its entries, as the cutter writes it.
+    /// Recipe to cut it out of its entries again, as the slicer writes it.
     pub cut: String,
-    /// What its prompt is told of the entries before it; none for a session's first.
+    /// Preamble of its prompt; none for a session's first slice.
     pub context: Option<Redacted>,
 }
 
@@ -152,7 +152,7 @@ pub struct Lease {
 /// A job with the right to work on it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Claimed {
-    /// The right.
+    /// The lease.
     pub lease: Lease,
     /// The conversation.
     pub session: SessionId,
@@ -160,6 +160,6 @@ pub struct Claimed {
     pub attempt: u32,
     /// 0, and one more each time somebody had it asked afresh.
     pub generation: u32,
-    /// What is to be done.
+    /// The job.
     pub job: Job,
 }

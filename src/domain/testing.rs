@@ -1,9 +1,9 @@
-//! Entries for the tests of all rooms.
+//! Entries for tests.
 
 use super::{Branch, Entry, EntryKind, Speaker};
 use crate::privacy::Redacted;
 
-/// What somebody said, on the main line, and nothing else known of it.
+/// An entry on the main line with nothing else known of it.
 pub(crate) fn said(ordinal: u32, (speaker, kind): (Speaker, EntryKind), text: Redacted) -> Entry {
     Entry {
         ordinal,

@@ -48,7 +48,7 @@ impl Timestamp {
         (millis.is_finite() && millis.abs() < 8.0e15).then_some(Timestamp(millis as i64))
     }
 
-    /// The time after so long.
+    /// Adds `wait`.
     pub fn after(self, wait: Duration) -> Timestamp {
         Timestamp(self.0.saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
     }
@@ -63,7 +63,7 @@ impl Timestamp {
         Timestamp(self.midnight().0.saturating_add(DAY_MILLIS))
     }
 
-    /// How long after `earlier` this is; nothing if it is not after it.
+    /// Time since `earlier`; zero if this is not after it.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn every_format_has_one_reader() {
-        for format in Format::ALL {
+        for &format in Format::ALL {
             let readers = READERS.iter().filter(|reader| reader.format == format);
             assert_eq!(readers.count(), 1, "{format}");
         }
