@@ -1,9 +1,9 @@
-//! The store, opened in a folder of its own: one session is begun, no record is there yet.
+//! The store, opened in a folder of its own: one session is handed over, no record is there yet.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::Gate;
-use annalist::{Format, Session, Timestamp};
-use annalist::{OpenMode, RecordFilter, Store};
+use annalist::{Digest, Format, Session, Timestamp, now};
+use annalist::{Gate, RedactionReport};
+use annalist::{Intake, OpenMode, RecordFilter, SessionProgress, Store};
 use annalist::{RawSession, SessionSource, redact_session};
 use std::error::Error;
 
@@ -16,9 +16,25 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let source = SessionSource { namespace: "example", format: Format::Plain, path: "one.txt" };
     let session = redact_session(raw, source, &Gate::new(&[]), &mut Default::default());
     let session = Session { started_at: Timestamp::parse("2026-11-21T09:00:00Z"), ..session };
-    store.begin_session(&session).await?;
-    // Doing it twice changes nothing: ids are digests of what they name.
-    store.begin_session(&session).await?;
+    let intake = Intake {
+        session,
+        growth: SessionProgress::default(),
+        anew: None,
+        entries: Vec::new(),
+        known: 0,
+        goes_on: false,
+        jobs: Vec::new(),
+        gathering: None,
+        priority: 0,
+        document: Some(Digest::of(&["one.txt"])),
+        findings: Vec::new(),
+        masked: RedactionReport::default(),
+        remembered: None,
+        at: now(),
+    };
+    store.enqueue(intake.clone()).await?;
+    // Doing it twice changes nothing: the document was handed over before.
+    store.enqueue(intake).await?;
 
     let (status, records) = (store.status().await?, store.records(RecordFilter::default()).await?);
     for one in &status.sessions {

@@ -7,15 +7,9 @@ mod directory;
 
 use annalist::Prompts;
 use annalist::ground_claims;
-use annalist::{
-    Claim, CoverageState, Digest, Entry, Format, OutputMode, Provenance, Record, RunId, RunState,
-    Session, Slice, SliceId, Timestamp, Usage,
-};
-use annalist::{CoveredEntry, OpenMode, Staging, Store, StoreRun};
+use annalist::{Claim, Digest, Entry, Format, OutputMode, Provenance, RunId, Session, Slice};
 use annalist::{Cutting, SliceSettings, Slicer};
-use annalist::{
-    EXTRACTION_SCHEMA_VERSION, ExtractionExchange, ExtractionSpec, decode_answer, validate_answer,
-};
+use annalist::{ExtractionExchange, ExtractionSpec, decode_answer, validate_answer};
 use annalist::{Gate, Pii, RedactionReport};
 use annalist::{
     RawSession, SessionSource, TranscriptItem, read_transcript, redact_entry, redact_session,
@@ -35,8 +29,6 @@ const ANSWER: &str = include_str!("../../examples/answers/claude-code-queue.json
 const TEXT_BYTES: usize = 256 * 1024;
 /// How often the session is read in a row, as one file.
 const REPEATS: usize = 25;
-/// Stagings that are handed to the store together; its writer groups what waits into one commit.
-const STAGINGS: u32 = 64;
 /// The product's own settings.
 const SETTINGS: SliceSettings = SliceSettings { tokens: 6_000, tool_tokens: 1_000 };
 
@@ -236,98 +228,5 @@ fn proof(c: &mut Criterion) {
     group.finish();
 }
 
-/// The `n`th staging of a session: one slice, its entries and its records.
-fn staging(n: u32, session: &Session, entries: &[Entry], records: &[Record]) -> Staging {
-    let id = RunId(Digest::of(&["bench", &n.to_string()]));
-    let first = n * entries.len() as u32;
-    let last = first + entries.len() as u32 - 1;
-    let slice = SliceId(Digest::of(&["bench slice", &n.to_string()]));
-    let covered = (first..).zip(entries).map(|(ordinal, entry)| CoveredEntry {
-        entry: Entry { ordinal, ..entry.clone() },
-        state: CoverageState::Extracted,
-        reason: None,
-    });
-    let records = records.iter().map(|record| {
-        let mut record = record.clone();
-        record.id = Record::id_of(id, &record.claim);
-        record.provenance =
-            Provenance { run: id, slice, entries: (first, last), ..record.provenance };
-        record.evidence.iter_mut().for_each(|evidence| evidence.ordinal += first);
-        record
-    });
-    let run = StoreRun {
-        id,
-        session: session.id,
-        slice,
-        index: n,
-        first: (first, 0),
-        last: (last, 0),
-        asking: Digest::of(&["bench"]),
-        model: "bench".to_owned(),
-        prompt_id: "extract".to_owned(),
-        prompt_version: 1,
-        prompt_digest: None,
-        schema_version: EXTRACTION_SCHEMA_VERSION,
-        rung: OutputMode::ForcedTool,
-        generation: 0,
-        asks: 1,
-        calls: 1,
-        usage: Usage::default(),
-        cost_micros: 0,
-        state: RunState::Done,
-        failure: None,
-        findings: Vec::new(),
-        started_at: Timestamp(0),
-        finished_at: Timestamp(1),
-    };
-    Staging { run, entries: covered.collect(), records: records.collect() }
-}
-
-fn store(c: &mut Criterion) {
-    let (session, entries) = sealed();
-    let slice = whole();
-    let records =
-        ground_claims(&slice, claims(), &provenance(&slice, RunId(Digest::of(&["bench"]))));
-    let stagings: Vec<Staging> =
-        (0..STAGINGS).map(|n| staging(n, &session, &entries, &records)).collect();
-    let runtime = tokio::runtime::Runtime::new();
-    let runtime = runtime.unwrap_or_else(|_| unreachable!("threads can be started"));
-    let mut group = c.benchmark_group("store");
-    group.throughput(Throughput::Elements(u64::from(STAGINGS)));
-    group.sample_size(10);
-    group.bench_function("stage 64 slices", |b| {
-        b.iter_batched(
-            || (begun(&runtime, &session), stagings.clone()),
-            |((folder, store), stagings)| {
-                runtime.block_on(stage_all(&store, stagings));
-                (store, folder)
-            },
-            BatchSize::PerIteration,
-        );
-    });
-    group.finish();
-}
-
-/// A store in a folder of its own, with `session` begun.
-fn begun(runtime: &tokio::runtime::Runtime, session: &Session) -> (tempfile::TempDir, Store) {
-    let Ok(folder) = tempfile::tempdir() else { unreachable!("there is a place for files") };
-    let url = format!("sqlite:{}", folder.path().join("bench.db").display());
-    let Ok(store) = Store::open(&url, OpenMode::Create) else { unreachable!("the folder is ours") };
-    assert!(runtime.block_on(store.begin_session(session)).is_ok());
-    (folder, store)
-}
-
-/// Hands all over at once, as workers do that finish together.
-async fn stage_all(store: &Store, stagings: Vec<Staging>) {
-    let mut tasks = tokio::task::JoinSet::new();
-    for staging in stagings {
-        let store = store.clone();
-        tasks.spawn(async move { store.stage(staging).await });
-    }
-    for staged in tasks.join_all().await {
-        assert!(staged.is_ok());
-    }
-}
-
-criterion_group!(line, gate, read, slice, request, answer, proof, store);
+criterion_group!(line, gate, read, slice, request, answer, proof);
 criterion_main!(line, beside::beside, context::context, directory::directory);

@@ -138,12 +138,12 @@ pub struct Job {
     pub context: Option<Redacted>,
 }
 
-/// The right to work on a job, until a time.
+/// The right to work on something until a time, fenced by a token.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Lease {
-    /// The job.
-    pub job: JobId,
-    /// Grows with each claim of this job; a lease with an older one is lost.
+pub struct Lease<S = JobId> {
+    /// The job, or whatever else is leased.
+    pub subject: S,
+    /// Grows with each lease of the subject; a lease with an older one is lost.
     pub token: u64,
     /// When another worker may take it, unless it is extended.
     pub until: Timestamp,

@@ -234,7 +234,7 @@ impl Consolidator {
     }
 
     async fn under(&self, lease: &NamespaceLease) -> Result<ConsolidationOutcome, StoreError> {
-        let planned = match self.planned(&lease.namespace).await? {
+        let planned = match self.planned(&lease.subject).await? {
             Ok(planned) => planned,
             Err(halt) => return Ok(ConsolidationOutcome::Halted(halt)),
         };
@@ -245,7 +245,7 @@ impl Consolidator {
             }
             return Ok(ConsolidationOutcome::Done(Box::new(planned)));
         }
-        let applied = self.store.apply_judged(lease, &planned.plan, asked, (self.clock)()).await?;
+        let applied = self.store.apply_plan(lease, &planned.plan, asked, (self.clock)()).await?;
         Ok(match applied {
             Ok(()) => ConsolidationOutcome::Done(Box::new(planned)),
             Err(moved) => ConsolidationOutcome::Moved(moved),

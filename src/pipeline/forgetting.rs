@@ -160,7 +160,7 @@ impl Consolidator {
         lease: &NamespaceLease,
         target: &ForgetTarget,
     ) -> Result<Result<(Erased, BTreeSet<String>), Vec<MemoryId>>, StoreError> {
-        let found = self.forgetting(&lease.namespace, target).await?;
+        let found = self.forgetting(&lease.subject, target).await?;
         let ForgetPlan { sessions, records, changes, plans, passages, .. } = found;
         let erasure = Erasure { sessions, records, changes, plans };
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;

@@ -298,7 +298,7 @@ impl ModelClient {
                 bill: bill.clone(),
                 spare_bill: spare_bill.clone(),
             };
-            async move { store.journal_unless(entry).await }
+            async move { store.journal(entry).await }
         };
         self.store.retry(keep).await
     }

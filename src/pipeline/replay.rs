@@ -331,18 +331,8 @@ impl Ending {
         let before = self.store.session_totals(id, reached).await?.coverage;
         if let Some((findings, masked)) = whole.filter(|_| !of.is_open) {
             let runs = known.into_iter().chain(of.runs).collect();
-            let (remembered, card) = (None, None);
             let at = (self.clock)();
-            let end = SessionEnd {
-                entries: reached,
-                lines: None,
-                findings,
-                masked,
-                runs,
-                remembered,
-                card,
-                at,
-            };
+            let end = SessionEnd { entries: reached, findings, masked, runs, at };
             self.store.end_session(id, end).await?;
         }
         let mut totals = self.store.session_totals(id, reached).await?;

@@ -3,7 +3,7 @@
 use super::error::{Fault, StoreErrorKind};
 use super::handle::{Backend, Store};
 use super::postgres::{Address, LOGIN_SECS};
-use super::sqlite;
+use super::sqlite::connection::open_reader;
 use rusqlite::Connection;
 use std::future::poll_fn;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ async fn watch_file(path: PathBuf, signal: ChangeSignal) {
 }
 
 fn look(path: &Path) -> Option<(Connection, i64)> {
-    let connection = sqlite::open_reader(path).ok()?;
+    let connection = open_reader(path).ok()?;
     let now = version(&connection)?;
     Some((connection, now))
 }
@@ -97,10 +97,6 @@ fn version(connection: &Connection) -> Option<i64> {
     connection.pragma_query_value(None, "data_version", |row| row.get(0)).ok()
 }
 
-/// Where new jobs are announced.
-const CHANNEL: &str = "annalist_jobs";
-/// Statement that announces new jobs when the transaction is committed.
-pub(super) const ANNOUNCE: &str = "SELECT pg_notify('annalist_jobs', current_schema())";
 /// Pause before listening again after the connection was lost, in seconds.
 const AGAIN_SECS: u64 = 1;
 
@@ -121,8 +117,7 @@ async fn listen_once(address: &Address, signal: &ChangeSignal) -> Result<(), Fau
     let login = timeout(Duration::from_secs(LOGIN_SECS), login).await;
     let (client, mut connection) =
         login.map_err(|late| Fault::caused(StoreErrorKind::Unavailable, late))??;
-    let sql = format!("LISTEN {CHANNEL}; SELECT current_schema()");
-    let mut listening = pin!(client.simple_query(&sql));
+    let mut listening = pin!(client.simple_query("LISTEN annalist_jobs; SELECT current_schema()"));
     // Other stores of this database announce on the same channel.
     let mut ours: Option<String> = None;
     loop {

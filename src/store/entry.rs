@@ -1,11 +1,12 @@
 //! Entries and what became of them.
 
-use super::db::{Columns, Db, Insert, Value, values};
+use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::session;
+use super::value::{Columns, Insert, Value, values};
 use crate::domain::{
-    Branch, CoverageState, Entry, EntryKind, Outcome, SessionId, Skip, Speaker, Tool,
+    Branch, CoverageState, Entry, EntryKind, Format, Outcome, SessionId, Skip, Speaker, Tool,
 };
 use crate::privacy::Redacted;
 use std::collections::BTreeMap;
@@ -60,15 +61,17 @@ pub(super) fn of_rank(rank: u8) -> Option<CoverageState> {
     all.get(usize::from(rank)).copied()
 }
 
-/// Writes entries and their coverage in `run_no`.
-pub(super) fn write(
-    db: &mut Db,
-    session_no: i64,
-    run_no: i64,
-    entries: &[CoveredEntry],
-) -> Result<(), Fault> {
-    write_texts(db, session_no, entries.iter().map(|covered| &covered.entry))?;
-    cover(db, session_no, run_no, entries)
+/// Writes entries, and of those in no slice why. What is said of these now replaces what was said before.
+pub(super) fn write(db: &mut Db, session_no: i64, entries: &[Entry]) -> Result<(), Fault> {
+    write_texts(db, session_no, entries.iter())?;
+    let mut skipped = Vec::new();
+    for entry in entries {
+        let Some(skip) = entry.skip else { continue };
+        uncover(db, session_no, NO_RUN, (entry.ordinal, entry.ordinal))?;
+        let (entry, reason) = (entry.clone(), Some(skip.name().to_owned()));
+        skipped.push(CoveredEntry { entry, state: CoverageState::Skipped, reason });
+    }
+    cover(db, session_no, NO_RUN, &skipped)
 }
 
 /// Writes entries. The later text of an entry stands: the gate may have learned to mask more.
@@ -229,25 +232,6 @@ fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
 }
 
 impl Store {
-    /// Writes entries that were in no slice, with what became of them and why.
-    #[cfg(test)]
-    pub(crate) async fn stage_skipped(
-        &self,
-        session: SessionId,
-        entries: Vec<CoveredEntry>,
-    ) -> Result<(), StoreError> {
-        self.write("staging skipped entries", move |db: &mut Db| {
-            let entries = &entries;
-            let session_no = session::number(db, session)?;
-            for covered in entries {
-                let ordinal = covered.entry.ordinal;
-                uncover(db, session_no, NO_RUN, (ordinal, ordinal))?;
-            }
-            write(db, session_no, NO_RUN, entries)
-        })
-        .await
-    }
-
     /// The entries of a session with ordinals in this range, in order.
     pub(crate) async fn entries_of(
         &self,
@@ -256,4 +240,89 @@ impl Store {
     ) -> Result<Vec<Entry>, StoreError> {
         self.read("reading entries", move |from| list(from, session, ordinals.clone())).await
     }
+
+    /// Client ids of the first entries of a format's sessions, copies left out: a fork begins with them.
+    pub(crate) async fn beginnings(
+        &self,
+        format: Format,
+    ) -> Result<Vec<(Redacted, SessionId)>, StoreError> {
+        self.read("reading how sessions begin", move |db| {
+            let sql = "SELECT e.native_id, s.id FROM sessions s
+                JOIN entries e ON e.place >= (s.no << 32) AND e.place < (s.no << 32) + ?2
+                WHERE s.format = ?1 AND e.native_id IS NOT NULL
+                    AND (e.skip IS NULL OR e.skip <> ?3)
+                ORDER BY s.no, e.place";
+            let skip = Skip::Copied.name();
+            db.all(sql, values![format.name(), BEGINNING_ENTRIES, skip], |row| {
+                Ok((row.next()?, SessionId(row.next()?)))
+            })
+        })
+        .await
+    }
+
+    /// Client ids of a session's entries that are no copies of another's.
+    pub(crate) async fn own_entries(&self, id: SessionId) -> Result<Vec<Redacted>, StoreError> {
+        self.read("reading a session's own entries", move |db| {
+            let sql = "SELECT e.native_id FROM sessions s
+                JOIN entries e ON e.place >= (s.no << 32) AND e.place < ((s.no + 1) << 32)
+                WHERE s.id = ?1 AND e.native_id IS NOT NULL
+                    AND (e.skip IS NULL OR e.skip <> ?2)";
+            db.all(sql, values![&id.0, Skip::Copied.name()], |row| row.next())
+        })
+        .await
+    }
+
+    /// Hands who said what in a session to `each`, in order, for entries with ordinals in this range.
+    pub(crate) async fn said(
+        &self,
+        session: SessionId,
+        ordinals: Range<u32>,
+        mut each: impl FnMut(SpokenEntry),
+    ) -> Result<(), StoreError> {
+        let mut left = ordinals;
+        loop {
+            let part = left.clone();
+            let read = move |from: &mut Db| spoken(from, session, part.clone());
+            let said = self.read("reading who said what", read).await?;
+            let whole = said.len() == SPOKEN_MAX;
+            left.start = said.last().map_or(left.end, |last| last.ordinal.saturating_add(1));
+            said.into_iter().for_each(&mut each);
+            if !whole {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// As much of an entry as shows whether it is still the same.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct SpokenEntry {
+    /// Its place among the session's entries, from 0.
+    pub ordinal: u32,
+    pub speaker: Speaker,
+    pub kind: EntryKind,
+    /// Its words; empty for tool calls and what tools said, which are stored shortened.
+    pub text: Redacted,
+}
+
+/// First entries of a session of which one names it: some have no id.
+const BEGINNING_ENTRIES: u32 = 4;
+/// Entries that are read at once of what was said: some megabytes of words at most.
+const SPOKEN_MAX: usize = 1_000;
+
+/// Reads spoken entries in order; [`SPOKEN_MAX`] at most.
+fn spoken(db: &mut Db, id: SessionId, ordinals: Range<u32>) -> Result<Vec<SpokenEntry>, Fault> {
+    let no = session::number(db, id)?;
+    let sql = "SELECT place & 4294967295, speaker, kind, CASE
+            WHEN speaker IN ('tool', 'web') OR kind = 'tool_call' THEN '' ELSE text END
+        FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place LIMIT ?3";
+    let (from, to) = (place(no, ordinals.start), place(no, ordinals.end));
+    db.all(sql, values![from, to, SPOKEN_MAX as u64], |row| {
+        Ok(SpokenEntry {
+            ordinal: row.next()?,
+            speaker: row.named(Speaker::of_name)?,
+            kind: row.named(EntryKind::of_name)?,
+            text: row.next()?,
+        })
+    })
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod server;
 
+use super::db::Db;
 use super::*;
 use crate::domain::*;
 use crate::domain::{
@@ -42,7 +43,7 @@ impl Kind {
         let place = self.place();
         let store = Store::open(&place.url(), OpenMode::Create).unwrap();
         let session = conversation("one");
-        store.begin_session(&session).await.unwrap();
+        begin(&store, &session).await.unwrap();
         (place, store, session)
     }
 }
@@ -67,6 +68,43 @@ pub(super) async fn begun() -> (tempfile::TempDir, Store, Session) {
     let (place, store, session) = Kind::Sqlite.begun().await;
     let Place::Folder(folder) = place else { unreachable!() };
     (folder, store, session)
+}
+
+/// Begins a session, as the first part of a batch does.
+pub(super) async fn begin(store: &Store, session: &Session) -> Result<(), StoreError> {
+    let session = session.clone();
+    store.write("beginning a session", move |db| session::begin(db, &session).map(drop)).await
+}
+
+/// Stages a run and writes its entries, which are stored before the job of a run is claimed.
+pub(super) async fn stage(store: &Store, staging: Staging) -> Result<Staged, StoreError> {
+    let stage = move |db: &mut Db| {
+        let no = session::number(db, staging.run.session)?;
+        entry::write_texts(db, no, staging.entries.iter().map(|it| &it.entry))?;
+        staging::stage(db, &staging)
+    };
+    store.write("staging a slice", stage).await
+}
+
+/// Stores an entry that is in no slice.
+pub(super) async fn skip(store: &Store, session: &Session, ordinal: u32) {
+    let id = session.id;
+    let skip = move |db: &mut Db| {
+        let no = session::number(db, id)?;
+        entry::write(db, no, &[Entry { skip: Some(Skip::Empty), ..entry(ordinal) }])
+    };
+    store.write("skipping an entry", skip).await.unwrap();
+}
+
+pub(super) async fn spent(
+    store: &Store,
+    since: Timestamp,
+    namespace: Option<&str>,
+    session: Option<SessionId>,
+) -> Result<Spent, StoreError> {
+    let namespace = namespace.map(str::to_owned);
+    let read = move |db: &mut Db| spend::spent(db, since, namespace.as_deref(), session);
+    store.read("adding up what was spent", read).await
 }
 
 pub(super) fn words(text: &str) -> Redacted {
@@ -184,12 +222,9 @@ pub(super) fn failed(mut staging: Staging) -> Staging {
 pub(super) fn ended(entries: u32, runs: &[&Staging]) -> SessionEnd {
     SessionEnd {
         entries,
-        lines: Some(entries),
         findings: vec![],
         masked: Report::default(),
         runs: runs.iter().map(|staging| staging.run.id).collect(),
-        remembered: None,
-        card: None,
         at: Timestamp(9_000),
     }
 }

@@ -1,13 +1,15 @@
 //! Erases by source: a session with everything that was made of it, or single records. What is left in the ledger are
 //! ids.
 
-use super::db::{Db, Value, json, values};
+use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::{Backend, Store};
-use super::lease::NamespaceLease;
+use super::lease::{NamespaceLease, check_namespace};
 use super::memory::{AuditEntry, find, put};
 use super::prefix::IdPrefix;
-use super::{journal, plan, sqlite};
+use super::sqlite::connection::scrub;
+use super::value::{Value, json, values};
+use super::{journal, plan};
 use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -21,7 +23,7 @@ pub(crate) struct Erasure {
     pub plans: Vec<Plan>,
 }
 
-/// What was erased, in rows.
+/// Numbers of erased rows.
 #[derive(schemars::JsonSchema, Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub(crate) struct Erased {
     /// Conversations.
@@ -108,11 +110,6 @@ impl Store {
         .await
     }
 
-    /// Returns true if a session was forgotten and did not come back since.
-    pub(crate) async fn is_forgotten(&self, session: SessionId) -> Result<bool, StoreError> {
-        self.read("looking what was forgotten", move |from| is_forgotten(from, session)).await
-    }
-
     /// Erases in one transaction. Says no, with the memories that were changed meanwhile, and nothing is erased then.
     pub(crate) async fn erase(
         &self,
@@ -149,7 +146,7 @@ impl Store {
     /// server's matter: it gives room free when it vacuums.
     pub(crate) async fn scrub(&self) -> Result<bool, StoreError> {
         match self.backend() {
-            Backend::File(file) => sqlite::scrub(file.path()).map(|()| true),
+            Backend::File(file) => scrub(file.path()).map(|()| true),
             Backend::Server(_) => Ok(false),
         }
     }
@@ -161,7 +158,7 @@ fn erase(
     erasure: &Erasure,
     at: Timestamp,
 ) -> Result<Result<Erased, Vec<MemoryId>>, Fault> {
-    lease.check(db)?;
+    check_namespace(db, lease)?;
     let mut moved = Vec::new();
     for change in &erasure.changes {
         if find(db, change.memory)? != change.before {
@@ -186,7 +183,7 @@ fn erase(
         }
         erased.answers += journal::erase_answers(db, change.memory.0)?;
         let memory = Some(change.memory);
-        AuditEntry { memory, ..AuditEntry::new(at, "forget") }.write(db, &lease.namespace)?;
+        AuditEntry { memory, ..AuditEntry::new(at, "forget") }.write(db, &lease.subject)?;
     }
     for plan in &erasure.plans {
         let sql = "UPDATE plans SET body = ?2 WHERE id = ?1";
@@ -204,7 +201,7 @@ fn erase(
         db.run("DELETE FROM dispositions WHERE record = ?1", values![&record.0])?;
         erased.records += db.execute("DELETE FROM records WHERE id = ?1", values![&record.0])?;
         let record = Some(*record);
-        AuditEntry { record, ..AuditEntry::new(at, "forget") }.write(db, &lease.namespace)?;
+        AuditEntry { record, ..AuditEntry::new(at, "forget") }.write(db, &lease.subject)?;
     }
     for session in &erasure.sessions {
         erase_session(db, *session, &mut erased)?;
@@ -220,11 +217,6 @@ fn erase(
         erased.answers += db.execute(sql, &[])?;
     }
     Ok(Ok(erased))
-}
-
-pub(super) fn is_forgotten(db: &mut Db, session: SessionId) -> Result<bool, Fault> {
-    let sql = "SELECT 1 FROM forgotten WHERE session = ?1";
-    Ok(db.first(sql, values![&session.0], |row| row.next::<i64>())?.is_some())
 }
 
 fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result<(), Fault> {

@@ -3,18 +3,10 @@
 
 use super::db::Db;
 use super::error::{Fault, StoreError};
+use super::migrations::OpenMode;
 use super::postgres::{Address, Pool};
 use super::sqlite::SqliteFile;
 use std::sync::Arc;
-
-/// Behaviour where there is no store yet.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum OpenMode {
-    /// Creates the store, and its folder.
-    Create,
-    /// Fails with [`Missing`](super::StoreErrorKind::Missing).
-    Existing,
-}
 
 /// The database; clones share it. Dropping the last one waits until everything is written.
 #[derive(Clone)]

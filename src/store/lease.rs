@@ -1,11 +1,14 @@
-//! Lease of a namespace's memory, fenced by a token. It is short, and renewed while its holder lives: a holder that
-//! was killed blocks others for seconds, on the same machine not at all.
+//! Leases, fenced by a token that is checked in the transaction which commits the work.
+//!
+//! The lease of a namespace's memory is short, and renewed while its holder lives: a holder that was killed blocks
+//! others for seconds, on the same machine not at all.
 
-use super::db::{Db, values};
+use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
+use super::value::{Columns, Value, values};
 use crate::adapters::process;
-use crate::domain::Timestamp;
+use crate::domain::{JobId, Lease, Timestamp};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -18,24 +21,65 @@ const ASKS_MAX: u32 = 100;
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
 /// The right to change the memory of a namespace.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct NamespaceLease {
-    pub(crate) namespace: String,
-    pub(crate) token: u64,
+pub(crate) type NamespaceLease = Lease<String>;
+
+/// Subject of a lease: a row whose token grows each time it is leased.
+pub(super) trait Leased {
+    const TABLE: &'static str;
+    const KEY: &'static str;
+
+    fn key(&self) -> Value<'_>;
+
+    /// Error of a lease that another has by now.
+    fn lost(&self) -> StoreErrorKind;
 }
 
-impl NamespaceLease {
-    /// Fails if the lease was lost; nobody takes it until the transaction ends.
-    pub(super) fn check(&self, db: &mut Db) -> Result<(), Fault> {
-        let sql = format!("SELECT token FROM consolidating WHERE namespace = ?1{}", db.locking());
-        let token: Option<u64> = db.first(&sql, values![&self.namespace], |row| row.next())?;
-        match token {
-            Some(token) if token == self.token => Ok(()),
-            Some(_) | None => {
-                Err(StoreErrorKind::NamespaceLeaseLost(self.namespace.clone()).into())
-            }
-        }
+impl Leased for JobId {
+    const TABLE: &'static str = "jobs";
+    const KEY: &'static str = "id";
+
+    fn key(&self) -> Value<'_> {
+        Value::from(&self.0)
     }
+
+    fn lost(&self) -> StoreErrorKind {
+        StoreErrorKind::LeaseLost(*self)
+    }
+}
+
+impl Leased for String {
+    const TABLE: &'static str = "consolidating";
+    const KEY: &'static str = "namespace";
+
+    fn key(&self) -> Value<'_> {
+        Value::from(self)
+    }
+
+    fn lost(&self) -> StoreErrorKind {
+        StoreErrorKind::NamespaceLeaseLost(self.clone())
+    }
+}
+
+/// Fails if the lease was lost, and else reads further `columns` of its row. Nobody else takes it until the
+/// transaction ends.
+pub(super) fn check<S: Leased, T>(
+    db: &mut Db,
+    lease: &Lease<S>,
+    columns: &str,
+    read: impl FnOnce(&mut Columns<'_>) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let (table, key, locking) = (S::TABLE, S::KEY, db.locking());
+    let sql = format!("SELECT token{columns} FROM {table} WHERE {key} = ?1{locking}");
+    let found =
+        db.first(&sql, &[lease.subject.key()], |row| Ok((row.next::<u64>()?, read(row)?)))?;
+    match found {
+        Some((token, row)) if token == lease.token => Ok(row),
+        Some(_) | None => Err(lease.subject.lost().into()),
+    }
+}
+
+pub(super) fn check_namespace(db: &mut Db, lease: &NamespaceLease) -> Result<(), Fault> {
+    check(db, lease, "", |_| Ok(()))
 }
 
 /// Request for the lease of a namespace.
@@ -122,7 +166,7 @@ impl Store {
                 RETURNING token";
             let token =
                 to.first(sql, values![&namespace, &holder, until, now, &gone], |row| row.next())?;
-            Ok(token.map(|token| NamespaceLease { namespace: namespace.clone(), token }))
+            Ok(token.map(|token| Lease { subject: namespace.clone(), token, until }))
         })
         .await
     }
@@ -137,7 +181,7 @@ impl Store {
         self.write("renewing the lease of a namespace's memory", move |to| {
             let sql = "UPDATE consolidating SET until = ?3
                 WHERE namespace = ?1 AND token = ?2 AND until > 0";
-            Ok(to.execute(sql, values![&lease.namespace, lease.token, until])? > 0)
+            Ok(to.execute(sql, values![&lease.subject, lease.token, until])? > 0)
         })
         .await
     }
@@ -151,7 +195,7 @@ impl Store {
         self.write("releasing the lease of a namespace's memory", move |to| {
             let sql = "UPDATE consolidating SET until = 0, done_at = coalesce(?3, done_at)
                 WHERE namespace = ?1 AND token = ?2";
-            to.run(sql, values![&lease.namespace, lease.token, done_at])
+            to.run(sql, values![&lease.subject, lease.token, done_at])
         })
         .await
     }

@@ -1,12 +1,13 @@
 //! Memory in the store: kept facts, what waits to become some, who may plan, what people made of them, and the
 //! ledger.
 
-use super::db::{Columns, Db, json, values};
+use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::lease::NamespaceLease;
+use super::lease::{NamespaceLease, check_namespace};
 use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::record;
+use super::value::{Columns, json, values};
 use crate::domain::{Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::BTreeMap;
 
@@ -179,7 +180,7 @@ impl Store {
     ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
         let lease = lease.clone();
         self.write("writing what people changed", move |to| {
-            lease.check(to)?;
+            check_namespace(to, &lease)?;
             let mut moved = Vec::new();
             for (before, after) in &changes {
                 let now = find(to, before.id)?;

@@ -9,7 +9,7 @@ use crate::domain::{Memory, MemoryMap, Plan};
 
 /// A store with the records of these claims, staged.
 async fn with_records(store: &Store, session: &Session, claims: &[&str]) {
-    store.stage(staging(session, "run", 0, claims)).await.unwrap();
+    stage(store, staging(session, "run", 0, claims)).await.unwrap();
 }
 
 /// The plan for what waits.
@@ -45,7 +45,7 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
         assert_eq!(plan.operations.len(), 2);
         let lease = lease(&store, 0).await;
         for _ in 0..2 {
-            store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+            store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
         }
         assert_eq!(store.plans(None).await.unwrap().len(), 1, "twice is once");
         let memories = store.memories(Some("project")).await.unwrap();
@@ -60,7 +60,7 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
         }
         assert_eq!(store.memories(None).await.unwrap(), MemoryMap::new());
         assert_eq!(planned(&store).await, plan, "what waited waits again");
-        store.apply_plan(&lease, &plan, Timestamp(30)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(30)).await.unwrap().unwrap();
         let plans = store.plans(Some("project")).await.unwrap();
         let undone: Vec<Option<Timestamp>> = plans.iter().map(|it| it.undone_at).collect();
         assert_eq!(undone, [Some(Timestamp(20)), None]);
@@ -89,10 +89,10 @@ async fn one_at_a_time_changes_the_memory_of_a_namespace() {
         let other = store.lease_namespace(other).await.unwrap();
         assert!(other.is_some(), "another namespace is not");
         let next = take(100).await.unwrap();
-        let lost = store.apply_plan(&late, &plan, Timestamp(101)).await.unwrap_err();
+        let lost = store.apply_plan(&late, &plan, &[], Timestamp(101)).await.unwrap_err();
         assert_eq!(lost.kind, StoreErrorKind::NamespaceLeaseLost("project".to_owned()));
         assert!(store.memories(None).await.unwrap().is_empty(), "nothing was written");
-        store.apply_plan(&next, &plan, Timestamp(101)).await.unwrap().unwrap();
+        store.apply_plan(&next, &plan, &[], Timestamp(101)).await.unwrap().unwrap();
         store.release_namespace(&late, Some(Timestamp(102))).await.unwrap();
         assert_eq!(take(103).await, None, "who lost it gives nothing back");
         store.release_namespace(&next, Some(Timestamp(104))).await.unwrap();
@@ -114,7 +114,7 @@ async fn what_somebody_changed_meanwhile_is_not_written_over() {
         let (_place, store, session) = kind.begun().await;
         with_records(&store, &session, &CLAIMS).await;
         let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
-        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
         let before = store.memories(None).await.unwrap().into_values().next().unwrap();
         let after = Memory { confirmed: true, ..before.clone() };
         let amend = async |changes: (&Memory, &Memory)| {
@@ -143,7 +143,7 @@ async fn the_ledger_tells_every_deed_without_a_word() {
         let (_place, store, session) = kind.begun().await;
         with_records(&store, &session, &CLAIMS).await;
         let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
-        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
         store.undo_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
         let ledger = store.ledger(None).await.unwrap();
         let deeds: Vec<&str> = ledger.iter().map(|it| it.deed.as_str()).collect();
@@ -178,10 +178,12 @@ async fn what_is_erased_is_in_no_text_of_the_store_and_the_rest_is_as_it_was() {
         let (_place, store, session) = kind.begun().await;
         with_records(&store, &session, &CLAIMS).await;
         let other = conversation("two");
-        store.begin_session(&other).await.unwrap();
-        store.stage(staging(&other, "other", 0, &["Oiled the hinge of door nine"])).await.unwrap();
+        begin(&store, &other).await.unwrap();
+        stage(&store, staging(&other, "other", 0, &["Oiled the hinge of door nine"]))
+            .await
+            .unwrap();
         let (plan, lease) = (planned(&store).await, lease(&store, 0).await);
-        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
         let of_session =
             RecordFilter { session: Some(session.id.0.into()), ..RecordFilter::default() };
         let records = store.records(of_session).await.unwrap();
@@ -219,14 +221,14 @@ async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_read
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let (old, new) = (staging(&session, "old", 0, &CLAIMS), staging(&session, "new", 0, &[]));
-        store.stage(old.clone()).await.unwrap();
+        stage(&store, old.clone()).await.unwrap();
         let plan = planned(&store).await;
         let lease = lease(&store, 0).await;
-        store.apply_plan(&lease, &plan, Timestamp(10)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
         let believed = store.memories(None).await.unwrap();
         assert!(store.outdated_records("project", 9).await.unwrap().is_empty());
 
-        store.stage(new.clone()).await.unwrap();
+        stage(&store, new.clone()).await.unwrap();
         store.end_session(session.id, ended(10, &[&new])).await.unwrap();
         assert_eq!(store.backlog().await.unwrap()[0].records, 2);
         let outdated = store.outdated_records("project", 9).await.unwrap();
@@ -238,7 +240,7 @@ async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_read
         let next = planned(&store).await;
         assert!(next.is_empty());
         let plan = withdraw(next, &all, &believed, vec![plan]);
-        store.apply_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(20)).await.unwrap().unwrap();
         assert!(store.memories(None).await.unwrap().values().all(Memory::is_hollow));
         assert!(store.outdated_records("project", 9).await.unwrap().is_empty());
         assert!(store.backlog().await.unwrap().is_empty());
@@ -246,11 +248,11 @@ async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_read
         store.undo_plan(&lease, &plan, Timestamp(30)).await.unwrap().unwrap();
         assert_eq!(store.memories(None).await.unwrap(), believed);
         assert_eq!(store.outdated_records("project", 9).await.unwrap().len(), 2);
-        store.apply_plan(&lease, &plan, Timestamp(40)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &plan, &[], Timestamp(40)).await.unwrap().unwrap();
         store.end_session(session.id, ended(10, &[&old])).await.unwrap();
         let back = planned(&store).await;
         assert_eq!(back.operations.len(), 2, "they wait again");
-        store.apply_plan(&lease, &back, Timestamp(50)).await.unwrap().unwrap();
+        store.apply_plan(&lease, &back, &[], Timestamp(50)).await.unwrap().unwrap();
         assert_eq!(store.memories(None).await.unwrap(), believed);
         for plan in [&back, &plan] {
             store.undo_plan(&lease, plan, Timestamp(60)).await.unwrap().unwrap();

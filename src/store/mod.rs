@@ -1,6 +1,7 @@
 //! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that what belongs
 //! together is written together or not at all.
 
+mod card;
 mod changes;
 mod db;
 mod entry;
@@ -10,6 +11,7 @@ mod handle;
 mod journal;
 mod lease;
 mod memory;
+mod migrations;
 mod plan;
 mod postgres;
 mod prefix;
@@ -17,9 +19,12 @@ mod queue;
 mod record;
 mod run;
 mod session;
+mod session_end;
+mod spend;
 mod sqlite;
+mod staging;
 mod status;
-mod writer;
+mod value;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
@@ -31,16 +36,18 @@ mod shared_test;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use card::StoredCard;
 pub(crate) use changes::ChangeListener;
 pub use entry::CoveredEntry;
+pub(crate) use entry::SpokenEntry;
 pub use error::{Refusal, StoreError, StoreErrorKind};
 pub(crate) use forget::{Erased, Erasure, StoredText};
-pub use handle::{OpenMode, Store};
-pub use journal::BillLine;
+pub use handle::Store;
 pub(crate) use journal::{Bill, JournalEntry, Journaled};
 pub(crate) use lease::NamespaceLease;
 pub(crate) use lease::{HeldLease, LeaseRequest};
 pub(crate) use memory::{AuditEntry, Backlog, Directory};
+pub use migrations::OpenMode;
 pub(crate) use plan::{AskedPair, StoredOpenPair, StoredPlan};
 pub(crate) use prefix::PrefixLookup;
 pub use prefix::{BadPrefix, IdPrefix};
@@ -57,9 +64,11 @@ pub use queue::{
 pub(crate) use record::RecordSources;
 pub use record::{RecordFilter, StoredRecord};
 pub(crate) use run::{KnownRun, StoredRun};
-pub use run::{Run, RunFailure, Spent, Staged, Staging};
-pub use session::{ConversationState, ReplacedCounts, SessionEnd, SessionProgress};
-pub(crate) use session::{SpokenEntry, StoredCard};
+pub use run::{Run, RunFailure};
+pub use session::{ConversationState, SessionProgress};
+pub(crate) use session_end::SessionEnd;
+pub use spend::{BillLine, Spent};
+pub use staging::{Staged, Staging};
 pub(crate) use status::SessionTotals;
 pub use status::{FailedRun, SessionStatus, Status};
 

@@ -1,13 +1,14 @@
 //! Plans in the store: a plan, what it changes, what became of each record and what the ledger says of it are one
 //! transaction.
 
-use super::db::{Columns, Db, json, values};
+use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
-use super::lease::NamespaceLease;
+use super::lease::{NamespaceLease, check_namespace};
 use super::memory::{AuditEntry, find, put};
 use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
+use super::value::{Columns, json, values};
 use crate::domain::{
     Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId, Timestamp,
 };
@@ -22,19 +23,9 @@ pub(crate) struct StoredPlan {
 }
 
 impl Store {
-    /// Applies a plan: what it changes, what became of its records, the ledger.
-    #[cfg(test)]
+    /// Applies a plan: what it changes, what became of its records, the ledger; and notes which questions about pairs
+    /// that stay open came to nothing. Says no, with the memories that were changed meanwhile.
     pub(crate) async fn apply_plan(
-        &self,
-        lease: &NamespaceLease,
-        plan: &Plan,
-        at: Timestamp,
-    ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
-        self.apply_judged(lease, plan, &[], at).await
-    }
-
-    /// As [`Store::apply_plan`], and notes which questions about pairs that stay open came to nothing.
-    pub(crate) async fn apply_judged(
         &self,
         lease: &NamespaceLease,
         plan: &Plan,
@@ -43,7 +34,7 @@ impl Store {
     ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
         let (lease, plan, asked) = (lease.clone(), plan.clone(), asked.to_vec());
         let apply = move |to: &mut Db| {
-            lease.check(to)?;
+            check_namespace(to, &lease)?;
             match standing(to, &plan)? {
                 Some(_) => Ok(Ok(())),
                 None => apply(to, &plan, &asked, at),
@@ -60,13 +51,11 @@ impl Store {
         at: Timestamp,
     ) -> Result<Result<(), Vec<MemoryId>>, StoreError> {
         let (lease, plan) = (lease.clone(), plan.clone());
-        self.write("undoing a plan", move |db: &mut Db| {
-            let lease = &lease;
-            let plan = &plan;
-            lease.check(db)?;
-            let Some(no) = standing(db, plan)? else { return Ok(Ok(())) };
-            if let Err(moved) = change(db, plan, |state| plan.undo(state).map_err(|moved| moved.0))?
-            {
+        self.write("undoing a plan", move |db| {
+            check_namespace(db, &lease)?;
+            let Some(no) = standing(db, &plan)? else { return Ok(Ok(())) };
+            let undo = |state: &mut MemoryMap| plan.undo(state).map_err(|moved| moved.0);
+            if let Err(moved) = change(db, &plan, undo)? {
                 return Ok(Err(moved));
             }
             db.run("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
@@ -280,7 +269,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let lease = lease.clone();
         self.write("noting what was asked", move |to| {
-            lease.check(to)?;
+            check_namespace(to, &lease)?;
             note(to, &asked)
         })
         .await

@@ -1,7 +1,8 @@
 //! Ids as a person types them: their first digits.
 
-use super::db::{Db, values};
+use super::db::Db;
 use super::error::Fault;
+use super::value::values;
 use crate::domain::Digest;
 use std::str::FromStr;
 

@@ -1,10 +1,11 @@
 //! Records: what was staged, listed, looked up and told with its sources.
 
-use super::db::{Columns, Db, Insert, json, values};
+use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::run::{self, StoredRun};
+use super::value::{Columns, Insert, json, values};
 use super::{entry, session};
 use crate::domain::{
     Claim, ClaimKind, Digest, Entry, Evidence, Format, Match, MemoryId, Provenance, Record,
@@ -91,12 +92,8 @@ const RECORDS: Insert = Insert {
             reason = excluded.reason, evidence = excluded.evidence",
 };
 
-/// Writes the records of a run, and gives those that stand: where two are the same claim, the later one does.
-pub(super) fn write<'a>(
-    db: &mut Db,
-    run_no: i64,
-    records: &'a [Record],
-) -> Result<Vec<&'a Record>, Fault> {
+/// Writes the records of a run. Of two that are the same claim, the later one stands.
+pub(super) fn write(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
     let mut seen = HashSet::with_capacity(records.len());
     let mut texts = Vec::with_capacity(records.len());
     for record in records.iter().rev().filter(|record| seen.insert(record.id)) {
@@ -119,8 +116,7 @@ pub(super) fn write<'a>(
             evidence,
         ]);
     }
-    db.insert(RECORDS, &rows)?;
-    Ok(texts.iter().map(|(record, ..)| *record).collect())
+    db.insert(RECORDS, &rows).map(drop)
 }
 
 fn proof(evidence: &Evidence) -> Proof<'_> {

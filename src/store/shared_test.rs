@@ -13,10 +13,10 @@ async fn every_character_is_kept() {
         let (_place, store, session) = kind.begun().await;
         let odd = "a\0b\u{e000}0c\u{e000}\0é'?1$1\\";
         let session = Session { title: Some(words(odd)), ..session };
-        store.begin_session(&session).await.unwrap();
+        begin(&store, &session).await.unwrap();
         let mut odd_one = staging(&session, "r", 0, &[odd]);
         odd_one.entries[0].entry.text = words(odd);
-        store.stage(odd_one.clone()).await.unwrap();
+        stage(&store, odd_one.clone()).await.unwrap();
         let known = store.status().await.unwrap().sessions.remove(0).session;
         assert_eq!(known, session);
         let entries = store.entries_of(session.id, 0..1).await.unwrap();
@@ -32,8 +32,8 @@ async fn a_reading_sees_one_moment() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let later = Session { started_at: Some(Timestamp(2_000)), ..conversation("later") };
-        store.begin_session(&later).await.unwrap();
-        store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
+        begin(&store, &later).await.unwrap();
+        stage(&store, staging(&session, "r", 0, &["a"])).await.unwrap();
         let (begin, mut begun) = tokio::sync::mpsc::channel(1);
         let (go_on, wait) = std::sync::mpsc::channel::<()>();
         let reading = store.fold_records(RecordFilter::default(), 0, move |seen, _| {
@@ -44,7 +44,7 @@ async fn a_reading_sees_one_moment() {
         });
         let writing = async {
             begun.recv().await.unwrap();
-            store.stage(staging(&later, "s", 0, &["b"])).await.unwrap();
+            stage(&store, staging(&later, "s", 0, &["b"])).await.unwrap();
             go_on.send(()).unwrap();
         };
         assert_eq!(tokio::join!(reading, writing).0.unwrap(), 1);
@@ -87,14 +87,28 @@ async fn what_is_remembered_of_a_session_is_what_was_handed_over_last() {
                 dialog: format!("{{\"turns\": {next}}}"),
                 conversation: "{}".to_owned(),
             };
-            let end = SessionEnd { remembered: Some(remembered.clone()), ..ended(3, &[]) };
-            store.end_session(session.id, end).await.unwrap();
+            read_whole(&store, &session, Some(remembered.clone())).await;
             assert_eq!(store.remembered(session.id).await.unwrap(), Some(remembered));
         }
-        store.end_session(session.id, ended(3, &[])).await.unwrap();
+        read_whole(&store, &session, None).await;
         assert_eq!(store.remembered(session.id).await.unwrap().unwrap().next, 1, "left as it is");
     })
     .await;
+}
+
+/// Takes in a session of three entries as a replay does.
+async fn read_whole(store: &Store, session: &Session, remembered: Option<ConversationState>) {
+    let part = BatchPart {
+        batch: "batch".to_owned(),
+        session: session.clone(),
+        begins: true,
+        entries: (0..3).map(entry).collect(),
+        jobs: vec![],
+        asking: Digest::of(&["asking"]),
+        end: Some(PartEnd { entries: 3, remembered, card: None }),
+        at: Timestamp(9_000),
+    };
+    store.enqueue_part(part).await.unwrap();
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Status: what became of everything, by session, in sums that the database makes.
 
-use super::db::{Db, values};
+use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
-use super::journal::{self, BillLine};
-use super::run::{self, RunFailure, Spent};
+use super::run::{self, RunFailure};
+use super::spend::{self, BillLine, Spent};
+use super::value::values;
 use super::{entry, queue, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
@@ -102,8 +103,8 @@ pub(super) fn read(db: &mut Db) -> Result<Status, Fault> {
     for (no, entries) in queue::pending(db)? {
         of(no, &mut |status| status.coverage.add(CoverageState::Pending, entries));
     }
-    let spent = run::spent(db, Timestamp(i64::MIN), None, None)?;
-    Ok(Status { sessions, failed: failed(db)?, spent, bill: journal::lines(db)? })
+    let spent = spend::spent(db, Timestamp(i64::MIN), None, None)?;
+    Ok(Status { sessions, failed: failed(db)?, spent, bill: spend::lines(db)? })
 }
 
 /// Finds a session's status by its row number and changes it.

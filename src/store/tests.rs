@@ -28,8 +28,8 @@ async fn what_is_staged_is_read_back_as_it_was() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let staging = staging(&session, "r", 0, &["raise the pressure", "lower it"]);
-        let staged = store.stage(staging.clone()).await.unwrap();
-        assert_eq!(staged, Staged { new_records: 2, staged: 2, ..Staged::default() });
+        let staged = stage(&store, staging.clone()).await.unwrap();
+        assert_eq!(staged, Staged { staged: 2, quarantined: 0 });
         let records = store.records(RecordFilter::default()).await.unwrap();
         let read: Vec<Record> = records.iter().map(|stored| stored.record.clone()).collect();
         assert_eq!(read, staging.records);
@@ -37,7 +37,7 @@ async fn what_is_staged_is_read_back_as_it_was() {
         assert_eq!(store.entries_of(session.id, 0..10).await.unwrap(), entries);
         assert_eq!(store.entries_of(session.id, 4..5).await.unwrap(), entries[4..5]);
         let known = store.known_runs(session.id, staging.run.asking).await.unwrap();
-        assert_eq!((known[0].run, known[0].last), (staging.run.id, (9, 0)));
+        assert_eq!((known[0].run, known[0].state), (staging.run.id, RunState::Done));
         assert_eq!(store.known_runs(session.id, Digest::of(&["x"])).await.unwrap(), []);
         let prefix = read[0].id.to_string()[..9].parse().unwrap();
         let PrefixLookup::One(why) = store.why(prefix).await.unwrap() else { panic!("not found") };
@@ -53,7 +53,7 @@ async fn a_run_of_an_unknown_session_is_refused() {
     on_each_store(async |kind| {
         let (_place, store, _) = kind.begun().await;
         let stranger = conversation("stranger");
-        let error = store.stage(staging(&stranger, "r", 0, &["a"])).await.unwrap_err();
+        let error = stage(&store, staging(&stranger, "r", 0, &["a"])).await.unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::UnknownSession(stranger.id));
     })
     .await;
@@ -81,11 +81,11 @@ proptest! {
                 }
             }
             for staging in &stagings {
-                store.stage(staging.clone()).await.unwrap();
+                stage(&store, staging.clone()).await.unwrap();
             }
             let once = dump(&store, &session).await;
             for staging in stagings.iter().rev() {
-                store.stage(staging.clone()).await.unwrap();
+                stage(&store, staging.clone()).await.unwrap();
             }
             assert_eq!(dump(&store, &session).await, once);
         }));
@@ -114,7 +114,7 @@ async fn an_entry_of_many_parts_is_what_its_worst_part_is() {
             let mut both = staging(&session, "c", 1, &[]);
             both.entries = vec![covered(1, first), covered(1, second)];
             for staging in [one, two, both] {
-                store.stage(staging).await.unwrap();
+                stage(&store, staging).await.unwrap();
             }
             let mut twice = Coverage::default();
             twice.add(expected, 2);
@@ -135,7 +135,7 @@ async fn entries_are_failed_for_the_reason_of_the_part_that_failed() {
         bad.entries =
             vec![CoveredEntry { reason: Some("bad".to_owned()), ..bad.entries.remove(0) }];
         for staging in [bad, good] {
-            store.stage(staging).await.unwrap();
+            stage(&store, staging).await.unwrap();
         }
         let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
         assert_eq!(reasons, [((CoverageState::Failed, "bad".to_owned()), 1)].into());
@@ -148,22 +148,22 @@ async fn a_failed_run_that_is_asked_again_is_replaced_and_both_are_paid_for() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let good = staging(&session, "r", 0, &["a"]);
-        store.stage(failed(good.clone())).await.unwrap();
+        stage(&store, failed(good.clone())).await.unwrap();
         let status = store.status().await.unwrap();
         assert_eq!(status.failed[0].failure.kind, "too-long");
         assert_eq!(status.sessions[0].coverage.failed, 10);
         let mut again = good.clone();
         again.run.generation = 1;
-        store.stage(again.clone()).await.unwrap();
-        store.stage(again).await.unwrap();
+        stage(&store, again.clone()).await.unwrap();
+        stage(&store, again).await.unwrap();
         let status = store.status().await.unwrap();
         assert_eq!((status.failed.len(), status.sessions[0].coverage.nothing), (0, 10));
         assert_eq!((status.spent.calls, status.spent.cost_micros), (2, 14));
-        let later = store.spent(Timestamp(6_001), None, None).await.unwrap();
+        let later = spent(&store, Timestamp(6_001), None, None).await.unwrap();
         assert_eq!(later, Spent::default());
-        let mine = store.spent(Timestamp(0), Some("project"), Some(session.id)).await.unwrap();
+        let mine = spent(&store, Timestamp(0), Some("project"), Some(session.id)).await.unwrap();
         assert_eq!(mine, status.spent);
-        assert_eq!(store.spent(Timestamp(0), Some("other"), None).await.unwrap(), later);
+        assert_eq!(spent(&store, Timestamp(0), Some("other"), None).await.unwrap(), later);
     })
     .await;
 }
@@ -173,10 +173,10 @@ async fn what_was_extracted_stays_when_a_later_try_fails() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let good = staging(&session, "r", 0, &["a"]);
-        store.stage(good.clone()).await.unwrap();
+        stage(&store, good.clone()).await.unwrap();
         let mut bad = failed(good);
         bad.run.generation = 1;
-        assert!(store.stage(bad).await.unwrap().earlier_kept);
+        assert_eq!(stage(&store, bad).await.unwrap().staged, 1);
         assert_eq!(store.records(RecordFilter::default()).await.unwrap().len(), 1);
         assert_eq!(coverage(&store).await.nothing, 10);
         assert_eq!(store.status().await.unwrap().spent.calls, 2);
@@ -192,7 +192,7 @@ async fn what_failed_takes_the_place_of_nothing_though_its_neighbour_reaches_int
         let (first, second) =
             (staging(&session, "a", 0, &["one"]), staging(&session, "b", 8, &["two"]));
         for old in [&first, &second] {
-            store.stage(old.clone()).await.unwrap();
+            stage(&store, old.clone()).await.unwrap();
         }
         store.end_session(session.id, ended(18, &[&first, &second])).await.unwrap();
         let other = |mut staging: Staging| {
@@ -202,7 +202,7 @@ async fn what_failed_takes_the_place_of_nothing_though_its_neighbour_reaches_int
         let new = other(staging(&session, "c", 0, &["three"]));
         let bad = failed(other(staging(&session, "d", 8, &[])));
         for new in [&new, &bad] {
-            store.stage(new.clone()).await.unwrap();
+            stage(&store, new.clone()).await.unwrap();
         }
         store.end_session(session.id, ended(18, &[&new, &bad])).await.unwrap();
         let heads = async || {
@@ -213,7 +213,7 @@ async fn what_failed_takes_the_place_of_nothing_though_its_neighbour_reaches_int
         assert_eq!(heads().await, ["three", "two"]);
         let mut good = other(staging(&session, "d", 8, &["four"]));
         good.run.generation = 1;
-        store.stage(good.clone()).await.unwrap();
+        stage(&store, good.clone()).await.unwrap();
         store.end_session(session.id, ended(18, &[&new, &good])).await.unwrap();
         assert_eq!(heads().await, ["three", "four"]);
     })
@@ -224,9 +224,9 @@ async fn what_failed_takes_the_place_of_nothing_though_its_neighbour_reaches_int
 async fn a_run_staged_anew_has_the_new_records_only() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
-        store.stage(staging(&session, "r", 0, &["a", "b"])).await.unwrap();
-        let staged = store.stage(staging(&session, "r", 0, &["b", "c"])).await.unwrap();
-        assert_eq!((staged.new_records, staged.staged), (1, 2));
+        stage(&store, staging(&session, "r", 0, &["a", "b"])).await.unwrap();
+        let staged = stage(&store, staging(&session, "r", 0, &["b", "c"])).await.unwrap();
+        assert_eq!(staged.staged, 2);
         let records = store.records(RecordFilter::default()).await.unwrap();
         let heads: Vec<&str> = records.iter().map(|it| it.record.claim.headline()).collect();
         assert_eq!(heads, ["b", "c"]);
@@ -242,24 +242,24 @@ async fn runs_that_cover_no_more_are_replaced_and_come_back_as_they_were() {
         let mut new = staging(&session, "new", 0, &["a"]);
         new.records[0].state = RecordState::Quarantined;
         new.records[0].reason = Some("no-evidence in action".to_owned());
-        store.stage(old.clone()).await.unwrap();
+        stage(&store, old.clone()).await.unwrap();
         store.end_session(session.id, ended(10, &[&old])).await.unwrap();
         assert!(store.status().await.unwrap().sessions[0].is_balanced());
         let before = dump(&store, &session).await;
 
-        store.stage(new.clone()).await.unwrap();
-        let end = store.end_session(session.id, ended(10, &[&new])).await.unwrap();
-        assert_eq!(end, ReplacedCounts { replaced_runs: 1, replaced_records: 2, restored_runs: 0 });
+        stage(&store, new.clone()).await.unwrap();
+        store.end_session(session.id, ended(10, &[&new])).await.unwrap();
         let status = store.status().await.unwrap();
         let one = &status.sessions[0];
         assert!(one.is_balanced() && one.staged.is_empty() && one.quarantined == 1);
+        assert_eq!(one.runs_done, 1);
         let (olds, news) = store.diff(old.run.id, new.run.id).await.unwrap();
         assert!(olds.iter().all(|it| it.record.state == RecordState::Replaced));
         assert_eq!(news[0].record, new.records[0]);
 
-        let end = store.end_session(session.id, ended(10, &[&old])).await.unwrap();
-        assert_eq!((end.restored_runs, end.replaced_runs), (1, 1));
-        store.stage(old.clone()).await.unwrap();
+        store.end_session(session.id, ended(10, &[&old])).await.unwrap();
+        assert_eq!(store.status().await.unwrap().sessions[0].runs_done, 1);
+        stage(&store, old.clone()).await.unwrap();
         let staged = RecordFilter { states: vec![RecordState::Staged], ..RecordFilter::default() };
         let records = store.records(staged).await.unwrap();
         assert_eq!(records.len(), 2);
@@ -273,21 +273,17 @@ async fn every_entry_ends_somewhere_or_the_session_does_not_balance() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let run = staging(&session, "r", 0, &[]);
-        store.stage(run.clone()).await.unwrap();
-        let skipped = CoveredEntry {
-            reason: Some("empty".to_owned()),
-            ..covered(10, CoverageState::Skipped)
-        };
-        store.stage_skipped(session.id, vec![skipped]).await.unwrap();
+        stage(&store, run.clone()).await.unwrap();
+        skip(&store, &session, 10).await;
         let balanced = async || store.status().await.unwrap().sessions[0].is_balanced();
         assert!(!balanced().await, "it has not ended");
         let reasons = store.status().await.unwrap().sessions.remove(0).reasons;
         assert_eq!(reasons, [((CoverageState::Skipped, "empty".to_owned()), 1)].into());
         store.end_session(session.id, ended(12, &[&run])).await.unwrap();
         assert!(!balanced().await, "entry 11 is nowhere");
-        store.stage_skipped(session.id, vec![covered(11, CoverageState::Pending)]).await.unwrap();
+        skip(&store, &session, 11).await;
         assert!(balanced().await);
-        store.begin_session(&session).await.unwrap();
+        begin(&store, &session).await.unwrap();
         assert!(!balanced().await, "it is being read again");
     })
     .await;
@@ -317,9 +313,9 @@ async fn the_first_answer_to_a_question_wins() {
             bill: None,
         };
         assert_eq!(store.journaled(digest).await.unwrap(), None);
-        assert_eq!(store.journal(entry("one")).await.unwrap(), reply("one"));
-        assert_eq!(store.journal(entry("two")).await.unwrap(), reply("one"));
         let kept = Journaled { run: RunId(digest.0), reply: reply("one") };
+        assert_eq!(store.journal(entry("one")).await.unwrap(), None);
+        assert_eq!(store.journal(entry("two")).await.unwrap(), Some(kept.clone()));
         assert_eq!(store.journaled(digest).await.unwrap(), Some(kept));
     })
     .await;
@@ -344,10 +340,10 @@ async fn a_filter_leaves_out_what_it_names_not() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let other = Session { namespace: "mine".to_owned(), ..conversation("two") };
-        store.begin_session(&other).await.unwrap();
-        store.stage(staging(&session, "late", 10, &["c"])).await.unwrap();
-        store.stage(staging(&session, "early", 0, &["a", "b"])).await.unwrap();
-        store.stage(staging(&other, "other", 0, &["d"])).await.unwrap();
+        begin(&store, &other).await.unwrap();
+        stage(&store, staging(&session, "late", 10, &["c"])).await.unwrap();
+        stage(&store, staging(&session, "early", 0, &["a", "b"])).await.unwrap();
+        stage(&store, staging(&other, "other", 0, &["d"])).await.unwrap();
         let heads = async |filter: RecordFilter| {
             let records = store.records(filter).await.unwrap();
             let mut heads: Vec<String> =
@@ -379,7 +375,7 @@ async fn a_prefix_of_many_ids_lists_them() {
         let (_place, store, session) = kind.begun().await;
         let names: Vec<String> = (0..40).map(|n| n.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        store.stage(staging(&session, "r", 0, &names)).await.unwrap();
+        stage(&store, staging(&session, "r", 0, &names)).await.unwrap();
         let ids: Vec<String> = staging(&session, "r", 0, &names)
             .records
             .iter()
@@ -406,7 +402,7 @@ async fn two_stores_on_one_file_write_beside_one_another() {
             tokio::spawn(async move {
                 for n in 0..20 {
                     let staging = staging(&session, &format!("{name}{n}"), n * 10, &["a"]);
-                    store.stage(staging).await.unwrap();
+                    stage(&store, staging).await.unwrap();
                 }
             })
         };
@@ -424,7 +420,7 @@ async fn two_stores_on_one_file_write_beside_one_another() {
 #[tokio::test]
 async fn what_was_not_committed_when_the_process_died_never_was() {
     let (folder, store, session) = begun().await;
-    store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
+    stage(&store, staging(&session, "r", 0, &["a"])).await.unwrap();
     let before = dump(&store, &session).await;
     let log = |path: &Path| std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
     let log_before = log(Path::new(store.place()));
@@ -448,7 +444,7 @@ async fn what_was_not_committed_when_the_process_died_never_was() {
 #[tokio::test]
 async fn closing_leaves_one_file() {
     let (folder, store, session) = begun().await;
-    store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
+    stage(&store, staging(&session, "r", 0, &["a"])).await.unwrap();
     store.status().await.unwrap();
     drop(store);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);

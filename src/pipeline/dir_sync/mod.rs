@@ -129,7 +129,7 @@ impl DirSync {
         folder: &MemoryFolder,
     ) -> Result<ImportedEdits, SyncError> {
         for _ in 0..PASSES_MAX {
-            let plan = self.plan(folder, &lease.namespace, None).await?;
+            let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 return Ok(plan.people());
             }
@@ -153,7 +153,7 @@ impl DirSync {
         let mut report = SyncReport::default();
         for _ in 0..PASSES_MAX {
             report.left.clear();
-            let plan = self.plan(folder, &lease.namespace, None).await?;
+            let plan = self.plan(folder, &lease.subject, None).await?;
             if !people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
                 continue;
             }

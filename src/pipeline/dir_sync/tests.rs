@@ -97,7 +97,7 @@ impl Scene {
             let before = state.into_values().collect();
             let plan = Plan::new(NAMESPACE.into(), operations, before, Vec::new());
             let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
-            self.dir_sync.store.apply_plan(&held.lease, &plan, noon()).await.unwrap().unwrap();
+            self.dir_sync.store.apply_plan(&held.lease, &plan, &[], noon()).await.unwrap().unwrap();
             held.release(None).await.unwrap();
         });
     }

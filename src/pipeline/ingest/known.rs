@@ -71,12 +71,14 @@ impl Lookup {
     /// whatever file it was read from before.
     pub(crate) fn whole(&self, session: &Session, own: bool) -> Result<Before, StoreError> {
         let id = session.id;
-        let Some(path) = self.block_on(self.store.session_path(id))? else {
-            let forgotten = self.block_on(self.store.is_forgotten(id))?;
-            return Ok(Before { forgotten, ..Before::default() });
+        let Some(progress) = self.block_on(self.store.growth(id))? else {
+            return Ok(Before::default());
         };
-        let ends = self.block_on(self.store.session_ends(id))?.into_iter().collect();
-        let moved = !own && is_other_file(&path, &session.path);
+        if progress.forgotten {
+            return Ok(Before { forgotten: true, ..Before::default() });
+        }
+        let ends = progress.ends.into_iter().collect();
+        let moved = !own && is_other_file(&progress.path, &session.path);
         let elsewhere = moved.then(|| self.marks(id, u32::MAX)).transpose()?;
         let elsewhere = elsewhere.filter(|marks| !marks.is_empty());
         Ok(Before { ends, elsewhere, is_known: true, ..Before::default() })

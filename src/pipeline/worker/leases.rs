@@ -30,7 +30,7 @@ impl Leases {
     pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> LeaseGuard<'_> {
         let stop = closing.child_token();
         let held = LeaseEntry { lease, stop: stop.clone() };
-        self.held().insert((lease.job, lease.token), held);
+        self.held().insert((lease.subject, lease.token), held);
         LeaseGuard { leases: self, lease, stop, closing: closing.clone() }
     }
 
@@ -43,9 +43,9 @@ impl Leases {
     /// meanwhile let go of its lease.
     pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
         let mut held = self.held();
-        let lost = extended.iter().filter(|lease| lost.contains(&lease.job));
+        let lost = extended.iter().filter(|lease| lost.contains(&lease.subject));
         let gone: Vec<LeaseEntry> =
-            lost.filter_map(|lease| held.remove(&(lease.job, lease.token))).collect();
+            lost.filter_map(|lease| held.remove(&(lease.subject, lease.token))).collect();
         gone.iter().for_each(|held| held.stop.cancel());
         gone.len()
     }
@@ -64,6 +64,6 @@ impl LeaseGuard<'_> {
 
 impl Drop for LeaseGuard<'_> {
     fn drop(&mut self) {
-        self.leases.held().remove(&(self.lease.job, self.lease.token));
+        self.leases.held().remove(&(self.lease.subject, self.lease.token));
     }
 }

@@ -1,7 +1,7 @@
 //! One connection to PostgreSQL: every statement is prepared once, sent and awaited.
 
-use super::super::db::{Cells, Columns, Insert, Value};
 use super::super::error::{Fault, Refusal, StoreErrorKind};
+use super::super::value::{Cells, Columns, Insert, Value};
 use super::address::{Address, LOGIN_SECS};
 use bytes::{BufMut, BytesMut};
 use futures_util::StreamExt;
@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::Duration;
 use tokio::runtime::Runtime;
-use tokio_postgres::types::{FromSql, IsNull, Kind, ToSql, Type, to_sql_checked};
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Error, Row, Statement};
 
 /// Prepared statements kept for a connection; more than the program has.
@@ -99,14 +99,13 @@ impl Connection {
             return self.wait(self.client.execute_raw(&one, values));
         }
         // The server has told the types of the columns.
-        let casts = one.params().iter().zip(&params).map(|(ty, param)| array_cast(ty, param));
-        let casts: Result<Vec<String>, Fault> = casts.collect();
+        let cast = |(ty, param): (&Type, &String)| format!("CAST({param} AS {}[])", ty.name());
+        let casts: Vec<String> = one.params().iter().zip(&params).map(cast).collect();
         let many =
-            format!("{} SELECT * FROM unnest({}) {}", into.head, casts?.join(", "), into.tail);
+            format!("{} SELECT * FROM unnest({}) {}", into.head, casts.join(", "), into.tail);
         let many = self.prepared(&many)?;
-        let columns = (0..into.width)
-            .map(|at| ArrayColumn { values, width: into.width, at })
-            .collect::<Vec<_>>();
+        let column = |at| values.iter().skip(at).step_by(into.width).copied().collect();
+        let columns: Vec<Vec<Value<'_>>> = (0..into.width).map(column).collect();
         self.wait(self.client.execute_raw(&many, &columns))
     }
 
@@ -137,19 +136,6 @@ impl Drop for Connection {
     }
 }
 
-fn array_cast(member: &Type, param: &str) -> Result<String, Fault> {
-    let name = match *member {
-        Type::INT8 => "bigint",
-        Type::INT4 => "integer",
-        Type::TEXT => "text",
-        Type::BYTEA => "bytea",
-        Type::FLOAT8 => "double precision",
-        Type::BOOL => "boolean",
-        _ => return Err(StoreErrorKind::Other.into()),
-    };
-    Ok(format!("CAST({param} AS {name}[])"))
-}
-
 /// Turns the parameters `?1` of a statement into PostgreSQL's `$1`. Quoted text stays as it is.
 fn numbered(sql: &str) -> String {
     let mut quoted = false;
@@ -175,40 +161,6 @@ impl ToSql for Value<'_> {
             Value::Bytes(bytes) if *ty == Type::BYTEA => out.put_slice(bytes),
             Value::Int(_) | Value::Real(_) | Value::Text(_) | Value::Bytes(_) => {
                 return Err(format!("a value of another type than {ty}").into());
-            }
-        }
-        Ok(IsNull::No)
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
-}
-
-/// One column of many rows, sent as an array.
-#[derive(Debug)]
-struct ArrayColumn<'a> {
-    values: &'a [Value<'a>],
-    width: usize,
-    at: usize,
-}
-
-impl ToSql for ArrayColumn<'_> {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
-        let Kind::Array(member) = ty.kind() else { return Err(format!("no array: {ty}").into()) };
-        out.put_i32(1); // dimensions
-        out.put_i32(1); // nulls may occur
-        out.put_u32(member.oid());
-        out.put_i32(i32::try_from(self.values.len() / self.width)?);
-        out.put_i32(1); // index of the first
-        for value in self.values.iter().skip(self.at).step_by(self.width) {
-            let start = out.len();
-            out.put_i32(-1);
-            if let IsNull::No = value.to_sql(member, out)? {
-                let length = i32::try_from(out.len() - start - 4)?;
-                out[start..start + 4].copy_from_slice(&length.to_be_bytes());
             }
         }
         Ok(IsNull::No)

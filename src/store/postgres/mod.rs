@@ -13,7 +13,7 @@ pub(super) use connection::Connection;
 use super::BUSY_SECS;
 use super::db::Db;
 use super::error::{Fault, StoreErrorKind};
-use super::handle::OpenMode;
+use super::migrations::OpenMode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;

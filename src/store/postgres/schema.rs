@@ -1,15 +1,11 @@
 //! Makes our tables where they are missing, knows them for ours, brings them to our version.
 
-use super::super::db::values;
 use super::super::error::{Fault, Refusal, StoreErrorKind};
-use super::super::handle::OpenMode;
-use super::super::sqlite::{APPLICATION_ID, migrations};
+use super::super::migrations::{APPLICATION_ID, KNOWN, OpenMode, POSTGRES as MIGRATIONS};
+use super::super::value::values;
 use super::connection::Connection;
 use std::ops::ControlFlow;
 
-const MIGRATIONS: [&str; 9] = migrations!("postgres");
-/// The newest version that we know.
-pub(super) const KNOWN: u32 = MIGRATIONS.len() as u32;
 /// Longest wait for another process that migrates, in seconds: it may have to rewrite tables.
 const MIGRATION_SECS: u64 = 60;
 

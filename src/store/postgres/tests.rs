@@ -1,7 +1,7 @@
 //! Rules of the store that only a server has.
 
 use super::super::fixture::server::{self, Schema};
-use super::super::fixture::{begun, conversation, ended, staging};
+use super::super::fixture::{begin, begun, conversation, ended, stage, staging};
 use super::super::handle::Backend;
 use super::super::{OpenMode, RecordFilter, Refusal, Staging, Store, StoreError, StoreErrorKind};
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ async fn connections_that_are_cut_lose_nothing_and_the_work_goes_on() {
     let url = format!("{}&application_name={}", schema.url(), schema.name);
     let store = Store::open(&url, OpenMode::Create).unwrap();
     let session = conversation("one");
-    store.begin_session(&session).await.unwrap();
+    begin(&store, &session).await.unwrap();
     let names: Vec<String> = (0..60).map(|n| n.to_string()).collect();
     let stagings: Vec<Staging> = (names.iter().zip(0..))
         .map(|(name, n)| staging(&session, name, n * 10, &["a", "b"]))
@@ -27,7 +27,7 @@ async fn connections_that_are_cut_lose_nothing_and_the_work_goes_on() {
     let mut tasks = tokio::task::JoinSet::new();
     for staging in stagings.clone() {
         let store = store.clone();
-        tasks.spawn(async move { store.stage(staging).await.map(|_| ()) });
+        tasks.spawn(async move { stage(&store, staging).await.map(|_| ()) });
     }
     let cut = format!(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -68,7 +68,7 @@ async fn one_run_staged_by_two_at_once_is_what_the_later_says() {
     let url = schema.url();
     let stores = [(); 2].map(|()| Store::open(&url, OpenMode::Create).unwrap());
     let session = conversation("one");
-    stores[0].begin_session(&session).await.unwrap();
+    begin(&stores[0], &session).await.unwrap();
     for n in 0..20 {
         let (name, together) = (n.to_string(), Arc::new(Barrier::new(2)));
         let stage = |store: &Store, claim: &str| {
@@ -76,7 +76,7 @@ async fn one_run_staged_by_two_at_once_is_what_the_later_says() {
             let staging = staging(&session, &name, n * 10, &[claim]);
             tokio::spawn(async move {
                 together.wait().await;
-                store.stage(staging).await.unwrap();
+                stage(&store, staging).await.unwrap();
             })
         };
         let tasks = [stage(&stores[0], "left"), stage(&stores[1], "right")];
@@ -110,7 +110,7 @@ fn what_is_not_ours_is_refused_untouched() {
     schema.run("DROP TABLE annalist, notes");
     drop(Store::open(&url, OpenMode::Create).unwrap());
     schema.run("UPDATE annalist SET version = 99");
-    let known = super::schema::KNOWN;
+    let known = super::super::migrations::KNOWN;
     check(&url, OpenMode::Existing, &[StoreErrorKind::Newer { found: 99, known }]);
 }
 
@@ -139,7 +139,7 @@ async fn a_server_that_takes_no_writes_is_read_all_the_same() {
     let url = format!("{}%20-cdefault_transaction_read_only%3Don", schema.url());
     let store = Store::open(&url, OpenMode::Existing).unwrap();
     assert!(store.status().await.unwrap().sessions.is_empty());
-    let error = store.begin_session(&conversation("one")).await.unwrap_err();
+    let error = begin(&store, &conversation("one")).await.unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::ReadOnly);
 }
 

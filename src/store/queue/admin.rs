@@ -1,18 +1,19 @@
 //! Jobs as a person sees and changes them: listed, shown, retried, cancelled, dropped. Each change is one transaction
 //! and idempotent.
 
-use super::super::db::{Columns, Db, Value, values};
-use super::super::entry::{self, CoverageReason};
-use super::super::error::{Fault, StoreError};
-use super::super::handle::Store;
-use super::super::prefix::{self, IdPrefix, PrefixLookup};
-use super::super::run::{self, Run, StoredRun};
-use super::super::session;
 use super::claim;
 use crate::domain::{
     CoverageState, Digest, ErrorKind, JobId, JobState, RunId, Session, SessionId, SliceId,
     Timestamp, Tokens, Wait,
 };
+use crate::store::db::Db;
+use crate::store::entry::{self, CoverageReason};
+use crate::store::error::{Fault, StoreError};
+use crate::store::handle::Store;
+use crate::store::prefix::{self, IdPrefix, PrefixLookup};
+use crate::store::run::{self, Run, StoredRun};
+use crate::store::session;
+use crate::store::value::{Columns, Value, values};
 use std::collections::HashMap;
 
 /// Which jobs to list. The default is every one that is open or dead.
@@ -66,13 +67,14 @@ pub(crate) struct JobPage {
 
 impl Store {
     pub(crate) async fn jobs(&self, filter: JobFilter) -> Result<Vec<StoredJob>, StoreError> {
-        self.read("reading jobs", move |db: &mut Db| {
-            let filter = &filter;
+        self.read("reading jobs", move |db| {
             let states: &[JobState] = match filter.states.as_slice() {
                 [] => &[JobState::Waiting, JobState::Ready, JobState::Leased, JobState::Dead],
                 named => named,
             };
             let most = filter.limit.map_or(i64::MAX, i64::from);
+            let (low, high) = filter.session.as_ref().map(IdPrefix::bounds).unzip();
+            let row = values![most, filter.namespace.as_ref(), low, high];
             let mut jobs: Vec<(i64, StoredJob)> = Vec::new();
             for (part, of) in PARTS {
                 let wanted: Vec<&str> =
@@ -81,22 +83,14 @@ impl Store {
                     continue;
                 }
                 // Names of states are our own words, and no value from outside.
-                let mut sql = format!(
+                let sql = format!(
                     "SELECT j.no, {COLUMNS} FROM jobs j JOIN sessions s ON s.no = j.session_no
-            WHERE {part} AND j.state IN ('{}')",
+                    WHERE {part} AND j.state IN ('{}') AND (s.namespace = ?2 OR ?2 IS NULL)
+                        AND (s.id BETWEEN ?3 AND ?4 OR ?3 IS NULL)
+                    ORDER BY j.no LIMIT ?1",
                     wanted.join("', '")
                 );
-                let mut row: Vec<Value<'_>> = values![most].to_vec();
-                if let Some(namespace) = &filter.namespace {
-                    row.push(Value::from(namespace));
-                    sql += &format!(" AND s.namespace = ?{}", row.len());
-                }
-                if let Some((low, high)) = filter.session.as_ref().map(IdPrefix::bounds) {
-                    row.extend_from_slice(values![low, high]);
-                    sql += &format!(" AND s.id BETWEEN ?{} AND ?{}", row.len() - 1, row.len());
-                }
-                sql += " ORDER BY j.no LIMIT ?1";
-                jobs.extend(db.all(&sql, &row, |row| Ok((row.next()?, read(row)?)))?);
+                jobs.extend(db.all(&sql, row, |row| Ok((row.next()?, read(row)?)))?);
             }
             jobs.sort_by_key(|(no, _)| *no);
             jobs.truncate(usize::try_from(most).unwrap_or(usize::MAX));
@@ -106,24 +100,18 @@ impl Store {
     }
 
     pub(crate) async fn job(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobPage>, StoreError> {
-        let read = move |from: &mut Db| {
-            Ok(match ids(from, &prefix)? {
-                PrefixLookup::None => PrefixLookup::None,
-                PrefixLookup::Many(ids) => PrefixLookup::Many(ids),
-                PrefixLookup::One(id) => page(from, *id)?
-                    .map_or(PrefixLookup::None, |page| PrefixLookup::One(Box::new(page))),
-            })
-        };
-        self.read("looking up a job", read).await
+        self.read("looking up a job", move |db| {
+            prefix::find(db, "jobs", &prefix, |db, id| page(db, JobId(id)))
+        })
+        .await
     }
 
     pub(crate) async fn job_id(&self, prefix: IdPrefix) -> Result<PrefixLookup<JobId>, StoreError> {
-        self.read("looking up a job", move |from| ids(from, &prefix)).await
+        self.read("looking up a job", move |db| {
+            prefix::find(db, "jobs", &prefix, |_, id| Ok(Some(JobId(id))))
+        })
+        .await
     }
-}
-
-fn ids(db: &mut Db, prefix: &IdPrefix) -> Result<PrefixLookup<JobId>, Fault> {
-    prefix::find(db, "jobs", prefix, |_, id| Ok(Some(JobId(id))))
 }
 
 const COLUMNS: &str = "j.id, s.id, s.namespace, s.path, j.state, j.reason, j.detail, j.priority, \
@@ -182,8 +170,6 @@ fn page(db: &mut Db, id: JobId) -> Result<Option<JobPage>, Fault> {
 
 /// Why entries of a job that was called off are skipped.
 pub(crate) const CANCELLED: &str = "cancelled";
-/// Jobs that one statement changes; more at once save nothing, and the values of a statement are bounded.
-const JOBS_MAX: usize = 500;
 
 /// Which jobs an order is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -219,26 +205,21 @@ impl Store {
         which: JobSelection,
         now: Timestamp,
     ) -> Result<Vec<JobChange>, StoreError> {
-        self.write("retrying jobs", move |db: &mut Db| {
-            let which = &which;
-            let (found, gone) = meant(db, which)?;
+        self.write("retrying jobs", move |db| {
+            let (found, gone) = select(db, &which)?;
             let waits = |it: &Target| it.state == JobState::Waiting;
-            let waiting: Vec<&Target> = found.iter().filter(|it| waits(it)).collect();
-            for target in waiting.iter().filter(|it| it.gathers()) {
-                claim::close_gathering(db, target.session_no, target.ordinals)?;
+            for target in found.iter().filter(|it| waits(it)) {
+                if target.gathers() {
+                    claim::close_gathering(db, target.session_no, target.ordinals)?;
+                }
+                let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL,
+                    until = NULL, since = ?2 WHERE no = ?1";
+                db.run(sql, values![target.no, now])?;
             }
-            over(db, &waiting, Some(now), |jobs, now| {
-                format!(
-            "UPDATE jobs AS j SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
-                since = ?{now} WHERE {jobs}"
-        )
-            })?;
             let unwell: Vec<&Target> = found.iter().filter(|it| it.is_unwell()).collect();
             open_again(db, &unwell, now)?;
-            if !waiting.is_empty() || !unwell.is_empty() {
-                db.announce()?;
-            }
-            Ok(told(found, gone, |it| waits(it) || it.is_unwell()))
+            db.announce()?;
+            Ok(changes(found, gone, |it| waits(it) || it.is_unwell()))
         })
         .await
     }
@@ -250,18 +231,15 @@ impl Store {
         jobs: Vec<JobId>,
         now: Timestamp,
     ) -> Result<Vec<JobChange>, StoreError> {
-        self.write("cancelling jobs", move |to| cancel(to, JobSelection::Ids(jobs.clone()), now))
-            .await
+        let which = JobSelection::Ids(jobs);
+        self.write("cancelling jobs", move |db| cancel(db, &which, now)).await
     }
 
     /// Opens jobs again that died under another model, prompt or schema than `asking`.
     pub(crate) async fn reopen(&self, asking: Digest, now: Timestamp) -> Result<u64, StoreError> {
-        self.write("opening dead jobs again", move |db: &mut Db| {
+        self.write("opening dead jobs again", move |db| {
             let condition = format!("{DEAD} AND asking IS NOT NULL AND asking <> ?1");
-            let dead = held(db, &condition, values![&asking])?;
-            if dead.is_empty() {
-                return Ok(0);
-            }
+            let dead = lock(db, &condition, values![&asking])?;
             open_again(db, &dead.iter().collect::<Vec<_>>(), now)?;
             db.announce()?;
             Ok(dead.len() as u64)
@@ -274,18 +252,18 @@ impl Store {
         &self,
         which: JobSelection,
     ) -> Result<Vec<JobChange>, StoreError> {
-        self.write("dropping jobs", move |db: &mut Db| {
-            let which = &which;
-            let (found, gone) = meant(db, which)?;
-            let unwell: Vec<&Target> = found.iter().filter(|it| it.is_unwell()).collect();
-            over(db, &unwell, None, |jobs, _| format!("DELETE FROM jobs AS j WHERE {jobs}"))?;
-            Ok(told(found, gone, Target::is_unwell))
+        self.write("dropping jobs", move |db| {
+            let (found, gone) = select(db, &which)?;
+            for target in found.iter().filter(|it| it.is_unwell()) {
+                db.run("DELETE FROM jobs WHERE no = ?1", values![target.no])?;
+            }
+            Ok(changes(found, gone, Target::is_unwell))
         })
         .await
     }
 }
 
-/// A job as an order finds it.
+/// A job that a command is about.
 struct Target {
     no: i64,
     id: JobId,
@@ -328,63 +306,40 @@ fn read_target(row: &mut Columns<'_>) -> Result<Target, Fault> {
     })
 }
 
-/// Jobs that meet a condition, held until the transaction ends; the oldest first.
-fn held(db: &mut Db, condition: &str, values: &[Value<'_>]) -> Result<Vec<Target>, Fault> {
+/// Locks the jobs that meet a condition until the transaction ends; the oldest first.
+fn lock(db: &mut Db, condition: &str, values: &[Value<'_>]) -> Result<Vec<Target>, Fault> {
     let locking = db.locking();
     let sql = format!("SELECT {TARGET_COLUMNS} FROM jobs WHERE {condition} ORDER BY no{locking}");
     db.all(&sql, values, read_target)
 }
 
-/// The jobs that are meant, in the order in which they were named; and those that are not there.
-fn meant(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>), Fault> {
+/// The selected jobs, in the order in which they were named; and those that are not there.
+fn select(db: &mut Db, which: &JobSelection) -> Result<(Vec<Target>, Vec<JobId>), Fault> {
     let found = match which {
         JobSelection::Ids(ids) => {
             let (mut found, mut gone) = (Vec::with_capacity(ids.len()), Vec::new());
             for id in ids {
-                match held(db, "id = ?1", values![&id.0])?.pop() {
+                match lock(db, "id = ?1", values![&id.0])?.pop() {
                     Some(target) => found.push(target),
                     None => gone.push(*id),
                 }
             }
             return Ok((found, gone));
         }
-        JobSelection::Cancelled => held(db, &format!("{UNWELL} AND state = 'cancelled'"), &[])?,
-        JobSelection::Dead { kind: None, namespace: None } => held(db, DEAD, &[])?,
-        JobSelection::Dead { kind: Some(kind), namespace: None } => {
-            held(db, &format!("{DEAD} AND reason = ?1"), values![kind])?
-        }
-        JobSelection::Dead { kind: None, namespace: Some(namespace) } => {
-            let lane = "lane IN (SELECT no FROM lanes WHERE namespace = ?1)";
-            held(db, &format!("{DEAD} AND {lane}"), values![namespace])?
-        }
-        JobSelection::Dead { kind: Some(kind), namespace: Some(namespace) } => {
-            let lane = "lane IN (SELECT no FROM lanes WHERE namespace = ?2)";
-            held(db, &format!("{DEAD} AND reason = ?1 AND {lane}"), values![kind, namespace])?
+        JobSelection::Cancelled => lock(db, &format!("{UNWELL} AND state = 'cancelled'"), &[])?,
+        JobSelection::Dead { kind, namespace } => {
+            let condition = format!(
+                "{DEAD} AND (reason = ?1 OR ?1 IS NULL)
+                AND (lane IN (SELECT no FROM lanes WHERE namespace = ?2) OR ?2 IS NULL)"
+            );
+            lock(db, &condition, values![kind.as_ref(), namespace.as_ref()])?
         }
     };
     Ok((found, Vec::new()))
 }
 
-/// Runs a statement over jobs, so many at a time; `sql` makes it of the condition on `j` and of the place of the
-/// value behind the last.
-fn over(
-    db: &mut Db,
-    targets: &[&Target],
-    more: Option<Timestamp>,
-    sql: impl Fn(&str, usize) -> String,
-) -> Result<(), Fault> {
-    for some in targets.chunks(JOBS_MAX) {
-        let places: Vec<String> = (1..=some.len()).map(|n| format!("?{n}")).collect();
-        let condition = format!("j.no IN ({})", places.join(", "));
-        let mut values: Vec<Value<'_>> = some.iter().map(|it| Value::from(it.no)).collect();
-        values.extend(more.map(Value::from));
-        db.execute(&sql(&condition, some.len() + 1), &values)?;
-    }
-    Ok(())
-}
-
 /// Effects of a command: done for the jobs that `done` selects, not for others nor for missing ones.
-fn told(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool) -> Vec<JobChange> {
+fn changes(found: Vec<Target>, gone: Vec<JobId>, done: impl Fn(&Target) -> bool) -> Vec<JobChange> {
     let gone = gone.into_iter().map(|id| JobChange { id, was: None, reason: None, done: false });
     let found = found.into_iter().map(|it| {
         let done = done(&it);
@@ -399,30 +354,23 @@ fn open_again(db: &mut Db, targets: &[&Target], now: Timestamp) -> Result<(), Fa
     if targets.is_empty() {
         return Ok(());
     }
-    // What was said of their entries is taken back: by runs that failed, and without a run. A cross join keeps SQLite
-    // from beginning with another table than the jobs.
-    over(db, targets, None, |jobs, _| {
-        format!(
-            "UPDATE runs SET current = 0 WHERE no IN (
-                SELECT r.no FROM jobs j CROSS JOIN runs r
-                WHERE {jobs} AND r.session_no = j.session_no
-                    AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
-                    AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)"
-        )
-    })?;
     for target in targets {
+        // What was said of their entries is taken back: by runs that failed, and without a run. A cross join keeps
+        // SQLite from beginning with another table than the jobs.
+        let sql = "UPDATE runs SET current = 0 WHERE no IN (
+            SELECT r.no FROM jobs j CROSS JOIN runs r
+            WHERE j.no = ?1 AND r.session_no = j.session_no
+                AND r.first_ordinal = j.first_ordinal AND r.first_part = j.first_part
+                AND r.slice = j.slice AND r.state = 'failed' AND r.current = 1)";
+        db.run(sql, values![target.no])?;
         entry::uncover_open(db, target.session_no, target.ordinals)?;
+        // Of a stale job no answer was kept, and nobody was asked.
+        let sql = "UPDATE jobs SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
+                since = ?2, finished_at = NULL, attempts = 0,
+                generation = generation + CASE WHEN reason = ?3 THEN 0 ELSE 1 END
+            WHERE no = ?1";
+        db.run(sql, values![target.no, now, ErrorKind::Stale.name()])?;
     }
-    over(db, targets, Some(now), |jobs, now| {
-        format!(
-            "UPDATE jobs AS j SET state = 'ready', reason = NULL, detail = NULL, until = NULL,
-                since = ?{now}, finished_at = NULL, attempts = 0,
-                generation = generation + CASE WHEN reason = '{}' THEN 0 ELSE 1 END
-            WHERE {jobs}",
-            // No answer was kept, and nobody was asked.
-            ErrorKind::Stale.name()
-        )
-    })?;
     say_again(db, targets)
 }
 
@@ -443,7 +391,7 @@ fn say_again(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
     for target in opened {
         ranges.entry(target.session_no).or_default().push(target.ordinals);
     }
-    let beside = held(db, UNWELL, &[])?.into_iter().filter(|it| {
+    let beside = lock(db, UNWELL, &[])?.into_iter().filter(|it| {
         let shared = |range: &(u32, u32)| range.0 <= it.ordinals.1 && it.ordinals.0 <= range.1;
         ranges.get(&it.session_no).is_some_and(|ranges| ranges.iter().any(shared))
     });
@@ -460,24 +408,20 @@ fn say_again(db: &mut Db, opened: &[&Target]) -> Result<(), Fault> {
     Ok(())
 }
 
-fn cancel(db: &mut Db, which: JobSelection, now: Timestamp) -> Result<Vec<JobChange>, Fault> {
-    let (found, gone) = meant(db, &which)?;
-    let open: Vec<&Target> = found.iter().filter(|it| !it.state.is_final()).collect();
-    for target in &open {
+fn cancel(db: &mut Db, which: &JobSelection, now: Timestamp) -> Result<Vec<JobChange>, Fault> {
+    let (found, gone) = select(db, which)?;
+    for target in found.iter().filter(|it| !it.state.is_final()) {
         if target.gathers() {
             // What the session grows by is cut after it, and does not bring it back.
             claim::close_gathering(db, target.session_no, target.ordinals)?;
         }
         let said = CoverageReason { state: CoverageState::Skipped, reason: CANCELLED };
         entry::cover_open(db, target.session_no, target.ordinals, said)?;
+        let sql = "UPDATE jobs SET state = 'cancelled', reason = NULL, detail = NULL,
+            until = NULL, since = ?2, finished_at = ?2 WHERE no = ?1";
+        db.run(sql, values![target.no, now])?;
     }
-    over(db, &open, Some(now), |jobs, now| {
-        format!(
-            "UPDATE jobs AS j SET state = 'cancelled', reason = NULL, detail = NULL, until = NULL,
-                since = ?{now}, finished_at = ?{now} WHERE {jobs}"
-        )
-    })?;
-    Ok(told(found, gone, |it| !it.state.is_final()))
+    Ok(changes(found, gone, |it| !it.state.is_final()))
 }
 
 #[cfg(test)]

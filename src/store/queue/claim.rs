@@ -1,53 +1,26 @@
 //! Leases of jobs: claimed, extended, given back, and ended together with what the slice came to. Every transaction
 //! checks the lease's token, so that a worker that lost it writes nothing.
 
-use super::super::db::{Columns, Db, Value, values};
-use super::super::entry::{self, CoverageReason};
-use super::super::error::{Fault, StoreError, StoreErrorKind};
-use super::super::handle::Store;
-use super::super::run::{self, Staged, Staging, Texts};
-use super::super::session;
-use super::intake::{Place, insert};
+use super::insertion::{JobSlot, insert};
 use super::{JOB_COLUMNS, read_job};
 use crate::domain::{
     Claimed, CoverageState, Digest, Entry, Job, JobId, JobState, Lease, Session, SessionId,
     Timestamp, Wait,
 };
+use crate::store::db::Db;
+use crate::store::entry::{self, CoverageReason};
+use crate::store::error::{Fault, StoreError, StoreErrorKind};
+use crate::store::handle::Store;
+use crate::store::lease;
+use crate::store::session;
+use crate::store::staging::{Staged, Staging, stage};
+use crate::store::value::{Columns, Value, values};
 
 impl Store {
     /// Leases jobs to a worker: from the namespace that was served longest ago, there the highest priority, there the
     /// oldest. Takes back what other workers let expire, and charges an attempt.
     pub async fn claim(&self, request: ClaimRequest) -> Result<ClaimedJobs, StoreError> {
-        self.write("claiming jobs", move |db: &mut Db| {
-            let claim = &request;
-            let expired = end_waits(db, claim)?;
-            let mut jobs = Vec::new();
-            // Each round serves every namespace once; it ends when all are empty or enough is there.
-            while (jobs.len() as u32) < claim.jobs_max {
-                let left = claim.jobs_max - jobs.len() as u32;
-                let lanes = lanes(db, claim, left)?;
-                let Ok(served) = u32::try_from(lanes.len()) else { break };
-                if served == 0 {
-                    break;
-                }
-                let before = jobs.len();
-                for lane in lanes {
-                    let most = left.div_ceil(served).min(claim.jobs_max - jobs.len() as u32);
-                    jobs.extend(lease(db, claim, lane, most)?);
-                }
-                if jobs.len() == before {
-                    // Others are claiming these very jobs.
-                    break;
-                }
-            }
-            let sql = "SELECT min(until) FROM jobs WHERE until IS NOT NULL";
-            let next_at = match jobs.is_empty() {
-                true => db.first(sql, &[], |row| row.next::<Option<Timestamp>>())?.flatten(),
-                false => None,
-            };
-            Ok(ClaimedJobs { jobs, expired, next_at })
-        })
-        .await
+        self.write("claiming jobs", move |db| claim(db, &request)).await
     }
 
     /// A session and the entries of one of its jobs.
@@ -72,14 +45,13 @@ impl Store {
         until: Timestamp,
         now: Timestamp,
     ) -> Result<Vec<JobId>, StoreError> {
-        self.write("extending leases", move |db: &mut Db| {
-            let leases = &leases;
+        self.write("extending leases", move |db| {
             let sql = "UPDATE jobs SET until = ?3, since = ?4
-        WHERE id = ?1 AND token = ?2 AND state = 'leased'";
+                WHERE id = ?1 AND token = ?2 AND state = 'leased'";
             let mut lost = Vec::new();
-            for lease in leases {
-                if db.execute(sql, values![&lease.job.0, lease.token, until, now])? == 0 {
-                    lost.push(lease.job);
+            for Lease { subject, token, .. } in &leases {
+                if db.execute(sql, values![&subject.0, *token, until, now])? == 0 {
+                    lost.push(*subject);
                 }
             }
             Ok(lost)
@@ -95,10 +67,8 @@ impl Store {
         ending: JobEnding,
         now: Timestamp,
     ) -> Result<Staged, StoreError> {
-        self.write("ending a job", move |to: &mut Db| {
-            finish(to, lease, staging.as_ref(), &ending, now)
-        })
-        .await
+        self.write("ending a job", move |db| finish(db, lease, staging.as_ref(), &ending, now))
+            .await
     }
 
     /// Gives a job back.
@@ -108,17 +78,15 @@ impl Store {
         release: JobRelease,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write("releasing a job", move |db: &mut Db| {
-            let release = &release;
+        self.write("releasing a job", move |db| {
             let held = check_lease(db, lease, now)?;
             if held.ended {
-                return Err(StoreErrorKind::LeaseLost(lease.job).into());
+                return Err(StoreErrorKind::LeaseLost(lease.subject).into());
             }
-            let (state, reason, until, detail) = waiting(release);
-            let sql =
-                "UPDATE jobs SET state = ?2, reason = ?3, until = ?4, detail = ?5, since = ?6,
-            attempts = attempts - ?7
-        WHERE no = ?1";
+            let (state, reason, until, detail) = waiting(&release);
+            let sql = "UPDATE jobs SET state = ?2, reason = ?3, until = ?4, detail = ?5,
+                    since = ?6, attempts = attempts - ?7
+                WHERE no = ?1";
             let back = u32::from(!release.charged);
             db.execute(sql, values![held.no, state.name(), reason, until, detail, now, back])?;
             db.announce()
@@ -134,18 +102,14 @@ impl Store {
         release: JobRelease,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        self.write("holding jobs back", move |db: &mut Db| {
-            let (namespace, batch) = (namespace.as_deref(), batch.as_deref());
-            let release = &release;
-            let (state, reason, until, detail) = waiting(release);
+        self.write("holding jobs back", move |db| {
+            let (state, reason, until, detail) = waiting(&release);
             let sql = "UPDATE jobs SET state = ?1, reason = ?2, until = ?3, detail = ?4, since = ?5
-        WHERE state = 'ready'
-            AND (?6 = 1 OR lane IN (SELECT no FROM lanes WHERE namespace = ?7))
-            AND (?8 = 1 OR no IN (SELECT job_no FROM batch_jobs WHERE batch = ?9))";
-            let (all, namespace) = (namespace.is_none(), namespace.unwrap_or_default());
-            let (any, batch) = (batch.is_none(), batch.unwrap_or_default());
-            let state = state.name();
-            db.execute(sql, values![state, reason, until, detail, now, all, namespace, any, batch])
+                WHERE state = 'ready'
+                    AND (lane IN (SELECT no FROM lanes WHERE namespace = ?6) OR ?6 IS NULL)
+                    AND (no IN (SELECT job_no FROM batch_jobs WHERE batch = ?7) OR ?7 IS NULL)";
+            let (state, namespace, batch) = (state.name(), namespace.as_ref(), batch.as_ref());
+            db.execute(sql, values![state, reason, until, detail, now, namespace, batch])
         })
         .await
     }
@@ -153,9 +117,9 @@ impl Store {
     /// Lets go of waits and leases that seem to begin in the future: the clock went back. Also lets jobs at a cap try
     /// again, since caps may have been raised. For a worker that begins.
     pub(crate) async fn recover(&self, now: Timestamp) -> Result<u64, StoreError> {
-        self.write("recovering jobs", move |db: &mut Db| {
+        self.write("recovering jobs", move |db| {
             let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
-        AND (?2 < since OR reason = 'cap')";
+                AND (?2 < since OR reason = 'cap')";
             let recovered = db.execute(sql, values![now, Timestamp(now.0 + SKEW_MILLIS)])?;
             if recovered > 0 {
                 db.announce()?;
@@ -167,11 +131,10 @@ impl Store {
 
     /// Workers that hold leases, or drain a batch.
     pub(crate) async fn holders(&self) -> Result<Vec<String>, StoreError> {
-        self.read("reading who holds jobs", |db: &mut Db| {
-            let sql =
-                "SELECT DISTINCT holder FROM jobs WHERE state = 'leased' AND until IS NOT NULL
-            AND holder IS NOT NULL
-        UNION SELECT DISTINCT batch FROM batch_jobs";
+        self.read("reading who holds jobs", |db| {
+            let sql = "SELECT DISTINCT holder FROM jobs
+                WHERE state = 'leased' AND until IS NOT NULL AND holder IS NOT NULL
+                UNION SELECT DISTINCT batch FROM batch_jobs";
             db.all(sql, &[], |row| row.next())
         })
         .await
@@ -183,7 +146,7 @@ impl Store {
         gone: Vec<String>,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        self.write("ending leases of the dead", move |db: &mut Db| {
+        self.write("ending leases of the dead", move |db| {
             let mut ended = 0;
             for holder in &gone {
                 let sql = "UPDATE jobs SET until = ?2 WHERE state = 'leased' AND holder = ?1";
@@ -232,6 +195,32 @@ pub struct ClaimedJobs {
     pub next_at: Option<Timestamp>,
 }
 
+fn claim(db: &mut Db, claim: &ClaimRequest) -> Result<ClaimedJobs, Fault> {
+    let expired = end_waits(db, claim)?;
+    let mut jobs = Vec::new();
+    // Each round serves every namespace once; it ends when all are empty or enough is there.
+    while (jobs.len() as u32) < claim.jobs_max {
+        let left = claim.jobs_max - jobs.len() as u32;
+        let lanes = lanes(db, claim, left)?;
+        let Ok(served) = u32::try_from(lanes.len()) else { break };
+        let before = jobs.len();
+        for lane in lanes {
+            let most = left.div_ceil(served).min(claim.jobs_max - jobs.len() as u32);
+            jobs.extend(claim_from(db, claim, lane, most)?);
+        }
+        if jobs.len() == before {
+            // None is ready, or others are claiming these very jobs.
+            break;
+        }
+    }
+    let sql = "SELECT min(until) FROM jobs WHERE until IS NOT NULL";
+    let next_at = match jobs.is_empty() {
+        true => db.one(sql, &[], |row| row.next())?,
+        false => None,
+    };
+    Ok(ClaimedJobs { jobs, expired, next_at })
+}
+
 fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>, Fault> {
     let sql = format!(
         "SELECT l.no FROM lanes l
@@ -239,9 +228,9 @@ fn lanes(db: &mut Db, claim: &ClaimRequest, most: u32) -> Result<Vec<i64>, Fault
         ORDER BY l.served, l.no LIMIT ?1",
         in_batch(claim, "j", "?2")
     );
-    let batch = claim.batch.as_deref().unwrap_or_default();
-    let row = [Value::from(most), Value::from(batch)];
-    db.all(&sql, &row[..1 + usize::from(claim.batch.is_some())], |row| row.next())
+    let mut row = vec![Value::from(most)];
+    row.extend(claim.batch.as_ref().map(Value::from));
+    db.all(&sql, &row, |row| row.next())
 }
 
 /// Condition on the jobs of a claim's batch; empty if the claim names none.
@@ -254,7 +243,12 @@ fn in_batch(claim: &ClaimRequest, jobs: &str, batch: &str) -> String {
     }
 }
 
-fn lease(db: &mut Db, claim: &ClaimRequest, lane: i64, most: u32) -> Result<Vec<Claimed>, Fault> {
+fn claim_from(
+    db: &mut Db,
+    claim: &ClaimRequest,
+    lane: i64,
+    most: u32,
+) -> Result<Vec<Claimed>, Fault> {
     let sql = format!(
         "UPDATE jobs SET state = 'leased', reason = NULL, detail = NULL,
             token = token + 1, attempts = attempts + 1, holder = ?1, since = ?2, until = ?3
@@ -266,17 +260,16 @@ fn lease(db: &mut Db, claim: &ClaimRequest, lane: i64, most: u32) -> Result<Vec<
         in_batch(claim, "jobs", "?6"),
         db.skipping_locked()
     );
-    let batch = claim.batch.as_deref().unwrap_or_default();
-    let row = values![&claim.holder, claim.now, claim.until, lane, most, batch];
-    let row = &row[..5 + usize::from(claim.batch.is_some())];
-    let mut leased = db.all(&sql, row, |row| read(row, claim.until))?;
+    let mut row = values![&claim.holder, claim.now, claim.until, lane, most].to_vec();
+    row.extend(claim.batch.as_ref().map(Value::from));
+    let mut leased = db.all(&sql, &row, |row| read(row, claim.until))?;
     if leased.is_empty() {
         return Ok(Vec::new());
     }
     // A database may return rows in any order.
     leased.sort_by_key(|(priority, no, _)| (-priority, *no));
     let sql = "UPDATE lanes SET served = 1 + (SELECT max(served) FROM lanes) WHERE no = ?1";
-    db.execute(sql, values![lane])?;
+    db.run(sql, values![lane])?;
     Ok(leased.into_iter().map(|(_, _, claimed)| claimed).collect())
 }
 
@@ -285,7 +278,7 @@ fn read(row: &mut Columns<'_>, until: Timestamp) -> Result<(i64, i64, Claimed), 
     let session = SessionId(row.next()?);
     let (token, attempt, generation) = (row.next()?, row.next()?, row.next()?);
     let job = read_job(row)?;
-    let lease = Lease { job: job.id, token, until };
+    let lease = Lease { subject: job.id, token, until };
     Ok((priority, no, Claimed { lease, session, attempt, generation, job }))
 }
 
@@ -342,7 +335,7 @@ pub(super) fn close_gathering(
     let sql = "UPDATE sessions SET taken = entries, intakes = intakes + 1
         WHERE no = ?1 AND entries IS NOT NULL RETURNING entries";
     let entries: Option<u32> = db.first(sql, values![session_no], |row| row.next())?;
-    session::mark_end_of(db, session_no, entries.unwrap_or(ordinals.1 + 1))
+    session::mark_end(db, session_no, entries.unwrap_or(ordinals.1 + 1))
 }
 
 /// The workers that took this job never came back. Should one do so all the same, its lease is lost.
@@ -385,36 +378,26 @@ pub struct JobRelease {
 /// Row of a job whose lease was checked.
 struct LeasedJob {
     no: i64,
-    place: Place,
+    slot: JobSlot,
     ordinals: (u32, u32),
     ended: bool,
 }
 
 fn check_lease(db: &mut Db, lease: Lease, now: Timestamp) -> Result<LeasedJob, Fault> {
-    let sql = format!(
-        "SELECT no, session_no, lane, priority, first_ordinal, last_ordinal, token, state
-        FROM jobs WHERE id = ?1{}",
-        db.locking()
-    );
-    let found = db.first(&sql, values![&lease.job.0], |row| {
+    let columns = ", no, session_no, lane, priority, first_ordinal, last_ordinal, state";
+    let (held, state) = lease::check(db, &lease, columns, |row| {
         let no = row.next()?;
         let (session_no, lane, priority) = (row.next()?, row.next()?, row.next()?);
-        let place = Place { session_no, lane, priority, at: now };
+        let slot = JobSlot { session_no, lane, priority, at: now, until: None };
         let ordinals = (row.next()?, row.next()?);
-        let held = LeasedJob { no, place, ordinals, ended: false };
-        Ok((held, row.next::<u64>()?, row.named(JobState::of_name)?))
+        Ok((LeasedJob { no, slot, ordinals, ended: false }, row.named(JobState::of_name)?))
     })?;
-    match found {
-        Some((held, token, state)) if token == lease.token => match state {
-            JobState::Leased => Ok(held),
-            JobState::Done | JobState::Cut | JobState::Dead => {
-                Ok(LeasedJob { ended: true, ..held })
-            }
-            JobState::Waiting | JobState::Ready | JobState::Cancelled => {
-                Err(StoreErrorKind::LeaseLost(lease.job).into())
-            }
-        },
-        Some(_) | None => Err(StoreErrorKind::LeaseLost(lease.job).into()),
+    match state {
+        JobState::Leased => Ok(held),
+        JobState::Done | JobState::Cut | JobState::Dead => Ok(LeasedJob { ended: true, ..held }),
+        JobState::Waiting | JobState::Ready | JobState::Cancelled => {
+            Err(StoreErrorKind::LeaseLost(lease.subject).into())
+        }
     }
 }
 
@@ -428,7 +411,7 @@ fn finish(
     let held = check_lease(db, lease, now)?;
     // Staging twice is staging once, and tells the same counts.
     let staged = match staging {
-        Some(staging) => run::stage(db, staging, Texts::Stored)?,
+        Some(staging) => stage(db, staging)?,
         None => Staged::default(),
     };
     if held.ended {
@@ -444,11 +427,10 @@ fn finish(
     if let (JobEnding::Dead { kind, .. }, None) = (ending, staging) {
         // No run says what became of its entries.
         let failed = CoverageReason { state: CoverageState::Failed, reason: kind };
-        entry::cover_open(db, held.place.session_no, held.ordinals, failed)?;
+        entry::cover_open(db, held.slot.session_no, held.ordinals, failed)?;
     }
     if let JobEnding::Cut(halves) = ending {
-        let halves: Vec<&Job> = halves.iter().collect();
-        insert(db, held.place, &halves, None)?;
+        insert(db, held.slot, halves)?;
         for half in halves {
             let sql = "INSERT INTO batch_jobs (batch, job_no)
                 SELECT b.batch, j.no FROM batch_jobs b CROSS JOIN jobs j

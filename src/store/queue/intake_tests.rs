@@ -62,10 +62,10 @@ async fn a_session_that_moved_keeps_no_other_from_being_taken_in() {
             growth: SessionProgress { intakes: 1, ..SessionProgress::default() },
             ..intake(&other, &[])
         };
-        let all = vec![intake(&session, &["b"]), intake(&other, &["c"]), next];
-        let taken = store.enqueue_all(all).await.unwrap();
-        let jobs: Vec<_> = taken.iter().map(|it| it.map(|it| it.jobs)).collect();
-        assert_eq!(jobs, [None, Some(1), Some(0)]);
+        let moved = store.enqueue(intake(&session, &["b"])).await.unwrap_err();
+        assert_eq!(moved.kind, StoreErrorKind::Moved);
+        assert_eq!(store.enqueue(intake(&other, &["c"])).await.unwrap().jobs, 1);
+        assert_eq!(store.enqueue(next).await.unwrap().jobs, 0);
         assert_eq!(growth(&store, &session).await.intakes, 1, "nothing was written");
         assert_eq!(store.claim(claim(9, 100)).await.unwrap().jobs.len(), 2);
     })

@@ -1,10 +1,11 @@
 //! Limits that all workers share: how fast an endpoint is asked, and what is spent or reserved of a cap. Rows are
 //! made when they are first needed, and only where a limit is set.
 
-use super::super::db::{Db, values};
+use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
-use super::super::run;
+use super::super::spend;
+use super::super::value::values;
 use crate::domain::{SessionId, Timestamp};
 
 /// A minute's allowance is given out in pieces of this many microseconds, so that it is not spent at once.
@@ -105,11 +106,11 @@ impl CapScope {
 
     fn spent(&self, db: &mut Db) -> Result<Charge, Fault> {
         let spent = match self {
-            CapScope::Session(id) => run::spent(db, Timestamp(0), None, Some(*id)),
+            CapScope::Session(id) => spend::spent(db, Timestamp(0), None, Some(*id)),
             CapScope::NamespaceDay(namespace, midnight) => {
-                run::spent(db, *midnight, Some(namespace.as_str()), None)
+                spend::spent(db, *midnight, Some(namespace.as_str()), None)
             }
-            CapScope::Day(midnight) => run::spent(db, *midnight, None, None),
+            CapScope::Day(midnight) => spend::spent(db, *midnight, None, None),
         }?;
         let tokens = spent.usage.prompt_tokens + spent.usage.completion_tokens;
         Ok(Charge { tokens, micros: spent.cost_micros })

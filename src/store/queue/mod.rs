@@ -3,6 +3,7 @@
 mod admin;
 mod batch;
 mod claim;
+mod insertion;
 mod intake;
 mod limits;
 mod stats;
@@ -16,9 +17,10 @@ mod tests;
 
 pub use admin::JobChange;
 pub(crate) use admin::{JobFilter, JobPage, JobSelection, StoredJob};
-pub(crate) use batch::{BatchJob, BatchPart, PartEnd};
+pub(crate) use batch::{BatchPart, PartEnd};
 pub(crate) use claim::ABANDONED;
 pub use claim::{ClaimRequest, ClaimedJobs, JobEnding, JobRelease};
+pub(crate) use insertion::BatchJob;
 pub use intake::{EnqueueResult, Gathering, Intake};
 pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
 pub(crate) use stats::{DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
@@ -27,8 +29,8 @@ pub use workers::WorkerStatus;
 pub(super) use admin::outdo;
 pub(super) use stats::pending;
 
-use super::db::Columns;
 use super::error::Fault;
+use super::value::Columns;
 use crate::domain::{Job, JobId, SliceId};
 
 /// Columns of a job, for [`read_job`].

@@ -1,6 +1,6 @@
 //! What workers share, by its doors.
 
-use super::super::fixture::{Place, on_each_store, staging};
+use super::super::fixture::{Place, on_each_store, stage, staging};
 use super::*;
 use crate::domain::*;
 use crate::store::{OpenMode, Store};
@@ -129,7 +129,7 @@ async fn a_cap_begins_with_what_runs_cost_and_the_next_day_with_nothing() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         // 110 tokens, finished in the first minute of 1970.
-        store.stage(staging(&session, "run", 0, &["it ran"])).await.unwrap();
+        stage(&store, staging(&session, "run", 0, &["it ran"])).await.unwrap();
         let day = |at: Timestamp| vec![cap(CapScope::Day(at.midnight()), 111)];
         let of = |namespace: &str, at: Timestamp| {
             vec![cap(CapScope::NamespaceDay(namespace.to_owned(), at.midnight()), 111)]

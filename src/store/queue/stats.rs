@@ -1,9 +1,10 @@
 //! Statistics of the queue: what is open, what holds it up, what died, what is left to do. Finished jobs are not
 //! read, however many there are.
 
-use super::super::db::{Db, values};
+use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
+use super::super::value::values;
 use super::workers::{self, WorkerStatus};
 use crate::domain::{JobState, Timestamp, Wait};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-use super::super::super::fixture::{entry, on_each_store, staging};
+use super::super::super::fixture::{entry, on_each_store, stage, staging};
 use super::super::tests::{claim, intake, job, of};
 use super::super::{Gathering, Intake, JobEnding, JobRelease};
 use super::*;
@@ -23,7 +23,7 @@ async fn present(store: &Store, id: &'static str, seen_at: i64, stopped: Option<
 async fn a_store_without_a_queue_has_none() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
-        store.stage(staging(&session, "r", 0, &["a"])).await.unwrap();
+        stage(&store, staging(&session, "r", 0, &["a"])).await.unwrap();
         let depth = store.depth(Timestamp(5)).await.unwrap();
         assert!(depth.is_empty() && !depth.needs_person(), "{depth:?}");
     })
@@ -62,7 +62,7 @@ async fn an_entry_in_two_jobs_is_pending_once_and_one_that_is_accounted_for_is_n
         // A replay beside the queue has read 0 and 1 meanwhile.
         let mut run = staging(&session, "beside", 0, &[]);
         run.entries.truncate(2);
-        store.stage(run).await.unwrap();
+        stage(&store, run).await.unwrap();
         assert_eq!(coverage(&store, &session).await, sum(1, 3, 2));
         // What another session waits for is its own.
         store.enqueue(intake(&of("other", "o"), &["x", "y"])).await.unwrap();

@@ -70,7 +70,7 @@ async fn an_old_token_is_refused_and_writes_nothing() {
         assert_eq!((first.lease.token, second.lease.token, second.attempt), (1, 2, 2));
         let staged = || Some(staging(&session, "run", 0, &["it ran"]));
         let late = store.finish(first.lease, staged(), JobEnding::Done, Timestamp(160)).await;
-        assert_eq!(late.unwrap_err().kind, StoreErrorKind::LeaseLost(first.lease.job));
+        assert_eq!(late.unwrap_err().kind, StoreErrorKind::LeaseLost(first.lease.subject));
         assert!(store.records(Default::default()).await.unwrap().is_empty());
         for _ in 0..2 {
             let done = store.finish(second.lease, staged(), JobEnding::Done, Timestamp(160)).await;
@@ -160,7 +160,7 @@ async fn who_never_comes_back_is_counted_and_then_the_job_is_dead() {
         let lease = last.unwrap().lease;
         let staged = Some(staging(&session, "run", 0, &["it ran"]));
         let late = store.finish(lease, staged, JobEnding::Done, Timestamp(410)).await;
-        assert_eq!(late.unwrap_err().kind, StoreErrorKind::LeaseLost(lease.job));
+        assert_eq!(late.unwrap_err().kind, StoreErrorKind::LeaseLost(lease.subject));
         let status = store.status().await.unwrap();
         assert_eq!(status.sessions[0].coverage.failed, 1);
     })

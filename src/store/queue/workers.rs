@@ -1,8 +1,9 @@
 //! Registry of the workers, so that a person sees them and each knows whether it is alone.
 
-use super::super::db::{Db, values};
+use super::super::db::Db;
 use super::super::error::{Fault, StoreError};
 use super::super::handle::Store;
+use super::super::value::values;
 use super::limits;
 use crate::domain::Timestamp;
 

@@ -1,8 +1,8 @@
 //! The one thread that writes, with group commit: what callers sent while the last commit was on its way to the disk
 //! is written and synced together, each in a savepoint of its own.
 
-use super::db::Db;
-use super::error::{Fault, StoreError, StoreErrorKind};
+use crate::store::db::Db;
+use crate::store::error::{Fault, StoreError, StoreErrorKind};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, oneshot};
@@ -147,7 +147,7 @@ fn savepoint(db: &mut Db, sql: &str) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::db::values;
+    use crate::store::value::values;
     use rusqlite::Connection;
     use std::time::Duration;
 

@@ -1,36 +1,17 @@
-//! The store in a SQLite file: opens it, creates and migrates its tables, and reads beside the one writer.
+//! Connections to a SQLite file: opened, created, migrated, and the statements that run on them.
 
-use super::BUSY_SECS;
-use super::db::{Cells, Columns, Db, Insert, Value};
-use super::error::{Fault, StoreError, StoreErrorKind};
-use super::handle::OpenMode;
-use super::writer::Writer;
 use crate::adapters::files;
+use crate::store::BUSY_SECS;
+use crate::store::error::{Fault, StoreError, StoreErrorKind};
+use crate::store::migrations::{APPLICATION_ID, OpenMode, SQLITE as MIGRATIONS};
+use crate::store::value::{Cells, Columns, Insert, Value};
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params_from_iter};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
-/// Migrations from version N to N + 1. Never edit one that was released.
-macro_rules! migrations {
-    ($folder:literal: $($file:literal),*) => {
-        [$(include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/", $folder, "/", $file))),*]
-    };
-    ($folder:literal) => {
-        $crate::store::sqlite::migrations!(
-            $folder: "0001_begin.sql", "0002_queue.sql", "0003_told.sql", "0004_memory.sql", "0005_forgotten.sql", "0006_directories.sql", "0007_judged.sql", "0008_withdrawn.sql", "0009_batches.sql"
-        )
-    };
-}
-pub(super) use migrations;
-
-/// Marks a SQLite file as annalist's: `anna` in ASCII.
-pub(super) const APPLICATION_ID: i32 = 0x616e_6e61;
-const MIGRATIONS: [&str; 9] = migrations!("sqlite");
 /// The writer's page cache, in KiB: holds the pages of one group commit.
 const WRITER_CACHE_KIB: u32 = 8 * 1024;
 /// A reader's page cache, in KiB: reads are short or scan once.
@@ -43,30 +24,10 @@ const WAL_BYTES_KEPT: u32 = 64 * 1024 * 1024;
 /// Prepared statements kept a connection; more than the statements that there are.
 const STATEMENTS_MAX: usize = 64;
 
-/// The file that `url` names: `sqlite:PATH`, `sqlite://PATH` or a bare path.
-fn path_of(url: &str) -> Result<PathBuf, StoreError> {
-    let path = match url.split_once(':') {
-        Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
-        Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => "",
-        Some(_) | None => url,
-    };
-    if path.is_empty() {
-        // A URL may hold a password: only what stands before the colon is repeated.
-        let shown = url.split(':').next().unwrap_or_default().to_owned();
-        let kind = StoreErrorKind::BadUrl(shown);
-        return Err(StoreError::new(kind, DOING, ""));
-    }
-    Ok(PathBuf::from(path))
-}
-
-fn is_scheme(text: &str) -> bool {
-    text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
-}
-
 const DOING: &str = "opening the store";
 
 /// The connection that writes. Creates file and folder if asked to, and migrates.
-fn open_writer(path: &Path, open: OpenMode) -> Result<Connection, StoreError> {
+pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<Connection, StoreError> {
     let there =
         path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path.display()))?;
     match open {
@@ -104,7 +65,7 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// A connection that only reads, of a database that a writer has opened.
-pub(super) fn open_reader(path: &Path) -> Result<Connection, Fault> {
+pub(in crate::store) fn open_reader(path: &Path) -> Result<Connection, Fault> {
     let connection = connect(path)?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
@@ -167,7 +128,7 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
 }
 
 /// Vacuums and truncates the WAL so that deleted data leaves the disk.
-pub(super) fn scrub(path: &Path) -> Result<(), StoreError> {
+pub(in crate::store) fn scrub(path: &Path) -> Result<(), StoreError> {
     const DOING: &str = "writing the store anew without what was erased";
     let scrub = || -> Result<(), Fault> {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -178,80 +139,6 @@ pub(super) fn scrub(path: &Path) -> Result<(), StoreError> {
         Ok(())
     };
     scrub().map_err(|fault| fault.at(DOING, path.display()))
-}
-
-/// A database file. Fields are dropped in their order: readers close first, so that the writer, closing last, can
-/// move the whole log into the database.
-pub(super) struct SqliteFile {
-    readers: Arc<Readers>,
-    writer: Writer,
-}
-
-impl SqliteFile {
-    /// Opens the file that `url` names.
-    pub(super) fn open(url: &str, open: OpenMode) -> Result<SqliteFile, StoreError> {
-        let path = path_of(url)?;
-        let writer = Writer::start(Db::Sqlite(open_writer(&path, open)?), &path)?;
-        let readers = Readers {
-            path,
-            idle: Mutex::new(Vec::with_capacity(READERS_MAX)),
-            permits: Arc::new(Semaphore::new(READERS_MAX)),
-        };
-        Ok(SqliteFile { readers: Arc::new(readers), writer })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.readers.path
-    }
-
-    pub(super) async fn write<T: Send + 'static>(
-        &self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        self.writer.write(doing, work).await
-    }
-
-    /// Runs `work` in one snapshot: it sees what was committed before it began, and nothing after.
-    pub(super) async fn read<T: Send + 'static>(
-        &self,
-        doing: &'static str,
-        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let permit = Arc::clone(&self.readers.permits).acquire_owned().await;
-        let readers = Arc::clone(&self.readers);
-        let read = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            readers.read(work)
-        });
-        // Fails only while the runtime shuts down.
-        let read = read.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()));
-        read.map_err(|fault| fault.at(doing, self.path().display()))
-    }
-}
-
-/// Concurrent reads; each is a connection with its own cache, and short.
-const READERS_MAX: usize = 4;
-
-/// Connections that read beside the writer: with write-ahead logging neither waits for the other.
-struct Readers {
-    path: PathBuf,
-    idle: Mutex<Vec<Db>>,
-    permits: Arc<Semaphore>,
-}
-
-impl Readers {
-    fn read<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Fault>) -> Result<T, Fault> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut db = idle.map_or_else(|| open_reader(&self.path).map(Db::Sqlite), Ok)?;
-        db.execute("BEGIN", &[])?;
-        let done = work(&mut db);
-        db.execute("COMMIT", &[])?;
-        // A connection whose work failed is closed rather than trusted.
-        let done = done?;
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
-        Ok(done)
-    }
 }
 
 impl ToSql for Value<'_> {
@@ -278,7 +165,7 @@ impl Cells for rusqlite::Row<'_> {
     }
 }
 
-pub(super) fn execute(
+pub(in crate::store) fn execute(
     connection: &Connection,
     sql: &str,
     values: &[Value<'_>],
@@ -286,7 +173,7 @@ pub(super) fn execute(
     Ok(connection.prepare_cached(sql)?.execute(params_from_iter(values))? as u64)
 }
 
-pub(super) fn each(
+pub(in crate::store) fn each(
     connection: &Connection,
     sql: &str,
     values: &[Value<'_>],
@@ -303,7 +190,7 @@ pub(super) fn each(
 }
 
 /// Row by row: a prepared statement of one row is as fast here as one of many.
-pub(super) fn insert(
+pub(in crate::store) fn insert(
     connection: &Connection,
     into: Insert,
     values: &[Value<'_>],
@@ -321,18 +208,6 @@ pub(super) fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_url_names_a_file_or_is_refused() {
-        let file = |url: &str| path_of(url).map(|path| path.display().to_string());
-        assert_eq!(file("sqlite:a/b.db").unwrap(), "a/b.db");
-        assert_eq!(file("sqlite:///a/b.db").unwrap(), "/a/b.db");
-        assert_eq!(file("a/b.db").unwrap(), "a/b.db");
-        assert_eq!(file("C:\\b.db").unwrap(), "C:\\b.db");
-        let refused = file("postgres://user:word@host/db").unwrap_err();
-        assert_eq!(refused.kind, StoreErrorKind::BadUrl("postgres".to_owned()));
-        assert!(file("sqlite:").is_err());
-    }
 
     /// Opens a file that `make` made.
     #[track_caller]

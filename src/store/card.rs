@@ -1,0 +1,91 @@
+//! Memory cards of sessions.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::prefix::IdPrefix;
+use super::session;
+use super::value::values;
+use crate::domain::{Session, SessionId};
+
+/// The card of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StoredCard {
+    pub session: Session,
+    /// Entries that it was made of.
+    pub entries: u32,
+    pub due: bool,
+    /// The card, as JSON.
+    pub card: String,
+}
+
+impl Store {
+    /// Sessions whose card does not know all their entries, with how many they have; `limit` at most.
+    pub(crate) async fn cards_due(&self, limit: u32) -> Result<Vec<(SessionId, u32)>, StoreError> {
+        self.read("looking for cards to be made", move |db| {
+            let sql = "SELECT s.id, s.entries FROM cards c JOIN sessions s ON s.no = c.session_no
+                WHERE c.due = 1 AND s.entries IS NOT NULL ORDER BY c.session_no LIMIT ?1";
+            db.all(sql, values![limit], |row| Ok((SessionId(row.next()?), row.next()?)))
+        })
+        .await
+    }
+
+    /// Keeps the card of a session that was made of its first `entries` entries.
+    pub(crate) async fn keep_card(
+        &self,
+        session: SessionId,
+        entries: u32,
+        card: String,
+    ) -> Result<(), StoreError> {
+        self.write("keeping a card", move |db| {
+            let no = session::number(db, session)?;
+            write(db, no, entries, &card)
+        })
+        .await
+    }
+
+    /// The cards of sessions, by when these began; of the ids that begin so and of one namespace, if these are named.
+    pub(crate) async fn cards(
+        &self,
+        id: Option<IdPrefix>,
+        namespace: Option<String>,
+    ) -> Result<Vec<StoredCard>, StoreError> {
+        self.read("reading cards", move |db| {
+            let sql = format!(
+                "SELECT {}, c.entries, c.due, c.card
+                FROM cards c JOIN sessions s ON s.no = c.session_no
+                WHERE c.card IS NOT NULL AND (s.id BETWEEN ?1 AND ?2 OR ?1 IS NULL)
+                    AND (s.namespace = ?3 OR ?3 IS NULL)
+                ORDER BY s.started_at, s.no",
+                session::COLUMNS
+            );
+            let (low, high) = id.as_ref().map(IdPrefix::bounds).unzip();
+            db.all(&sql, values![low, high, namespace.as_ref()], |row| {
+                Ok(StoredCard {
+                    session: session::read(row)?,
+                    entries: row.next()?,
+                    due: row.next()?,
+                    card: row.next()?,
+                })
+            })
+        })
+        .await
+    }
+}
+
+/// Notes that a session grew, so that its card is made anew.
+pub(super) fn mark_due(db: &mut Db, session_no: i64) -> Result<(), Fault> {
+    let sql = "INSERT INTO cards (session_no, due) VALUES (?1, 1)
+        ON CONFLICT (session_no) DO UPDATE SET due = 1";
+    db.run(sql, values![session_no])
+}
+
+pub(super) fn write(db: &mut Db, session_no: i64, entries: u32, card: &str) -> Result<(), Fault> {
+    // The session may have grown while the card was made.
+    let sql = "INSERT INTO cards (session_no, entries, card, due)
+        SELECT no, ?2, ?3, CASE WHEN coalesce(entries, ?2) = ?2 THEN 0 ELSE 1 END
+        FROM sessions WHERE no = ?1
+        ON CONFLICT (session_no) DO UPDATE SET entries = excluded.entries, card = excluded.card,
+            due = excluded.due";
+    db.run(sql, values![session_no, entries, card])
+}

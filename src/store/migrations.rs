@@ -1,0 +1,33 @@
+//! Migrations of both databases. Never edit one that was released.
+
+/// Behaviour where there is no store yet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OpenMode {
+    /// Creates the store, and its folder.
+    Create,
+    /// Fails with [`Missing`](super::StoreErrorKind::Missing).
+    Existing,
+}
+
+/// Marks a database as annalist's: `anna` in ASCII.
+pub(super) const APPLICATION_ID: i32 = 0x616e_6e61;
+/// Newest version of the tables that this program knows.
+pub(super) const KNOWN: u32 = SQLITE.len() as u32;
+
+macro_rules! migrations {
+    ($folder:literal: $($name:literal)*) => {
+        [$(include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"), "/migrations/", $folder, "/", $name, ".sql"
+        ))),*]
+    };
+    ($folder:literal) => {
+        migrations!(
+            $folder: "0001_begin" "0002_queue" "0003_told" "0004_memory" "0005_forgotten"
+            "0006_directories" "0007_judged" "0008_withdrawn" "0009_batches"
+        )
+    };
+}
+
+/// Migrations from version N to N + 1.
+pub(super) const SQLITE: [&str; 9] = migrations!("sqlite");
+pub(super) const POSTGRES: [&str; 9] = migrations!("postgres");

@@ -1,0 +1,127 @@
+//! Insertion of jobs into the queue.
+
+use crate::domain::{Digest, Job, JobState, Timestamp, Wait};
+use crate::store::db::Db;
+use crate::store::error::{Fault, StoreErrorKind};
+use crate::store::value::{Insert, Value, values};
+
+/// The row of a namespace. New namespaces join the round-robin at the back.
+pub(super) fn lane(db: &mut Db, namespace: &str) -> Result<i64, Fault> {
+    let sql = "SELECT no FROM lanes WHERE namespace = ?1";
+    if let Some(no) = db.first(sql, values![namespace], |row| row.next())? {
+        return Ok(no);
+    }
+    let sql = "INSERT INTO lanes (namespace) VALUES (?1)
+        ON CONFLICT (namespace) DO UPDATE SET served = lanes.served RETURNING no";
+    let no = db.first(sql, values![namespace], |row| row.next())?;
+    no.ok_or_else(|| StoreErrorKind::Other.into())
+}
+
+/// Where jobs are put.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct JobSlot {
+    pub(super) session_no: i64,
+    pub(super) lane: i64,
+    pub(super) priority: i32,
+    pub(super) at: Timestamp,
+    /// Time until which they gather; `None` makes them ready.
+    pub(super) until: Option<Timestamp>,
+}
+
+/// A job of a batch.
+#[derive(Clone, Debug)]
+pub(crate) struct BatchJob {
+    pub(crate) job: Job,
+    /// Number of questions about the slice beyond its last run.
+    pub(crate) generation: u32,
+}
+
+/// An insertion of jobs; ended ones are opened again under the condition at the end.
+macro_rules! insert_jobs {
+    ($more:literal) => {
+        Insert {
+            head: "INSERT INTO jobs (id, session_no, lane, state, reason, priority, since, until,
+                enqueued_at, slice, slice_index, first_ordinal, first_part, last_ordinal,
+                last_part, tokens, cut, context, asking, generation)",
+            width: 20,
+            tail: concat!(
+                "ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason,
+                    detail = NULL, since = excluded.since, until = excluded.until,
+                    enqueued_at = excluded.enqueued_at, finished_at = NULL, attempts = 0,
+                    slice_index = excluded.slice_index, cut = excluded.cut,
+                    context = excluded.context, ",
+                $more
+            ),
+        }
+    };
+}
+
+/// Adds jobs that the queue does not have, and opens those again whose entries are no longer accounted for.
+pub(super) fn insert(db: &mut Db, slot: JobSlot, jobs: &[Job]) -> Result<u32, Fault> {
+    const INTO: Insert = insert_jobs!(
+        "priority = excluded.priority
+        WHERE jobs.finished_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM coverage c LEFT JOIN runs r ON r.no = c.run_no
+            WHERE c.session_no = jobs.session_no AND c.ordinal = jobs.first_ordinal
+                AND (c.run_no = 0 OR r.current = 1))"
+    );
+    let mut rows = Vec::with_capacity(jobs.len() * INTO.width);
+    for job in jobs {
+        push(&mut rows, slot, job);
+        rows.extend_from_slice(values![Value::Null, 0]);
+    }
+    Ok(db.insert(INTO, &rows)? as u32)
+}
+
+/// Adds jobs that the queue does not have, and opens those again that ended without an extraction in this way of
+/// asking. Others stay as they are: a worker may be at them.
+pub(super) fn insert_batch(
+    db: &mut Db,
+    slot: JobSlot,
+    jobs: &[BatchJob],
+    asking: &Digest,
+) -> Result<(), Fault> {
+    const INTO: Insert = insert_jobs!(
+        "asking = excluded.asking, generation = excluded.generation
+        WHERE jobs.finished_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM runs r WHERE r.session_no = jobs.session_no
+                AND r.slice = jobs.slice AND r.asking = excluded.asking AND r.state = 'done')"
+    );
+    let mut rows = Vec::with_capacity(jobs.len() * INTO.width);
+    for BatchJob { job, generation } in jobs {
+        push(&mut rows, slot, job);
+        rows.extend_from_slice(values![asking, *generation]);
+    }
+    db.insert(INTO, &rows).map(drop)
+}
+
+fn push<'a>(rows: &mut Vec<Value<'a>>, slot: JobSlot, job: &'a Job) {
+    let state = if slot.until.is_some() { JobState::Waiting } else { JobState::Ready };
+    rows.extend_from_slice(values![
+        &job.id.0,
+        slot.session_no,
+        slot.lane,
+        state.name(),
+        slot.until.map(|_| Wait::Gathering.name()),
+        slot.priority,
+        slot.at,
+        slot.until,
+        slot.at,
+        &job.slice.0,
+        job.index,
+        job.first.0,
+        job.first.1,
+        job.last.0,
+        job.last.1,
+        job.tokens,
+        &job.cut,
+        job.context.as_ref(),
+    ]);
+}
+
+/// Removes the slice that waits for more of its session.
+pub(super) fn end_gathering(db: &mut Db, session_no: i64) -> Result<(), Fault> {
+    let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
+        AND state = 'waiting' AND reason = 'gathering'";
+    db.run(sql, values![session_no])
+}

@@ -1,0 +1,120 @@
+//! End of a session that a replay has read: which runs cover it from now on.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::session;
+use super::value::{json, values};
+use crate::domain::{Finding, RunId, SessionId, Timestamp};
+use crate::privacy::Report;
+use std::collections::HashSet;
+
+/// Result of reading a session to its end.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionEnd {
+    /// Entries read in all; the coverage must add up to it.
+    pub entries: u32,
+    pub findings: Vec<Finding>,
+    pub masked: Report,
+    /// The runs that cover it now; records of all others are replaced.
+    pub runs: Vec<RunId>,
+    pub at: Timestamp,
+}
+
+impl Store {
+    /// Writes the end of a session, and lets exactly `end.runs` cover it: the records of its other runs are
+    /// replaced, those of runs that come back are as they were.
+    pub(crate) async fn end_session(
+        &self,
+        id: SessionId,
+        end: SessionEnd,
+    ) -> Result<(), StoreError> {
+        self.write("ending a session", move |db| {
+            let no = session::number(db, id)?;
+            let sql = "UPDATE sessions SET entries = ?2, findings = ?3, masked = ?4, ended_at = ?5,
+                    taken = ?2, intakes = intakes + 1 WHERE no = ?1";
+            let (findings, masked) = (json(&end.findings)?, json(&end.masked.counts)?);
+            db.run(sql, values![no, end.entries, &findings, &masked, end.at])?;
+            // A file that was rewritten shorter has no entries there any more.
+            let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
+            db.run(sql, values![no, end.entries])?;
+            let sql = "DELETE FROM session_ends WHERE session_no = ?1 AND ?2 < entries";
+            db.run(sql, values![no, end.entries])?;
+            session::mark_end(db, no, end.entries)?;
+            // It was read to its end: nothing of it waits any more.
+            let sql = "DELETE FROM jobs WHERE session_no = ?1 AND finished_at IS NULL
+                AND state IN ('waiting', 'ready')
+                AND NOT EXISTS (SELECT 1 FROM batch_jobs b WHERE b.job_no = jobs.no)";
+            db.run(sql, values![no])?;
+            let covering: HashSet<RunId> = end.runs.iter().copied().collect();
+            switch_runs(db, no, &covering)
+        })
+        .await
+    }
+}
+
+/// A run of the session as [`switch_runs`] weighs it.
+struct Weighed {
+    no: i64,
+    covers: bool,
+    current: bool,
+    done: bool,
+    range: (u32, u32),
+}
+
+impl Weighed {
+    fn overlaps(&self, other: &Weighed) -> bool {
+        self.range.0 <= other.range.1 && other.range.0 <= self.range.1
+    }
+}
+
+/// Makes the runs in `covering` current, and no others; but what failed takes the place of nothing: an earlier
+/// extraction of the same entries stands until there is another one.
+fn switch_runs(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<(), Fault> {
+    let mut runs = weighed(db, session_no, covering)?;
+    let (new, old): (Vec<&Weighed>, Vec<&Weighed>) = runs.iter().partition(|run| run.covers);
+    let failed: Vec<&Weighed> = new.iter().copied().filter(|run| !run.done).collect();
+    let done: Vec<(u32, u32)> = new.iter().filter(|run| run.done).map(|run| run.range).collect();
+    let stands = |run: &Weighed| {
+        let failed = failed.iter().any(|other| other.overlaps(run));
+        run.done && run.current && failed && !covered(run.range, &done)
+    };
+    let standing: HashSet<i64> =
+        old.iter().filter(|run| !failed.is_empty() && stands(run)).map(|run| run.no).collect();
+    let yields = |run: &Weighed| {
+        !run.done && old.iter().any(|other| standing.contains(&other.no) && other.overlaps(run))
+    };
+    let yielding: HashSet<i64> = new.iter().filter(|run| yields(run)).map(|run| run.no).collect();
+    for run in &mut runs {
+        run.covers = (run.covers && !yielding.contains(&run.no)) || standing.contains(&run.no);
+    }
+    for run in runs.iter().filter(|run| run.covers != run.current) {
+        db.run("UPDATE runs SET current = ?2 WHERE no = ?1", values![run.no, run.covers])?;
+    }
+    Ok(())
+}
+
+/// Returns true if every entry from the first to the last is in one of `ranges`. Slices overlap by some entries, so
+/// that one which is read anew reaches into its neighbour without taking its place.
+fn covered(range: (u32, u32), ranges: &[(u32, u32)]) -> bool {
+    let mut ranges = ranges.to_vec();
+    ranges.sort_unstable();
+    let mut next = range.0;
+    for (from, to) in ranges {
+        if from <= next && next <= to {
+            next = to.saturating_add(1);
+        }
+    }
+    next > range.1
+}
+
+fn weighed(db: &mut Db, session_no: i64, covering: &HashSet<RunId>) -> Result<Vec<Weighed>, Fault> {
+    let sql = "SELECT no, id, current, state = 'done', first_ordinal, last_ordinal
+        FROM runs WHERE session_no = ?1 ORDER BY no";
+    db.all(sql, values![session_no], |row| {
+        let (no, id) = (row.next()?, RunId(row.next()?));
+        let (current, done) = (row.next()?, row.next()?);
+        let range = (row.next()?, row.next()?);
+        Ok(Weighed { no, covers: covering.contains(&id), current, done, range })
+    })
+}

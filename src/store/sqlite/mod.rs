@@ -1,0 +1,124 @@
+//! The store in a SQLite file: one thread writes, and readers run beside it.
+
+pub(super) mod connection;
+mod writer;
+
+use super::db::Db;
+use super::error::{Fault, StoreError, StoreErrorKind};
+use super::migrations::OpenMode;
+use connection::{open_reader, open_writer};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
+use writer::Writer;
+
+/// Concurrent reads; each is a connection with its own cache, and short.
+const READERS_MAX: usize = 4;
+
+/// A database file. Fields are dropped in their order: readers close first, so that the writer, closing last, can
+/// move the whole log into the database.
+pub(super) struct SqliteFile {
+    readers: Arc<Readers>,
+    writer: Writer,
+}
+
+impl SqliteFile {
+    /// Opens the file that `url` names.
+    pub(super) fn open(url: &str, open: OpenMode) -> Result<SqliteFile, StoreError> {
+        let path = path_of(url)?;
+        let writer = Writer::start(Db::Sqlite(open_writer(&path, open)?), &path)?;
+        let readers = Readers {
+            path,
+            idle: Mutex::new(Vec::with_capacity(READERS_MAX)),
+            permits: Arc::new(Semaphore::new(READERS_MAX)),
+        };
+        Ok(SqliteFile { readers: Arc::new(readers), writer })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.readers.path
+    }
+
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.writer.write(doing, work).await
+    }
+
+    /// Runs `work` in one snapshot: it sees what was committed before it began, and nothing after.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        doing: &'static str,
+        work: impl FnOnce(&mut Db) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let permit = Arc::clone(&self.readers.permits).acquire_owned().await;
+        let readers = Arc::clone(&self.readers);
+        let read = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            readers.read(work)
+        });
+        // Fails only while the runtime shuts down.
+        let read = read.await.unwrap_or_else(|_| Err(StoreErrorKind::Closed.into()));
+        read.map_err(|fault| fault.at(doing, self.path().display()))
+    }
+}
+
+/// Connections that read beside the writer: with write-ahead logging neither waits for the other.
+struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Db>>,
+    permits: Arc<Semaphore>,
+}
+
+impl Readers {
+    fn read<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Fault>) -> Result<T, Fault> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut db = idle.map_or_else(|| open_reader(&self.path).map(Db::Sqlite), Ok)?;
+        db.execute("BEGIN", &[])?;
+        let done = work(&mut db);
+        db.execute("COMMIT", &[])?;
+        // A connection whose work failed is closed rather than trusted.
+        let done = done?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(db);
+        Ok(done)
+    }
+}
+
+/// The file that `url` names: `sqlite:PATH`, `sqlite://PATH` or a bare path.
+fn path_of(url: &str) -> Result<PathBuf, StoreError> {
+    let path = match url.split_once(':') {
+        Some(("sqlite", path)) => path.strip_prefix("//").unwrap_or(path),
+        Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with("//") => "",
+        Some(_) | None => url,
+    };
+    if path.is_empty() {
+        // A URL may hold a password: only what stands before the colon is repeated.
+        let shown = url.split(':').next().unwrap_or_default().to_owned();
+        let kind = StoreErrorKind::BadUrl(shown);
+        return Err(StoreError::new(kind, "opening the store", ""));
+    }
+    Ok(PathBuf::from(path))
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.len() > 1 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_a_file_or_is_refused() {
+        let file = |url: &str| path_of(url).map(|path| path.display().to_string());
+        assert_eq!(file("sqlite:a/b.db").unwrap(), "a/b.db");
+        assert_eq!(file("sqlite:///a/b.db").unwrap(), "/a/b.db");
+        assert_eq!(file("a/b.db").unwrap(), "a/b.db");
+        assert_eq!(file("C:\\b.db").unwrap(), "C:\\b.db");
+        let refused = file("postgres://user:word@host/db").unwrap_err();
+        assert_eq!(refused.kind, StoreErrorKind::BadUrl("postgres".to_owned()));
+        assert!(file("sqlite:").is_err());
+    }
+}

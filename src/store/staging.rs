@@ -1,0 +1,105 @@
+//! Staging: a run is written with its entries, coverage and records.
+
+use super::db::Db;
+use super::entry::{self, CoveredEntry};
+use super::error::{Fault, StoreErrorKind};
+use super::run::{self, Run};
+use super::value::values;
+use super::{queue, record};
+use crate::domain::{Record, RecordState, RunState};
+
+/// A run with all that it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Staging {
+    /// The run.
+    pub run: Run,
+    /// The entries of its slice and what became of each. An entry may stand here more than once, once a part; it is
+    /// then what its worst part is.
+    pub entries: Vec<CoveredEntry>,
+    /// Its records, in the order in which they are listed.
+    pub records: Vec<Record>,
+}
+
+/// Records of a run after it was staged.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Staged {
+    /// Records that are staged.
+    pub staged: u32,
+    /// Records that are quarantined.
+    pub quarantined: u32,
+}
+
+/// Writes a run with its coverage and records; its entries are stored already. Twice is the same as once. A run that
+/// is staged anew replaces what it came to before, unless it was done then and failed now.
+pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
+    let run = &staging.run;
+    // Two who stage one run for the first time would each find nothing to set aside.
+    db.alone(&run.id.0)?;
+    let (session_no, earlier) = found(db, run)?;
+    if let (Some((run_no, true)), RunState::Failed) = (earlier, run.state) {
+        add_cost(db, run_no, run)?;
+        return count(db, run_no);
+    }
+    let run_no = run::write(db, session_no, run)?;
+    if earlier.is_some() {
+        entry::uncover(db, session_no, run_no, (run.first.0, run.last.0))?;
+        db.run("UPDATE records SET state = 'replaced' WHERE run_no = ?1", values![run_no])?;
+    }
+    if run.state == RunState::Done && run.failure.is_none() {
+        replace_others(db, session_no, run)?;
+        // A job of these entries may have died before a run said anything of them.
+        entry::uncover_open(db, session_no, (run.first.0, run.last.0))?;
+        queue::outdo(db, session_no, run)?;
+    }
+    entry::cover(db, session_no, run_no, &staging.entries)?;
+    record::write(db, run_no, &staging.records)?;
+    count(db, run_no)
+}
+
+/// The row number of a run's session, and that of the run if it is there, with whether it was done.
+fn found(db: &mut Db, run: &Run) -> Result<(i64, Option<(i64, bool)>), Fault> {
+    let sql = "SELECT s.no, r.no, r.state FROM sessions s LEFT JOIN runs r ON r.id = ?2
+        WHERE s.id = ?1";
+    let found = db.first(sql, values![&run.session.0, &run.id.0], |row| {
+        let (session_no, run_no): (i64, Option<i64>) = (row.next()?, row.next()?);
+        let state: Option<String> = row.next()?;
+        let done = state.as_deref() == Some(RunState::Done.name());
+        Ok((session_no, run_no.map(|run_no| (run_no, done))))
+    })?;
+    found.ok_or_else(|| StoreErrorKind::UnknownSession(run.session).into())
+}
+
+fn count(db: &mut Db, run_no: i64) -> Result<Staged, Fault> {
+    let sql = "SELECT count(*) FILTER (WHERE state = ?2), count(*) FILTER (WHERE state = ?3)
+        FROM records WHERE run_no = ?1";
+    let states = (RecordState::Staged.name(), RecordState::Quarantined.name());
+    db.one(sql, values![run_no, states.0, states.1], |row| {
+        Ok(Staged { staged: row.next()?, quarantined: row.next()? })
+    })
+}
+
+/// Lets `run` take the place of what others that asked in another way made of the same entries. Where only a part is
+/// the same, both stand until the session ends.
+fn replace_others(db: &mut Db, session_no: i64, run: &Run) -> Result<(), Fault> {
+    let sql = "UPDATE runs SET current = 0
+        WHERE session_no = ?1 AND current = 1 AND asking <> ?2
+            AND (first_ordinal, first_part) >= (?3, ?4)
+            AND (last_ordinal, last_part) <= (?5, ?6)";
+    let (first, last) = (run.first, run.last);
+    let values = values![session_no, &run.asking, first.0, first.1, last.0, last.1];
+    db.run(sql, values)
+}
+
+/// Adds what a later generation cost to a run that stays as it is.
+fn add_cost(db: &mut Db, run_no: i64, run: &Run) -> Result<(), Fault> {
+    let sql = "UPDATE runs SET generation = ?2, asks = asks + ?3, calls = calls + ?4,
+            prompt_tokens = prompt_tokens + ?5, cached_tokens = cached_tokens + ?6,
+            completion_tokens = completion_tokens + ?7, cost_micros = cost_micros + ?8,
+            finished_at = ?9, current = 1
+        WHERE no = ?1 AND generation < ?2";
+    let values = values![
+        run_no, run.generation, run.asks, run.calls, run.usage.prompt_tokens,
+        run.usage.cached_tokens, run.usage.completion_tokens, run.cost_micros, run.finished_at,
+    ];
+    db.run(sql, values)
+}
