@@ -38,7 +38,6 @@ pub(crate) fn create(path: &Path, text: &str) -> io::Result<bool> {
     place_new(draft, path)
 }
 
-/// The text of `path`.
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }

@@ -13,7 +13,6 @@ pub(crate) const FILES_MAX: usize = 10_000;
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const DEPTH_MAX: usize = 4;
 
-/// A memory directory that is there.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct MemoryFolder {
     root: PathBuf,

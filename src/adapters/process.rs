@@ -45,7 +45,6 @@ fn place() -> String {
     }
 }
 
-/// The name of this machine, where the system tells.
 pub(crate) fn host() -> &'static str {
     static HOST: OnceLock<String> = OnceLock::new();
     HOST.get_or_init(read_host)

@@ -16,7 +16,6 @@ const PASSED_OVER: [&str; 4] = [".git", "node_modules", "target", ".annalist"];
 /// Maximum depth of folders; a deeper tree is a loop.
 const DEPTH_MAX: usize = 32;
 
-/// A file to read.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Candidate {
     /// The path as it will be shown: what was given, and the way down from there.
@@ -38,25 +37,20 @@ impl Candidate {
     }
 }
 
-/// A step of a walk.
 #[derive(Debug)]
 pub(crate) enum Visited<'a> {
     /// A folder, before what is in it.
     Folder(&'a Path),
-    /// A file to read.
     File {
-        /// Its path.
         path: &'a Path,
         /// Its metadata; that of the target if it is a link.
         meta: &'a Metadata,
         /// True for a link in a folder.
         is_link: bool,
     },
-    /// A path that cannot be read.
     Problem(&'a Path, io::Error),
 }
 
-/// Callback for the steps of a walk; may end it.
 pub(crate) type Visitor<'a> = dyn FnMut(Visited<'_>) -> ControlFlow<()> + 'a;
 
 /// Every file under `paths`, each once, the largest first, so that of two copies of a conversation the
@@ -158,7 +152,6 @@ pub(crate) fn is_other_file(one: &str, other: &str) -> bool {
     }
 }
 
-/// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }

@@ -8,7 +8,6 @@ use super::session;
 use super::value::values;
 use crate::domain::{Session, SessionId};
 
-/// The card of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredCard {
     pub session: Session,

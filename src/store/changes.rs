@@ -42,7 +42,6 @@ impl Drop for ChangeListener {
     }
 }
 
-/// Notifies waiting workers.
 #[derive(Debug)]
 struct ChangeSignal(watch::Sender<u64>);
 

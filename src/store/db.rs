@@ -11,7 +11,6 @@ use std::ops::ControlFlow;
 /// Statement that announces new jobs when the transaction is committed.
 const ANNOUNCE: &str = "SELECT pg_notify('annalist_jobs', current_schema())";
 
-/// A connection.
 pub(super) enum Db {
     Sqlite(rusqlite::Connection),
     Postgres(Box<Connection>),
@@ -26,7 +25,6 @@ impl Db {
         }
     }
 
-    /// Runs a statement whose number of changed rows is of no interest.
     pub(super) fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<(), Fault> {
         self.execute(sql, values).map(|_| ())
     }
@@ -77,7 +75,6 @@ impl Db {
         }
     }
 
-    /// Hands each row to `each` until it breaks.
     pub(super) fn each(
         &mut self,
         sql: &str,

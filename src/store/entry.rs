@@ -23,7 +23,6 @@ pub struct CoveredEntry {
     pub reason: Option<String>,
 }
 
-/// State of entries and the reason for it.
 #[derive(Clone, Copy)]
 pub(super) struct CoverageReason<'a> {
     pub(super) state: CoverageState,
@@ -191,7 +190,6 @@ pub(super) fn uncover(
     db.run(sql, values![session_no, ordinals.0, ordinals.1, run_no])
 }
 
-/// The entries of a session whose ordinals lie in `ordinals`, in order.
 pub(super) fn list(
     db: &mut Db,
     session: SessionId,
@@ -232,7 +230,6 @@ fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
 }
 
 impl Store {
-    /// The entries of a session with ordinals in this range, in order.
     pub(crate) async fn entries_of(
         &self,
         session: SessionId,

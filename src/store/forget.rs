@@ -44,7 +44,6 @@ pub(crate) struct Erased {
     pub memories_changed: u64,
 }
 
-/// A text of the store that was looked at.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredText<'a> {
     /// Table, such as `entries`.
@@ -121,7 +120,6 @@ impl Store {
         self.write("forgetting", move |to| erase(to, &lease, &erasure, at)).await
     }
 
-    /// Hands every text that may hold words of a conversation to `each`.
     pub(crate) async fn each_text<S: Send + 'static>(
         &self,
         start: S,

@@ -66,7 +66,6 @@ impl Store {
         }
     }
 
-    /// Runs `work` in a snapshot.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         doing: &'static str,

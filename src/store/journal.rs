@@ -7,7 +7,6 @@ use super::handle::Store;
 use super::value::{json, values};
 use crate::domain::{Digest, OutputMode, Purpose, Reply, RequestDigest, RunId, Timestamp, Usage};
 
-/// An answer to keep.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct JournalEntry {
     pub digest: RequestDigest,
@@ -22,7 +21,6 @@ pub(crate) struct JournalEntry {
     pub spare_bill: Option<Bill>,
 }
 
-/// An answer that is kept.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Journaled {
     pub run: RunId,

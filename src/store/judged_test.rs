@@ -1,7 +1,6 @@
 //! What a model is asked about memory, on each kind of store: open pairs, answers, the bill.
 
 use super::fixture::*;
-use super::lease::LeaseAttempt;
 use super::*;
 use crate::domain::*;
 use crate::domain::{
@@ -43,13 +42,20 @@ fn operation(record: &Record, disposition: Disposition) -> Operation {
     }
 }
 
-fn attempt(holder: &'static str, now: Timestamp, until: Timestamp) -> LeaseAttempt<'static> {
-    LeaseAttempt { namespace: "project", holder, now, until, is_gone: |_| false }
+/// Leases the namespace from `now` to `until`.
+async fn lease(
+    store: &Store,
+    holder: &'static str,
+    now: i64,
+    until: i64,
+) -> Option<NamespaceLease> {
+    let clock = || Timestamp(0);
+    let request = LeaseRequest { namespace: "project", holder, clock, waits: false };
+    store.lease_namespace(request, Timestamp(now), Timestamp(until)).await.unwrap()
 }
 
 async fn held(store: &Store) -> NamespaceLease {
-    let until = Timestamp(1_000);
-    store.lease_namespace(attempt("w", Timestamp(0), until)).await.unwrap().unwrap()
+    lease(store, "w", 0, 1_000).await.unwrap()
 }
 
 fn answer(name: &str, about: &[Digest]) -> JournalEntry {
@@ -125,18 +131,13 @@ async fn who_lost_a_namespace_notes_nothing_and_holds_nothing() {
     on_each_store(async |kind| {
         let (_place, store, session) = kind.begun().await;
         let (_, plan) = begun_open(&store, &session).await;
-        let lease = held(&store).await;
-        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
-        assert!(store.renew_namespace(&lease, Timestamp(2_000)).await.unwrap());
-        let until = Timestamp(9_000);
-        assert!(
-            store.lease_namespace(attempt("x", Timestamp(1_999), until)).await.unwrap().is_none()
-        );
-        assert!(
-            store.lease_namespace(attempt("x", Timestamp(2_000), until)).await.unwrap().is_some()
-        );
-        assert!(!store.renew_namespace(&lease, Timestamp(3_000)).await.unwrap());
-        let lost = store.note_asked(&lease, vec![]).await.unwrap_err();
+        let held = held(&store).await;
+        store.apply_plan(&held, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
+        assert!(store.renew_namespace(&held, Timestamp(2_000)).await.unwrap());
+        assert!(lease(&store, "x", 1_999, 9_000).await.is_none());
+        assert!(lease(&store, "x", 2_000, 9_000).await.is_some());
+        assert!(!store.renew_namespace(&held, Timestamp(3_000)).await.unwrap());
+        let lost = store.note_asked(&held, vec![]).await.unwrap_err();
         assert_eq!(lost.kind, StoreErrorKind::NamespaceLeaseLost("project".to_owned()));
     })
     .await;

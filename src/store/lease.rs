@@ -20,7 +20,6 @@ const ASKS_MAX: u32 = 100;
 /// Pause between two asks: with [`ASKS_MAX`] twenty seconds in all, longer than a dead holder blocks.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
-/// The right to change the memory of a namespace.
 pub(crate) type NamespaceLease = Lease<String>;
 
 /// Subject of a lease: a row whose token grows each time it is leased.
@@ -82,23 +81,12 @@ pub(super) fn check_namespace(db: &mut Db, lease: &NamespaceLease) -> Result<(),
     check(db, lease, "", |_| Ok(()))
 }
 
-/// Request for the lease of a namespace.
 #[derive(Clone, Copy)]
 pub(crate) struct LeaseRequest<'a> {
     pub(crate) namespace: &'a str,
     pub(crate) holder: &'a str,
     pub(crate) clock: fn() -> Timestamp,
     pub(crate) waits: bool,
-}
-
-/// One attempt to acquire a lease.
-#[derive(Clone, Copy)]
-pub(super) struct LeaseAttempt<'a> {
-    pub(super) namespace: &'a str,
-    pub(super) holder: &'a str,
-    pub(super) now: Timestamp,
-    pub(super) until: Timestamp,
-    pub(super) is_gone: fn(&str) -> bool,
 }
 
 /// A lease that is renewed until it is released or dropped.
@@ -134,10 +122,7 @@ impl Store {
                 tokio::time::sleep(ASK_EVERY).await;
             }
             let now = (request.clock)();
-            let LeaseRequest { namespace, holder, .. } = request;
-            let is_gone = process::is_gone;
-            let attempt = LeaseAttempt { namespace, holder, now, until: now.after(LEASE), is_gone };
-            if let Some(lease) = self.lease_namespace(attempt).await? {
+            if let Some(lease) = self.lease_namespace(request, now, now.after(LEASE)).await? {
                 let renewing = tokio::spawn(renew(self.clone(), lease.clone(), request.clock));
                 return Ok(Some(HeldLease { lease, store: self.clone(), renewing }));
             }
@@ -148,16 +133,17 @@ impl Store {
     /// Acquires the namespace lease until `until` unless a possibly live holder has it.
     pub(super) async fn lease_namespace(
         &self,
-        attempt: LeaseAttempt<'_>,
+        request: LeaseRequest<'_>,
+        now: Timestamp,
+        until: Timestamp,
     ) -> Result<Option<NamespaceLease>, StoreError> {
-        let LeaseAttempt { now, until, is_gone, .. } = attempt;
-        let (namespace, holder) = (attempt.namespace.to_owned(), attempt.holder.to_owned());
+        let (namespace, holder) = (request.namespace.to_owned(), request.holder.to_owned());
         self.write("acquiring the lease of a namespace's memory", move |to| {
             let sql = "SELECT holder FROM consolidating WHERE namespace = ?1 AND until > ?2";
             let other: Option<String> =
                 to.first(sql, values![&namespace, now], |row| row.next())?;
             // No holder has an empty name.
-            let gone = other.filter(|other| is_gone(other)).unwrap_or_default();
+            let gone = other.filter(|other| process::is_gone(other)).unwrap_or_default();
             let sql =
                 "INSERT INTO consolidating (namespace, token, holder, until) VALUES (?1, 1, ?2, ?3)
                 ON CONFLICT (namespace) DO UPDATE SET token = consolidating.token + 1,

@@ -229,7 +229,6 @@ pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
     db.run(sql, values![&memory.id.0, &memory.namespace, memory.state.name(), &body])
 }
 
-/// A directory that was written.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Directory {
     pub host: String,

@@ -1,8 +1,8 @@
 //! Memory on each kind of store.
 
 use super::fixture::*;
-use super::lease::LeaseAttempt;
 use super::*;
+use crate::adapters::process;
 use crate::consolidate::{Memories, Verdicts, Withdrawn, consolidate, withdraw};
 use crate::domain::*;
 use crate::domain::{Memory, MemoryMap, Plan};
@@ -20,18 +20,28 @@ async fn planned(store: &Store) -> Plan {
 }
 
 async fn lease(store: &Store, now: i64) -> NamespaceLease {
-    let until = Timestamp(now + 100);
-    let now = Timestamp(now);
-    store.lease_namespace(LeaseAttempt { until, now, ..ATTEMPT }).await.unwrap().unwrap()
+    take(store, REQUEST, now, now + 100).await.unwrap()
 }
 
-const ATTEMPT: LeaseAttempt<'static> = LeaseAttempt {
-    namespace: "project",
-    holder: "w",
-    now: Timestamp(0),
-    until: Timestamp(999),
-    is_gone: |_| false,
-};
+async fn take(
+    store: &Store,
+    request: LeaseRequest<'_>,
+    now: i64,
+    until: i64,
+) -> Option<NamespaceLease> {
+    store.lease_namespace(request, Timestamp(now), Timestamp(until)).await.unwrap()
+}
+
+/// Name of a process of this machine that has ended.
+fn ended_process() -> String {
+    let mut ended = std::process::Command::new("true").spawn().unwrap();
+    ended.wait().unwrap();
+    let pid = |id: u32| format!(":{id}:");
+    process::name().replace(&pid(std::process::id()), &pid(ended.id()))
+}
+
+const REQUEST: LeaseRequest<'static> =
+    LeaseRequest { namespace: "project", holder: "w", clock: || Timestamp(0), waits: false };
 const CLAIMS: [&str; 2] = ["Replaced the seal of the pump", "Measured the flow at valve seven"];
 
 #[tokio::test]
@@ -79,31 +89,28 @@ async fn one_at_a_time_changes_the_memory_of_a_namespace() {
         with_records(&store, &session, &CLAIMS).await;
         let plan = planned(&store).await;
         let late = lease(&store, 0).await;
-        let take = |now| {
-            let (store, now) = (store.clone(), Timestamp(now));
-            let attempt = LeaseAttempt { holder: "x", now, ..ATTEMPT };
-            async move { store.lease_namespace(attempt).await.unwrap() }
-        };
-        assert_eq!(take(99).await, None, "it is held");
-        let other = LeaseAttempt { namespace: "other", holder: "x", ..ATTEMPT };
-        let other = store.lease_namespace(other).await.unwrap();
-        assert!(other.is_some(), "another namespace is not");
-        let next = take(100).await.unwrap();
+        let x = LeaseRequest { holder: "x", ..REQUEST };
+        assert_eq!(take(&store, x, 99, 999).await, None, "it is held");
+        let other = LeaseRequest { namespace: "other", ..x };
+        assert!(take(&store, other, 0, 999).await.is_some(), "another namespace is not");
+        let next = take(&store, x, 100, 999).await.unwrap();
         let lost = store.apply_plan(&late, &plan, &[], Timestamp(101)).await.unwrap_err();
         assert_eq!(lost.kind, StoreErrorKind::NamespaceLeaseLost("project".to_owned()));
         assert!(store.memories(None).await.unwrap().is_empty(), "nothing was written");
         store.apply_plan(&next, &plan, &[], Timestamp(101)).await.unwrap().unwrap();
         store.release_namespace(&late, Some(Timestamp(102))).await.unwrap();
-        assert_eq!(take(103).await, None, "who lost it gives nothing back");
+        assert_eq!(take(&store, x, 103, 999).await, None, "who lost it gives nothing back");
         store.release_namespace(&next, Some(Timestamp(104))).await.unwrap();
-        assert!(take(105).await.is_some());
-        let (until, now) = (Timestamp(2_000), Timestamp(106));
-        let heir = LeaseAttempt { holder: "y", until, now, is_gone: |it| it == "x", ..ATTEMPT };
-        let heir = store.lease_namespace(heir).await.unwrap().unwrap();
+        let holder = ended_process();
+        let ended = LeaseRequest { holder: &holder, ..REQUEST };
+        assert!(take(&store, ended, 105, 999).await.is_some());
+        // Where the system tells nothing, nobody is gone.
+        let now = if process::is_gone(&holder) { 106 } else { 999 };
+        let heir = take(&store, REQUEST, now, 2_000).await.unwrap();
         assert!(store.renew_namespace(&heir, Timestamp(3_000)).await.unwrap());
         assert!(!store.renew_namespace(&next, Timestamp(9_000)).await.unwrap(), "it is another's");
-        assert_eq!(take(2_999).await, None, "it was prolonged");
-        assert!(take(3_000).await.is_some());
+        assert_eq!(take(&store, x, 2_999, 9_000).await, None, "it was prolonged");
+        assert!(take(&store, x, 3_000, 9_000).await.is_some());
     })
     .await;
 }

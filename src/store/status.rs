@@ -5,7 +5,7 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::run::{self, RunFailure};
 use super::spend::{self, BillLine, Spent};
-use super::value::values;
+use super::value::{Value, values};
 use super::{entry, queue, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
@@ -136,48 +136,70 @@ fn sessions(db: &mut Db) -> Result<Vec<(i64, SessionStatus)>, Fault> {
     })
 }
 
-/// An entry is what its highest row in current runs is, and for the reason of that row; of two such rows the greater
-/// reason, so that it does not depend on the order of writing.
 fn add_coverage(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
-    let sql = "SELECT session_no, state,
-            CASE state WHEN 4 THEN failed WHEN 1 THEN skipped END, count(*)
+    each_coverage(db, "", &[], |no, state, reason, entries| {
+        of(no, &mut |status| {
+            status.coverage.add(state, entries);
+            if let Some(reason) = &reason {
+                status.reasons.insert((state, reason.clone()), entries);
+            }
+        });
+    })
+}
+
+/// Counts the entries under a condition by session, state and reason. An entry is what its highest row in current runs
+/// is, and for the reason of that row; of two such rows the greater reason, so that it does not depend on the order of
+/// writing.
+fn each_coverage(
+    db: &mut Db,
+    condition: &str,
+    values: &[Value<'_>],
+    mut each: impl FnMut(i64, CoverageState, Option<String>, u64),
+) -> Result<(), Fault> {
+    let sql = format!(
+        "SELECT session_no, state, CASE state WHEN 4 THEN failed WHEN 1 THEN skipped END, count(*)
         FROM (
             SELECT session_no, ordinal, max(state) AS state,
                 max(reason) FILTER (WHERE state = 4) AS failed,
                 max(reason) FILTER (WHERE state = 1) AS skipped
             FROM coverage
-            WHERE run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+            WHERE run_no NOT IN (SELECT no FROM runs WHERE current = 0){condition}
             GROUP BY session_no, ordinal) AS entry
-        GROUP BY 1, 2, 3";
-    db.each(sql, &[], |row| {
+        GROUP BY 1, 2, 3"
+    );
+    db.each(&sql, values, |row| {
         let (no, rank) = (row.next()?, row.next()?);
-        let (reason, entries) = (row.next::<Option<String>>()?, row.next()?);
+        let (reason, entries) = (row.next()?, row.next()?);
         if let Some(state) = entry::of_rank(rank) {
-            of(no, &mut |status| {
-                status.coverage.add(state, entries);
-                if let Some(reason) = &reason {
-                    status.reasons.insert((state, reason.clone()), entries);
-                }
-            });
+            each(no, state, reason, entries);
         }
         Ok(ControlFlow::Continue(()))
     })
 }
 
 fn add_records(db: &mut Db, of: Of<'_>) -> Result<(), Fault> {
-    let sql = "SELECT r.session_no, c.state = 'quarantined', c.kind, count(*)
-        FROM records c JOIN runs r ON r.no = c.run_no
-        WHERE r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2, 3";
-    db.each(sql, &[], |row| {
-        let (no, quarantined) = (row.next()?, row.next::<bool>()?);
-        let (kind, records) = (row.named(ClaimKind::of_name)?, row.next::<u64>()?);
-        of(no, &mut |status| {
-            *(if quarantined {
-                &mut status.quarantined
-            } else {
-                status.staged.entry(kind).or_default()
-            }) += records;
+    each_records(db, "", &[], |no, kind, records| {
+        of(no, &mut |status| match kind {
+            Some(kind) => *status.staged.entry(kind).or_default() += records,
+            None => status.quarantined += records,
         });
+    })
+}
+
+/// Counts the current records under a condition by session and kind; those without a kind are quarantined.
+fn each_records(
+    db: &mut Db,
+    condition: &str,
+    values: &[Value<'_>],
+    mut each: impl FnMut(i64, Option<ClaimKind>, u64),
+) -> Result<(), Fault> {
+    let sql = format!(
+        "SELECT r.session_no, CASE WHEN c.state = 'quarantined' THEN NULL ELSE c.kind END, count(*)
+        FROM runs r JOIN records c ON r.no = c.run_no
+        WHERE r.current = 1 AND c.state <> 'replaced'{condition} GROUP BY 1, 2"
+    );
+    db.each(&sql, values, |row| {
+        each(row.next()?, row.named_if(ClaimKind::of_name)?, row.next()?);
         Ok(ControlFlow::Continue(()))
     })
 }
@@ -219,34 +241,17 @@ impl Store {
         session: SessionId,
         entries: u32,
     ) -> Result<SessionTotals, StoreError> {
-        self.read("adding up a session", move |db: &mut Db| {
-            let id = session;
-            let no = session::number(db, id)?;
+        self.read("adding up a session", move |db| {
+            let no = session::number(db, session)?;
             let mut totals = SessionTotals::default();
-            let sql = "SELECT state, count(*) FROM (
-            SELECT max(state) AS state FROM coverage
-            WHERE session_no = ?1 AND ordinal < ?2
-                AND run_no NOT IN
-                (SELECT no FROM runs WHERE session_no = ?1 AND current = 0)
-            GROUP BY ordinal) AS entry
-        GROUP BY state";
-            db.each(sql, values![no, entries], |row| {
-                if let Some(state) = entry::of_rank(row.next()?) {
-                    totals.coverage.add(state, row.next()?);
-                }
-                Ok(ControlFlow::Continue(()))
+            let first = " AND session_no = ?1 AND ordinal < ?2";
+            each_coverage(db, first, values![no, entries], |_, state, _, entries| {
+                totals.coverage.add(state, entries);
             })?;
-            let sql = "SELECT c.state = 'quarantined', c.kind, count(*)
-        FROM runs r JOIN records c ON r.no = c.run_no
-        WHERE r.session_no = ?1 AND r.current = 1 AND c.state <> 'replaced' GROUP BY 1, 2";
-            db.each(sql, values![no], |row| {
-                let quarantined = row.next::<bool>()?;
-                let (kind, records) = (row.named(ClaimKind::of_name)?, row.next::<u64>()?);
-                match quarantined {
-                    true => totals.quarantined += records,
-                    false => *totals.staged.entry(kind).or_default() += records,
-                }
-                Ok(ControlFlow::Continue(()))
+            let of_session = " AND r.session_no = ?1";
+            each_records(db, of_session, values![no], |_, kind, records| match kind {
+                Some(kind) => *totals.staged.entry(kind).or_default() += records,
+                None => totals.quarantined += records,
             })?;
             Ok(totals)
         })
@@ -255,6 +260,6 @@ impl Store {
 
     /// Totals of everything in the store.
     pub async fn status(&self) -> Result<Status, StoreError> {
-        self.read("reading the status", |from: &mut Db| read(from)).await
+        self.read("reading the status", read).await
     }
 }

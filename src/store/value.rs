@@ -15,13 +15,11 @@ pub(super) struct Insert {
     pub(super) tail: &'static str,
 }
 
-/// Values of a statement, in the order of its parameters.
 macro_rules! values {
     ($($value:expr),* $(,)?) => { &[$($crate::store::value::Value::from($value)),*] };
 }
 pub(super) use values;
 
-/// A value of a column, going in or coming out.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Value<'a> {
     Null,
@@ -82,12 +80,10 @@ pub(super) struct Columns<'a> {
     at: usize,
 }
 
-/// A row of either database.
 pub(super) trait Cells {
     fn cell(&self, at: usize) -> Result<Value<'_>, Fault>;
 }
 
-/// Type of a column.
 pub(super) trait Column: Sized {
     fn of(value: Value<'_>) -> Option<Self>;
 }
@@ -168,7 +164,6 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// `value` as JSON for a column.
 pub(super) fn json<T: Serialize>(value: &T) -> Result<String, Fault> {
     serde_json::to_string(value).map_err(Fault::unwritable)
 }

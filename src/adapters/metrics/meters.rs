@@ -2,6 +2,7 @@
 
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, ErrorKind, JobState, RecordState, Timestamp, Usage, Wait,
+    named,
 };
 use prometheus_client::encoding::text;
 use prometheus_client::metrics::counter::Counter;
@@ -22,7 +23,6 @@ const CALL_SECS: [f64; 12] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 3
 const OK: &str = "ok";
 /// Kinds of tokens, in the order of [`Usage`].
 const TOKENS: [&str; 3] = ["sent", "cached", "answered"];
-/// States of a new record.
 const RECORD_STATES: [&str; 2] = ["staged", "quarantined"];
 /// Errors after which a call is repeated, by [`ErrorKind::name`].
 const RETRIED: [&str; 2] = ["rate-limited", "unavailable"];
@@ -33,48 +33,23 @@ type Labels<const N: usize> = [(&'static str, &'static str); N];
 /// of series is bounded.
 type Counters<const N: usize> = Family<Labels<N>, Counter>;
 
-/// Outcome of a claimed job.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Outcome {
-    /// Its records are stored, be it none.
-    Done,
-    /// Its slice had been extracted before; no call was made.
-    Known,
-    /// It was too long and became two jobs or more.
-    Cut,
-    /// It had no answer and is tried again later; the attempt counts.
-    Retried,
-    /// It was given back and the attempt does not count: a cap, a rate limit, a stop.
-    Released,
-    /// It failed for good.
-    Dead,
-    /// Its lease expired and another worker took it; nothing of this worker was stored.
-    Lost,
-}
-
-impl Outcome {
-    /// Every value.
-    pub const ALL: [Outcome; 7] = [
-        Outcome::Done,
-        Outcome::Known,
-        Outcome::Cut,
-        Outcome::Retried,
-        Outcome::Released,
-        Outcome::Dead,
-        Outcome::Lost,
-    ];
-
-    /// Name in metrics and traces.
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Done => "done",
-            Outcome::Known => "known",
-            Outcome::Cut => "cut",
-            Outcome::Retried => "retried",
-            Outcome::Released => "released",
-            Outcome::Dead => "dead",
-            Outcome::Lost => "lost",
-        }
+named! {
+    /// Outcome of a claimed job.
+    pub Outcome {
+        /// Its records are stored, be it none.
+        Done = "done",
+        /// Its slice had been extracted before; no call was made.
+        Known = "known",
+        /// It was too long and became two jobs or more.
+        Cut = "cut",
+        /// It had no answer and is tried again later; the attempt counts.
+        Retried = "retried",
+        /// It was given back and the attempt does not count: a cap, a rate limit, a stop.
+        Released = "released",
+        /// It failed for good.
+        Dead = "dead",
+        /// Its lease expired and another worker took it; nothing of this worker was stored.
+        Lost = "lost",
     }
 }
 
@@ -106,70 +81,78 @@ impl Meters {
         all.register("build", "The version of this process", Info::new([("version", version)]));
         let start: Float = add_default(all, "start_time_seconds", "When this process began");
         start.set(secs(started));
-        let claims = add_default(all, "claims", "Jobs that this worker took");
-        let outcomes = Outcome::ALL.map(Outcome::name);
-        let outcomes = counters("outcome", outcomes);
-        let outcomes = add(all, "outcomes", "How the jobs that it took ended", outcomes);
-        let help = "Leases of any worker that ran out and that this one took back";
-        let expired = add_default(all, "leases_expired", help);
-        let results = counters("result", [OK].into_iter().chain(error_kinds()));
-        let help = "Calls of the model: ok, or the kind of the error";
-        let calls = add(all, "calls", help, results);
-        let duration = Histogram::new(CALL_SECS);
-        let help = "How long a call took, well or not";
-        let call_duration = add(all, "call_duration_seconds", help, duration);
-        let in_flight = add_default(all, "calls_in_flight", "Calls under way");
-        let help = "Calls that may be under way, as the endpoint bears them";
-        let limit = add_default(all, "concurrency_limit", help);
-        let help = "When a call last went well, since 1970; 0 if none has";
-        let last_success = add_default(all, "last_successful_call_timestamp_seconds", help);
-        let help = "Calls that are made again, by what went wrong";
-        let retries = add(all, "retries", help, counters("kind", RETRIED));
-        let help = "Tokens: sent, of those cached, and answered";
-        let tokens = add(all, "tokens", help, counters("sort", TOKENS));
-        let cost = add_default(all, "cost_usd", "US dollars, by the prices of the settings");
-        let help = "What the store refused or failed to do";
-        let store_errors = add_default(all, "store_errors", help);
-        let help = "Slices that this process put into the queue";
-        let enqueued = add_default(all, "slices_enqueued", help);
         let by_kind = Counters::<2>::default();
         for kind in ClaimKind::ALL {
             for state in RECORD_STATES {
                 bump(&by_kind, [("kind", kind.name()), ("state", state)], 0);
             }
         }
-        let help = "Records that this worker stored: staged or quarantined, by kind";
-        let records = add(all, "records", help, by_kind);
+        let outcomes = counters("outcome", Outcome::ALL.iter().map(|it| it.name()));
+        let results = counters("result", [OK].into_iter().chain(error_kinds()));
+        let last = "When a call last went well, since 1970; 0 if none has";
         Meters {
+            claims: add_default(all, "claims", "Jobs that this worker took"),
+            outcomes: add(all, "outcomes", "How the jobs that it took ended", outcomes),
+            expired: add_default(
+                all,
+                "leases_expired",
+                "Leases of any worker that ran out and that this one took back",
+            ),
+            calls: add(all, "calls", "Calls of the model: ok, or the kind of the error", results),
+            call_duration: add(
+                all,
+                "call_duration_seconds",
+                "How long a call took, well or not",
+                Histogram::new(CALL_SECS),
+            ),
+            in_flight: add_default(all, "calls_in_flight", "Calls under way"),
+            limit: add_default(
+                all,
+                "concurrency_limit",
+                "Calls that may be under way, as the endpoint bears them",
+            ),
+            last_success: add_default(all, "last_successful_call_timestamp_seconds", last),
+            retries: add(
+                all,
+                "retries",
+                "Calls that are made again, by what went wrong",
+                counters("kind", RETRIED),
+            ),
+            tokens: add(
+                all,
+                "tokens",
+                "Tokens: sent, of those cached, and answered",
+                counters("sort", TOKENS),
+            ),
+            cost: add_default(all, "cost_usd", "US dollars, by the prices of the settings"),
+            store_errors: add_default(
+                all,
+                "store_errors",
+                "What the store refused or failed to do",
+            ),
+            enqueued: add_default(
+                all,
+                "slices_enqueued",
+                "Slices that this process put into the queue",
+            ),
+            records: add(
+                all,
+                "records",
+                "Records that this worker stored: staged or quarantined, by kind",
+                by_kind,
+            ),
             registry,
-            claims,
-            outcomes,
-            expired,
-            calls,
-            call_duration,
-            in_flight,
-            limit,
-            last_success,
-            retries,
-            tokens,
-            cost,
-            store_errors,
-            enqueued,
-            records,
         }
     }
 
-    /// Counts claimed jobs.
     pub fn claimed(&self, jobs: u64) {
         self.claims.inc_by(jobs);
     }
 
-    /// Counts expired leases that were taken back.
     pub fn expired(&self, leases: u64) {
         self.expired.inc_by(leases);
     }
 
-    /// Counts the outcome of a claimed job.
     pub fn ended(&self, outcome: Outcome) {
         bump(&self.outcomes, [("outcome", outcome.name())], 1);
     }
@@ -185,17 +168,14 @@ impl Meters {
         bump(&self.retries, [("kind", kind.name())], 1);
     }
 
-    /// Sets the number of calls that may be in flight.
     pub fn limited(&self, calls: u32) {
         self.limit.set(i64::from(calls));
     }
 
-    /// Counts a failure of the store.
     pub fn store_failed(&self) {
         self.store_errors.inc();
     }
 
-    /// Counts new slices in the queue.
     pub fn enqueued(&self, slices: u64) {
         self.enqueued.inc_by(slices);
     }
@@ -241,7 +221,6 @@ impl CallMeter<'_> {
         self.result = OK;
     }
 
-    /// Ends the call with an error.
     pub fn failed(mut self, kind: &ErrorKind) {
         self.result = kind.name();
     }
@@ -261,21 +240,17 @@ impl fmt::Debug for CallMeter<'_> {
     }
 }
 
-/// Contents of the store at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Snapshot {
     /// Jobs by state; a state that is left out has none.
     pub jobs: BTreeMap<JobState, Jobs>,
     /// Waiting jobs by reason; a reason that is left out has none.
     pub waiting: BTreeMap<Wait, u64>,
-    /// Entries by state.
     pub coverage: Coverage,
 }
 
-/// Jobs in one state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Jobs {
-    /// Their number.
     pub jobs: u64,
     /// Age of the oldest, where it matters.
     pub oldest: Option<Duration>,

@@ -62,7 +62,6 @@ impl Health {
     }
 }
 
-/// Contents of the two pages.
 pub(crate) struct StatusPages {
     meters: Arc<Meters>,
     health: Arc<Health>,
@@ -127,7 +126,6 @@ impl fmt::Debug for StatusPages {
     }
 }
 
-/// An address that cannot be listened on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("cannot serve metrics on {addr}: {}", advice(*kind))]
 pub(crate) struct BindError {
@@ -152,7 +150,6 @@ fn advice(kind: io::ErrorKind) -> String {
     advice.to_owned()
 }
 
-/// A bound port.
 #[derive(Debug)]
 pub(crate) struct Listener {
     tcp: TcpListener,
@@ -167,7 +164,6 @@ impl Listener {
         Ok(Listener { tcp, addr })
     }
 
-    /// The bound address.
     pub(crate) fn addr(&self) -> SocketAddr {
         self.addr
     }

@@ -36,7 +36,6 @@ pub(super) const DEAD_WINDOW: Duration = Duration::from_secs(86_400);
 /// Interval of pings; after two unanswered ones the connection counts as lost.
 pub(super) const PING_EVERY: Duration = Duration::from_secs(10);
 
-/// Bounds of a source.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SourceConfig {
     /// Maximum duration of connecting.
@@ -60,12 +59,10 @@ impl Default for SourceConfig {
     }
 }
 
-/// Default port of NATS.
 const PORT: u16 = 4222;
 /// Maximum length of a stream's name; the server's own bound.
 const STREAM_BYTES_MAX: usize = 255;
 
-/// Login to a server.
 #[derive(Clone, Eq, PartialEq)]
 pub(super) enum Login {
     None,
@@ -90,7 +87,6 @@ pub(crate) struct NatsUrl {
 }
 
 impl NatsUrl {
-    /// Reads an address.
     pub(crate) fn parse(text: &str) -> Result<NatsUrl, NatsError> {
         NatsUrl::read(text).map_err(|why| NatsError {
             kind: NatsErrorKind::BadUrl(why),
@@ -127,12 +123,10 @@ impl NatsUrl {
         Ok(NatsUrl { tls, host: host.to_owned(), port, stream, login })
     }
 
-    /// Name of the stream.
     pub(crate) fn stream(&self) -> &str {
         &self.stream
     }
 
-    /// Returns whether the connection must be encrypted.
     pub(super) fn tls(&self) -> bool {
         self.tls
     }

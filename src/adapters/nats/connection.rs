@@ -13,7 +13,6 @@ use std::future::Future;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// State of the connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Health {
     /// Number of losses.
@@ -22,7 +21,6 @@ pub(super) struct Health {
     pub(super) denied: bool,
 }
 
-/// A connection to one server, for one stream.
 pub(super) struct Connection {
     pub(super) url: NatsUrl,
     pub(super) config: SourceConfig,
@@ -131,7 +129,6 @@ fn options(url: &NatsUrl, config: SourceConfig, health: watch::Sender<Health>) -
     }
 }
 
-/// Records and logs an event of the connection.
 fn notice(event: &Event, at: &str, health: &watch::Sender<Health>) {
     match event {
         Event::Connected => {

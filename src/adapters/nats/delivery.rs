@@ -44,7 +44,6 @@ impl Delivery {
         Some(Delivery { message, reply, sequence, deliveries, stored, post: Arc::clone(post) })
     }
 
-    /// The payload as it was sent.
     pub(crate) fn payload(&self) -> &[u8] {
         &self.message.payload
     }
@@ -84,7 +83,6 @@ impl Delivery {
         self.tell(AckKind::Term, "ending a rejected message").await
     }
 
-    /// Stores it as a dead letter.
     pub(super) async fn bury(&self, reason: &str) -> Result<(), NatsError> {
         let doing = "storing a dead letter";
         let Post { link, dead } = self.post.as_ref();

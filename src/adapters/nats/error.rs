@@ -8,7 +8,6 @@ use std::time::Duration;
 /// Pause before a retry; the client reconnects within four seconds.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Kind of an error of NATS.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub(crate) enum NatsErrorKind {
     /// It is not the address of a stream; says why.
@@ -26,19 +25,14 @@ pub(crate) enum NatsErrorKind {
     #[error(
         "there is no stream {stream}; make it with `nats stream add {stream}`, or name another"
     )]
-    NoStream {
-        /// The name that was looked for.
-        stream: String,
-    },
+    NoStream { stream: String },
     /// The consumer is there, but set up so that messages could be lost or never seen.
     #[error(
         "the consumer {consumer} of stream {stream} is set up otherwise: {difference}; fix it, \
          or remove it with `nats consumer rm {stream} {consumer}` and it is made again"
     )]
     OtherConsumer {
-        /// Its stream.
         stream: String,
-        /// Its name.
         consumer: &'static str,
         /// Every difference: what it is, what it should be.
         difference: String,
@@ -51,10 +45,7 @@ pub(crate) enum NatsErrorKind {
         "the dead letter was not stored, so the message comes back; see that a stream holds \
          {subject} with room, and that the server's max_payload leaves 4 KB beside the message"
     )]
-    NotKept {
-        /// The subject it was sent to.
-        subject: String,
-    },
+    NotKept { subject: String },
     /// No answer in time; the connection mends itself.
     #[error("no answer; is the server up? Trying again is right")]
     Unavailable,
@@ -82,7 +73,6 @@ impl NatsError {
     }
 }
 
-/// Kind of a failed connection.
 pub(super) fn kind_of_connect(error: &ConnectError) -> NatsErrorKind {
     match error.kind() {
         ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {

@@ -71,7 +71,6 @@ impl Source {
         Ok(deliveries)
     }
 
-    /// Its address.
     pub(crate) fn url(&self) -> &NatsUrl {
         &self.post.link.url
     }

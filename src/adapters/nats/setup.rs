@@ -19,7 +19,6 @@ pub(super) const DEAD_PREFIX: &str = "annalist.dead.";
 #[derive(Clone, Debug)]
 pub(super) struct Dead {
     pub(super) subject: String,
-    /// The stream that holds the subject.
     pub(super) stream: String,
 }
 
@@ -27,7 +26,6 @@ pub(super) struct Dead {
 #[derive(Serialize)]
 struct Nothing {}
 
-/// Finds our stream.
 pub(super) async fn stream(link: &Connection) -> Result<StreamInfo, NatsError> {
     let doing = "looking for the stream";
     let subject = format!("STREAM.INFO.{}", link.url.stream());
@@ -56,7 +54,6 @@ pub(super) async fn consumer(link: &Connection) -> Result<(), NatsError> {
     Ok(())
 }
 
-/// State of our consumer.
 pub(super) async fn consumer_info(
     link: &Connection,
     doing: &'static str,
@@ -167,7 +164,6 @@ pub(super) async fn dead_letters(
     Ok(Dead { subject, stream })
 }
 
-/// The stream that holds a subject.
 async fn holder(link: &Connection, subject: &str) -> Result<Option<String>, NatsError> {
     let doing = "looking for the stream of dead letters";
     let names: Names = link

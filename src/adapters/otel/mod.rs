@@ -17,18 +17,14 @@ use tracing::field::Empty;
 
 /// The target of spans around a call of the model. Logs leave them out: the events in them say it all.
 pub(crate) const CHAT: &str = "annalist::chat";
-/// The target of spans around a job.
 pub(crate) const JOB: &str = "annalist::job";
 /// The longest name of a model that is believed, in bytes. What a server calls its model is text that it
 /// chose; beyond this it is no name.
 const MODEL_BYTES_MAX: usize = 128;
 
-/// Address of a model server.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Server {
-    /// The host's name or address.
     pub address: String,
-    /// Its port.
     pub port: u16,
 }
 

@@ -24,9 +24,7 @@ const FLUSH_WAIT_MAX: Duration = Duration::from_secs(3);
 const SEND_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Maximum size of a collector's answer: it is empty, or the number of refused spans.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
-/// Path of spans at a collector.
 const PATH: &str = "/v1/traces";
-/// Default name of the service.
 const SERVICE: &str = "annalist";
 
 const _: () = assert!(SEND_WAIT_MAX.as_millis() < FLUSH_WAIT_MAX.as_millis());

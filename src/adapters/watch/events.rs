@@ -14,7 +14,6 @@ use tokio::sync::Notify;
 /// Signal from the thread of the events.
 #[derive(Debug, Default)]
 pub(super) struct Signal {
-    /// Notified when something may have changed.
     pub(super) changed: Notify,
     /// Set when a folder went or moved, so that its path may name another one.
     moved: AtomicBool,
@@ -53,10 +52,8 @@ pub(super) struct Source {
     pub(super) takes_trees: bool,
 }
 
-/// Opens a source of events.
 pub(super) type Open = fn(Arc<Signal>) -> notify::Result<Source>;
 
-/// Opens the source that this system has.
 pub(super) fn open(signal: Arc<Signal>) -> notify::Result<Source> {
     let takes_trees = RecommendedWatcher::kind() != WatcherKind::Inotify;
     let watcher = Box::new(notify::recommended_watcher(move |event| signal.note(event))?);

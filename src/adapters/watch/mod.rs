@@ -110,12 +110,10 @@ pub struct Watch {
     pending: HashMap<u64, Pending>,
     polling: bool,
     began: bool,
-    /// Time of the next scan.
     scan_at: Instant,
     /// Earliest time of a scan that something asks for.
     free_at: Instant,
     roots_at: Instant,
-    /// Ends a scan in progress.
     _stop: DropGuard,
 }
 
@@ -124,7 +122,6 @@ struct Pending {
     file: Candidate,
     /// Time of the first change that was not reported.
     since: Instant,
-    /// Time of the last change.
     last: Instant,
 }
 
@@ -196,7 +193,6 @@ impl Watch {
         }
     }
 
-    /// Waits for an event or the time of the next scan.
     async fn rest(&mut self) {
         tokio::select! {
             () = self.signal.changed.notified(), if !self.polling => {
@@ -254,7 +250,6 @@ impl Watch {
         (is_first || !batch.files.is_empty() || !batch.problems.is_empty()).then_some(batch)
     }
 
-    /// Sets the time of the next scan.
     fn plan(&mut self, now: Instant, began: Instant) {
         let took = now - began;
         let every = match (self.polling, self.options.method) {

@@ -16,10 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// Digest of a file's real path.
 pub(super) type FileKey = u64;
 
-/// Result of a scan.
 #[derive(Debug)]
 pub(super) struct Scan {
-    /// Time at which it began.
     pub(super) began: Instant,
     /// Files that are new or differ from the last scan.
     pub(super) changed: Vec<(FileKey, Candidate)>,
@@ -38,11 +36,9 @@ pub(super) struct Scanner {
     seen: HashMap<FileKey, u64>,
     digest: RandomState,
     problems: HashMap<PathBuf, io::ErrorKind>,
-    /// Ends a scan early.
     stop: CancellationToken,
 }
 
-/// A path that was named.
 #[derive(Clone, Debug)]
 struct Root {
     given: PathBuf,
@@ -60,7 +56,6 @@ struct Target {
 }
 
 impl Scanner {
-    /// A scanner of what is at and under `paths`, until `stop`.
     pub(super) fn new(
         paths: &[PathBuf],
         events: Events,
@@ -79,12 +74,10 @@ impl Scanner {
         }
     }
 
-    /// Returns whether there are no events.
     pub(super) fn polls(&self) -> bool {
         matches!(self.events, Events::Off)
     }
 
-    /// Returns whether the last scan came by the file.
     pub(super) fn knows(&self, file: FileKey) -> bool {
         self.seen.contains_key(&file)
     }
