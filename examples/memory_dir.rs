@@ -40,7 +40,7 @@ fn rendered(
     disk: &DirectoryFiles,
     gate: &Gate,
 ) -> RenderedDirectory {
-    let facts = DirectoryFacts { memories, sessions: &[], terms: &[], today: TODAY, gate };
+    let facts = DirectoryFacts { memories, sessions: &[], today: TODAY, gate };
     render_directory(&facts, base, disk)
 }
 

@@ -57,9 +57,7 @@ fn note(n: usize) -> SessionNote {
             "Service {n} was put behind the queue, and its tests were run."
         ))],
         memories: vec![memory(n).id],
-        next: vec![text(format!("Look at the disk of host {n}"))],
         card: vec![("keywords".into(), vec![text("queue".into()), text(format!("service_{n}"))])],
-        minutes: Some(n as u64),
     }
 }
 
@@ -67,13 +65,8 @@ fn memory_dir(c: &mut Criterion) {
     let gate = Gate::new(&Pii::ALL);
     let memories: Vec<Memory> = (0..MANY).map(memory).collect();
     let sessions: Vec<SessionNote> = (0..MANY).map(note).collect();
-    let facts = DirectoryFacts {
-        memories: &memories,
-        sessions: &sessions,
-        terms: &[],
-        today: TODAY,
-        gate: &gate,
-    };
+    let facts =
+        DirectoryFacts { memories: &memories, sessions: &sessions, today: TODAY, gate: &gate };
     let rendered = render_directory(&facts, &DirectoryFiles::new(), &DirectoryFiles::new());
     let base = rendered.files.clone();
     let mut disk = base.clone();

@@ -100,11 +100,6 @@ fn opens(after: &str) -> bool {
     after.starts_with(['!', '/', '?']) || letters.eq("private".chars())
 }
 
-/// The words for a cell of a table.
-pub(super) fn cell(words: &str) -> String {
-    inline(words).replace('|', "&#124;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +125,6 @@ mod tests {
         ] {
             assert_eq!(plain(words), expected);
         }
-        assert_eq!(cell("a | b"), "a &#124; b");
     }
 
     #[test]

@@ -12,8 +12,6 @@ pub struct Facts<'a> {
     pub memories: &'a [Memory],
     /// The sessions that have a file.
     pub sessions: &'a [SessionNote],
-    /// Terms of the glossary.
-    pub terms: &'a [Term],
     /// The day that a file gets which changes.
     pub today: Timestamp,
     /// Words that are put side by side or cut pass it once more.
@@ -33,12 +31,8 @@ pub struct SessionNote {
     pub summary: Vec<Redacted>,
     /// Its memories; attempts, decisions and open discussions are listed.
     pub memories: Vec<MemoryId>,
-    /// Notes for the next session.
-    pub next: Vec<Redacted>,
     /// Its memory card: the names of the fields, in small letters, with their items.
     pub card: Vec<(String, Vec<Redacted>)>,
-    /// Duration in minutes.
-    pub minutes: Option<u64>,
 }
 
 impl SessionNote {
@@ -49,17 +43,6 @@ impl SessionNote {
     pub(super) fn tag(&self) -> String {
         format!("session-{}", self.digits())
     }
-}
-
-/// A word and what it means here.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Term {
-    /// The word.
-    pub word: Redacted,
-    /// Its meaning or expansion.
-    pub meaning: Redacted,
-    /// True for an abbreviation.
-    pub is_abbreviation: bool,
 }
 
 /// Makes words fit for a line of a file.
@@ -83,9 +66,5 @@ impl Words<'_> {
 
     pub(super) fn inline(&self, text: &str, letters_max: usize) -> String {
         escape::inline(&self.line(text, letters_max))
-    }
-
-    pub(super) fn cell(&self, text: &str, letters_max: usize) -> String {
-        escape::cell(&self.line(text, letters_max))
     }
 }

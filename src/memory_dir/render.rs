@@ -4,16 +4,14 @@
 //! Each run keeps what it rendered as the base of the next. The base never holds what a person wrote, or else their edits
 //! would be taken for ours and written over, and what they took out would come back.
 
-use super::document::Shape;
 use super::edit::NewEntry;
 use super::facts::{Facts, SessionNote, Words};
 use super::kind::{self, Files, UNKNOWN_DURATION};
 use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
 use super::page::{Mark, Page, entry};
-use super::tag::{Category, SOURCE_DIGITS_MIN, Tag, is_value, source_tags, tag_line};
+use super::tag::{Category, Tag, is_value, source_tags, tag_line};
 use crate::domain::{
-    Attempt, Claim, Decision, Digest, Discussion, Memory, MemoryId, MemoryState, PersonRequest,
-    Stage,
+    Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -162,8 +160,6 @@ fn record_title(memory: &Memory) -> Option<&str> {
 const ENTRY_LETTERS_MAX: usize = 400;
 /// The longest title of a record, in letters.
 const TITLE_LETTERS_MAX: usize = 80;
-/// The longest word of the glossary, in letters.
-const TERM_LETTERS_MAX: usize = 60;
 /// Words that put what was learnt under tests.
 const OF_TESTS: [&str; 7] =
     ["test", "tests", "fixture", "fixtures", "coverage", "mock", "assertion"];
@@ -189,7 +185,7 @@ impl Placing<'_> {
             Page::new(kind::GLOSSARY),
         ];
         let (mut decisions, mut completed) = (0, 0);
-        let [active, progress, patterns, glossary] = &mut pages;
+        let [active, progress, patterns, _glossary] = &mut pages;
         for memory in by_time(self.facts.memories).into_iter().rev() {
             if memory.state != MemoryState::Active {
                 continue;
@@ -223,7 +219,6 @@ impl Placing<'_> {
                 page.push(section, entry);
             }
         }
-        self.terms(glossary);
         Vec::from(pages)
     }
 
@@ -302,23 +297,6 @@ impl Placing<'_> {
             Some(_) | None => summary.clone(),
         };
         Some((section, self.line(&mark, &text, None, memory.id)?))
-    }
-
-    fn terms(&self, glossary: &mut Page) {
-        let mut rows: BTreeMap<(&str, String), String> = BTreeMap::new();
-        for term in self.facts.terms {
-            let section = if term.is_abbreviation { "Abbreviations" } else { "Terms" };
-            let word = self.words.cell(term.word.as_str(), TERM_LETTERS_MAX);
-            let meaning = self.words.cell(term.meaning.as_str(), ENTRY_LETTERS_MAX);
-            if !word.is_empty() && !meaning.is_empty() {
-                rows.entry((section, word)).or_insert(meaning);
-            }
-        }
-        for ((section, word), meaning) in rows {
-            let lines = format!("| {word} | {meaning} |\n");
-            let section = if section == "Terms" { "Terms" } else { "Abbreviations" };
-            glossary.push(section, NewEntry { shape: Shape::Row, lines });
-        }
     }
 }
 
@@ -427,8 +405,6 @@ impl Placing<'_> {
 const CARD: &str = "Memory Card";
 /// The longest summary, in letters.
 const SUMMARY_LETTERS_MAX: usize = 800;
-/// Minutes of an hour.
-const HOUR: u64 = 60;
 
 impl Placing<'_> {
     fn sessions(&mut self) -> Vec<Page> {
@@ -447,7 +423,7 @@ impl Placing<'_> {
         let digits = note.digits();
         let mut page = Page::new(path);
         page.head = Some(format!("# Session: {}\n{}\n", note.began.day(), tag_line(&note.tag())));
-        page.footer = Some(footer(note.minutes));
+        page.footer = Some(format!("*Session duration: {UNKNOWN_DURATION}*"));
         let summary: Vec<&str> = note.summary.iter().map(|line| line.as_str()).collect();
         let summary = self.words.plain(&summary.join(" "), SUMMARY_LETTERS_MAX);
         if !summary.is_empty() {
@@ -460,17 +436,6 @@ impl Placing<'_> {
         told.dedup_by_key(|memory| memory.id);
         for memory in told {
             self.told(&mut page, memory);
-        }
-        for next in &note.next {
-            let words = self.words.plain(next.as_str(), ENTRY_LETTERS_MAX);
-            if !words.is_empty() {
-                let digest = Digest::of(&["next", &digits, &words]).to_string();
-                let tag = format!("next-{}", digest.get(..SOURCE_DIGITS_MIN).unwrap_or(&digest));
-                page.push(
-                    "Context for Next Session",
-                    entry(&Mark::Bullet, &words, None, Some(&tag)),
-                );
-            }
         }
         for (field, items) in &note.card {
             let items: Vec<&str> = items.iter().map(|item| item.as_str()).collect();
@@ -510,13 +475,6 @@ impl Placing<'_> {
             self.shown.insert(memory.id);
             page.push(section, entry);
         }
-    }
-}
-
-fn footer(minutes: Option<u64>) -> String {
-    match minutes {
-        Some(minutes) => format!("*Session duration: ~{}h {}m*", minutes / HOUR, minutes % HOUR),
-        None => format!("*Session duration: {UNKNOWN_DURATION}*"),
     }
 }
 

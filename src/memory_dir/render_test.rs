@@ -5,7 +5,6 @@ use crate::domain::{
     Attempt, Decision, Digest, Discussion, PersonRequest, RecordId, SessionId, Speaker, Stage,
     Timestamp,
 };
-use crate::memory_dir::facts::Term;
 use crate::memory_dir::{Document, Kind, Linting, Part, Update, lint, update};
 use crate::privacy::{Gate, Pii, Redacted, private_spans};
 use proptest::prelude::*;
@@ -102,15 +101,13 @@ fn note(memories: &[Memory]) -> SessionNote {
         topic: Some(text("The queue")),
         summary: vec![text("The queue was made faster.")],
         memories: memories.iter().map(|memory| memory.id).collect(),
-        next: vec![text("Look at the disk")],
         card: vec![("keywords".into(), vec![text("queue"), text("index")])],
-        minutes: Some(95),
     }
 }
 
 fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &Files) -> Rendered {
     let gate = gate();
-    let facts = Facts { memories, sessions, terms: &[], today: TODAY, gate: &gate };
+    let facts = Facts { memories, sessions, today: TODAY, gate: &gate };
     render(&facts, base, disk)
 }
 
@@ -158,14 +155,13 @@ fn each_kind_of_memory_has_its_place() {
                 "- Name files in snake_case – The linter asks for it",
             ],
         ),
-        (session, "Context for Next Session", vec!["- Look at the disk"]),
         (session, "Memory Card", vec!["- keywords: queue | index"]),
         ("decisions/ADR-001-use-postgresql.md", "Decision", vec!["Use PostgreSQL"]),
         ("decisions/ADR-001-use-postgresql.md", "Alternatives Considered", vec!["- Use SQLite"]),
     ] {
         assert_eq!(entries(files, path, section), expected, "{path} {section}");
     }
-    assert!(files[session].ends_with("*Session duration: ~1h 35m*\n"));
+    assert!(files[session].ends_with("*Session duration: unknown*\n"));
     // What was settled is part of what it led to.
     assert_eq!(all.unplaced, [MemoryId(Digest::of(&["settled"]))]);
 }
@@ -191,7 +187,7 @@ fn the_same_memories_give_the_same_bytes_on_another_day() {
     let facts = Facts {
         memories: &memories,
         sessions: &notes,
-        terms: &[],
+
         today: Timestamp(TODAY.0 + DAY),
         gate: &gate,
     };
@@ -265,24 +261,6 @@ fn what_is_forgotten_goes_and_what_people_took_away_stays_away() {
     assert_eq!(update.deleted, ["progress.md"]);
     let text: String = update.changes.iter().filter_map(|it| it.after.clone()).collect();
     assert!(!text.contains("PostgreSQL"), "{text}");
-}
-
-#[test]
-fn terms_are_rows_of_their_tables() {
-    let text = |text: &str| Redacted::reopened(text.to_owned());
-    let terms = [
-        Term {
-            word: text("slice"),
-            meaning: text("entries | one request"),
-            is_abbreviation: false,
-        },
-        Term { word: text("ADR"), meaning: text("decision record"), is_abbreviation: true },
-    ];
-    let gate = gate();
-    let facts = Facts { memories: &[], sessions: &[], terms: &terms, today: TODAY, gate: &gate };
-    let files = render(&facts, &Files::new(), &Files::new()).files;
-    assert_eq!(entries(&files, "glossary.md", "Terms"), ["| slice | entries &#124; one request |"]);
-    assert_eq!(entries(&files, "glossary.md", "Abbreviations"), ["| ADR | decision record |"]);
 }
 
 /// Words that try to be more than words.

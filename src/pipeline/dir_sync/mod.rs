@@ -25,7 +25,6 @@ use std::path::Path;
 /// Plans of one run: a directory is planned anew when another program writes in it meanwhile.
 const PASSES_MAX: u32 = 3;
 
-/// Syncs directories.
 pub(crate) struct DirSync {
     pub store: Store,
     /// Name of this process, for others that find a namespace held.
@@ -38,7 +37,6 @@ pub(crate) struct DirSync {
 /// Edits by people: the rule of each, and the memory after it.
 pub(crate) type ImportedEdits = Vec<(&'static str, Memory)>;
 
-/// Result of a sync.
 #[derive(Debug, Default)]
 pub(crate) struct SyncReport {
     /// The files that were written or removed, by path; on a dry run, that would be.
@@ -54,7 +52,6 @@ pub(crate) struct SyncReport {
     pub unplaced: usize,
 }
 
-/// End of a sync.
 #[derive(Debug)]
 pub(crate) enum SyncOutcome {
     Done(Box<SyncReport>),
@@ -62,7 +59,6 @@ pub(crate) enum SyncOutcome {
     Busy,
 }
 
-/// A failed sync.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SyncError {
     #[error(transparent)]
@@ -226,7 +222,7 @@ impl DirSync {
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = notes::notes(&sources, memories);
-            let facts = Facts { memories, sessions: &sessions, terms: &[], today, gate };
+            let facts = Facts { memories, sessions: &sessions, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
@@ -250,7 +246,6 @@ fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, Syn
     written.map_err(|cause| SyncError::Disk { path: change.path.clone(), cause })
 }
 
-/// Everything to be done about a directory.
 struct SyncPlan {
     amendments: Vec<Amendment>,
     rendered: Rendered,

@@ -104,9 +104,7 @@ pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> 
             topic: known.title.clone().or_else(|| subject.clone()),
             summary: subject.into_iter().collect(),
             memories: memories.into_iter().collect(),
-            next: Vec::new(),
             card: known.card.as_ref().map(fields).unwrap_or_default(),
-            minutes: None,
         });
     }
     notes.sort_by_key(|note| (note.began, note.id));

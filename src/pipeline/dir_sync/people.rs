@@ -29,10 +29,8 @@ pub(super) struct Amendment {
     pub(super) after: Memory,
 }
 
-/// A directory in which people may have edited something.
 #[derive(Clone, Copy)]
 pub(super) struct PeopleEdits<'a> {
-    /// The files as they were last seen.
     pub(super) seen: &'a Files,
     pub(super) rendered: &'a Rendered,
     pub(super) update: &'a Update,

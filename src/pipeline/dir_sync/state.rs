@@ -27,7 +27,6 @@ pub(super) struct SyncState<'a> {
 
 /// Known versions of the files of a directory.
 pub(super) struct KnownFiles {
-    /// As they were rendered.
     pub(super) base: Files,
     /// As they were when they were last seen, as the gate lets them through.
     pub(super) seen: Files,
