@@ -6,7 +6,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{Enqueuer, Gather, HandOver, Taken, TakenIn};
+use crate::pipeline::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -80,12 +80,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     };
     let cancel = CancellationToken::new();
     let runtime = settings::runtime()?;
-    let taken = runtime.block_on(async {
-        match input {
-            Some(bytes) => enqueuer.bytes(("-".to_owned(), bytes), how, cancel).await,
-            None => enqueuer.files(args.paths, how, cancel).await,
-        }
-    })?;
+    let input = match input {
+        Some(bytes) => IntakeSource::Bytes("-".to_owned(), bytes),
+        None => IntakeSource::Paths(args.paths),
+    };
+    let taken = runtime.block_on(enqueuer.take_in(input, how, cancel))?;
     if json {
         output::json(&taken)?;
     } else {
@@ -122,12 +121,12 @@ pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enque
     let store = settings::open_store(config, OpenMode::Create)?;
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
     let model = model.unwrap_or(&config.model.model);
-    Ok(Arc::new(Enqueuer::new(config, model, gather, (store, clock::now))))
+    Ok(Arc::new(Enqueuer::new(config, model, gather, store, clock::now)))
 }
 
-fn print(taken: &TakenIn) -> Result<(), Failure> {
-    let changed = |session: &&Taken| session.entries > 0 || session.jobs > 0;
-    let sessions: Vec<&Taken> = taken.sessions.iter().filter(changed).collect();
+fn print(taken: &IntakeReport) -> Result<(), Failure> {
+    let changed = |session: &&SessionIntake| session.entries > 0 || session.jobs > 0;
+    let sessions: Vec<&SessionIntake> = taken.sessions.iter().filter(changed).collect();
     for session in sessions.iter().take(LISTED_MAX) {
         output::line(&line(session))?;
     }
@@ -150,7 +149,7 @@ fn print(taken: &TakenIn) -> Result<(), Failure> {
     ))
 }
 
-fn line(session: &Taken) -> String {
+fn line(session: &SessionIntake) -> String {
     let mut said = vec![counted(session.jobs.into(), "job")];
     said.push(counted(session.entries.into(), "entry"));
     if session.known > 0 {

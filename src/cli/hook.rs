@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Finding, Severity, Timestamp};
 use crate::memory_dir::MemoryConfig;
-use crate::pipeline::HandOver;
+use crate::pipeline::{HandOver, IntakeSource};
 use crate::privacy::{Gate, Redacted};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -233,7 +233,8 @@ fn enqueue(transcript: &Transcript, event: Event, config: &Config, file: Option<
 fn enqueue_here(path: &Path, flush: bool, config: &Config) -> Result<(), Failure> {
     let enqueuer = enqueue::enqueuer(config, None)?;
     let how = HandOver { flush, ..HandOver::default() };
-    let work = enqueuer.files(vec![path.to_owned()], how, CancellationToken::new());
+    let work =
+        enqueuer.take_in(IntakeSource::Paths(vec![path.to_owned()]), how, CancellationToken::new());
     let taken = settings::runtime()?.block_on(work)?;
     match taken.problems.first() {
         None => Ok(()),

@@ -19,7 +19,7 @@ use crate::domain::{
 };
 use crate::store::{Store, StoreError};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,6 @@ const UNANSWERED_MAX: u32 = 2;
 /// Wait for a call under way after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A model, and the settings and store to ask it with.
 pub(crate) struct ModelSource<'a> {
     pub config: &'a Config,
     pub model: Model,
@@ -71,14 +70,13 @@ impl ModelUsage {
     }
 }
 
-/// Why nothing can be asked.
+/// Reason to stop asking.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Halt {
     Needs(String),
     Stopped,
 }
 
-/// Asks a model about batches.
 pub(super) struct BatchClient {
     client: Arc<ModelClient>,
     patience: CallRetry,
@@ -175,7 +173,7 @@ pub(crate) struct Adjudicator {
     spec: Arc<AdjudicationSpec>,
     in_flight: usize,
     /// The line of [`Halt::Needs`] once it was met: nothing is asked any more then.
-    needs: Mutex<Option<String>>,
+    needs: OnceLock<String>,
 }
 
 /// Verdicts so far.
@@ -189,7 +187,6 @@ pub(super) struct Progress {
     pub(super) waits: bool,
 }
 
-/// Result of one batch.
 struct BatchResult {
     /// Index of the batch; of a half, its index in the whole behind that.
     path: Vec<usize>,
@@ -219,11 +216,11 @@ impl Adjudicator {
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
         configure(&mut spec.ask, config);
         let in_flight = config.model.concurrency;
-        Adjudicator { client, spec: Arc::new(spec), in_flight, needs: Mutex::new(None) }
+        Adjudicator { client, spec: Arc::new(spec), in_flight, needs: OnceLock::new() }
     }
 
     pub(crate) fn needs(&self) -> Option<String> {
-        self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.needs.get().cloned()
     }
 
     pub(super) fn question(&self, record: RecordId, memory: &Memory) -> Digest {
@@ -271,10 +268,8 @@ impl Adjudicator {
                 }
                 DialogueEnd::Deferred(Deferral::Needs(error)) => {
                     over = true;
-                    let line = error.to_string();
-                    let mut needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner);
-                    needs.get_or_insert(line.clone());
-                    halt = Some(Halt::Needs(line));
+                    let line = self.needs.get_or_init(|| error.to_string());
+                    halt = Some(Halt::Needs(line.clone()));
                 }
                 DialogueEnd::Deferred(Deferral::Stopped) => {
                     over = true;
@@ -330,34 +325,50 @@ impl Progress {
         let BatchResult { path, pairs, ended, halves: _, spent } = result;
         self.usage.add(pairs.len(), spent);
         let here = format!("batch {} of {many}", path.first().map_or(1, |at| at + 1));
-        let mut left_open = |rule: &'static str, why: String| {
-            self.note(rule, format!("{here}: {why}; its pairs stay open"));
-            self.waits = true;
-        };
-        match ended {
-            DialogueEnd::Done(adjudicated) => {
+        match answered(ended) {
+            Ok(adjudicated) => {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
                 self.verdicts.extend(adjudicated.verdicts);
                 self.judged.extend(pairs);
             }
             // Its halves were asked about.
-            DialogueEnd::TooLong(_) if pairs.is_empty() => {}
-            DialogueEnd::TooLong(error) => left_open("too-long", error.to_string()),
-            DialogueEnd::Failed(error) => left_open("no-answer", error.to_string()),
-            DialogueEnd::Deferred(Deferral::Cap(reached)) => {
-                left_open("cap-reached", reached.to_string())
-            }
-            DialogueEnd::Deferred(Deferral::Unanswered(error)) => {
-                left_open("no-answer", error.to_string())
+            Err(NoAnswer::Open("too-long", _)) if pairs.is_empty() => {}
+            Err(NoAnswer::Open(rule, why)) => {
+                self.note(rule, format!("{here}: {why}; its pairs stay open"));
+                self.waits = true;
             }
             // Reported once, as a halt.
-            DialogueEnd::Deferred(Deferral::Needs(_) | Deferral::Stopped) => self.waits = true,
+            Err(NoAnswer::Halted(_)) => self.waits = true,
         }
     }
 
     fn note(&mut self, rule: &'static str, detail: String) {
         self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
     }
+}
+
+/// A batch without an answer.
+pub(super) enum NoAnswer {
+    /// The rule of the finding, and the reason.
+    Open(&'static str, String),
+    Halted(Halt),
+}
+
+pub(super) fn answered<T>(ended: DialogueEnd<T>) -> Result<T, NoAnswer> {
+    Err(match ended {
+        DialogueEnd::Done(answer) => return Ok(answer),
+        DialogueEnd::TooLong(error) => NoAnswer::Open("too-long", error.to_string()),
+        DialogueEnd::Failed(error) | DialogueEnd::Deferred(Deferral::Unanswered(error)) => {
+            NoAnswer::Open("no-answer", error.to_string())
+        }
+        DialogueEnd::Deferred(Deferral::Cap(reached)) => {
+            NoAnswer::Open("cap-reached", reached.to_string())
+        }
+        DialogueEnd::Deferred(Deferral::Needs(error)) => {
+            NoAnswer::Halted(Halt::Needs(error.to_string()))
+        }
+        DialogueEnd::Deferred(Deferral::Stopped) => NoAnswer::Halted(Halt::Stopped),
+    })
 }
 
 /// The findings of a batch, with its name.

@@ -2,7 +2,7 @@
 //! and test prompts with it.
 
 use super::preamble::PreambleSettings;
-use super::reader::{Before, Reader, Reading, SliceSink, Work};
+use super::reader::{Reader, Reading, SliceSink, Work};
 use super::tally::Tally;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
@@ -10,6 +10,7 @@ use crate::domain::{Entry, Finding, Session};
 use crate::memory_card::Card;
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::Cutting;
+use crate::store::StoreError;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -63,7 +64,7 @@ pub(crate) fn collect(
     if let Some(problem) = tally.totals().problems.first() {
         return Err(format!("{}: {}", problem.path, problem.problem));
     }
-    let mut found = reader.into_sink().found;
+    let mut found = reader.finish().map_err(|error| error.to_string())?.found;
     found.retain(|it| !it.slices.is_empty());
     let path = transcript.path.display();
     match (found.is_empty(), conversation) {
@@ -100,11 +101,7 @@ impl Collector<'_> {
 }
 
 impl SliceSink for Collector<'_> {
-    fn before(&mut self, _session: &Session, _own: bool) -> Before {
-        Before::default()
-    }
-
-    fn hand(&mut self, work: Work) -> ControlFlow<()> {
+    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
         if let Work::Begin(session) = work {
             self.wanted = self.is_wanted(&session);
             if self.wanted {
@@ -118,13 +115,13 @@ impl SliceSink for Collector<'_> {
                     card: None,
                 });
             }
-            return ControlFlow::Continue(());
+            return Ok(ControlFlow::Continue(()));
         }
         if let Some(open) = self.found.last_mut().filter(|_| self.wanted) {
             match work {
                 Work::Begin(_) | Work::Copy => {}
                 Work::Slice(cutting, before) => open.slices.push((*cutting, before)),
-                Work::Skipped(entries) => open.skipped.extend(entries),
+                Work::Skipped(entry) => open.skipped.push(*entry),
                 Work::End(ended) => {
                     open.entries = u64::from(ended.entries);
                     (open.findings, open.masked) = (ended.findings, ended.masked);
@@ -132,6 +129,6 @@ impl SliceSink for Collector<'_> {
                 }
             }
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     }
 }

@@ -2,7 +2,7 @@
 //! applies the plan in one transaction. Knows no files.
 
 use super::adjudicate::{Adjudicator, Halt, ModelUsage, Progress};
-use super::stop::resume_panic;
+use super::stop::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Memories, OpenPair, PairBatch, Undecided, Verdicts, Withdrawn, consolidate_with,
@@ -19,16 +19,15 @@ use crate::store::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Records of one plan: as many with as many memories take less than 500 MB. The next plan takes the others.
+/// Maximum number of records in one plan: with as many memories they take less than 500 MB. The next plan takes the others.
 const PLAN_RECORDS_MAX: u32 = 100_000;
-/// Pairs of earlier plans that are put to a model for one plan: some twenty batches. The others come next time.
+/// Maximum number of earlier pairs that one plan asks about: some twenty batches. The others come next time.
 const PLAN_PAIRS_MAX: usize = 400;
-/// Open pairs of a namespace that are looked at.
+/// Maximum number of open pairs of a namespace.
 const PAIRS_MAX: u32 = 10_000;
 /// Maximum rounds of planning and asking: a verdict may open new pairs.
 const ROUNDS_MAX: u32 = 4;
 
-/// Consolidates namespaces.
 #[derive(Clone)]
 pub(crate) struct Consolidator {
     pub store: Store,
@@ -71,7 +70,6 @@ pub(crate) struct PlannedConsolidation {
     undecided: Vec<AskedPair>,
 }
 
-/// The input of a plan.
 struct PlanInput {
     memories: Memories,
     known: MemoryMap,
@@ -104,7 +102,7 @@ impl Consolidator {
     /// Plans for the waiting records of `namespace` without changing anything. Answers of a model are kept, so that
     /// applying the plan asks nothing again.
     pub(crate) async fn plan(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
-        // Of two who ask the same one pays, and the other finds the answer.
+        // Of two processes with the same question one pays, and the other finds the answer.
         let held = match &self.adjudicator {
             None => None,
             Some(_) => match self.hold(namespace).await? {
@@ -131,7 +129,8 @@ impl Consolidator {
         if let Some(adjudicator) = &self.adjudicator {
             for _ in 0..ROUNDS_MAX {
                 let batches;
-                (input, batches) = blocking(input, &progress, open_batches).await;
+                let verdicts = progress.clone();
+                (input, batches) = blocking(move || open_batches(input, verdicts)).await;
                 if batches.is_empty() || progress.waits {
                     break;
                 }
@@ -140,7 +139,11 @@ impl Consolidator {
                 }
             }
         }
-        let mut planned = blocking(input, &progress, finished).await;
+        let finished = {
+            let progress = progress.clone();
+            move || finished(input, progress)
+        };
+        let mut planned = blocking(finished).await;
         if let Some(adjudicator) = &self.adjudicator {
             let settled = settled(&planned.plan);
             let undecided = progress.judged.iter().filter(|pair| !settled.contains(pair));
@@ -159,19 +162,17 @@ impl Consolidator {
         let records = store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
         let outdated = store.outdated_records(namespace, PLAN_RECORDS_MAX).await?;
         let goes_on = records.len().max(outdated.len()) == PLAN_RECORDS_MAX as usize;
-        let outdated = outdated.into_iter().map(|(record, memory)| Withdrawn { record, memory });
-        let outdated: Vec<Withdrawn> = outdated.collect();
+        let outdated: Vec<Withdrawn> =
+            outdated.into_iter().map(|(record, memory)| Withdrawn { record, memory }).collect();
         let plans = match outdated.is_empty() {
             true => Vec::new(),
-            false => store.plans(Some(namespace)).await?,
+            false => self.standing_plans(namespace).await?,
         };
-        let plans = plans.into_iter().filter(|plan| plan.undone_at.is_none());
-        let plans = plans.map(|plan| plan.plan).collect();
         let mut pairs = match &self.adjudicator {
             Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
             None => Vec::new(),
         };
-        // The same was asked already, and came to nothing.
+        // Pairs that were asked about already without a decision.
         pairs.retain(|pair| {
             let memory = known.get(&pair.memory);
             let now = self.adjudicator.as_ref().zip(memory);
@@ -183,18 +184,15 @@ impl Consolidator {
         pairs.truncate(PLAN_PAIRS_MAX);
         let open = self.open(&known, &pairs).await?;
         let namespace = namespace.to_owned();
-        let input = move || PlanInput {
-            memories: Memories::of(namespace, &known),
-            known,
-            records,
-            open,
-            goes_on,
-            more_open,
-            outdated,
-            plans,
-        };
-        // Seconds for a hundred thousand: others get their turn meanwhile.
-        Ok(done(tokio::task::spawn_blocking(input)).await)
+        // Seconds for a hundred thousand memories.
+        let (memories, known) = blocking(move || (Memories::of(namespace, &known), known)).await;
+        Ok(PlanInput { memories, known, records, open, goes_on, more_open, outdated, plans })
+    }
+
+    /// The plans of a namespace that were not undone.
+    pub(super) async fn standing_plans(&self, namespace: &str) -> Result<Vec<Plan>, StoreError> {
+        let plans = self.store.plans(Some(namespace)).await?.into_iter();
+        Ok(plans.filter(|it| it.undone_at.is_none()).map(|it| it.plan).collect())
     }
 
     async fn open(
@@ -283,33 +281,12 @@ impl Consolidator {
     }
 }
 
-/// Does `work` beside the others.
-async fn blocking<T: Send + 'static>(
-    input: PlanInput,
-    progress: &Progress,
-    work: fn(PlanInput, Progress) -> T,
-) -> T {
-    let progress = progress.clone();
-    done(tokio::task::spawn_blocking(move || work(input, progress))).await
-}
-
-async fn done<T>(work: tokio::task::JoinHandle<T>) -> T {
-    match work.await {
-        Ok(done) => done,
-        Err(died) => {
-            resume_panic(died);
-            // It did not begin, because the runtime ends, and this with it.
-            std::future::pending().await
-        }
-    }
-}
-
 fn open_batches(input: PlanInput, progress: Progress) -> (PlanInput, Vec<PairBatch>) {
     let PlanInput { memories, records, open, outdated, .. } = &input;
     let (plan, _) = consolidate_with(records, open, memories, &progress.verdicts);
     let mut out: BTreeSet<(RecordId, MemoryId)> =
         settled(&plan).union(&progress.judged).copied().collect();
-    // What goes out of use with this plan need not be asked about.
+    // This plan takes these out of use.
     let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
     let goes = |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
     out.extend(plan.left_open.iter().filter(|it| goes(it.memory)).map(|it| (it.record, it.memory)));
@@ -360,7 +337,7 @@ fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
         plan,
         findings,
         memories: after,
-        // What waits for an answer is not asked about at once again.
+        // Pairs without an answer are not asked about at once again.
         goes_on: goes_on || (more_open && !progress.waits && !progress.judged.is_empty()),
         usage: progress.usage,
         left_open,

@@ -1,5 +1,4 @@
-//! Forgets by source: finds everything that rests on a session or a record, erases it, and searches for words that are
-//! left.
+//! Forgets by source: erases everything that rests on a session or a record, and proves that no words are left.
 
 use super::consolidating::Consolidator;
 use crate::consolidate::forget;
@@ -12,16 +11,14 @@ use aho_corasick::AhoCorasick;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The shortest passage that is looked for, in letters: shorter ones stand everywhere.
+/// Minimum length of a passage in letters: shorter ones stand everywhere.
 const PASSAGE_LETTERS_MIN: usize = 16;
-/// Of a longer one so many are looked for.
+/// Maximum length of a passage; longer ones are cut.
 const PASSAGE_LETTERS_MAX: usize = 120;
-/// Passages that are looked for.
 const PASSAGES_MAX: usize = 50_000;
-/// Stored entries that are read at once.
+/// Entries of one read.
 const PAGE_ENTRIES: u32 = 1_000;
 
-/// The source that is to be forgotten.
 #[derive(Clone, Debug)]
 pub(crate) enum ForgetTarget {
     Session(SessionId),
@@ -30,7 +27,7 @@ pub(crate) enum ForgetTarget {
     Namespace,
 }
 
-/// Everything that goes with a source.
+/// Everything that rests on a source.
 #[derive(Clone, Debug)]
 pub(crate) struct ForgetPlan {
     pub namespace: String,
@@ -42,7 +39,6 @@ pub(crate) struct ForgetPlan {
     passages: BTreeSet<String>,
 }
 
-/// Result of forgetting.
 #[derive(Debug)]
 pub(crate) enum ForgetOutcome {
     Done(Erased, Passages),
@@ -70,7 +66,7 @@ pub(crate) struct ErasureProof {
 }
 
 impl Consolidator {
-    /// Finds everything that goes with `target` in `namespace`; changes nothing.
+    /// Finds everything that rests on `target` in `namespace`; changes nothing.
     pub(crate) async fn forgetting(
         &self,
         namespace: &str,
@@ -84,30 +80,27 @@ impl Consolidator {
         };
         let (mut records, mut passages) = (BTreeSet::new(), BTreeSet::new());
         for session in &sessions {
-            self.heard(*session, &mut passages).await?;
+            self.note_entries(*session, &mut passages).await?;
             let filter = RecordFilter {
                 session: Some(session.0.into()),
                 states: RecordState::ALL.to_vec(),
                 ..RecordFilter::default()
             };
             for stored in store.records(filter).await? {
-                claimed(&stored.record, &mut passages);
+                note_record(&stored.record, &mut passages);
                 records.insert(stored.record.id);
             }
         }
         if let ForgetTarget::Record(record) = target {
             if let PrefixLookup::One(page) = store.record(record.0.into()).await? {
-                claimed(&page.stored.record, &mut passages);
+                note_record(&page.stored.record, &mut passages);
             }
             records.insert(*record);
         }
-        // A retrospective says in other words what they said.
+        // A retrospective repeats records in other words.
         passages.extend(records.iter().map(|record: &RecordId| record_tag(*record)));
         let state = store.memories(Some(namespace)).await?;
-        let plans = store.plans(Some(namespace)).await?.into_iter();
-        let standing: Vec<Plan> =
-            plans.filter(|it| it.undone_at.is_none()).map(|it| it.plan).collect();
-        let forgotten = forget(&records, &state, &standing);
+        let forgotten = forget(&records, &state, &self.standing_plans(namespace).await?);
         Ok(ForgetPlan {
             namespace: namespace.to_owned(),
             sessions,
@@ -127,11 +120,7 @@ impl Consolidator {
         let Some(held) = self.hold(namespace).await? else { return Ok(ForgetOutcome::Busy) };
         let erased = self.erase(&held.lease, target).await;
         held.release(None).await?;
-        let (erased, passages) = match erased? {
-            Ok(erased) => erased,
-            Err(moved) => return Ok(ForgetOutcome::Moved(moved)),
-        };
-        Ok(ForgetOutcome::Done(erased, Passages(passages)))
+        erased
     }
 
     /// Removes erased text from the store's file, and searches every text of the store and `files` (path, text) for words
@@ -143,31 +132,41 @@ impl Consolidator {
     ) -> Result<ErasureProof, StoreError> {
         self.store.scrub().await?;
         let mut proof = ErasureProof { passages: passages.0.len(), ..ErasureProof::default() };
-        let finder = Finder::new(passages);
+        let finder = AhoCorasick::new(&passages.0);
+        let is_left = move |text: &str| match &finder {
+            Ok(finder) => finder.is_match(text),
+            // They are too many for one search.
+            Err(_) => passages.0.iter().any(|it| text.contains(it.as_str())),
+        };
         for (path, text) in files {
-            if proof.look(&finder, StoredText { place: "files", text }) {
+            let is_left = is_left(text);
+            proof.count("files", is_left);
+            if is_left {
                 proof.files.push(path.clone());
             }
         }
-        let look = move |proof: &mut ErasureProof, looked: StoredText<'_>| {
-            proof.look(&finder, looked);
+        let count = move |proof: &mut ErasureProof, text: StoredText<'_>| {
+            proof.count(text.place, is_left(text.text));
         };
-        self.store.each_text(proof, look).await
+        self.store.each_text(proof, count).await
     }
 
     async fn erase(
         &self,
         lease: &NamespaceLease,
         target: &ForgetTarget,
-    ) -> Result<Result<(Erased, BTreeSet<String>), Vec<MemoryId>>, StoreError> {
+    ) -> Result<ForgetOutcome, StoreError> {
         let found = self.forgetting(&lease.subject, target).await?;
         let ForgetPlan { sessions, records, changes, plans, passages, .. } = found;
         let erasure = Erasure { sessions, records, changes, plans };
         let erased = self.store.erase(lease, erasure, (self.clock)()).await?;
-        Ok(erased.map(|erased| (erased, passages)))
+        Ok(match erased {
+            Ok(erased) => ForgetOutcome::Done(erased, Passages(passages)),
+            Err(moved) => ForgetOutcome::Moved(moved),
+        })
     }
 
-    async fn heard(
+    async fn note_entries(
         &self,
         session: SessionId,
         passages: &mut BTreeSet<String>,
@@ -188,38 +187,17 @@ impl Consolidator {
     }
 }
 
-/// Looks for passages: at once, or where they are too many for that one after another.
-enum Finder {
-    AtOnce(AhoCorasick),
-    OneByOne(Passages),
-}
-
-impl Finder {
-    fn new(passages: Passages) -> Finder {
-        AhoCorasick::new(&passages.0).map_or(Finder::OneByOne(passages), Finder::AtOnce)
-    }
-
-    fn is_in(&self, text: &str) -> bool {
-        match self {
-            Finder::AtOnce(finder) => finder.is_match(text),
-            Finder::OneByOne(passages) => passages.0.iter().any(|it| text.contains(it.as_str())),
-        }
-    }
-}
-
 impl ErasureProof {
-    fn look(&mut self, finder: &Finder, looked: StoredText<'_>) -> bool {
+    fn count(&mut self, place: &'static str, is_left: bool) {
         self.texts += 1;
-        let is_left = finder.is_in(looked.text);
         if is_left {
-            *self.left.entry(looked.place).or_default() += 1;
+            *self.left.entry(place).or_default() += 1;
         }
-        is_left
     }
 }
 
-/// Words of a record: its claim and what it rests on.
-fn claimed(record: &Record, passages: &mut BTreeSet<String>) {
+/// Notes the words of a record: its claim and its evidence.
+fn note_record(record: &Record, passages: &mut BTreeSet<String>) {
     for (_, text) in record.claim.strings() {
         note(text, passages);
     }
@@ -228,7 +206,7 @@ fn claimed(record: &Record, passages: &mut BTreeSet<String>) {
     }
 }
 
-/// Notes the longest stretch of `text` that is the same in JSON, if it is long enough to be of one's own.
+/// Notes the longest stretch of `text` that needs no escape in JSON, if it is long enough.
 fn note(text: &str, passages: &mut BTreeSet<String>) {
     let plain = |c: char| c == '"' || c == '\\' || c.is_control();
     let longest = text.split(plain).map(str::trim).max_by_key(|piece| piece.len());

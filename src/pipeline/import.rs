@@ -71,15 +71,11 @@ impl AnswerFile {
     }
 }
 
-/// Result of an import.
 #[derive(Debug)]
 pub(crate) struct Imported {
     pub file: CassetteFile,
-    /// Number of claims that were imported.
     pub claims: usize,
-    /// Number of slices that answers were made for.
     pub slices: usize,
-    /// Findings about the answer.
     pub findings: Vec<Finding>,
 }
 

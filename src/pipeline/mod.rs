@@ -33,7 +33,7 @@ pub(crate) use dir_sync::{DirSync, SyncError, SyncOutcome, SyncReport, directory
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 pub(crate) use import::answers_schema_file;
-pub(crate) use ingest::{Enqueuer, Gather, HandOver, Taken, TakenIn};
+pub(crate) use ingest::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
 pub use model_client::Model;
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay, Stop};

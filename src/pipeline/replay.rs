@@ -2,13 +2,13 @@
 //! drains that batch meanwhile. The totals are the store's.
 
 use super::extractor::run_id;
-use super::ingest::{Asking, CountSink, Lookup, ReadSession, ReplaySink};
+use super::ingest::{Asking, CountSink, ReadSession, ReplaySink};
 use super::model_client::Model;
 use super::preamble::PreambleSettings;
-use super::reader::{Reader, Reading};
+use super::reader::{Lookup, Reader, Reading};
 use super::setup::{asking_digest, extraction_spec};
-use super::stop::resume_panic;
-use super::tally::{FileProblem, Tally, Totals};
+use super::stop::{blocking, resume_panic};
+use super::tally::{Tally, Totals};
 use super::worker::{Batch, Consumer, Counts, End, Report, Until};
 use crate::adapters::process;
 use crate::adapters::walk::{Candidate, walk};
@@ -101,11 +101,7 @@ impl Plan {
         store: Option<Store>,
     ) -> Result<(), StoreError> {
         let lookup = store.map(|store| Lookup::new(Handle::current(), store));
-        let read = tokio::task::spawn_blocking(move || self.read(&options, lookup));
-        read.await.unwrap_or_else(|died| {
-            resume_panic(died);
-            Ok(())
-        })
+        blocking(move || self.read(&options, lookup)).await
     }
 
     fn read(&self, options: &Options, lookup: Option<Lookup>) -> Result<(), StoreError> {
@@ -126,9 +122,8 @@ impl Plan {
             tally: &self.tally,
             cancel: &self.cancel,
             overhead,
-            open: None,
             sessions: HashMap::new(),
-            failed: None,
+            open: None,
         };
         let mut reader = Reader::new(&reading, &gate, &self.tally, sink);
         for file in &files {
@@ -136,7 +131,7 @@ impl Plan {
                 break;
             }
         }
-        let slices = reader.into_sink().finish()?;
+        let slices = reader.finish()?.finish()?;
         self.tally.with(|totals| {
             let (sent, answered) = (totals.tokens.estimated, slices * ANSWER_TOKENS_ESTIMATE);
             let price = self.config.model.price;
@@ -173,11 +168,10 @@ fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
     tally.with(|totals| {
         totals.files_planned = files.len() as u64;
         totals.bytes_planned = files.iter().map(|file| file.bytes).sum();
-        for (path, error) in problems {
-            let path = path.display().to_string();
-            totals.problems.push(FileProblem { path, problem: error.to_string() });
-        }
     });
+    for (path, error) in problems {
+        tally.problem(&path.display().to_string(), error.to_string());
+    }
     files
 }
 
@@ -230,8 +224,8 @@ impl Replay {
         let lookup = Lookup::new(Handle::current(), self.store.clone());
         let (batch, closing) = (Arc::clone(batch), closing.clone());
         let (tally, gate) = (Arc::clone(&self.tally), Gate::new(&self.config.pii));
-        let stopping = (Arc::clone(&tally), closing.clone());
-        let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), stopping, self.clock);
+        let (counted, stop) = (Arc::clone(&tally), closing.clone());
+        let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), counted, stop, self.clock);
         tokio::task::spawn_blocking(move || {
             let ended = EndsReading(batch);
             let mut reader = Reader::new(&reading, &gate, &tally, sink);
@@ -240,7 +234,7 @@ impl Replay {
                     break;
                 }
             }
-            let read = reader.into_sink().finish();
+            let read = reader.finish().and_then(ReplaySink::finish);
             if read.is_err() {
                 closing.cancel();
             }

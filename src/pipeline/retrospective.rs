@@ -2,26 +2,23 @@
 //! made one way: where a batch has no usable answer, all of it is made by rule.
 
 use super::adjudicate::{
-    BatchBill, BatchClient, Halt, ModelSource, ModelUsage, configure, located,
+    BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered, configure, located,
 };
 use super::consolidating::Consolidator;
-use super::dialogue::{Deferral, DialogueEnd};
 use crate::consolidate::{
     LessonBatch, LessonSpec, LessonTask, Note, Retrospective, lesson_batches, reflect,
     reflect_with, standing,
 };
-use crate::domain::{Finding, ModelError, Purpose, Record, RecordState, Severity, Timestamp};
+use crate::domain::{Finding, Purpose, Record, RecordState, Severity, Timestamp};
 use crate::privacy::Gate;
 use crate::store::{RecordFilter, StoreError};
 use std::sync::Arc;
 
-/// Asks a model for lessons.
 pub(crate) struct Reflector {
     client: BatchClient,
     spec: Arc<LessonSpec>,
 }
 
-/// Result of a retrospective.
 #[derive(Debug)]
 pub(crate) enum RetrospectiveOutcome {
     Done(Box<RetrospectiveReport>),
@@ -38,12 +35,6 @@ pub(crate) struct RetrospectiveReport {
     pub findings: Vec<Finding>,
     pub shown: u64,
     pub usage: ModelUsage,
-}
-
-/// Why a batch gave no lessons.
-enum NoLessons {
-    Unusable(&'static str, String),
-    Halted(Halt),
 }
 
 impl Reflector {
@@ -70,12 +61,12 @@ impl Reflector {
             let here = format!("batch {n} of {many}");
             match self.batch(&mut report, batch, &here).await? {
                 Ok(learned) => lessons = lessons.map(|all| [all, learned].concat()),
-                Err(NoLessons::Unusable(rule, why)) => {
+                Err(NoAnswer::Open(rule, why)) => {
                     report.note(rule, format!("{here}: {why}; the retrospective is made by rule"));
                     lessons = None;
                     break;
                 }
-                Err(NoLessons::Halted(halt)) => return Ok(RetrospectiveOutcome::Halted(halt)),
+                Err(NoAnswer::Halted(halt)) => return Ok(RetrospectiveOutcome::Halted(halt)),
             }
         }
         if let Some(lessons) = lessons.filter(|_| many > 0) {
@@ -89,7 +80,7 @@ impl Reflector {
         report: &mut RetrospectiveReport,
         batch: LessonBatch,
         here: &str,
-    ) -> Result<Result<Vec<Note>, NoLessons>, StoreError> {
+    ) -> Result<Result<Vec<Note>, NoAnswer>, StoreError> {
         let (shown, about) = (batch.len(), batch.about());
         let (dialogue, request) = LessonTask::start(&self.spec, batch, self.client.rung());
         let namespace = &report.namespace;
@@ -97,30 +88,17 @@ impl Reflector {
         let (ended, spent) = self.client.ask(dialogue, request, bill).await?;
         report.shown += shown as u64;
         report.usage.add(0, spent);
-        let unusable = |rule, error: ModelError| Err(NoLessons::Unusable(rule, error.to_string()));
-        Ok(match ended {
-            DialogueEnd::Done(learned) => {
-                report.findings.extend(located(learned.summary.findings, here));
-                if learned.usable {
-                    self.client.learn(&self.spec.ask.model, learned.summary.rung, spent).await?;
-                    Ok(learned.lessons)
-                } else {
-                    let why = "the model gave no answer that can be used".to_owned();
-                    Err(NoLessons::Unusable("no-lessons", why))
-                }
-            }
-            DialogueEnd::TooLong(error) => unusable("too-long", error),
-            DialogueEnd::Failed(error) | DialogueEnd::Deferred(Deferral::Unanswered(error)) => {
-                unusable("no-answer", error)
-            }
-            DialogueEnd::Deferred(Deferral::Cap(reached)) => {
-                Err(NoLessons::Unusable("cap-reached", reached.to_string()))
-            }
-            DialogueEnd::Deferred(Deferral::Needs(error)) => {
-                Err(NoLessons::Halted(Halt::Needs(error.to_string())))
-            }
-            DialogueEnd::Deferred(Deferral::Stopped) => Err(NoLessons::Halted(Halt::Stopped)),
-        })
+        let learned = match answered(ended) {
+            Ok(learned) => learned,
+            Err(no_answer) => return Ok(Err(no_answer)),
+        };
+        report.findings.extend(located(learned.summary.findings, here));
+        if !learned.usable {
+            let why = "the model gave no answer that can be used".to_owned();
+            return Ok(Err(NoAnswer::Open("no-lessons", why)));
+        }
+        self.client.learn(&self.spec.ask.model, learned.summary.rung, spent).await?;
+        Ok(Ok(learned.lessons))
     }
 }
 

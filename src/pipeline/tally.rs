@@ -152,6 +152,12 @@ impl Tally {
         self.with(|totals| totals.clone())
     }
 
+    /// Notes a problem of a file.
+    pub(crate) fn problem(&self, path: &str, problem: String) {
+        let path = path.to_owned();
+        self.with(|totals| totals.problems.push(FileProblem { path, problem }));
+    }
+
     /// Counts a finding.
     pub fn finding(&self, finding: &Finding) {
         self.with(|totals| *totals.findings.entry(finding.rule.to_string()).or_default() += 1);

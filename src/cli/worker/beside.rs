@@ -45,7 +45,7 @@ pub(super) async fn start(
         return Ok(beside);
     }
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
-    let enqueuer = Enqueuer::new(config, model_name, gather, (store.clone(), clock::now));
+    let enqueuer = Enqueuer::new(config, model_name, gather, store.clone(), clock::now);
     let counted = Arc::clone(meters);
     let feed = Feed {
         enqueuer: Arc::new(enqueuer),

@@ -1,47 +1,79 @@
-//! What feeds the queue beside a worker: folders that are watched, streams that are received. Both hand
-//! over what they find and go on; neither asks a model.
+//! Feeds of the queue beside a worker: watched folders and received streams. Neither asks a model.
 
 mod receiving;
 #[cfg(test)]
 mod receiving_test;
 #[cfg(test)]
 mod testing;
-mod watching;
 #[cfg(test)]
 mod watching_test;
 
-use super::ingest::{Enqueuer, TakenIn};
+use super::ingest::{Enqueuer, HandOver, IntakeReport, IntakeSource};
+use crate::adapters::watch::{Batch, Watch};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// How long a feed waits before it tries again what a store in trouble did not take.
+/// Pause before a feed tries a failed store again.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A feed, and what it shares with the worker beside it.
+/// A feed, and its connections to the worker beside it.
 #[derive(Clone)]
 pub(crate) struct Feed {
-    /// Takes in what is found.
     pub enqueuer: Arc<Enqueuer>,
-    /// Cancelled, it hands over no more. A feed that cannot go on cancels it.
+    /// Ends the feed. A feed that cannot go on cancels it.
     pub closing: CancellationToken,
-    /// Says a line to a person.
+    /// Prints a line for a person.
     pub tell: fn(&str),
-    /// Hears how many jobs are new.
+    /// Receives the number of new jobs.
     pub enqueued: Arc<dyn Fn(u64) + Send + Sync>,
 }
 
 impl Feed {
-    fn took(&self, taken: &TakenIn, from: &str) {
+    /// Enqueues the growth of the files in `watch`, until it is closed. The store knows the progress of sessions, so
+    /// that nothing is enqueued twice after a restart.
+    ///
+    /// # Errors
+    /// One line with the action for a person.
+    pub(crate) async fn watching(self, mut watch: Watch, how: HandOver) -> Result<(), String> {
+        loop {
+            let batch = tokio::select! {
+                () = self.closing.cancelled() => return Ok(()),
+                batch = watch.next() => batch,
+            };
+            let Some(Batch { files, problems }) = batch else { return Ok(()) };
+            for (path, error) in problems {
+                (self.tell)(&format!("{}: cannot be watched for now: {error}", path.display()));
+            }
+            // Bounded by `closing`: the worker beside reports that the store is unavailable.
+            loop {
+                let enqueuer = self.enqueuer.clone();
+                let taking = enqueuer.take_in(
+                    IntakeSource::Files(files.clone()),
+                    how.clone(),
+                    self.closing.clone(),
+                );
+                match taking.await {
+                    Ok(taken) => {
+                        self.took(&taken, "folders");
+                        break;
+                    }
+                    Err(error) if error.is_passing() => {
+                        if !self.pause(RETRY).await {
+                            return Ok(());
+                        }
+                    }
+                    Err(error) => return Err(self.give_up(error.to_string())),
+                }
+            }
+        }
+    }
+
+    fn took(&self, taken: &IntakeReport, from: &str) {
         if !taken.is_nothing_new() {
             let sessions = taken.sessions.len();
-            tracing::info!(
-                from,
-                sessions,
-                jobs = taken.jobs,
-                entries = taken.entries,
-                "handed over"
-            );
+            let (jobs, entries) = (taken.jobs, taken.entries);
+            tracing::info!(from, sessions, jobs, entries, "handed over");
             (self.enqueued)(taken.jobs);
         }
         for problem in &taken.problems {
@@ -49,7 +81,7 @@ impl Feed {
         }
     }
 
-    /// Waits before something is tried again; false if there is no more time.
+    /// Waits before a retry; false if the feed ends meanwhile.
     async fn pause(&self, pause: Duration) -> bool {
         tokio::select! {
             () = self.closing.cancelled() => false,
@@ -57,7 +89,7 @@ impl Feed {
         }
     }
 
-    /// Ends the worker too: who asked for this feed would wait for what never comes.
+    /// Ends the worker too: the user who wanted this feed would wait in vain.
     fn give_up(&self, line: String) -> String {
         self.closing.cancel();
         line

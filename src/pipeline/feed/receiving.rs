@@ -1,5 +1,4 @@
-//! Streams that are received: each message is a slice document. It is acknowledged when what it holds
-//! is in the store, and not before.
+//! Received streams: each message is a slice document, and is acknowledged after its content is in the store.
 
 use super::{Feed, RETRY};
 use crate::adapters::nats::{Delivery, NatsError, Source, ack_all};
@@ -10,30 +9,27 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Messages that are taken at once: their intakes share commits.
+/// Maximum number of messages in a batch: their intakes share commits.
 const BATCH: usize = 128;
-/// How long one fetch waits for the first message, in seconds.
+/// Wait of a fetch for its first message.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// A message and what it holds.
-type Opened = (Delivery, Document);
-
-/// What became of the messages of one session.
+/// Results of the messages of one session.
 #[derive(Default)]
 struct Handled {
     taken: Vec<Delivery>,
     jobs: u64,
-    /// Messages that come again.
+    /// Number of messages that come again.
     back: u32,
     verdict: Option<NatsError>,
     failed: Option<StoreError>,
 }
 
 impl Feed {
-    /// Takes in what comes from `source`, until it is closed.
+    /// Enqueues messages of `source`, until it is closed.
     ///
     /// # Errors
-    /// One line that says what a person must do.
+    /// One line with the action for a person.
     pub(crate) async fn receiving(self, source: Source, how: HandOver) -> Result<(), String> {
         let from = source.url().to_string();
         loop {
@@ -57,14 +53,14 @@ impl Feed {
         }
     }
 
-    /// Takes a batch in: sessions side by side, the messages of one in their order.
+    /// Enqueues a batch: sessions concurrently, the messages of each in their order.
     pub(super) async fn batch(
         &self,
         deliveries: Vec<Delivery>,
         from: &str,
         how: &HandOver,
     ) -> Result<(), NatsError> {
-        let mut sessions: BTreeMap<SessionId, Vec<Opened>> = BTreeMap::new();
+        let mut sessions: BTreeMap<SessionId, Vec<(Delivery, Document)>> = BTreeMap::new();
         for delivery in deliveries {
             match self.enqueuer.open(delivery.payload(), from, how) {
                 Ok(document) => {
@@ -93,22 +89,22 @@ impl Feed {
         }
         let messages = all.taken.len();
         if messages > 0 {
-            // Said before the server knows: messages that come again bring no jobs.
+            // Before the acknowledgement: messages that come again bring no jobs.
             (self.enqueued)(all.jobs);
             ack_all(all.taken).await?;
             tracing::info!(from, messages, jobs = all.jobs, "handed over");
         }
         if let Some(error) = all.failed {
             tracing::warn!(%error, messages = all.back, "messages wait for the store");
-            // What is wrong for good stops the worker beside, which says it.
+            // A permanent failure stops the worker beside, which reports it.
             let _ = self.pause(RETRY).await;
         }
         all.verdict.map_or(Ok(()), Err)
     }
 
-    /// Takes in the messages of one session. After one that comes again, so do those behind it: what
-    /// was said first stands first.
-    async fn session(&self, opened: Vec<Opened>, how: &HandOver) -> Handled {
+    /// Enqueues the messages of one session. After one that comes again, all later ones do too, so that their order
+    /// stays.
+    async fn session(&self, opened: Vec<(Delivery, Document)>, how: &HandOver) -> Handled {
         let mut handled = Handled::default();
         for (delivery, document) in opened {
             if handled.back > 0 {
@@ -137,7 +133,7 @@ impl Feed {
 
     async fn again(&self, delivery: Delivery, handled: &mut Handled) {
         handled.back += 1;
-        // Unsaid, it comes again by itself, later.
+        // If this fails, it comes again by itself, later.
         let _ = delivery.nak(RETRY).await;
     }
 

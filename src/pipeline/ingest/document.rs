@@ -1,26 +1,26 @@
-//! Documents: what an agent, a hook or another machine hands over becomes entries behind those that the
-//! store has. A document is taken in whole or not at all, and once however often it comes.
+//! Documents: an agent, a hook or another machine hands over entries that follow those in the store. A document is
+//! enqueued as a whole or not at all, and only once.
 
 use super::batch::Batch;
-use super::report::Taken;
+use super::report::SessionIntake;
 use super::rules::Rules;
 use super::{Enqueuer, HandOver, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
 use crate::pipeline::preamble::Preamble;
-use crate::pipeline::reader::{Ended, mark, mark_of, namespace_of};
+use crate::pipeline::reader::{SessionEnding, mark, mark_of, namespace_of};
 use crate::privacy::Report;
 use crate::slicing::Slicer;
 use crate::store::{Intake, SessionProgress, SpokenEntry, StoreError, StoreErrorKind};
 use crate::transcripts::{
-    RawEntry, RawSession, SessionSource, SliceError, parse_slice, private_tag_finding,
-    redact_entry, redact_session,
+    RawEntry, SessionSource, SliceError, parse_slice, private_tag_finding, redact_entry,
+    redact_session,
 };
 
-/// A document that has passed the gate.
+/// A redacted document.
 #[derive(Debug)]
 pub(crate) struct Document {
     session: Session,
-    /// Numbered from 0; the store says where they stand.
+    /// Numbered from 0; the store knows their position.
     entries: Vec<Entry>,
     from: Option<u32>,
     closed: bool,
@@ -29,28 +29,26 @@ pub(crate) struct Document {
     masked: Report,
 }
 
-/// Why a document was not taken in.
+/// A document that was not enqueued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotTaken {
-    /// It does not fit what was handed over before, and never will. One line, without words of it.
+    /// It never fits the stored entries. One line, without words of it.
     #[error("{0}")]
     Refused(String),
-    /// Others took in more of its session each time it was tried; try again.
+    /// Other processes enqueued more of its session at each try.
     #[error("others take in its session at the same time; try again")]
     Busy,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 impl Document {
-    /// The session that it belongs to. Documents of one session are taken in one after another.
+    /// Its session. Documents of one session are enqueued one after another.
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
 
-    /// A name for what it says, the same if it is handed over twice. Made behind the gate, so that it
-    /// tells nothing of what was masked.
+    /// Digest of its redacted content, by which it is recognised when it is handed over again.
     fn digest(&self) -> Digest {
         let mut parts = vec!["document".to_owned(), self.closed.to_string()];
         for entry in &self.entries {
@@ -67,10 +65,10 @@ impl Document {
 }
 
 impl Enqueuer {
-    /// Reads a document and takes it through the gate; `source` says where it came from.
+    /// Reads and redacts a document; `source` names its origin.
     ///
     /// # Errors
-    /// If it is not a slice document; the line says where and why, without words of it.
+    /// If it is not a slice document; with the place and the reason, without words of it.
     pub(crate) fn open(
         &self,
         bytes: &[u8],
@@ -79,7 +77,8 @@ impl Enqueuer {
     ) -> Result<Document, SliceError> {
         let handed = parse_slice(bytes, how.session.as_deref())?;
         let mut masked = Report::default();
-        let namespace = self.namespace_of(&handed.session, how);
+        let named = how.namespace.clone().or_else(|| self.namespace.clone());
+        let namespace = named.unwrap_or_else(|| namespace_of(&handed.session, &self.gate));
         let source = SessionSource { namespace: &namespace, format: Format::Slice, path: source };
         let session = redact_session(handed.session, source, &self.gate, &mut masked);
         let mut mentioned = None;
@@ -97,24 +96,16 @@ impl Enqueuer {
         Ok(Document { session, entries, from, closed, priority, findings, masked })
     }
 
-    fn namespace_of(&self, raw: &RawSession, how: &HandOver) -> String {
-        let named = how.namespace.clone().or_else(|| self.namespace.clone());
-        named.unwrap_or_else(|| namespace_of(raw, &self.gate))
-    }
-
-    /// Takes a document in.
-    ///
-    /// # Errors
-    /// See [`NotTaken`]; nothing of it was taken in then.
+    /// Enqueues a document as a whole, or nothing of it.
     pub(crate) async fn document(
         &self,
         document: &Document,
         how: &HandOver,
-    ) -> Result<Taken, NotTaken> {
+    ) -> Result<SessionIntake, NotTaken> {
         let mut rules = self.rules(how);
         rules.flush |= document.closed;
         rules.priority = how.priority.or(document.priority).unwrap_or_default();
-        let mut taken = Taken::of(&document.session);
+        let mut taken = SessionIntake::of(&document.session);
         for _ in 0..PASSES_MAX {
             let growth = self.store.growth(document.session.id).await?.unwrap_or_default();
             taken.gathers_until = growth.gathers_until;
@@ -139,7 +130,7 @@ impl Enqueuer {
         Err(NotTaken::Busy)
     }
 
-    /// What of a document the store does not have.
+    /// The entries of a document that the store does not have.
     async fn new_in<'d>(
         &self,
         document: &'d Document,
@@ -183,21 +174,7 @@ impl Enqueuer {
         }
     }
 
-    /// What slices are told of the entries that are cut for good: what is remembered of them, and those
-    /// behind it as they are stored.
-    async fn preamble(
-        &self,
-        session: &Session,
-        growth: &SessionProgress,
-    ) -> Result<Preamble, StoreError> {
-        let kept = match growth.taken {
-            0 => None,
-            _ => self.store.remembered(session.id).await?,
-        };
-        Preamble::upto(&self.store, (&self.preamble, session), kept, growth.taken).await
-    }
-
-    /// Cuts what gathers and what is new; none if nothing is to be done.
+    /// Slices the gathering and the new entries; none if nothing is to be done.
     async fn intake(
         &self,
         document: &Document,
@@ -210,7 +187,12 @@ impl Enqueuer {
             true => self.store.entries_of(session.id, taken..known).await?,
             false => Vec::new(),
         };
-        let mut preamble = self.preamble(session, &growth).await?;
+        let remembered = match taken {
+            0 => None,
+            _ => self.store.remembered(session.id).await?,
+        };
+        let mut preamble =
+            Preamble::upto(&self.store, (&self.preamble, session), remembered, taken).await?;
         let ends = growth.ends.iter().copied().collect();
         let slicer = Slicer::new(session.id, self.settings, ends);
         let mut slicer = slicer.starting_at(growth.next_index);
@@ -227,14 +209,14 @@ impl Enqueuer {
             }
             for cutting in slicer.push(entry) {
                 let before = preamble.before(cutting.slice.range().0);
-                batch.slice((cutting, before), rules);
+                batch.slice(cutting, before, rules);
             }
         }
         for cutting in slicer.finish() {
             let before = preamble.before(cutting.slice.range().0);
-            batch.slice((cutting, before), rules);
+            batch.slice(cutting, before, rules);
         }
-        let ended = Ended {
+        let ended = SessionEnding {
             entries: known + new.len() as u32,
             findings: document.findings.clone(),
             masked: document.masked.clone(),

@@ -86,7 +86,7 @@ fn some(count: usize) -> Vec<Value> {
 }
 
 #[track_caller]
-fn refused(outcome: Result<super::Taken, NotTaken>, words: &[&str]) {
+fn refused(outcome: Result<super::SessionIntake, NotTaken>, words: &[&str]) {
     let Err(NotTaken::Refused(line)) = outcome else { panic!("{outcome:?}") };
     for word in words {
         assert!(line.contains(word), "no `{word}` in: {line}");

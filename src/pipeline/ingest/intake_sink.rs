@@ -1,194 +1,169 @@
-//! The sink that files are read for: asks the store how far a session was taken in, hands over what it
-//! grew by, and says when a file must be read again.
+//! Sink of an intake: looks up the progress of a session, enqueues what is new, and says when a file must be read
+//! again.
 
 use super::batch::Batch;
-use super::known::Lookup;
-use super::report::TakenIn;
+use super::report::IntakeReport;
 use super::rules::Rules;
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Session, SessionId};
-use crate::pipeline::reader::{Before, Differs, SliceSink, Work};
-use crate::pipeline::stop::unless_cancelled;
-use crate::privacy::Redacted;
+use crate::pipeline::reader::{Differs, EarlierReading, Lookup, SliceSink, Work};
 use crate::store::{Intake, SessionProgress, StoreError, StoreErrorKind};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use tokio_util::sync::CancellationToken;
 
-/// Of what is compared, the share that must be the same for a session that was rewritten, in percent.
-/// Less is another conversation under the same name, and takes nothing away from the one before.
+/// Least share of equal entries in a session that was rewritten, in percent. With less, it is another conversation
+/// under the same name, and takes nothing away from the one before.
 const SAME_PERCENT_MIN: u64 = 75;
 
-/// Takes in what a reader hands over; blocks its thread.
+/// Enqueues the work of a reader; blocks its thread.
 pub(super) struct IntakeSink<'a> {
     lookup: Lookup,
     rules: Rules,
     cancel: &'a CancellationToken,
-    pub(super) report: TakenIn,
-    /// The store's error that ended the reading, if one did.
-    pub(super) failed: Option<StoreError>,
+    pub(super) report: IntakeReport,
+    /// The file must be read again.
     again: bool,
-    found: Found,
-    /// Sessions that are not what was taken in under their names.
+    baseline: Baseline,
+    /// Sessions that differ from the stored ones of their names.
     changed: HashMap<SessionId, Change>,
     open: Option<Batch>,
 }
 
-/// What is known of the session that begins.
+/// Stored state of the session that begins.
 #[derive(Debug, Default)]
-struct Found {
+struct Baseline {
     growth: SessionProgress,
     gathered: Vec<u64>,
     anew: Option<u32>,
 }
 
-/// Why a session is not what was taken in under its name.
+/// Change of a session since it was stored.
 #[derive(Clone, Debug)]
 enum Change {
-    /// It was rewritten from this entry on.
+    /// Rewritten from this entry on.
     Rewritten(u32),
-    /// It is another conversation, with this behind its name.
+    /// Another conversation, whose name has this suffix.
     Other(String),
 }
 
 impl<'a> IntakeSink<'a> {
-    /// For a thread on which blocking is allowed, of the runtime of `handle`.
     pub(super) fn new(
         lookup: Lookup,
         rules: Rules,
         cancel: &'a CancellationToken,
     ) -> IntakeSink<'a> {
-        let (report, found, changed) = (TakenIn::default(), Found::default(), HashMap::new());
-        let (failed, open, again) = (None, None, false);
-        IntakeSink { lookup, rules, cancel, report, failed, again, found, changed, open }
+        let (report, baseline) = (IntakeReport::default(), Baseline::default());
+        let (changed, open) = (HashMap::new(), None);
+        IntakeSink { lookup, rules, cancel, report, again: false, baseline, changed, open }
     }
 
-    /// Whether the file must be read again: somebody else took in more of it, or it is not what it was.
+    /// True if the file must be read again: another process enqueued more of it, or it was rewritten.
     pub(super) fn is_to_be_read_again(&mut self) -> bool {
         self.open = None;
         std::mem::take(&mut self.again)
     }
 
-    /// Whether the reading is over, whatever is left.
-    pub(super) fn is_over(&self) -> bool {
-        self.failed.is_some() || self.cancel.is_cancelled()
-    }
-
-    fn noted<T: Default>(&mut self, outcome: Result<T, StoreError>) -> T {
-        outcome.unwrap_or_else(|error| {
-            self.failed.get_or_insert(error);
-            T::default()
-        })
-    }
-
-    fn look_up(&mut self, session: &Session, own: bool) -> Result<Before, StoreError> {
-        let change = self.changed.get(&session.id).cloned();
-        if let Some(Change::Other(behind)) = change {
-            return Ok(Before { apart: Some(behind), ..Before::default() });
-        }
-        let growth = self.lookup.block_on(self.lookup.store().growth(session.id))?;
-        let Some(growth) = growth else { return Ok(Before::default()) };
-        if growth.forgotten {
-            return Ok(Before { forgotten: true, ..Before::default() });
-        }
-        let marks = self.lookup.marks(session.id, growth.entries)?;
-        if !own && !marks.is_empty() && is_other_file(&growth.path, &session.path) {
-            return Ok(Before { elsewhere: Some(marks), ..Before::default() });
-        }
-        let before = match change {
-            Some(Change::Rewritten(at)) => self.begin_anew(growth, at),
-            Some(Change::Other(_)) | None => self.go_on_from(growth, marks),
-        };
-        Ok(Before { is_known: true, ..before })
-    }
-
-    fn go_on_from(&mut self, growth: SessionProgress, mut taken: Vec<u64>) -> Before {
+    fn go_on_from(&mut self, growth: SessionProgress, mut taken: Vec<u64>) -> EarlierReading {
         let gathered = taken.split_off((growth.taken as usize).min(taken.len()));
         let (ends, next_index) = (growth.ends.iter().copied().collect(), growth.next_index);
-        self.found = Found { growth, gathered, anew: None };
-        Before { ends, taken, next_index, ..Before::default() }
+        self.baseline = Baseline { growth, gathered, anew: None };
+        EarlierReading { ends, taken, next_index, ..EarlierReading::default() }
     }
 
-    fn begin_anew(&mut self, growth: SessionProgress, at: u32) -> Before {
+    fn begin_anew(&mut self, growth: SessionProgress, at: u32) -> EarlierReading {
         let ends = growth.ends.iter().copied().filter(|end| *end <= at).collect();
         let growth = SessionProgress { taken: 0, ..growth };
-        self.found = Found { growth, gathered: Vec::new(), anew: Some(at) };
-        Before { ends, ..Before::default() }
+        self.baseline = Baseline { growth, gathered: Vec::new(), anew: Some(at) };
+        EarlierReading { ends, ..EarlierReading::default() }
     }
 
     fn begin(&mut self, session: &Session) {
-        let Found { growth, gathered, anew } = std::mem::take(&mut self.found);
+        let Baseline { growth, gathered, anew } = std::mem::take(&mut self.baseline);
         self.report.meet(session, growth.gathers_until);
         self.open = Some(Batch::new(session.clone(), growth, gathered, anew));
     }
 
-    fn hand_over(&mut self, session: &Session, intake: Option<Intake>) -> ControlFlow<()> {
-        let Some(intake) = intake else { return unless_cancelled(self.cancel) };
+    fn enqueue(
+        &mut self,
+        session: &Session,
+        intake: Option<Intake>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let Some(intake) = intake else { return Ok(ControlFlow::Continue(())) };
         let until = intake.gathering.as_ref().map(|gathering| gathering.until);
         match self.lookup.block_on(self.lookup.store().enqueue(intake)) {
             Ok(enqueued) => {
                 self.report.add(session, enqueued, until);
-                unless_cancelled(self.cancel)
+                Ok(ControlFlow::Continue(()))
             }
             Err(error) if error.kind == StoreErrorKind::Moved => {
                 self.again = true;
-                ControlFlow::Break(())
+                Ok(ControlFlow::Break(()))
             }
-            Err(error) => {
-                self.failed = Some(error);
-                ControlFlow::Break(())
-            }
+            Err(error) => Err(error),
         }
     }
 }
 
 impl SliceSink for IntakeSink<'_> {
-    fn fork_of(&mut self, session: &Session, native_id: &Redacted) -> Vec<u64> {
-        let found = self.lookup.fork_of(session, native_id);
-        self.noted(found)
+    fn lookup(&mut self) -> Option<&mut Lookup> {
+        Some(&mut self.lookup)
     }
 
-    fn own_records(&mut self, session: &Session) -> HashSet<u64> {
-        let found = self.lookup.own_records(session.id);
-        self.noted(found)
-    }
-
-    fn before(&mut self, session: &Session, own: bool) -> Before {
-        self.found = Found::default();
-        self.look_up(session, own).unwrap_or_else(|error| {
-            self.failed = Some(error);
-            Before::default()
-        })
-    }
-
-    fn hand(&mut self, work: Work) -> ControlFlow<()> {
-        if self.is_over() {
-            return ControlFlow::Break(());
+    fn before(&mut self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
+        self.baseline = Baseline::default();
+        let change = self.changed.get(&session.id).cloned();
+        if let Some(Change::Other(behind)) = change {
+            return Ok(EarlierReading { apart: Some(behind), ..EarlierReading::default() });
         }
+        let growth = self.lookup.block_on(self.lookup.store().growth(session.id))?;
+        let Some(growth) = growth else { return Ok(EarlierReading::default()) };
+        if growth.forgotten {
+            return Ok(EarlierReading { forgotten: true, ..EarlierReading::default() });
+        }
+        let marks = self.lookup.marks(session.id, growth.entries)?;
+        if !own && !marks.is_empty() && is_other_file(&growth.path, &session.path) {
+            return Ok(EarlierReading { elsewhere: Some(marks), ..EarlierReading::default() });
+        }
+        let before = match change {
+            Some(Change::Rewritten(at)) => self.begin_anew(growth, at),
+            Some(Change::Other(_)) | None => self.go_on_from(growth, marks),
+        };
+        Ok(EarlierReading { is_known: true, ..before })
+    }
+
+    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
         match work {
             Work::Begin(session) => self.begin(&session),
-            Work::Skipped(entries) => {
+            Work::Skipped(entry) => {
                 if let Some(open) = &mut self.open {
-                    entries.into_iter().for_each(|entry| open.keep(entry));
+                    open.keep(*entry);
                 }
             }
-            Work::Slice(cutting, before) => {
+            Work::Slice(cutting, preamble) => {
                 if let Some(mut open) = self.open.take() {
-                    let intake = open.slice((*cutting, before), &self.rules);
-                    self.hand_over(open.session(), intake)?;
-                    self.open = Some(open);
+                    let intake = open.slice(*cutting, preamble, &self.rules);
+                    let flow = self.enqueue(open.session(), intake)?;
+                    if flow.is_continue() {
+                        self.open = Some(open);
+                    }
+                    return Ok(flow);
                 }
             }
             Work::Copy => self.open = None,
-            Work::End(ended) => {
-                if let Some(open) = self.open.take().filter(|_| ended.whole) {
+            Work::End(ending) => {
+                if let Some(open) = self.open.take().filter(|_| ending.whole) {
                     let session = open.session().clone();
-                    let intake = open.end(*ended, &self.rules);
-                    self.hand_over(&session, intake)?;
+                    let intake = open.end(*ending, &self.rules);
+                    return self.enqueue(&session, intake);
                 }
             }
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.cancel.is_cancelled()
     }
 
     fn differs(&mut self, session: &Session, differs: Differs) {

@@ -1,49 +1,48 @@
-//! Sinks of a replay: one hands whole sessions to a batch of the queue, the other, for dry runs, counts
-//! what would be handed over.
+//! Sinks of a replay: one enqueues whole sessions in a batch, the other, for dry runs, only counts.
 
-use super::known::{Known, KnownRuns, Lookup};
-use crate::domain::{CoverageState, Digest, Entry, Finding, RunId, Session, SessionId, Timestamp};
+use crate::domain::{
+    CoverageState, Digest, Entry, Finding, RunId, RunState, Session, SessionId, Timestamp,
+};
 use crate::pipeline::cut::job_of;
-use crate::pipeline::reader::{Before, Ended, SliceSink, Work};
-use crate::pipeline::stop::unless_cancelled;
+use crate::pipeline::extractor::run_id;
+use crate::pipeline::reader::{Lookup, SessionEnding, SliceSink, Work};
+use crate::pipeline::stage::CUT_IN_TWO;
 use crate::pipeline::tally::Tally;
 use crate::pipeline::worker::Batch;
 use crate::privacy::{Redacted, Report};
-use crate::slicing::Cutting;
-use crate::store::{BatchJob, BatchPart, PartEnd, StoreError};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use crate::slicing::{Cutting, halve};
+use crate::store::{BatchJob, BatchPart, KnownRun, PartEnd, StoreError};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::mem::take;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Jobs that are handed over in one transaction: few, so that the first are asked about at once.
+/// Maximum number of jobs in one transaction: few, so that the first are asked about at once.
 const PART_JOBS_MAX: usize = 8;
-/// Entries that are handed over in one transaction.
 const PART_ENTRIES_MAX: usize = 2_048;
 
-/// How a replay asks.
+/// Requests of a replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking {
     pub(crate) digest: Digest,
-    /// Whether slices that failed are asked about afresh.
+    /// Ask again about slices that failed.
     pub(crate) retry_failed: bool,
 }
 
-/// A session of a replay.
 #[derive(Debug)]
 pub(crate) struct ReadSession {
     pub(crate) id: SessionId,
-    /// How far its entries were handed over.
+    /// Number of entries that were enqueued.
     pub(crate) reached: u32,
-    /// The runs from before that cover it, those of slices that were cut in two included.
+    /// Earlier runs that cover it, including those of slices that were cut in two.
     pub(crate) known: Vec<RunId>,
     pub(crate) slices_known: u64,
-    /// What was found while it was read to its end; none if the reading was stopped.
+    /// Results of a complete reading; none if the reading was stopped.
     pub(crate) whole: Option<(Vec<Finding>, Report)>,
 }
 
-/// Hands what is read to a batch; blocks its thread.
+/// Enqueues sessions in a batch; blocks its thread.
 pub(crate) struct ReplaySink {
     lookup: Lookup,
     asking: Asking,
@@ -54,7 +53,6 @@ pub(crate) struct ReplaySink {
     open: Option<OpenSession>,
     /// A session that is read again takes the place of its earlier reading.
     sessions: BTreeMap<SessionId, ReadSession>,
-    failed: Option<StoreError>,
 }
 
 struct OpenSession {
@@ -78,39 +76,22 @@ impl ReplaySink {
         lookup: Lookup,
         asking: Asking,
         batch: Arc<Batch>,
-        (tally, closing): (Arc<Tally>, CancellationToken),
+        tally: Arc<Tally>,
+        closing: CancellationToken,
         clock: fn() -> Timestamp,
     ) -> ReplaySink {
-        let (open, sessions, failed) = (None, BTreeMap::new(), None);
-        ReplaySink { lookup, asking, batch, tally, closing, clock, open, sessions, failed }
+        let (open, sessions) = (None, BTreeMap::new());
+        ReplaySink { lookup, asking, batch, tally, closing, clock, open, sessions }
     }
 
-    /// The sessions that were read.
-    ///
-    /// # Errors
-    /// The store's, if one ended the reading.
     pub(crate) fn finish(mut self) -> Result<Vec<ReadSession>, StoreError> {
-        self.close(None);
-        match self.failed {
-            Some(error) => Err(error),
-            None => Ok(self.sessions.into_values().collect()),
-        }
+        self.close(None)?;
+        Ok(self.sessions.into_values().collect())
     }
 
-    fn noted<T: Default>(&mut self, outcome: Result<T, StoreError>) -> T {
-        outcome.unwrap_or_else(|error| {
-            self.failed.get_or_insert(error);
-            T::default()
-        })
-    }
-
-    fn begin(&mut self, session: Arc<Session>) {
-        self.close(None);
-        let runs = self.lookup.runs(session.id, self.asking.digest);
-        let runs = runs.unwrap_or_else(|error| {
-            self.failed.get_or_insert(error);
-            KnownRuns::none(self.asking.digest)
-        });
+    fn begin(&mut self, session: Arc<Session>) -> Result<(), StoreError> {
+        self.close(None)?;
+        let runs = KnownRuns::find(&self.lookup, session.id, self.asking.digest)?;
         let read = ReadSession {
             id: session.id,
             reached: 0,
@@ -120,38 +101,30 @@ impl ReplaySink {
         };
         let (entries, jobs) = (BTreeMap::new(), Vec::new());
         self.open = Some(OpenSession { session, runs, begun: false, entries, jobs, read });
+        Ok(())
     }
 
-    fn slice(&mut self, cutting: Cutting, before: Option<&Redacted>) {
+    fn slice(&mut self, cutting: Cutting, preamble: Option<&Redacted>) {
         let Some(open) = &mut self.open else { return };
         let highest = cutting.entries.iter().map(|entry| entry.ordinal + 1).max();
         open.read.reached = open.read.reached.max(highest.unwrap_or_default());
-        let mut fresh = Vec::new();
-        let (mut known, mut done) = (Vec::new(), 0);
-        open.runs.split(cutting, self.asking.retry_failed, &mut |part| match part {
-            Known::Done(run) => {
-                known.push(run);
-                done += 1;
-            }
-            Known::Cut(run) => known.push(run),
-            Known::Open(cutting, generation) => fresh.push((cutting, generation)),
-        });
-        open.read.slices_known += done;
-        self.tally.with(|totals| totals.slices_done += u64::from(fresh.is_empty()));
-        open.read.known.append(&mut known);
-        for (cutting, generation) in fresh {
-            let job = job_of(&cutting, before.cloned(), self.asking.digest);
+        let split = open.runs.split(cutting, self.asking.retry_failed);
+        open.read.slices_known += split.done;
+        self.tally.with(|totals| totals.slices_done += u64::from(split.open.is_empty()));
+        open.read.known.extend(split.known);
+        for (cutting, generation) in split.open {
+            let job = job_of(&cutting, preamble.cloned(), self.asking.digest);
             open.jobs.push(BatchJob { job, generation });
             cutting.entries.into_iter().for_each(|entry| open.keep(entry));
         }
     }
 
-    /// Hands over what has gathered; all of it at the `end` of the session.
-    fn flush(&mut self, end: Option<PartEnd>) {
-        let Some(open) = self.open.as_mut().filter(|_| self.failed.is_none()) else { return };
+    /// Enqueues a full part; at the `end` of the session, the rest.
+    fn flush(&mut self, end: Option<PartEnd>) -> Result<(), StoreError> {
+        let Some(open) = &mut self.open else { return Ok(()) };
         let is_full = open.jobs.len() >= PART_JOBS_MAX || open.entries.len() >= PART_ENTRIES_MAX;
         if end.is_none() && !is_full {
-            return;
+            return Ok(());
         }
         let (jobs, begins) = (take(&mut open.jobs), !open.begun);
         open.begun = true;
@@ -166,21 +139,16 @@ impl ReplaySink {
             end,
             at: (self.clock)(),
         };
-        let outcome = self.lookup.block_on(self.lookup.store().enqueue_part(part));
-        self.noted(outcome);
+        self.lookup.block_on(self.lookup.store().enqueue_part(part))?;
         if handed > 0 {
             self.batch.enqueued(handed);
-            let room = async {
-                self.batch.room(&self.closing).await;
-                Ok(())
-            };
-            let outcome = self.lookup.block_on(room);
-            self.noted(outcome);
+            self.lookup.block_on(self.batch.room(&self.closing));
         }
+        Ok(())
     }
 
     /// Ends the open session; `ended` is none if its reading was stopped.
-    fn close(&mut self, ended: Option<Ended>) {
+    fn close(&mut self, ended: Option<SessionEnding>) -> Result<(), StoreError> {
         let whole = ended.filter(|ended| ended.whole);
         if let Some(mut ended) = whole {
             let remembered = ended.preamble.take().map(|mut preamble| {
@@ -188,61 +156,49 @@ impl ReplaySink {
                 preamble.remembered()
             });
             let card = ended.card.take().and_then(|card| serde_json::to_string(&card).ok());
-            self.flush(Some(PartEnd { entries: ended.entries, remembered, card }));
+            self.flush(Some(PartEnd { entries: ended.entries, remembered, card }))?;
             if let Some(open) = &mut self.open {
                 open.read.reached = ended.entries;
                 open.read.whole = Some((ended.findings, ended.masked));
             }
         }
-        // What was not handed over of a session that was stopped is read next time.
+        // The rest of a session that was stopped is read next time.
         if let Some(open) = self.open.take().filter(|open| open.begun) {
             self.sessions.insert(open.read.id, open.read);
         }
+        Ok(())
     }
 }
 
 impl SliceSink for ReplaySink {
-    fn before(&mut self, session: &Session, own: bool) -> Before {
-        let before = self.lookup.whole(session, own);
-        self.noted(before)
+    fn lookup(&mut self) -> Option<&mut Lookup> {
+        Some(&mut self.lookup)
     }
 
-    fn fork_of(&mut self, session: &Session, native_id: &Redacted) -> Vec<u64> {
-        let found = self.lookup.fork_of(session, native_id);
-        self.noted(found)
-    }
-
-    fn own_records(&mut self, session: &Session) -> HashSet<u64> {
-        let found = self.lookup.own_records(session.id);
-        self.noted(found)
-    }
-
-    fn hand(&mut self, work: Work) -> ControlFlow<()> {
-        if self.failed.is_some() || self.closing.is_cancelled() {
-            return ControlFlow::Break(());
-        }
+    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
         match work {
-            Work::Begin(session) => self.begin(session),
-            Work::Skipped(entries) => {
+            Work::Begin(session) => self.begin(session)?,
+            Work::Skipped(entry) => {
                 if let Some(open) = &mut self.open {
-                    entries.into_iter().for_each(|entry| open.keep(entry));
+                    open.keep(*entry);
                 }
             }
-            Work::Slice(cutting, before) => {
-                self.slice(*cutting, before.as_ref());
-                self.flush(None);
+            Work::Slice(cutting, preamble) => {
+                self.slice(*cutting, preamble.as_ref());
+                self.flush(None)?;
             }
             Work::Copy => self.open = None,
-            Work::End(ended) => self.close(Some(*ended)),
+            Work::End(ending) => self.close(Some(*ending))?,
         }
-        match self.failed {
-            Some(_) => ControlFlow::Break(()),
-            None => unless_cancelled(&self.closing),
-        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.closing.is_cancelled()
     }
 }
 
-/// Counts what a replay would hand over.
+/// Counts the jobs that a replay would enqueue.
 pub(crate) struct CountSink<'a> {
     /// None where there is no store yet.
     pub(crate) lookup: Option<Lookup>,
@@ -251,14 +207,12 @@ pub(crate) struct CountSink<'a> {
     pub(crate) cancel: &'a CancellationToken,
     /// Tokens of a request beside its slice.
     pub(crate) overhead: u64,
-    pub(crate) open: Option<Counted>,
-    pub(crate) sessions: HashMap<SessionId, Counted>,
-    pub(crate) failed: Option<StoreError>,
+    /// A session that is read again takes the place of its earlier reading.
+    pub(crate) sessions: HashMap<SessionId, SessionCount>,
+    pub(crate) open: Option<SessionId>,
 }
 
-/// What was counted of a session.
-pub(crate) struct Counted {
-    session: SessionId,
+pub(crate) struct SessionCount {
     runs: KnownRuns,
     slices_known: u64,
     slices_open: u64,
@@ -269,23 +223,13 @@ pub(crate) struct Counted {
 }
 
 impl CountSink<'_> {
-    /// Adds up the sessions.
-    ///
-    /// # Errors
-    /// The store's.
-    pub(crate) fn finish(mut self) -> Result<u64, StoreError> {
-        if let Some(open) = self.open.take() {
-            self.sessions.insert(open.session, open);
-        }
-        if let Some(error) = self.failed {
-            return Err(error);
-        }
+    pub(crate) fn finish(self) -> Result<u64, StoreError> {
         let mut slices_open = 0;
-        for counted in self.sessions.into_values() {
+        for (session, counted) in self.sessions {
             let known = counted.read.difference(&counted.pending).count() as u64;
             let extracted = match &self.lookup {
                 Some(lookup) if known > 0 => {
-                    let totals = lookup.store().session_totals(counted.session, u32::MAX);
+                    let totals = lookup.store().session_totals(session, u32::MAX);
                     lookup.block_on(totals)?.coverage.extracted.min(known)
                 }
                 Some(_) | None => 0,
@@ -300,81 +244,99 @@ impl CountSink<'_> {
         }
         Ok(slices_open)
     }
-
-    fn noted<T: Default>(&mut self, outcome: Option<Result<T, StoreError>>) -> T {
-        match outcome {
-            Some(Ok(found)) => found,
-            Some(Err(error)) => {
-                self.failed.get_or_insert(error);
-                T::default()
-            }
-            None => T::default(),
-        }
-    }
 }
 
 impl SliceSink for CountSink<'_> {
-    fn before(&mut self, session: &Session, own: bool) -> Before {
-        let before = self.lookup.as_ref().map(|lookup| lookup.whole(session, own));
-        self.noted(before)
+    fn lookup(&mut self) -> Option<&mut Lookup> {
+        self.lookup.as_mut()
     }
 
-    fn fork_of(&mut self, session: &Session, native_id: &Redacted) -> Vec<u64> {
-        let found = self.lookup.as_mut().map(|lookup| lookup.fork_of(session, native_id));
-        self.noted(found)
-    }
-
-    fn own_records(&mut self, session: &Session) -> HashSet<u64> {
-        let found = self.lookup.as_ref().map(|lookup| lookup.own_records(session.id));
-        self.noted(found)
-    }
-
-    fn hand(&mut self, work: Work) -> ControlFlow<()> {
+    fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
+        let counted = self.open.and_then(|open| self.sessions.get_mut(&open));
         match work {
             Work::Begin(session) => {
                 let digest = self.asking.digest;
-                let runs = self.lookup.as_ref().map(|lookup| lookup.runs(session.id, digest));
-                let runs = runs.transpose().unwrap_or_else(|error| {
-                    self.failed.get_or_insert(error);
-                    None
-                });
-                self.open = Some(Counted {
-                    session: session.id,
-                    runs: runs.unwrap_or_else(|| KnownRuns::none(digest)),
-                    slices_known: 0,
-                    slices_open: 0,
-                    tokens: 0,
-                    pending: BTreeSet::new(),
-                    read: BTreeSet::new(),
-                });
+                let runs = match &self.lookup {
+                    Some(lookup) => KnownRuns::find(lookup, session.id, digest)?,
+                    None => KnownRuns { asking: digest, runs: HashMap::new() },
+                };
+                let (pending, read) = (BTreeSet::new(), BTreeSet::new());
+                let (slices_known, slices_open, tokens) = (0, 0, 0);
+                let counted =
+                    SessionCount { runs, slices_known, slices_open, tokens, pending, read };
+                self.sessions.insert(session.id, counted);
+                self.open = Some(session.id);
             }
             Work::Slice(cutting, _) => {
-                if let Some(open) = &mut self.open {
-                    open.read.extend(cutting.entries.iter().map(|entry| entry.ordinal));
-                    let Counted { runs, slices_known, slices_open, tokens, pending, .. } = open;
-                    let overhead = self.overhead;
-                    runs.split(*cutting, self.asking.retry_failed, &mut |part| match part {
-                        Known::Done(_) => *slices_known += 1,
-                        Known::Cut(_) => {}
-                        Known::Open(cutting, _) => {
-                            *slices_open += 1;
-                            *tokens += u64::from(cutting.slice.tokens) + overhead;
-                            pending.extend(cutting.entries.iter().map(|entry| entry.ordinal));
-                        }
-                    });
+                if let Some(counted) = counted {
+                    counted.read.extend(cutting.entries.iter().map(|entry| entry.ordinal));
+                    let split = counted.runs.split(*cutting, self.asking.retry_failed);
+                    counted.slices_known += split.done;
+                    for (cutting, _) in split.open {
+                        counted.slices_open += 1;
+                        counted.tokens += u64::from(cutting.slice.tokens) + self.overhead;
+                        counted.pending.extend(cutting.entries.iter().map(|entry| entry.ordinal));
+                    }
                 }
             }
-            Work::Skipped(_) => {}
-            Work::Copy => self.open = None,
-            Work::End(_) => {
+            Work::Copy => {
                 if let Some(open) = self.open.take() {
-                    self.sessions.insert(open.session, open);
+                    self.sessions.remove(&open);
                 }
             }
+            Work::Skipped(_) | Work::End(_) => {}
         }
-        match self.failed {
-            Some(_) => ControlFlow::Break(()),
-            None => unless_cancelled(self.cancel),
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+/// Finished runs of a session with the same kind of requests.
+#[derive(Debug)]
+struct KnownRuns {
+    asking: Digest,
+    runs: HashMap<RunId, KnownRun>,
+}
+
+/// A slice, divided where it was cut in two before.
+#[derive(Default)]
+struct SplitSlice {
+    /// Number of parts that are extracted.
+    done: u64,
+    /// Runs of those parts, and of parts that were too long.
+    known: Vec<RunId>,
+    /// Parts to ask about, each in this generation after its last one.
+    open: Vec<(Cutting, u32)>,
+}
+
+impl KnownRuns {
+    fn find(lookup: &Lookup, id: SessionId, asking: Digest) -> Result<KnownRuns, StoreError> {
+        let runs = lookup.block_on(lookup.store().known_runs(id, asking))?;
+        Ok(KnownRuns { asking, runs: runs.into_iter().map(|run| (run.run, run)).collect() })
+    }
+
+    fn split(&self, cutting: Cutting, retry_failed: bool) -> SplitSlice {
+        let mut split = SplitSlice::default();
+        // Halves of halves: bounded by SLICE_TOKENS_MIN, below which nothing is cut again.
+        let mut waiting = vec![cutting];
+        while let Some(cutting) = waiting.pop() {
+            let id = run_id(self.asking, cutting.slice.id);
+            let known = self.runs.get(&id);
+            if let Some(done) = known.filter(|known| known.state == RunState::Done) {
+                split.known.push(id);
+                match done.failure.as_deref() {
+                    Some(CUT_IN_TWO) => waiting.extend(halve(&cutting).into_iter().rev()),
+                    Some(_) | None => split.done += 1,
+                }
+            } else {
+                let failed = known.filter(|_| retry_failed);
+                let afresh = failed.map_or(0, |known| known.afresh() - known.generation);
+                split.open.push((cutting, afresh));
+            }
         }
+        split
     }
 }

@@ -1,4 +1,4 @@
-//! What became of what was handed over, for a person or a program that looks.
+//! Report of an intake, for a person or a program.
 
 use crate::domain::{Session, SessionId, Timestamp};
 use crate::pipeline::tally::{FileProblem, Tally};
@@ -7,33 +7,29 @@ use crate::store::EnqueueResult;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// What became of one conversation.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub(crate) struct Taken {
-    /// The conversation.
+pub(crate) struct SessionIntake {
     pub session: SessionId,
     /// Its own name for itself.
     pub name: Redacted,
-    /// Whose memory it becomes.
     pub namespace: String,
-    /// Where it was read.
+    /// The file that it was read from.
     pub path: String,
-    /// Entries that are new.
     pub entries: u32,
-    /// Jobs that are new; a last one that waits for more is not counted.
+    /// Number of new jobs, without a last one that waits for more.
     pub jobs: u32,
-    /// Jobs that the queue had already.
+    /// Number of jobs that were queued already.
     pub known: u32,
-    /// When its last entries are asked about, if they wait for more.
+    /// End of the wait of its last entries, if they wait for more.
     pub gathers_until: Option<Timestamp>,
-    /// Whether it was forgotten before, so that nothing of it was taken in.
+    /// It was forgotten before, so that nothing of it was enqueued.
     #[serde(skip)]
     pub(super) forgotten: bool,
 }
 
-impl Taken {
-    pub(super) fn of(session: &Session) -> Taken {
-        Taken {
+impl SessionIntake {
+    pub(super) fn of(session: &Session) -> SessionIntake {
+        SessionIntake {
             session: session.id,
             name: session.native_id.clone(),
             namespace: session.namespace.clone(),
@@ -56,79 +52,63 @@ impl Taken {
     }
 }
 
-/// What became of everything that was handed over.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct TakenIn {
-    /// Files or documents that were read.
+pub(crate) struct IntakeReport {
     pub files: u64,
-    /// Files that were passed over: not a transcript.
+    /// Files that are no transcripts.
     pub files_passed_over: u64,
-    /// Conversations of which another file has all.
+    /// Conversations that another file has as a whole.
     pub copies: u64,
     /// Conversations that were forgotten before, and are left out.
     pub forgotten: u64,
-    /// Entries that are new.
     pub entries: u64,
-    /// Jobs that are new.
     pub jobs: u64,
-    /// Jobs that the queue had already.
+    /// Number of jobs that were queued already.
     pub known: u64,
     /// Every conversation, in the order in which they were read.
-    pub sessions: Vec<Taken>,
-    /// Files with problems.
+    pub sessions: Vec<SessionIntake>,
     pub problems: Vec<FileProblem>,
     #[serde(skip)]
     by_id: HashMap<SessionId, usize>,
 }
 
-impl TakenIn {
-    /// Whether nothing was new in all of it.
+impl IntakeReport {
     pub(crate) fn is_nothing_new(&self) -> bool {
         self.entries == 0 && self.jobs == 0
     }
 
-    /// A conversation is met; what is known of it stays.
+    /// Adds a conversation to the report; earlier counts of it stay.
     pub(super) fn meet(&mut self, session: &Session, gathers_until: Option<Timestamp>) {
-        self.of(session).gathers_until = gathers_until;
+        self.of(SessionIntake::of(session)).gathers_until = gathers_until;
     }
 
-    /// More of a conversation was taken in.
     pub(super) fn add(
         &mut self,
         session: &Session,
         enqueued: EnqueueResult,
         gathers_until: Option<Timestamp>,
     ) {
-        self.of(session).add(enqueued, gathers_until);
-        self.entries += u64::from(enqueued.entries);
-        self.jobs += u64::from(enqueued.jobs);
-        self.known += u64::from(enqueued.known);
+        self.of(SessionIntake::of(session)).add(enqueued, gathers_until);
     }
 
-    /// What a document came to.
-    pub(super) fn join(&mut self, taken: Taken) {
-        if taken.forgotten {
+    /// Adds a document.
+    pub(super) fn join(&mut self, intake: SessionIntake) {
+        if intake.forgotten {
             self.forgotten += 1;
             return;
         }
-        let next = self.sessions.len();
-        let at = *self.by_id.entry(taken.session).or_insert(next);
-        self.entries += u64::from(taken.entries);
-        self.jobs += u64::from(taken.jobs);
-        self.known += u64::from(taken.known);
-        match self.sessions.get_mut(at) {
-            Some(before) => {
-                before.entries += taken.entries;
-                before.jobs += taken.jobs;
-                before.known += taken.known;
-                before.gathers_until = taken.gathers_until;
-            }
-            None => self.sessions.push(taken),
-        }
+        let SessionIntake { entries, jobs, known, gathers_until, .. } = intake;
+        let all = self.of(SessionIntake { entries: 0, jobs: 0, known: 0, ..intake });
+        all.add(EnqueueResult { entries, jobs, known, ..EnqueueResult::default() }, gathers_until);
     }
 
-    /// With what the reading itself came to.
-    pub(super) fn closed(mut self, tally: &Tally) -> TakenIn {
+    /// Adds the results of the reading.
+    pub(super) fn closed(mut self, tally: &Tally) -> IntakeReport {
+        for session in &self.sessions {
+            self.entries += u64::from(session.entries);
+            self.jobs += u64::from(session.jobs);
+            self.known += u64::from(session.known);
+        }
         tally.with(|totals| {
             self.files = totals.files;
             self.files_passed_over = totals.files_passed_over;
@@ -139,11 +119,10 @@ impl TakenIn {
         self
     }
 
-    fn of(&mut self, session: &Session) -> &mut Taken {
-        let next = self.sessions.len();
-        let at = *self.by_id.entry(session.id).or_insert(next);
-        if at == next {
-            self.sessions.push(Taken::of(session));
+    fn of(&mut self, new: SessionIntake) -> &mut SessionIntake {
+        let at = *self.by_id.entry(new.session).or_insert(self.sessions.len());
+        if at == self.sessions.len() {
+            self.sessions.push(new);
         }
         &mut self.sessions[at]
     }

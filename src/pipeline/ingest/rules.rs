@@ -1,67 +1,62 @@
-//! How slices become jobs: what is made a job, and what waits for more of its session.
+//! Turns slices into jobs, and decides which slice waits for more of its session.
 
 use crate::domain::{Digest, Entry, EntryKind, Job, Timestamp, Tokens};
 use crate::pipeline::cut::job_of;
 use crate::privacy::Redacted;
 use crate::slicing::Cutting;
-use crate::store::Gathering;
 use std::time::Duration;
 
-/// Text that is kept for one transaction, in bytes: some hundred slices.
+/// Maximum size of one transaction: some hundred slices.
 pub(super) const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Entries that are kept for one transaction, so that it is over in some hundredths of a second.
+/// Maximum number of entries in one transaction, so that it takes some hundredths of a second.
 const BATCH_ENTRIES_MAX: usize = 8_192;
 
-/// How small a slice waits for more of its session, and how long.
+/// Gathering of small slices.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Gather {
-    /// A last slice shorter than this waits; 0 lets none wait.
+    /// A last slice shorter than this waits for more of its session; 0 disables waiting.
     pub tokens: Tokens,
-    /// How long after the session grew last.
+    /// Longest wait after the session grew last.
     pub idle: Duration,
 }
 
-/// What holds for everything of one hand-over.
+/// Rules of one intake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// How the slices are to be asked about, for the ids of jobs.
+    /// Digest of the requests, for the ids of jobs.
     pub(super) asking: Digest,
     pub(super) gather: Gather,
-    /// The session is over, or somebody said not to wait.
+    /// The session is over, or the caller does not wait.
     pub(super) flush: bool,
     pub(super) priority: i32,
     pub(super) now: Timestamp,
-    /// Text of one session that is handed over at once, in bytes.
+    /// Maximum size of one batch.
     pub(super) batch_bytes_max: usize,
 }
 
 impl Rules {
-    /// Whether so much is to be handed over before more is taken.
+    /// True if a batch of this size is to be enqueued.
     pub(super) fn is_full(&self, bytes: usize, entries: usize) -> bool {
         self.batch_bytes_max <= bytes || BATCH_ENTRIES_MAX <= entries
     }
 
-    /// The job of a slice that is told of what is `before` it.
-    pub(super) fn job(&self, (cutting, before): &(Cutting, Option<Redacted>)) -> Job {
-        job_of(cutting, before.clone(), self.asking)
+    pub(super) fn job(&self, cutting: &Cutting, preamble: Option<Redacted>) -> Job {
+        job_of(cutting, preamble, self.asking)
     }
 
-    /// The last slice of a session as it stands, if it waits for more.
-    pub(super) fn gathering(&self, last: &(Cutting, Option<Redacted>)) -> Option<Gathering> {
-        let cutting = &last.0;
+    /// End of the wait of a session's last slice; none if it does not wait for more.
+    pub(super) fn gathers_until(&self, cutting: &Cutting) -> Option<Timestamp> {
         let wanted = self.gather.tokens;
         let waits = !self.flush && wanted > 0;
         if !waits || (wanted <= cutting.slice.tokens && !ends_in_a_call(&cutting.entries)) {
             return None;
         }
-        let idle = i64::try_from(self.gather.idle.as_millis()).unwrap_or(i64::MAX);
-        let until = Timestamp(self.now.0.saturating_add(idle));
-        Some(Gathering { job: self.job(last), until })
+        Some(self.now.after(self.gather.idle))
     }
 }
 
-/// Whether a tool was called and has not answered yet: its answer belongs into the same slice. What a
-/// person says after that shows that no answer will come.
+/// True if a tool call has no result yet: the result belongs into the same slice. A person's later message shows
+/// that none will come.
 fn ends_in_a_call(entries: &[Entry]) -> bool {
     let mut open: Vec<Option<&Redacted>> = Vec::new();
     for entry in entries {

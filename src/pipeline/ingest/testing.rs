@@ -2,7 +2,7 @@
 //! hold of them.
 
 use super::rules::BATCH_BYTES_MAX;
-use super::{Enqueuer, Gather, HandOver, NotTaken, Taken, TakenIn};
+use super::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, NotTaken, SessionIntake};
 use crate::config::Config;
 use crate::domain::{Entry, Timestamp};
 use crate::slicing::{Cutting, SliceCut, rebuild};
@@ -56,8 +56,8 @@ impl Place {
 
     fn of(folder: Arc<tempfile::TempDir>, store: Store, batch_bytes_max: usize) -> Place {
         let gather = Gather { tokens: GATHER_TOKENS, idle: IDLE };
-        let clocked = (store.clone(), (|| HANDED_AT) as fn() -> Timestamp);
-        let mut enqueuer = Enqueuer::new(&config(), "small", gather, clocked);
+        let clock = || HANDED_AT;
+        let mut enqueuer = Enqueuer::new(&config(), "small", gather, store.clone(), clock);
         enqueuer.batch_bytes_max = batch_bytes_max;
         Place { folder, store, enqueuer: Arc::new(enqueuer), worked: Vec::new() }
     }
@@ -73,10 +73,11 @@ impl Place {
     }
 
     /// Takes in a file or a folder.
-    pub(crate) async fn take_in(&self, name: &str, flush: bool) -> TakenIn {
+    pub(crate) async fn take_in(&self, name: &str, flush: bool) -> IntakeReport {
         let how = HandOver { flush, ..HandOver::default() };
         let cancel = CancellationToken::new();
-        Arc::clone(&self.enqueuer).files(vec![self.path(name)], how, cancel).await.unwrap()
+        let paths = IntakeSource::Paths(vec![self.path(name)]);
+        Arc::clone(&self.enqueuer).take_in(paths, how, cancel).await.unwrap()
     }
 
     /// Claims everything that is ready, waits over, and finishes it; gives how many jobs there were.
@@ -234,7 +235,7 @@ pub(crate) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> 
 
 impl Place {
     /// Takes in a document.
-    pub(crate) async fn hand(&self, document: &[u8]) -> Result<Taken, NotTaken> {
+    pub(crate) async fn hand(&self, document: &[u8]) -> Result<SessionIntake, NotTaken> {
         let how = HandOver::default();
         let document = self.enqueuer.open(document, "here", &how).unwrap();
         self.enqueuer.document(&document, &how).await

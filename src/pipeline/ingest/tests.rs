@@ -1,6 +1,6 @@
 //! Laws of intake: however a conversation is handed over, it is taken in whole and once.
 
-use super::TakenIn;
+use super::IntakeReport;
 use super::testing::{Place, Said, lines};
 use crate::store::{OpenMode, Store};
 use proptest::prelude::*;
@@ -107,7 +107,7 @@ proptest! {
 }
 
 /// Hands over the file `s.jsonl` as it then is.
-async fn now_is(place: &Place, session: &str, said: &[Said]) -> TakenIn {
+async fn now_is(place: &Place, session: &str, said: &[Said]) -> IntakeReport {
     place.write("s.jsonl", lines(session, said).concat());
     let taken = place.take_in("s.jsonl", false).await;
     assert!(taken.problems.is_empty(), "{:?}", taken.problems);

@@ -1,7 +1,8 @@
 //! The session that is being read: its entries go through the gate and into the slicer, one by one.
 
-use super::copies::{Taken, mark_of, record_key};
-use super::{APART_MAX, Before, Ended, Reader, SliceSink, Work};
+use super::copies::{StoredPrefix, mark_of, record_key};
+use super::lookup::EarlierReading;
+use super::{APART_MAX, Reader, SessionEnding, SliceSink, Work};
 use crate::adapters::walk::Candidate;
 use crate::domain::{
     CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
@@ -39,30 +40,30 @@ struct Open<'a> {
     session: Arc<Session>,
     /// The entries that another file has of it, while this one has the same.
     elsewhere: Option<Vec<u64>>,
-    taken: Taken,
+    taken: StoredPrefix,
     slicer: Slicer,
     preamble: Option<Box<Preamble>>,
     card: Option<memory_card::CardBuilder<'a>>,
     ordinal: u32,
     findings: Vec<Finding>,
     masked: Report,
-    /// Whether no record of it had an id yet.
+    /// No record of it had an id yet.
     beginning: bool,
-    /// Whether some of it is stored.
+    /// Some of it is stored.
     is_known: bool,
     /// The records that are stored as its own, once they were asked for.
     own: Option<HashSet<u64>>,
-    /// Whether an entry is no copy of another session's.
+    /// An entry of it is no copy of another session's.
     is_own: bool,
 }
 
 impl Open<'_> {
-    /// Whether the entry's record is another session's: a fork repeats what it goes on from. What is
-    /// stored as this session's stays its own, whatever file is read first.
+    /// True if the entry's record is another session's: a fork repeats its origin. A record that is stored as
+    /// this session's stays its own, whatever file is read first.
     fn is_copy<S: SliceSink>(&mut self, reader: &mut Reader<'_, S>, entry: &Entry) -> bool {
         let Some(native_id) = &entry.native_id else { return false };
         if std::mem::take(&mut self.beginning) {
-            let others = reader.sink.fork_of(&self.session, native_id);
+            let others = reader.look_up(|lookup| lookup.fork_of(&self.session, native_id));
             reader.copies.belong_elsewhere(others);
         }
         if !reader.copies.is_elsewhere(native_id) {
@@ -71,20 +72,21 @@ impl Open<'_> {
         if !self.is_known {
             return true;
         }
-        let (sink, session) = (&mut reader.sink, &self.session);
-        let own = self.own.get_or_insert_with(|| sink.own_records(session));
+        let session = self.session.id;
+        let own =
+            self.own.get_or_insert_with(|| reader.look_up(|lookup| lookup.own_records(session)));
         !own.contains(&record_key(native_id))
     }
 
-    /// Each slice with what it is told of the entries before it.
-    fn told_before(&mut self, slices: Vec<Cutting>) -> Vec<(Cutting, Option<Redacted>)> {
+    /// Pairs each slice with its preamble.
+    fn with_preambles(&mut self, slices: Vec<Cutting>) -> Vec<(Cutting, Option<Redacted>)> {
         let mut before =
             |cutting: &Cutting| self.preamble.as_mut()?.before(cutting.slice.range().0);
-        let preamble = |cutting: Cutting| {
+        let paired = |cutting: Cutting| {
             let before = before(&cutting);
             (cutting, before)
         };
-        slices.into_iter().map(preamble).collect()
+        slices.into_iter().map(paired).collect()
     }
 }
 
@@ -145,42 +147,23 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if self.is_forgotten(&before) {
             return ControlFlow::Continue(());
         }
-        let session = Arc::new(session);
         let elsewhere = self.reader.copies.of(session.id).or_else(|| before.elsewhere.take());
-        let mut flow = ControlFlow::Continue(());
-        if elsewhere.is_none() {
-            flow = self.start(&session);
-        }
-        let is_known = before.is_known;
-        let (slicer, taken) = self.cutter(&session, before);
+        let open = self.opened(Arc::new(session), before);
+        let session = Arc::clone(&open.session);
+        let starts = elsewhere.is_none();
         let findings = std::mem::take(&mut self.early);
-        let (preamble, card) = self.beside();
-        let (ordinal, beginning, own, is_own) = (0, true, None, false);
-        self.open = Some(Open {
-            elsewhere,
-            taken,
-            slicer,
-            preamble,
-            card,
-            session,
-            ordinal,
-            findings,
-            masked,
-            beginning,
-            is_known,
-            own,
-            is_own,
-        });
-        flow
+        self.open = Some(Open { elsewhere, findings, masked, ..open });
+        if starts { self.start(&session) } else { ControlFlow::Continue(()) }
     }
 
-    fn before(&mut self, session: &Session) -> Before {
+    fn before(&mut self, session: &Session) -> EarlierReading {
         let own = self.reader.copies.is_own(session.id);
-        self.reader.sink.before(session, own)
+        let before = self.reader.sink.before(session, own);
+        self.reader.noted(before)
     }
 
-    /// Whether a session is left out because somebody wanted it forgotten; says so.
-    fn is_forgotten(&mut self, before: &Before) -> bool {
+    /// Reports a session that is left out because it was forgotten.
+    fn is_forgotten(&mut self, before: &EarlierReading) -> bool {
         let forgotten = before.forgotten && !self.reader.reading.also_forgotten;
         if forgotten {
             let what = "this session was forgotten; --also-forgotten reads it again";
@@ -189,28 +172,36 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         forgotten
     }
 
-    /// What cuts a session, of which so much is known from before.
-    fn cutter(&self, session: &Session, before: Before) -> (Slicer, Taken) {
-        let slicer = Slicer::new(session.id, self.reader.reading.slice, before.ends);
-        (slicer.starting_at(before.next_index), Taken::new(before.taken))
-    }
-
-    /// What is made of a session's entries beside its slices.
-    fn beside(&self) -> (Option<Box<Preamble>>, Option<memory_card::CardBuilder<'a>>) {
+    fn opened(&self, session: Arc<Session>, before: EarlierReading) -> Open<'a> {
         let reading = self.reader.reading;
-        let begin = |preamble| Box::new(Preamble::begin(preamble, self.format));
-        let preamble = reading.preamble.as_ref().map(begin);
-        (preamble, reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)))
+        let slicer = Slicer::new(session.id, reading.slice, before.ends);
+        let preamble = reading.preamble.as_ref();
+        let preamble = preamble.map(|it| Box::new(Preamble::begin(it, self.format)));
+        Open {
+            session,
+            elsewhere: None,
+            taken: StoredPrefix::new(before.taken),
+            slicer: slicer.starting_at(before.next_index),
+            preamble,
+            card: reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)),
+            ordinal: 0,
+            findings: Vec::new(),
+            masked: Report::default(),
+            beginning: true,
+            is_known: before.is_known,
+            own: None,
+            is_own: false,
+        }
     }
 
     fn start(&mut self, session: &Arc<Session>) -> ControlFlow<()> {
         self.reader.copies.begin(session.id);
         self.reader.tally.with(|totals| totals.sessions += 1);
-        self.reader.sink.hand(Work::Begin(Arc::clone(session)))
+        self.reader.hand(Work::Begin(Arc::clone(session)))
     }
 
-    /// What follows is in no other file: two conversations began alike, or one went on in two places.
-    /// It becomes a session of its own, named after its file too.
+    /// Makes the rest a session of its own, named after its file too: two conversations began alike, or one
+    /// went on in two places.
     fn part_ways(&mut self) -> ControlFlow<()> {
         let Some(open) = &self.open else { return ControlFlow::Continue(()) };
         let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
@@ -220,15 +211,9 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             self.open = None;
             return ControlFlow::Continue(());
         }
-        let is_known = before.is_known;
-        let (slicer, taken) = self.cutter(&session, before);
-        let (preamble, card) = self.beside();
-        if let Some(open) = &mut self.open {
-            (open.elsewhere, open.ordinal) = (None, 0);
-            open.is_known = is_known;
-            (open.preamble, open.card) = (preamble, card);
-            (open.slicer, open.taken) = (slicer, taken);
-            open.session = Arc::clone(&session);
+        let opened = self.opened(Arc::clone(&session), before);
+        if let Some(Open { findings, masked, beginning, own, is_own, .. }) = self.open.take() {
+            self.open = Some(Open { findings, masked, beginning, own, is_own, ..opened });
         }
         self.start(&session)
     }
@@ -290,7 +275,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             Some(skip) => self.skip(entry, skip),
             None => {
                 let slices = open.slicer.push(entry);
-                let slices = open.told_before(slices);
+                let slices = open.with_preambles(slices);
                 self.hand(slices)
             }
         }
@@ -307,7 +292,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if open.elsewhere.is_some() {
             return ControlFlow::Continue(());
         }
-        self.reader.sink.hand(Work::Skipped(vec![entry]))
+        self.reader.hand(Work::Skipped(Box::new(entry)))
     }
 
     fn hand(&mut self, slices: Vec<(Cutting, Option<Redacted>)>) -> ControlFlow<()> {
@@ -316,7 +301,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         }
         for (cutting, before) in slices {
             self.reader.tally.with(|totals| totals.slices += 1);
-            self.reader.sink.hand(Work::Slice(Box::new(cutting), before))?;
+            self.reader.hand(Work::Slice(Box::new(cutting), before))?;
         }
         ControlFlow::Continue(())
     }
@@ -356,15 +341,15 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
                 0,
                 "other sessions have all of it",
             ));
-            self.stopped |= self.reader.sink.hand(Work::Copy).is_break();
+            self.stopped |= self.reader.hand(Work::Copy).is_break();
             return;
         }
         let slices = open.slicer.finish();
-        let slices = open.told_before(slices);
+        let slices = open.with_preambles(slices);
         self.reader.copies.cut(open.session.id, slices.len());
         let mut flow = self.hand(slices);
         if flow.is_continue() {
-            flow = self.reader.sink.hand(Work::End(Box::new(Ended {
+            flow = self.reader.hand(Work::End(Box::new(SessionEnding {
                 entries: open.ordinal,
                 findings: open.findings,
                 masked: open.masked,
@@ -377,7 +362,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     }
 }
 
-/// The session under another name: its own, and something behind it.
+/// The session with `behind` as a suffix of its name.
 fn renamed(session: &Session, behind: &str) -> Session {
     let behind = format!("@{behind}");
     let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
@@ -386,8 +371,7 @@ fn renamed(session: &Session, behind: &str) -> Session {
     Session { id, native_id, ..session.clone() }
 }
 
-/// The one that the transcript's envelope names, else the last name of the folder that the agent
-/// worked in.
+/// The namespace that the transcript's envelope names, else that of the agent's working directory.
 pub(crate) fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
     match raw.namespace.as_deref() {
         Some(name) => gate.redact(name).as_str().to_owned(),

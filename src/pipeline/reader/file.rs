@@ -1,34 +1,32 @@
-//! One file: found out what it is, opened, read to its end. What is wrong with it is counted and does
-//! not stop the others.
+//! Detects the format of one file and reads it to its end. Problems are counted and do not stop other files.
 
 use super::current::Current;
 use super::{Reader, SliceSink};
 use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
-use crate::pipeline::tally::{FileProblem, Tally};
+use crate::pipeline::tally::Tally;
 use crate::privacy::is_private_file;
 use crate::transcripts::{self, TranscriptItem};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
 impl<S: SliceSink> Reader<'_, S> {
-    /// Reads one file; what is wrong with it is counted and does not stop the others.
+    /// Reads one file. Its problems are counted and do not stop other files.
     pub(crate) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
         self.next_file();
         self.read(file, Bytes::OnDisk)
     }
 
-    /// What is read next is another file.
+    /// Announces another file.
     pub(crate) fn next_file(&mut self) {
         self.copies.next_file();
     }
 
-    /// What is read next is the last file, as if it had not been read.
+    /// Announces the last file again, as if it had not been read.
     pub(crate) fn same_file(&mut self) {
         self.copies.same_file();
     }
 
-    /// Reads a file, or what else is called so.
     pub(crate) fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> ControlFlow<()> {
         let path = file.path.display().to_string();
         let before = self.tally.totals();
@@ -45,14 +43,9 @@ impl<S: SliceSink> Reader<'_, S> {
         };
         self.tally.with(|totals| totals.bytes = before.bytes + file.bytes);
         result.unwrap_or_else(|error| {
-            self.problem(&path, format!("cannot be read: {error}"));
+            self.tally.problem(&path, format!("cannot be read: {error}"));
             ControlFlow::Continue(())
         })
-    }
-
-    fn problem(&mut self, path: &str, problem: String) {
-        let path = path.to_owned();
-        self.tally.with(|totals| totals.problems.push(FileProblem { path, problem }));
     }
 
     fn input(
@@ -72,7 +65,7 @@ impl<S: SliceSink> Reader<'_, S> {
                 Ok(_) => return Ok(self.pass_over()),
                 Err(_) if !file.named => return Ok(self.pass_over()),
                 Err(unknown) => {
-                    self.problem(path, unknown.to_string());
+                    self.tally.problem(path, unknown.to_string());
                     return Ok(ControlFlow::Continue(()));
                 }
             },
@@ -83,7 +76,7 @@ impl<S: SliceSink> Reader<'_, S> {
         }
         if self.reading.session.is_some() && holds_several(format, &mut input)? {
             let problem = "holds several conversations, and --session names one; leave it out";
-            self.problem(path, problem.to_owned());
+            self.tally.problem(path, problem.to_owned());
             return Ok(ControlFlow::Continue(()));
         }
         let entries = self.tally.with(|totals| {
@@ -98,7 +91,7 @@ impl<S: SliceSink> Reader<'_, S> {
         let entries = self.tally.with(|totals| totals.entries) - entries;
         if file.named && entries == 0 && bad > 0 {
             let problem = format!("nothing in it could be read as {format}: {bad} findings");
-            self.problem(path, problem);
+            self.tally.problem(path, problem);
         }
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
@@ -109,16 +102,14 @@ impl<S: SliceSink> Reader<'_, S> {
     }
 }
 
-/// Where a transcript's bytes are.
+/// Location of a transcript's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bytes<'a> {
-    /// In the file of that name.
     OnDisk,
-    /// Here; they only have a name.
     AtHand(&'a [u8]),
 }
 
-/// Whether there is more than one conversation in it; `input` stands at its beginning afterwards.
+/// True if `input` has several conversations; rewinds it.
 fn holds_several(format: Format, mut input: impl Read + Seek) -> io::Result<bool> {
     let mut sessions = 0;
     transcripts::read(format, &mut input, &mut |item| {
@@ -129,7 +120,7 @@ fn holds_several(format: Format, mut input: impl Read + Seek) -> io::Result<bool
     Ok(sessions > 1)
 }
 
-/// Counts what is read, for those who watch. A reader that looks twice begins anew.
+/// Counts the bytes that are read, for progress reports. Seeking counts them anew.
 struct Counted<'a, R> {
     input: R,
     tally: &'a Tally,

@@ -1,0 +1,242 @@
+//! Enqueues files: transcripts session by session, and documents, one alone or one a line.
+
+use super::document::NotTaken;
+use super::intake_sink::IntakeSink;
+use super::report::IntakeReport;
+use super::{Enqueuer, HandOver, PASSES_MAX};
+use crate::adapters::walk::{Candidate, open, walk};
+use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX};
+use crate::pipeline::reader::{Bytes, Lookup, Reader, Reading};
+use crate::pipeline::stop::blocking;
+use crate::pipeline::tally::Tally;
+use crate::store::StoreError;
+use crate::transcripts;
+use serde::de::IgnoredAny;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+/// Transcripts or documents to enqueue.
+pub(crate) enum IntakeSource {
+    Paths(Vec<PathBuf>),
+    /// Files that were found already.
+    Files(Vec<Candidate>),
+    /// Bytes at hand, and the name of their origin.
+    Bytes(String, Vec<u8>),
+}
+
+impl Enqueuer {
+    /// Enqueues the part of `input` that is new.
+    ///
+    /// # Errors
+    /// The store's. Problems of a file are in the report and do not stop other files.
+    pub(crate) async fn take_in(
+        self: Arc<Self>,
+        input: IntakeSource,
+        how: HandOver,
+        cancel: CancellationToken,
+    ) -> Result<IntakeReport, StoreError> {
+        let handle = Handle::current();
+        blocking(move || {
+            let tally = Tally::default();
+            let mut at_hand = None;
+            let files = match input {
+                IntakeSource::Paths(paths) => {
+                    let (files, problems) = walk(&paths);
+                    for (path, error) in problems {
+                        tally.problem(&path.display().to_string(), error.to_string());
+                    }
+                    files
+                }
+                IntakeSource::Files(files) => files,
+                IntakeSource::Bytes(name, bytes) => {
+                    let (path, length) = (PathBuf::from(name), bytes.len() as u64);
+                    at_hand = Some(bytes);
+                    vec![Candidate { path, named: true, bytes: length, changed_at: None }]
+                }
+            };
+            let bytes = at_hand.as_deref().map_or(Bytes::OnDisk, Bytes::AtHand);
+            let reading = self.reading(&how);
+            let lookup = Lookup::new(handle.clone(), self.store.clone());
+            let sink = IntakeSink::new(lookup, self.rules(&how), &cancel);
+            let mut reader = Reader::new(&reading, &self.gate, &tally, sink);
+            for file in &files {
+                if holds_documents(file, bytes, how.format).unwrap_or(false) {
+                    let (enqueuer, how, handle) = (&*self, &how, &handle);
+                    let (cancel, tally, report) = (&cancel, &tally, &mut reader.sink().report);
+                    DocumentFiles { enqueuer, how, handle, cancel, tally, report }
+                        .read(file, bytes)?;
+                } else {
+                    transcript(&mut reader, file, bytes);
+                }
+                if reader.is_over() {
+                    break;
+                }
+            }
+            Ok(reader.finish()?.report.closed(&tally))
+        })
+        .await
+    }
+
+    fn reading(&self, how: &HandOver) -> Reading {
+        Reading {
+            format: how.format,
+            namespace: how.namespace.clone().or_else(|| self.namespace.clone()),
+            since: None,
+            sessions_max: None,
+            slice: self.settings,
+            session: how.session.clone(),
+            preamble: Some(Arc::clone(&self.preamble)),
+            cards: false,
+            also_forgotten: how.also_forgotten,
+            dry_run: false,
+        }
+    }
+}
+
+/// Reads a transcript until all that is new in it is enqueued.
+fn transcript(reader: &mut Reader<'_, IntakeSink<'_>>, file: &Candidate, bytes: Bytes<'_>) {
+    let tally = reader.tally();
+    let before = tally.totals();
+    reader.next_file();
+    for _ in 0..PASSES_MAX {
+        // The sink knows why a reading breaks off.
+        let _ = reader.read(file, bytes);
+        if reader.is_over() || !reader.sink().is_to_be_read_again() {
+            return;
+        }
+        reader.same_file();
+        tally.with(|totals| totals.clone_from(&before));
+    }
+    let problem = "others take it in at the same time; try again".to_owned();
+    tally.problem(&file.path.display().to_string(), problem);
+}
+
+/// True if a file holds documents. A named file that begins like JSON and has no other format counts too, so that
+/// its problems are reported.
+fn holds_documents(file: &Candidate, bytes: Bytes<'_>, format: Option<Format>) -> io::Result<bool> {
+    if let Some(format) = format.filter(|_| file.named) {
+        return Ok(format == Format::Slice);
+    }
+    let mut head = Vec::new();
+    let most = DETECT_BYTES_MAX as u64;
+    match bytes {
+        Bytes::OnDisk => open(&file.path)?.take(most).read_to_end(&mut head)?,
+        Bytes::AtHand(bytes) => bytes.take(most).read_to_end(&mut head)?,
+    };
+    let name = file.path.file_name().and_then(|name| name.to_str());
+    Ok(match transcripts::detect(&head, name) {
+        Ok(found) => found == Format::Slice,
+        Err(transcripts::DetectError::Nothing) => file.named && is_json(&head),
+        Err(_) => false,
+    })
+}
+
+fn is_json(head: &[u8]) -> bool {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    head.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
+}
+
+/// Enqueues files of documents; blocks its thread.
+struct DocumentFiles<'a> {
+    enqueuer: &'a Enqueuer,
+    how: &'a HandOver,
+    handle: &'a Handle,
+    cancel: &'a CancellationToken,
+    tally: &'a Tally,
+    report: &'a mut IntakeReport,
+}
+
+impl DocumentFiles<'_> {
+    /// Enqueues every document of a file; a refused document does not stop the others.
+    fn read(&mut self, file: &Candidate, bytes: Bytes<'_>) -> Result<(), StoreError> {
+        let path = file.path.display().to_string();
+        self.tally.with(|totals| totals.files += 1);
+        let done = match bytes {
+            Bytes::OnDisk => match open(&file.path) {
+                Ok(input) => self.all(&mut BufReader::new(input), &path),
+                Err(error) => Err(error.into()),
+            },
+            Bytes::AtHand(bytes) => self.all(&mut Cursor::new(bytes), &path),
+        };
+        match done {
+            Err(Broken::Input(error)) => {
+                self.tally.problem(&path, format!("cannot be read: {error}"));
+                Ok(())
+            }
+            Err(Broken::Store(error)) => Err(error),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn all(&mut self, input: &mut dyn BufRead, path: &str) -> Result<(), Broken> {
+        let (mut number, mut line) = (0, Vec::new());
+        while !self.cancel.is_cancelled() && next_line(input, &mut line)? {
+            number += 1;
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let unfinished = match serde_json::from_slice::<IgnoredAny>(&line) {
+                Ok(_) => false,
+                Err(error) => error.is_eof(),
+            };
+            if unfinished && !line.ends_with(b"\n") {
+                if number == 1 {
+                    self.one(&line, path, None)?;
+                }
+                // Else it is still being written.
+            } else if unfinished && number == 1 {
+                let rest = (HANDED_BYTES_MAX + 1).saturating_sub(line.len());
+                input.take(rest as u64).read_to_end(&mut line)?;
+                return self.one(&line, path, None);
+            } else {
+                self.one(&line, path, Some(number))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&mut self, bytes: &[u8], path: &str, line: Option<u32>) -> Result<(), Broken> {
+        let place = line.map_or(String::new(), |line| format!("line {line}: "));
+        let document = match self.enqueuer.open(bytes, path, self.how) {
+            Ok(document) => document,
+            Err(bad) => {
+                let unnamed = bad.path == "session" && self.how.session.is_none();
+                let hint = if unnamed { "; --session gives it" } else { "" };
+                self.tally.problem(path, format!("{place}{bad}{hint}"));
+                return Ok(());
+            }
+        };
+        match self.handle.block_on(self.enqueuer.document(&document, self.how)) {
+            Ok(taken) => self.report.join(taken),
+            Err(NotTaken::Store(error)) => return Err(error.into()),
+            Err(refused @ (NotTaken::Refused(_) | NotTaken::Busy)) => {
+                self.tally.problem(path, format!("{place}{refused}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file that was not read to its end.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Input(#[from] io::Error),
+}
+
+/// Reads the next line with its end; of one that is too long for a document, only enough to see that. False at
+/// the end of the input.
+fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let most = HANDED_BYTES_MAX as u64 + 1;
+    input.take(most).read_until(b'\n', line)?;
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    }
+    Ok(!line.is_empty())
+}

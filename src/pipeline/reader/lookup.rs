@@ -1,0 +1,107 @@
+//! Looks up earlier readings of a session in the store.
+
+use super::copies::{mark, record_key};
+use crate::adapters::walk::is_other_file;
+use crate::domain::{Format, Session, SessionId};
+use crate::privacy::Redacted;
+use crate::store::{SpokenEntry, Store, StoreError};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use tokio::runtime::Handle;
+
+/// Earlier readings of a session.
+#[derive(Debug, Default)]
+pub(crate) struct EarlierReading {
+    /// Numbers of entries at the end of each complete reading.
+    pub(crate) ends: BTreeSet<u32>,
+    /// Marks of its entries, if it was read from another file that still exists.
+    pub(crate) elsewhere: Option<Vec<u64>>,
+    /// Marks of its first entries: those that are cut for good and are not handed over again.
+    pub(crate) taken: Vec<u64>,
+    /// Index of its next slice.
+    pub(crate) next_index: u32,
+    /// Suffix of its name, if it is another conversation than the stored one of that name.
+    pub(crate) apart: Option<String>,
+    pub(crate) forgotten: bool,
+    /// Some of it is stored.
+    pub(crate) is_known: bool,
+}
+
+/// Looks into the store for a reader; blocks its thread.
+pub(crate) struct Lookup {
+    handle: Handle,
+    store: Store,
+    /// Sessions by the key of their first record, read on first use.
+    beginnings: Option<HashMap<u64, SessionId>>,
+}
+
+impl Lookup {
+    /// Creates a lookup that blocks its thread on the runtime of `handle`.
+    pub(crate) fn new(handle: Handle, store: Store) -> Lookup {
+        Lookup { handle, store, beginnings: None }
+    }
+
+    pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.handle.block_on(work)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Marks of the session's stored entries.
+    pub(crate) fn marks(&self, session: SessionId, entries: u32) -> Result<Vec<u64>, StoreError> {
+        let mut marks = Vec::new();
+        if entries > 0 {
+            let each = |said: SpokenEntry| {
+                marks.resize(said.ordinal as usize, 0);
+                marks.push(mark(said.speaker, said.kind, said.text.as_str()));
+            };
+            self.block_on(self.store.said(session, 0..entries, each))?;
+        }
+        Ok(marks)
+    }
+
+    /// The earlier reading for a reader of the whole session. `own` says that its file is the session's,
+    /// whatever file it was read from before.
+    pub(crate) fn whole(&self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
+        let Some(progress) = self.block_on(self.store.growth(session.id))? else {
+            return Ok(EarlierReading::default());
+        };
+        if progress.forgotten {
+            return Ok(EarlierReading { forgotten: true, ..EarlierReading::default() });
+        }
+        let ends = progress.ends.into_iter().collect();
+        let moved = !own && is_other_file(&progress.path, &session.path);
+        let elsewhere = moved.then(|| self.marks(session.id, u32::MAX)).transpose()?;
+        let elsewhere = elsewhere.filter(|marks| !marks.is_empty());
+        Ok(EarlierReading { ends, elsewhere, is_known: true, ..EarlierReading::default() })
+    }
+
+    /// Record keys of the session that `session` repeats from its first record, `native_id`.
+    pub(crate) fn fork_of(
+        &mut self,
+        session: &Session,
+        native_id: &Redacted,
+    ) -> Result<Vec<u64>, StoreError> {
+        if self.beginnings.is_none() {
+            let found = self.block_on(self.store.beginnings(Format::ClaudeCode))?;
+            let mut beginnings = HashMap::new();
+            for (native_id, session) in found {
+                beginnings.entry(record_key(&native_id)).or_insert(session);
+            }
+            self.beginnings = Some(beginnings);
+        }
+        let beginnings = self.beginnings.as_ref();
+        let forked = beginnings.and_then(|found| found.get(&record_key(native_id)));
+        match forked.filter(|forked| **forked != session.id) {
+            Some(forked) => Ok(self.own_records(*forked)?.into_iter().collect()),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Keys of the records that are stored as a session's own.
+    pub(crate) fn own_records(&self, session: SessionId) -> Result<HashSet<u64>, StoreError> {
+        let own = self.block_on(self.store.own_entries(session))?;
+        Ok(own.iter().map(record_key).collect())
+    }
+}
