@@ -172,7 +172,6 @@ pub fn decide(kept: State, input: &Input, seen: Seen, thresholds: &Thresholds) -
     (Answer { say, enqueue }, state)
 }
 
-/// Message for a submitted prompt.
 fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds) -> Say {
     match prompt {
         Prompt::Override => {

@@ -69,7 +69,6 @@ impl Output {
     }
 }
 
-/// The context of a session that starts.
 fn start(context: &str, happened: Happened) -> Output {
     let units = context.encode_utf16().count();
     if OUTPUT_UNITS_MAX < units {

@@ -270,7 +270,6 @@ impl Command {
     }
 }
 
-/// The command that runs the hook of `event`.
 fn command_line(program: &str, event: Event) -> String {
     format!("{} hook {}", quoted(program), event.argument())
 }

@@ -32,10 +32,9 @@ pub enum Tail {
     CutOff,
 }
 
-/// A line of the transcript.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Line<'a> {
+struct TranscriptLine<'a> {
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -85,14 +84,13 @@ pub fn last_usage(tail: &[u8], is_whole: bool) -> Tail {
     if is_whole { Tail::Nothing } else { Tail::CutOff }
 }
 
-/// Reads the usage in a line, if there is one.
 fn read(line: &[u8]) -> Option<Tail> {
     let holds = |words: &str| memmem::find(line, words.as_bytes()).is_some();
     // Most lines are tool output: to look for words costs a fraction of reading them.
     if !holds("input_tokens") && !holds("compact_boundary") {
         return None;
     }
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+    let line: TranscriptLine<'_> = serde_json::from_slice(line).ok()?;
     match line.kind.as_ref() {
         // The answers before it are in the window no more.
         "system" if line.subtype.as_deref() == Some("compact_boundary") => Some(Tail::Nothing),

@@ -19,7 +19,6 @@ pub(super) fn text(name: &'static str, text: &Redacted) -> Document {
     document(name, vec![Section { heading: None, entries }])
 }
 
-/// Non-empty fields of a card.
 pub(super) fn card(card: &Card) -> Document {
     let fields: [(&'static str, &[Redacted]); 6] = [
         ("began with", &card.summary_bullets),
@@ -47,7 +46,6 @@ fn document(name: &'static str, sections: Vec<Section>) -> Document {
     Document { name: Redacted::weave(&[Woven::Ours(name)]), sections }
 }
 
-/// Non-empty lines.
 fn lines(text: &Redacted) -> Vec<Redacted> {
     let mut from = 0;
     let ranges = text.as_str().split_inclusive('\n').map(|line| {

@@ -13,7 +13,6 @@ const MARK_CHARS_MAX: usize = 40;
 /// Maximum number of passes; the second nearly never finds anything.
 const ROUNDS_MAX: usize = 4;
 
-/// Selected part of a document.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Fitted {
     pub(super) text: Redacted,
@@ -23,7 +22,7 @@ pub(super) struct Fitted {
 }
 
 /// An entry as it is shown, and its size with the line end.
-struct Line<'d> {
+struct EntryLine<'d> {
     text: Cow<'d, str>,
     size: Size,
     score: u32,
@@ -63,7 +62,7 @@ fn passed(page: &str, gate: &Gate) -> Option<Redacted> {
     None
 }
 
-fn lines(document: &Document) -> Vec<Line<'_>> {
+fn lines(document: &Document) -> Vec<EntryLine<'_>> {
     let entries = document
         .sections
         .iter()
@@ -75,7 +74,7 @@ fn lines(document: &Document) -> Vec<Line<'_>> {
             Cow::Owned(text) => Cow::Owned(text.trim_end().to_owned()),
         };
         let size = Size::of(&text) + LINE_END;
-        Line { text, size, score: *score, section, stays: false }
+        EntryLine { text, size, score: *score, section, stays: false }
     });
     lines.collect()
 }
@@ -88,7 +87,7 @@ fn heading_size(section: &Section) -> Size {
     heading.map_or(LINE_END, |size| size + LINE_END + LINE_END)
 }
 
-fn choose(lines: &mut [Line<'_>], sections: &[Section], room: Size) {
+fn choose(lines: &mut [EntryLine<'_>], sections: &[Section], room: Size) {
     let headings: Vec<Size> = sections.iter().map(heading_size).collect();
     let heading = |section: usize| headings.get(section).copied().unwrap_or_default();
     let mut all = Size::default();
@@ -122,7 +121,7 @@ fn choose(lines: &mut [Line<'_>], sections: &[Section], room: Size) {
 }
 
 /// Text of the selected lines.
-fn page(lines: &[Line<'_>], sections: &[Section], omitted: usize) -> String {
+fn page(lines: &[EntryLine<'_>], sections: &[Section], omitted: usize) -> String {
     let (mut page, mut last) = (String::new(), None);
     for line in lines.iter().filter(|line| line.stays) {
         if last.replace(line.section) != Some(line.section) {

@@ -37,7 +37,6 @@ impl Document {
         self.sections.iter().map(|section| section.entries.len()).sum()
     }
 
-    /// Score of its best entry.
     pub(super) fn score(&self) -> u32 {
         let entries = self.sections.iter().flat_map(|section| &section.entries);
         entries.map(|entry| entry.score).max().unwrap_or_default()

@@ -69,7 +69,6 @@ fn mark(left_out: usize) -> String {
     }
 }
 
-/// Tokens that are left.
 struct Room(Tokens);
 
 impl Room {

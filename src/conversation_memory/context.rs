@@ -19,9 +19,8 @@ pub(crate) struct SliceContext {
     gate: Gate,
 }
 
-/// A context as it is stored.
 #[derive(Deserialize, Serialize)]
-struct Saved {
+struct SavedContext {
     line: BranchFilter,
     memory: String,
 }
@@ -54,7 +53,7 @@ impl SliceContext {
 
     /// All of it as JSON, for [`SliceContext::from_json`].
     pub(crate) fn to_json(&self) -> String {
-        let saved = Saved { line: self.branch, memory: self.memory.to_json() };
+        let saved = SavedContext { line: self.branch, memory: self.memory.to_json() };
         serde_json::to_string(&saved).unwrap_or_default()
     }
 
@@ -69,7 +68,8 @@ impl SliceContext {
         gate: &Gate,
     ) -> Result<SliceContext, MemoryError> {
         let unreadable = |_| MemoryError::Unreadable("expected line and memory".to_owned());
-        let Saved { line: branch, memory } = serde_json::from_str(text).map_err(unreadable)?;
+        let SavedContext { line: branch, memory } =
+            serde_json::from_str(text).map_err(unreadable)?;
         let memory = from_json(&memory, gate)?;
         Ok(SliceContext { memory, branch, tokens_max, gate: gate.clone() })
     }

@@ -18,10 +18,8 @@ pub(super) const MENTIONS: &str = "mentions";
 /// Label of the entities, for the model that reads them.
 const LABEL: &str = "Known entities:";
 
-/// Entities by name.
 #[derive(Clone, Default)]
 pub(super) struct EntityTable {
-    /// Key of each name in `entities`.
     keys: HashMap<String, u64>,
     /// Entities in the order in which they came.
     entities: BTreeMap<u64, (String, Map<String, Value>)>,
@@ -143,13 +141,13 @@ fn mentions_of(data: &Map<String, Value>) -> u64 {
 fn spaced_json(value: &impl Serialize) -> String {
     let mut bytes = Vec::new();
     // Writing to memory does not fail, and the keys of JSON are texts.
-    let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced));
+    let _ = value.serialize(&mut Serializer::with_formatter(&mut bytes, SpacedFormatter));
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-struct Spaced;
+struct SpacedFormatter;
 
-impl Formatter for Spaced {
+impl Formatter for SpacedFormatter {
     fn begin_array_value<W: Write + ?Sized>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { to.write_all(b", ") }
     }

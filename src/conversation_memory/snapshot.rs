@@ -278,7 +278,6 @@ fn restore_entities(
     Ok(())
 }
 
-/// Data of an entity behind the gate.
 fn entity_data(value: &Value, gate: &Gate) -> Option<Map<String, Value>> {
     let mentions = value.get(MENTIONS).and_then(Value::as_u64).filter(|it| *it > 0)?;
     let mut data = Metadata::seal(value.as_object()?.clone(), gate).into_object();

@@ -73,7 +73,6 @@ pub struct Block {
 }
 
 impl Block {
-    /// The block of these turns.
     pub(super) fn of(turns: &[CompactSummary], rules: DialogRules<'_>) -> Block {
         let most = rules.limits.tokens_max;
         let mut room = most;

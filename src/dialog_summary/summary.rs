@@ -37,7 +37,6 @@ const PERMISSION_TOOLS: [&str; 2] = ["ExitPlanMode", "exit_plan_mode"];
 pub struct DialogSummary {
     /// The last turns that ended, oldest first, within the limits.
     turns: Vec<CompactSummary>,
-    /// The turn that goes on.
     open: Option<OpenTurn>,
     /// Number of turns that ended.
     ended: u32,
@@ -45,7 +44,6 @@ pub struct DialogSummary {
     next: u32,
 }
 
-/// A turn that goes on.
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 struct OpenTurn {
     turn: DialogTurn,
@@ -150,7 +148,6 @@ impl DialogSummary {
         }
     }
 
-    /// Ends the open turn, if there is one.
     fn end(&mut self, rules: DialogRules<'_>) {
         if let Some(open) = self.open.take() {
             self.keep(open.compact(0, rules), rules);

@@ -61,7 +61,6 @@ impl CompactSummary {
         self.size().tokens()
     }
 
-    /// Size of its line in the block.
     pub(super) fn size(&self) -> Size {
         let line = Size::of(self.line().as_str());
         Size { chars: line.chars + INDENT.len(), words: line.words }
@@ -188,7 +187,6 @@ fn last_part(tool: &Redacted) -> Redacted {
     tool.cut(name.rfind('.').map_or(0, |dot| dot + 1)..name.len())
 }
 
-/// Words of our own.
 pub(super) fn ours(words: &'static str) -> Redacted {
     Redacted::weave(&[Woven::Ours(words)])
 }

@@ -56,7 +56,6 @@ pub struct CardBuilder<'g> {
     last_at: Option<Timestamp>,
 }
 
-/// A line of a card.
 #[derive(Debug)]
 struct CardLine {
     text: Redacted,

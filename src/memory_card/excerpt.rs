@@ -6,7 +6,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Kinds of excerpts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ExcerptKind {
     /// It decides.
@@ -21,7 +20,6 @@ impl ExcerptKind {
     /// Number of kinds.
     pub(super) const COUNT: usize = 3;
 
-    /// Its place among them.
     pub(super) fn place(self) -> usize {
         match self {
             ExcerptKind::Decision => 0,
@@ -190,7 +188,6 @@ pub(super) fn is_stop_word(word: &str) -> bool {
     STOP_WORDS.contains(&word)
 }
 
-/// Counts words over many texts.
 #[derive(Debug, Default)]
 pub(super) struct Keywords {
     /// Count and rank of each word; the rank is the number of words known when it came.
@@ -198,7 +195,6 @@ pub(super) struct Keywords {
 }
 
 impl Keywords {
-    /// Counts the words of one more text.
     pub(super) fn read(&mut self, text: &str) {
         for piece in pieces(text).filter_map(|piece| text.get(piece)) {
             let mut at = word_start(piece, 0);

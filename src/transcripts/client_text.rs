@@ -80,7 +80,6 @@ impl ClientText {
     }
 }
 
-/// Splits a user message.
 pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let (own, injected) = cut_injected(text);
     let mut out = Vec::new();
@@ -175,7 +174,6 @@ fn push_frame(text: &str, around: Speaker, out: &mut Vec<ClientText>) {
     });
 }
 
-/// Separates the client's blocks from the text.
 fn cut_injected(text: &str) -> (Cow<'_, str>, String) {
     let (mut own, mut injected) = (Cow::Borrowed(text), String::new());
     for tag in INJECTED_TAGS {

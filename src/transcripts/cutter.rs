@@ -1,9 +1,8 @@
 //! Cuts a JSON document that may be larger than memory into the values worth parsing. Cutting looks at
 //! brackets and quotes only, so that one value that does not parse never costs the next one.
 
-use super::emit::Emit;
 use super::lines::{Line, Lines};
-use crate::domain::{DETECT_BYTES_MAX, LINE_BYTES_MAX, Severity};
+use crate::domain::{DETECT_BYTES_MAX, LINE_BYTES_MAX};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -15,7 +14,6 @@ pub(super) const FIELD_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum number of fields of an object; a document has a dozen.
 const FIELDS_MAX: usize = 10_000;
 
-/// Outcome of cutting out one value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Cut {
     Whole,
@@ -170,7 +168,6 @@ impl<R: Read> Cutter<R> {
     }
 }
 
-/// State of a scan through one value.
 #[derive(Default)]
 struct Scan {
     depth: usize,
@@ -233,7 +230,6 @@ impl Scan {
     }
 }
 
-/// Layout of a file of JSON.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Layout {
     /// One value a line.
@@ -287,19 +283,6 @@ fn breaks_at_records<R: Read>(input: &mut R) -> io::Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Reports content behind a whole value.
-pub(super) fn report_rest<R: Read>(
-    cutter: &mut Cutter<R>,
-    cut: Cut,
-    emit: &mut Emit<'_, '_>,
-) -> io::Result<()> {
-    if cut == Cut::Whole && !emit.stopped() && cutter.peek()?.is_some() {
-        let detail = "expected the end of the file; what follows the first value is not read";
-        emit.finding(Severity::Warning, "bad-json", cutter.line(), detail);
-    }
-    Ok(())
 }
 
 /// Visits each record from the beginning until `take` returns false: the elements of the list under `key`,

@@ -1,11 +1,12 @@
 //! Output of a reader: findings are bounded and have the same rules for every format.
 
-use super::cutter::Cut;
+use super::cutter::{Cut, Cutter};
 use super::json::Parsed;
 use super::lines::Line;
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
 use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Severity};
 use std::borrow::Cow;
+use std::io::{self, Read};
 
 pub(super) struct Emit<'e, 's> {
     sink: &'e mut Sink<'s>,
@@ -75,7 +76,6 @@ impl<'e, 's> Emit<'e, 's> {
         )
     }
 
-    /// Reports a line that is not valid JSON.
     pub(super) fn parsed(&mut self, line: &Line<'_>, parsed: Parsed, expected: &str) {
         match parsed {
             Parsed::Valid => {}
@@ -112,28 +112,29 @@ impl<'e, 's> Emit<'e, 's> {
         self.finding(Severity::Warning, rule, line, detail);
     }
 
+    /// Reports content behind a whole value.
+    pub(super) fn rest<R: Read>(&mut self, cutter: &mut Cutter<R>, cut: Cut) -> io::Result<()> {
+        if cut == Cut::Whole && !self.stopped && cutter.peek()?.is_some() {
+            let detail = "expected the end of the file; what follows the first value is not read";
+            self.finding(Severity::Warning, "bad-json", cutter.line(), detail);
+        }
+        Ok(())
+    }
+
     /// Reports the number of repaired lines and of findings that were only counted.
     pub(super) fn finish(&mut self) {
         if self.repairs.count > 0 {
             let count = self.repairs.count;
             let detail = format!("{count} lines held bytes or escapes that are no characters");
             let line = self.repairs.first;
-            self.item(TranscriptItem::Finding(Finding::new(
-                Severity::Info,
-                "invalid-utf8",
-                line,
-                detail,
-            )));
+            let finding = Finding::new(Severity::Info, "invalid-utf8", line, detail);
+            self.item(TranscriptItem::Finding(finding));
         }
         let more = self.findings.saturating_sub(FINDINGS_MAX);
         if more > 0 {
             let detail = format!("{more} more findings of this file are not listed");
-            self.item(TranscriptItem::Finding(Finding::new(
-                Severity::Warning,
-                "more-findings",
-                0,
-                detail,
-            )));
+            let finding = Finding::new(Severity::Warning, "more-findings", 0, detail);
+            self.item(TranscriptItem::Finding(finding));
         }
     }
 

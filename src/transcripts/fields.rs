@@ -1,33 +1,34 @@
 //! Fields of JSON records, read leniently and without copying: a value of another shape than expected is
-//! passed over, so that one odd field never costs a whole record. Where any shape may come, there is
-//! [`Json`](super::json::Json).
+//! passed over, so that one odd field never costs a whole record. For records of any shape, see
+//! [`json`](super::json).
 
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Shape of a value. Lists are passed over; objects are read as `T`.
-enum Shape<'a, T> {
+/// Shape of a value. Objects are read as `T`, lists as `L`.
+enum Shape<'a, T, L = IgnoredAny> {
     Other,
     Bool(bool),
     Int(i64),
     Text(Cow<'a, str>),
+    List(L),
     Object(T),
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Shape<'de, T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shape<'de, T>, D::Error> {
+impl<'de, T: Deserialize<'de>, L: Deserialize<'de>> Deserialize<'de> for Shape<'de, T, L> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Shape<'de, T, L>, D::Error> {
         deserializer.deserialize_any(ShapeVisitor(PhantomData))
     }
 }
 
-struct ShapeVisitor<T>(PhantomData<T>);
+struct ShapeVisitor<T, L>(PhantomData<(T, L)>);
 
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ShapeVisitor<T> {
-    type Value = Shape<'de, T>;
+impl<'de, T: Deserialize<'de>, L: Deserialize<'de>> Visitor<'de> for ShapeVisitor<T, L> {
+    type Value = Shape<'de, T, L>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
@@ -62,7 +63,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ShapeVisitor<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Self::Value, A::Error> {
-        IgnoredAny.visit_seq(seq).map(|_| Shape::Other)
+        L::deserialize(SeqAccessDeserializer::new(seq)).map(Shape::List)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
@@ -141,7 +142,7 @@ impl<T> Default for Obj<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Obj<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Obj<T>, D::Error> {
-        let shape = Shape::deserialize(deserializer)?;
+        let shape = Shape::<T>::deserialize(deserializer)?;
         Ok(Obj(if let Shape::Object(value) = shape { Some(value) } else { None }))
     }
 }
@@ -173,10 +174,10 @@ impl<T> TextOr<'_, T> {
 
 impl<'de: 'a, 'a, T: Deserialize<'de>> Deserialize<'de> for TextOr<'a, T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TextOr<'a, T>, D::Error> {
-        Ok(match Shape::deserialize(deserializer)? {
+        Ok(match Shape::<T>::deserialize(deserializer)? {
             Shape::Text(text) => TextOr::Text(text),
             Shape::Object(fields) => TextOr::Fields(fields),
-            Shape::Other | Shape::Bool(_) | Shape::Int(_) => TextOr::None,
+            Shape::Other | Shape::Bool(_) | Shape::Int(_) | Shape::List(_) => TextOr::None,
         })
     }
 }
@@ -220,65 +221,28 @@ pub(super) struct Source<'a> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content<'a>, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
+        type Blocks<'a> = Vec<TextOr<'a, Block<'a>>>;
+        Ok(match Shape::<Block<'de>, Blocks<'de>>::deserialize(deserializer)? {
+            Shape::Text(text) => Content::Text(text),
+            Shape::Object(block) => Content::Blocks(vec![block]),
+            Shape::List(elements) => {
+                Content::Blocks(elements.into_iter().filter_map(Block::of).collect())
+            }
+            Shape::Other | Shape::Bool(_) | Shape::Int(_) => Content::None,
+        })
     }
 }
 
-struct ContentVisitor;
-
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
-        Ok(Content::None)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Content<'de>, E> {
-        Ok(Content::None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Content<'de>, E> {
-        Ok(Content::None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Content<'de>, E> {
-        Ok(Content::None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Content<'de>, E> {
-        Ok(Content::None)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Content<'de>, E> {
-        Ok(Content::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Content<'de>, E> {
-        Ok(Content::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
-        let mut blocks = Vec::new();
-        while let Some(element) = seq.next_element::<TextOr<'de, Block<'de>>>()? {
-            match element {
-                TextOr::Fields(block) => blocks.push(block),
-                TextOr::Text(text) => {
-                    let kind = Str(Some(Cow::Borrowed("text")));
-                    blocks.push(Block { kind, text: Str(Some(text)), ..Block::default() });
-                }
-                TextOr::None => {}
+impl<'a> Block<'a> {
+    fn of(element: TextOr<'a, Block<'a>>) -> Option<Block<'a>> {
+        match element {
+            TextOr::Fields(block) => Some(block),
+            TextOr::Text(text) => {
+                let kind = Str(Some(Cow::Borrowed("text")));
+                Some(Block { kind, text: Str(Some(text)), ..Block::default() })
             }
+            TextOr::None => None,
         }
-        Ok(Content::Blocks(blocks))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Content<'de>, A::Error> {
-        let block = Block::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Content::Blocks(vec![block]))
     }
 }
 

@@ -1,11 +1,11 @@
 //! Table of the formats that are read. A new format is a folder with a reader, and one entry here.
 
 use super::chat::{self, chatgpt};
-use super::json::Json;
 use super::markdown::{aider, plain, specstory};
 use super::raw::Sink;
 use super::{claude, codex, slice_doc};
 use crate::domain::Format;
+use serde_json::Value;
 use std::io::{self, Read, Seek};
 
 /// Input of a reader.
@@ -13,63 +13,34 @@ pub(super) trait Input: Read + Seek {}
 
 impl<T: Read + Seek> Input for T {}
 
-/// Reader of one format.
 pub(super) struct FormatReader {
     pub(super) format: Format,
     /// True if a JSON value, one of the file's first lines or the whole file, is of this format. Messages and
     /// texts are not recognised by one value: see [`detect`](super::detect()).
-    pub(super) recognises: fn(&Json<'_>) -> bool,
+    pub(super) recognises: fn(&Value) -> bool,
     pub(super) read: fn(&mut dyn Input, &mut Sink<'_>) -> io::Result<()>,
 }
 
 /// Readers of all formats, in the order of detection.
 pub(super) const READERS: [FormatReader; 9] = [
-    FormatReader {
-        format: Format::Slice,
-        recognises: slice_doc::is_slice,
-        read: |input, sink| slice_doc::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Codex,
-        recognises: codex::is_record,
-        read: |input, sink| codex::read(input, sink),
-    },
-    FormatReader {
-        format: Format::ClaudeCode,
-        recognises: claude::is_record,
-        read: |input, sink| claude::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Chatgpt,
-        recognises: |json| json.get("mapping").is_map() || json.get("chat_messages").is_list(),
-        read: |input, sink| chatgpt::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Openai,
-        recognises: |_| false,
-        read: |input, sink| chat::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Anthropic,
-        recognises: |_| false,
-        read: |input, sink| chat::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Aider,
-        recognises: |_| false,
-        read: |input, sink| aider::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Specstory,
-        recognises: |_| false,
-        read: |input, sink| specstory::read(input, sink),
-    },
-    FormatReader {
-        format: Format::Plain,
-        recognises: |_| false,
-        read: |input, sink| plain::read(input, sink),
-    },
+    reader(Format::Slice, slice_doc::is_slice, |input, sink| slice_doc::read(input, sink)),
+    reader(Format::Codex, codex::is_record, |input, sink| codex::read(input, sink)),
+    reader(Format::ClaudeCode, claude::is_record, |input, sink| claude::read(input, sink)),
+    reader(Format::Chatgpt, chatgpt::is_export, |input, sink| chatgpt::read(input, sink)),
+    reader(Format::Openai, |_| false, |input, sink| chat::read(input, sink)),
+    reader(Format::Anthropic, |_| false, |input, sink| chat::read(input, sink)),
+    reader(Format::Aider, |_| false, |input, sink| aider::read(input, sink)),
+    reader(Format::Specstory, |_| false, |input, sink| specstory::read(input, sink)),
+    reader(Format::Plain, |_| false, |input, sink| plain::read(input, sink)),
 ];
+
+const fn reader(
+    format: Format,
+    recognises: fn(&Value) -> bool,
+    read: fn(&mut dyn Input, &mut Sink<'_>) -> io::Result<()>,
+) -> FormatReader {
+    FormatReader { format, recognises, read }
+}
 
 /// Reads a transcript of `format` until its end, or until the sink stops.
 pub fn read<R: Read + Seek>(format: Format, mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {

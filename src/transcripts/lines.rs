@@ -17,7 +17,6 @@ pub(super) struct Line<'a> {
     pub(super) complete: bool,
     /// True if the line was longer than [`LINE_BYTES_MAX`] and skipped.
     pub(super) too_long: bool,
-    /// True if invalid UTF-8 was replaced.
     pub(super) repaired: bool,
 }
 

@@ -17,9 +17,9 @@ pub(super) fn name_of(text: &str) -> u64 {
 
 /// Bits by line number, from 1.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Vec<u8>);
+pub(super) struct LineMarks(Vec<u8>);
 
-impl Marks {
+impl LineMarks {
     pub(super) fn set(&mut self, line: u32, bits: u8) {
         let at = line as usize;
         if self.0.len() <= at {
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn marks_are_by_line() {
-        let mut marks = Marks::default();
+        let mut marks = LineMarks::default();
         marks.set(3, 1);
         marks.set(3, 4);
         assert!(marks.has(3, 4) && marks.has(3, 1) && !marks.has(3, 2) && !marks.has(99, 255));

@@ -4,10 +4,11 @@
 use super::chat::time_of;
 use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX};
 use super::emit::Emit;
-use super::json::Json;
+use super::json::{self, JsonExt};
 use super::raw::TranscriptItem;
 use super::text::push_piece;
 use crate::domain::{Finding, LINE_BYTES_MAX, Severity, Timestamp};
+use serde_json::Value;
 use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 
@@ -90,11 +91,10 @@ fn head<R: Read>(input: &mut R) -> io::Result<Option<String>> {
 /// Reads one message; reports anything else.
 fn message(bytes: &[u8], line: u32, emit: &mut Emit<'_, '_>) -> Option<RawMessage> {
     let text = emit.text(bytes, line);
-    let mut store = String::new();
-    match Json::parse(&text, &mut store) {
-        Ok(json) if json.is_map() => Some(RawMessage {
-            role: json.get("role").text().unwrap_or_default().to_owned(),
-            text: words(json.get("content")),
+    match json::parse(&text) {
+        Ok(json) if json.is_object() => Some(RawMessage {
+            role: json.text("role").to_owned(),
+            text: words(&json["content"]),
             at: time_of(&json),
         }),
         Ok(_) => {
@@ -109,11 +109,11 @@ fn message(bytes: &[u8], line: u32, emit: &mut Emit<'_, '_>) -> Option<RawMessag
     }
 }
 
-fn words(content: &Json<'_>) -> String {
-    let mut words = content.text().unwrap_or_default().to_owned();
+fn words(content: &Value) -> String {
+    let mut words = content.as_str().unwrap_or_default().to_owned();
     for part in content.list() {
-        if part.get("type").text() == Some("text") {
-            push_piece(&mut words, part.get("text").text().unwrap_or_default(), "\n");
+        if part["type"].as_str() == Some("text") {
+            push_piece(&mut words, part.text("text"), "\n");
         }
     }
     words

@@ -4,29 +4,26 @@
 use super::messages::{MessageReader, time_of};
 use super::parts::{Words, mark, words_of};
 use crate::domain::{Branch, Digest, EntryKind, LINE_BYTES_MAX, Outcome, Severity, Skip, Speaker};
-use crate::transcripts::cutter::{Cut, Cutter, report_rest};
+use crate::transcripts::cutter::{Cut, Cutter};
 use crate::transcripts::emit::Emit;
-use crate::transcripts::json::Json;
+use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::{RawEntry, RawSession, Sink};
 use crate::transcripts::tools;
+use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
 
 /// Nodes above a result that are searched for its call.
 const CALL_DISTANCE_MAX: usize = 16;
 
-/// Reads an export: an array of conversations, or one of them alone.
-pub(in crate::transcripts) fn read<R: Read + Seek>(
-    input: R,
-    sink: &mut Sink<'_>,
-) -> io::Result<()> {
+pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut emit = Emit::new(sink);
     let mut cutter = Cutter::new(input);
     let mut number = 0;
     let cut = cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
         emit.cut(cut, line);
         if cut == Cut::Whole {
-            match Json::parse(&emit.text(bytes, line), &mut String::new()) {
+            match json::parse(&emit.text(bytes, line)) {
                 Ok(json) => conversation(&json, number, line, &mut emit),
                 Err(expected) => emit.finding(Severity::Warning, "bad-json", line, expected),
             }
@@ -34,19 +31,23 @@ pub(in crate::transcripts) fn read<R: Read + Seek>(
         number += 1;
         !emit.stopped()
     })?;
-    report_rest(&mut cutter, cut, &mut emit)?;
+    emit.rest(&mut cutter, cut)?;
     emit.finish();
     Ok(())
 }
 
-fn conversation(json: &Json<'_>, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
-    let nested = json.get("conversations");
-    if !json.has("mapping") && nested.is_list() {
+/// True if a value is a conversation of an export.
+pub(crate) fn is_export(json: &Value) -> bool {
+    json["mapping"].is_object() || json["chat_messages"].is_array()
+}
+
+fn conversation(json: &Value, number: u32, line: u32, emit: &mut Emit<'_, '_>) {
+    let nested = &json["conversations"];
+    if !json.has("mapping") && nested.is_array() {
         // Some browser exporters put the array into an object.
         return nested.list().iter().for_each(|json| conversation(json, number, line, emit));
     }
-    let is_tree = json.get("mapping").is_map();
-    if !is_tree && !json.get("chat_messages").is_list() {
+    if !is_export(json) {
         let detail = "expected a conversation with `mapping` or `chat_messages`";
         return emit.finding(Severity::Warning, "no-messages", line, detail);
     }
@@ -54,30 +55,30 @@ fn conversation(json: &Json<'_>, number: u32, line: u32, emit: &mut Emit<'_, '_>
     let own = json.first_text(&["conversation_id", "id", "uuid"]).map(str::to_owned);
     // An export is written once: without an id, the title, the time and the number are enough.
     let made = || {
-        let time = json.get("create_time").compact();
+        let time = json["create_time"].to_string();
         let digest = Digest::of(&[title.as_deref().unwrap_or_default(), &time]);
         format!("{digest}#{number}")
     };
     let native_id = own.unwrap_or_else(made);
     emit.session(RawSession { native_id, title, started_at: time_of(json), ..Default::default() });
-    if is_tree { tree(json, emit) } else { linear(json, emit) }
+    if json["mapping"].is_object() { tree(json, emit) } else { linear(json, emit) }
 }
 
-/// Reads the messages of claude.ai, which are a list.
-fn linear(json: &Json<'_>, emit: &mut Emit<'_, '_>) {
+fn linear(json: &Value, emit: &mut Emit<'_, '_>) {
     let (mut reader, mut entries) = (MessageReader::default(), Vec::new());
-    for (number, message) in (1..).zip(json.get("chat_messages").list()) {
+    for (number, message) in (1..).zip(json["chat_messages"].list()) {
         // The text may be empty while the blocks are not, and the other way round.
-        let blocks = message.get("content").list();
-        let spoken = |block: &Json<'_>| block.first_text(&["text"]).is_some() || block.has("name");
-        let fields =
-            message.map().iter().filter(|(key, _)| key != "content" || blocks.iter().any(spoken));
-        let message = Json::Map(fields.cloned().collect());
+        let blocks = message["content"].list();
+        let spoken = |block: &Value| block.first_text(&["text"]).is_some() || block.has("name");
+        let mut message = message.clone();
+        if let Some(fields) = message.as_object_mut().filter(|_| !blocks.iter().any(spoken)) {
+            fields.shift_remove("content");
+        }
         if !reader.read(&message, number, &mut entries) {
             let detail = "expected a sender: human or assistant";
             emit.finding(Severity::Warning, "unknown-role", number, detail);
         }
-        let files = ["attachments", "files"].iter().flat_map(|key| message.get(key).list());
+        let files = ["attachments", "files"].iter().flat_map(|key| message[key].list());
         let marks: Vec<String> = files.map(file_mark).collect();
         if let Some(entry) = entries.last_mut() {
             add_marks(&mut entry.text, &marks);
@@ -87,9 +88,9 @@ fn linear(json: &Json<'_>, emit: &mut Emit<'_, '_>) {
 }
 
 /// Node of a tree; parent and children are indexes of nodes.
-struct Node<'j, 'a> {
+struct Node<'j> {
     id: &'j str,
-    message: &'j Json<'a>,
+    message: &'j Value,
     parent: Option<usize>,
     children: Vec<usize>,
     active: bool,
@@ -97,9 +98,9 @@ struct Node<'j, 'a> {
 
 /// Emits the messages of a conversation, parents before children, at a fork the abandoned ones first. The order
 /// is the tree's, because times run backwards in it.
-fn tree(json: &Json<'_>, emit: &mut Emit<'_, '_>) {
-    let mut nodes = nodes(json.get("mapping"));
-    activate(&mut nodes, json.get("current_node").text());
+fn tree(json: &Value, emit: &mut Emit<'_, '_>) {
+    let mut nodes = nodes(&json["mapping"]);
+    activate(&mut nodes, json["current_node"].as_str());
     let order = order(&nodes);
     let mut last: Option<(RawEntry, usize)> = None;
     for (number, &at) in (1..).zip(&order) {
@@ -129,39 +130,39 @@ fn tree(json: &Json<'_>, emit: &mut Emit<'_, '_>) {
 }
 
 /// True if the text of node `from` goes on in node `at`, as with "continue generating".
-fn continues(nodes: &[Node<'_, '_>], from: usize, at: usize) -> bool {
-    let silent = |at: usize| nodes.get(at).is_some_and(|node| !node.message.is_map());
+fn continues(nodes: &[Node<'_>], from: usize, at: usize) -> bool {
+    let silent = |at: usize| nodes.get(at).is_some_and(|node| !node.message.is_object());
     let parent = nodes.get(at).and_then(|node| node.parent);
     parent == Some(from) || parent.is_some_and(silent)
 }
 
 /// True if an answer was cut off at the maximum length.
-fn cut_short(nodes: &[Node<'_, '_>], at: usize) -> bool {
-    let details = |node: &Node<'_, '_>| {
-        let details = node.message.get("metadata").get("finish_details");
+fn cut_short(nodes: &[Node<'_>], at: usize) -> bool {
+    let details = |node: &Node<'_>| {
+        let details = &node.message["metadata"]["finish_details"];
         details.first_text(&["type"]) == Some("max_tokens")
     };
     nodes.get(at).is_some_and(details)
 }
 
-fn nodes<'j, 'a>(mapping: &'j Json<'a>) -> Vec<Node<'j, 'a>> {
-    let fields = mapping.map();
+fn nodes(mapping: &Value) -> Vec<Node<'_>> {
+    let fields: Vec<(&String, &Value)> = mapping.map().collect();
     let indexes: HashMap<&str, usize> =
-        fields.iter().enumerate().map(|(at, (id, _))| (id.as_ref(), at)).collect();
-    let index = |json: &Json<'_>| json.text().and_then(|id| indexes.get(id).copied());
-    let mut nodes: Vec<Node<'_, '_>> = fields
+        fields.iter().enumerate().map(|(at, (id, _))| (id.as_str(), at)).collect();
+    let index = |json: &Value| json.as_str().and_then(|id| indexes.get(id).copied());
+    let mut nodes: Vec<Node<'_>> = fields
         .iter()
         .map(|(id, node)| Node {
-            id: id.as_ref(),
-            message: node.get("message"),
-            parent: index(node.get("parent")),
+            id: id.as_str(),
+            message: &node["message"],
+            parent: index(&node["parent"]),
             children: Vec::new(),
             active: false,
         })
         .collect();
     // Children in the order of their parent's list; then those that only name their parent.
     for (at, (_, node)) in fields.iter().enumerate() {
-        for child in node.get("children").list().iter().filter_map(index) {
+        for child in node["children"].list().iter().filter_map(index) {
             if let Some(child) = nodes.get_mut(child)
                 && child.parent.is_none()
             {
@@ -170,7 +171,7 @@ fn nodes<'j, 'a>(mapping: &'j Json<'a>) -> Vec<Node<'j, 'a>> {
         }
     }
     let listed = fields.iter().enumerate().flat_map(|(at, (_, node))| {
-        node.get("children").list().iter().filter_map(index).map(move |child| (at, child))
+        node["children"].list().iter().filter_map(index).map(move |child| (at, child))
     });
     let own = (0..fields.len()).filter_map(|at| Some((nodes.get(at)?.parent?, at)));
     let pairs: Vec<(usize, usize)> = listed.chain(own).collect();
@@ -189,7 +190,7 @@ fn nodes<'j, 'a>(mapping: &'j Json<'a>) -> Vec<Node<'j, 'a>> {
 }
 
 /// Marks the path from the current node, or else from the latest leaf, to the root.
-fn activate(nodes: &mut [Node<'_, '_>], current: Option<&str>) {
+fn activate(nodes: &mut [Node<'_>], current: Option<&str>) {
     let named = current.and_then(|id| nodes.iter().position(|node| node.id == id));
     let time = |at: &usize| nodes.get(*at).and_then(|node| time_of(node.message));
     let leaf = |at: &usize| nodes.get(*at).is_some_and(|node| node.children.is_empty());
@@ -205,7 +206,7 @@ fn activate(nodes: &mut [Node<'_, '_>], current: Option<&str>) {
 }
 
 /// Returns every node once, parents before children, at a fork the active child last.
-fn order(nodes: &[Node<'_, '_>]) -> Vec<usize> {
+fn order(nodes: &[Node<'_>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(nodes.len());
     let mut seen = vec![false; nodes.len()];
     let is_root = |at: &usize| nodes.get(*at).is_some_and(|node| node.parent.is_none());
@@ -232,10 +233,10 @@ fn order(nodes: &[Node<'_, '_>]) -> Vec<usize> {
 }
 
 /// Entry of a node; none for stubs and for reasoning.
-fn entry(nodes: &[Node<'_, '_>], at: usize, number: u32) -> Option<RawEntry> {
+fn entry(nodes: &[Node<'_>], at: usize, number: u32) -> Option<RawEntry> {
     let node = nodes.get(at)?;
-    let (message, content) = (node.message, node.message.get("content"));
-    let author = message.get("author");
+    let (message, content) = (node.message, &node.message["content"]);
+    let author = &message["author"];
     let kind = content.first_text(&["content_type"]).unwrap_or_default();
     let text = words(message, kind)?;
     let (role, name) = (author.first_text(&["role"]), author.first_text(&["name"]));
@@ -271,43 +272,43 @@ fn entry(nodes: &[Node<'_, '_>], at: usize, number: u32) -> Option<RawEntry> {
 }
 
 /// True if a message was never shown: custom instructions, memory, hidden nodes.
-fn is_context(message: &Json<'_>, kind: &str) -> bool {
-    let metadata = message.get("metadata");
-    let flag = |key: &str| metadata.get(key).bool() == Some(true);
-    message.get("author").first_text(&["role"]) == Some("system")
+fn is_context(message: &Value, kind: &str) -> bool {
+    let metadata = &message["metadata"];
+    let flag = |key: &str| metadata[key].as_bool() == Some(true);
+    message["author"].first_text(&["role"]) == Some("system")
         || matches!(kind, "user_editable_context" | "model_editable_context")
         || flag("is_visually_hidden_from_conversation")
         || flag("is_user_system_message")
-        || message.get("weight").number() == Some(0.0)
+        || message["weight"].number() == Some(0.0)
 }
 
 /// Words of a message; none for stubs and for reasoning.
-fn words(message: &Json<'_>, kind: &str) -> Option<String> {
-    let content = message.get("content");
+fn words(message: &Value, kind: &str) -> Option<String> {
+    let content = &message["content"];
     if matches!(kind, "thoughts" | "reasoning_recap") {
         return None;
     }
     let silent = message.first_text(&["channel"]) == Some("analysis");
     if silent
         && message.first_text(&["recipient"]).is_none_or(|to| to == "all")
-        && message.get("author").first_text(&["role"]) == Some("assistant")
+        && message["author"].first_text(&["role"]) == Some("assistant")
     {
         return None;
     }
     let mut words = Words::default();
-    words.push(&words_of(content.get("parts")));
+    words.push(&words_of(&content["parts"]));
     const FIELDS: [&str; 8] = [
         "title", "text", "result", "summary", "user_profile", "user_instructions",
         "model_set_context", "content",
     ];
     for field in FIELDS {
-        words.push(&words_of(content.get(field)));
+        words.push(&words_of(&content[field]));
     }
-    if content.text().is_some() {
+    if content.as_str().is_some() {
         words.push(&words_of(content));
     }
     let mut text = words.take();
-    let attached = message.get("metadata").get("attachments").list().iter();
+    let attached = message["metadata"]["attachments"].list().iter();
     let attached = attached.filter(|file| {
         !file.first_text(&["mime_type", "mimeType"]).is_some_and(|kind| kind.starts_with("image"))
     });
@@ -315,7 +316,7 @@ fn words(message: &Json<'_>, kind: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-fn file_mark(file: &Json<'_>) -> String {
+fn file_mark(file: &Value) -> String {
     mark("file", file.first_text(&["name", "file_name"]))
 }
 
@@ -329,11 +330,11 @@ fn add_marks(text: &mut String, marks: &[String]) {
 }
 
 /// Finds the call above a result; between them there may be results of the same call.
-fn call_above<'j>(nodes: &[Node<'j, '_>], at: usize) -> Option<&'j str> {
+fn call_above<'j>(nodes: &[Node<'j>], at: usize) -> Option<&'j str> {
     let mut above = nodes.get(at)?.parent;
     for _ in 0..CALL_DISTANCE_MAX {
         let node = nodes.get(above?)?;
-        let is = |role: &str| node.message.get("author").first_text(&["role"]) == Some(role);
+        let is = |role: &str| node.message["author"].first_text(&["role"]) == Some(role);
         let calls = node.message.first_text(&["recipient"]).is_some_and(|to| to != "all");
         if is("assistant") && calls {
             return Some(node.id);

@@ -8,8 +8,8 @@ use super::messages::{self, MessageReader, is_hollow, is_message};
 use super::record::{Record, is_empty};
 use crate::domain::{Digest, EntryKind, Severity};
 use crate::transcripts::emit::Emit;
-use crate::transcripts::json::Json;
 use crate::transcripts::raw::{RawEntry, RawSession};
+use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Maximum number of messages of a record that are compared with the next record.
@@ -23,25 +23,20 @@ struct RecordEntries {
     messages: Vec<(u64, usize)>,
 }
 
-/// Converts records and messages to sessions and entries.
 pub(super) struct ChatLog<'e, 's> {
     pub(super) emit: Emit<'e, 's>,
     /// Number of records so far, unreadable ones included.
     records: u64,
-    /// Digest of the file's first words.
     prefix: Option<Digest>,
     /// Hashes of the messages of the session emitted last.
     history: Vec<u64>,
     /// Session whose messages come one by one.
     open: Option<OpenSession>,
     messages: MessageReader,
-    /// Buffer for the entries of one message.
-    entries: Vec<RawEntry>,
 }
 
 struct OpenSession {
     head: RawSession,
-    /// Entries before the session is emitted.
     waiting: Vec<RawEntry>,
     emitted: bool,
 }
@@ -55,7 +50,6 @@ impl<'e, 's> ChatLog<'e, 's> {
             history: Vec::new(),
             open: None,
             messages: MessageReader::default(),
-            entries: Vec::new(),
         }
     }
 
@@ -66,7 +60,7 @@ impl<'e, 's> ChatLog<'e, 's> {
     }
 
     /// Reads a whole conversation. All entries are on `line`; without it, on their message's number.
-    pub(super) fn record(&mut self, json: &Json<'_>, line: Option<u32>, file_line: u32) {
+    pub(super) fn record(&mut self, json: &Value, line: Option<u32>, file_line: u32) {
         self.close();
         let Some(record) = Record::of(json) else {
             self.records += 1;
@@ -87,12 +81,7 @@ impl<'e, 's> ChatLog<'e, 's> {
         entries.into_iter().skip(repeated).for_each(|entry| self.emit.entry(entry));
     }
 
-    fn read(
-        &mut self,
-        record: &Record<'_, '_>,
-        line: Option<u32>,
-        file_line: u32,
-    ) -> RecordEntries {
+    fn read(&mut self, record: &Record<'_>, line: Option<u32>, file_line: u32) -> RecordEntries {
         let (mut entries, mut messages) = (Vec::new(), Vec::new());
         let mut from = 0;
         self.messages = MessageReader::default();
@@ -140,21 +129,20 @@ impl<'e, 's> ChatLog<'e, 's> {
     }
 
     /// Adds context of the open session.
-    pub(super) fn system(&mut self, json: &Json<'_>, line: u32) {
-        let mut entries = std::mem::take(&mut self.entries);
+    pub(super) fn system(&mut self, json: &Value, line: u32) {
+        let mut entries = Vec::new();
         messages::injected(json, line, &mut entries);
-        self.add(&mut entries);
-        self.entries = entries;
+        self.add(entries);
     }
 
     /// Adds a message to the open session.
-    pub(super) fn message(&mut self, json: &Json<'_>, line: u32, file_line: u32) {
+    pub(super) fn message(&mut self, json: &Value, line: u32, file_line: u32) {
         if !is_message(json) {
             let detail = "expected a message: `role` and `content`";
             self.emit.finding(Severity::Warning, "no-message", file_line, detail);
             return;
         }
-        let mut entries = std::mem::take(&mut self.entries);
+        let mut entries = Vec::new();
         if !self.messages.read(json, line, &mut entries) {
             self.unknown_role(file_line);
         }
@@ -162,23 +150,21 @@ impl<'e, 's> ChatLog<'e, 's> {
             let detail = "expected a message: `content` with a text or a list of parts";
             self.emit.finding(Severity::Warning, "no-content", file_line, detail);
         }
-        self.add(&mut entries);
-        self.entries = entries;
+        self.add(entries);
     }
 
-    fn add(&mut self, entries: &mut Vec<RawEntry>) {
-        let Some(open) = &mut self.open else { return entries.clear() };
+    fn add(&mut self, mut entries: Vec<RawEntry>) {
+        let Some(open) = &mut self.open else { return };
         if open.emitted {
-            return entries.drain(..).for_each(|entry| self.emit.entry(entry));
+            return entries.into_iter().for_each(|entry| self.emit.entry(entry));
         }
         let known = entries.iter().any(|entry| entry.kind != EntryKind::Injected);
-        open.waiting.append(entries);
+        open.waiting.append(&mut entries);
         if known || open.waiting.len() >= WAITING_MAX {
             self.release();
         }
     }
 
-    /// Emits the open session and the waiting entries.
     fn release(&mut self) {
         let Some(mut open) = self.open.take() else { return };
         if !open.emitted {

@@ -4,9 +4,10 @@
 use super::parts::{Words, words_of};
 use crate::domain::{EntryKind, Outcome, Skip, Speaker, Timestamp};
 use crate::transcripts::client_text::{is_result_heading, split_message, split_result};
-use crate::transcripts::json::Json;
+use crate::transcripts::json::{self, JsonExt};
 use crate::transcripts::raw::RawEntry;
 use crate::transcripts::tools;
+use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
 
 /// Maximum number of calls that wait for their results.
@@ -22,7 +23,6 @@ enum Role {
     Unknown,
 }
 
-/// Reader of the messages of one conversation in their order.
 #[derive(Default)]
 pub(super) struct MessageReader {
     /// Names of tools by call id.
@@ -34,22 +34,20 @@ pub(super) struct MessageReader {
     made: u32,
 }
 
-/// True if a JSON object is a message.
-pub(in crate::transcripts) fn is_message(json: &Json<'_>) -> bool {
+pub(crate) fn is_message(json: &Value) -> bool {
     role_text(json).is_some() || json.has("tool_calls")
 }
 
-/// True if a JSON object has a known role.
-pub(in crate::transcripts) fn has_known_role(json: &Json<'_>) -> bool {
+pub(crate) fn has_known_role(json: &Value) -> bool {
     role_text(json).is_some_and(|text| role(text) != Role::Unknown)
 }
 
 /// True if a user's message has no content; an assistant's may have calls alone.
-pub(super) fn is_hollow(json: &Json<'_>) -> bool {
+pub(super) fn is_hollow(json: &Value) -> bool {
     role_text(json).is_some_and(|text| role(text) == Role::User) && content(json).is_null()
 }
 
-fn role_text<'j>(json: &'j Json<'_>) -> Option<&'j str> {
+fn role_text(json: &Value) -> Option<&str> {
     json.first_text(&["role", "from", "sender"]).or_else(|| {
         let kind = json.first_text(&["type"])?;
         matches!(kind, "user" | "assistant").then_some(kind)
@@ -70,21 +68,21 @@ fn role(text: &str) -> Role {
 }
 
 /// Time of a message: RFC 3339, or seconds or milliseconds since 1970.
-pub(in crate::transcripts) fn time_of(json: &Json<'_>) -> Option<Timestamp> {
+pub(crate) fn time_of(json: &Value) -> Option<Timestamp> {
     const KEYS: [&str; 7] =
         ["timestamp", "ts", "created_at", "createdAt", "create_time", "created", "time"];
     /// Larger numbers are milliseconds.
     const SECS_MAX: f64 = 1.0e11;
-    KEYS.iter().map(|key| json.get(key)).find_map(|value| match value.number() {
+    KEYS.iter().map(|key| &json[key]).find_map(|value| match value.number() {
         Some(number) if number.abs() < SECS_MAX => Timestamp::from_secs(number),
         Some(number) => Timestamp::from_secs(number / 1000.0),
-        None => Timestamp::parse(value.text()?),
+        None => Timestamp::parse(value.as_str()?),
     })
 }
 
 impl MessageReader {
     /// Appends the entries of one message; returns whether its role is known.
-    pub(super) fn read(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) -> bool {
+    pub(super) fn read(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) -> bool {
         let from = out.len();
         let role = role_text(json).map_or(Role::Assistant, role);
         match role {
@@ -105,16 +103,16 @@ impl MessageReader {
     }
 
     /// Reads the content in its order: words, calls, results.
-    fn blocks(&mut self, role: Role, content: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+    fn blocks(&mut self, role: Role, content: &Value, line: u32, out: &mut Vec<RawEntry>) {
         let mut words = Words::default();
-        let parts = if content.is_list() { content.list() } else { std::slice::from_ref(content) };
+        let parts = if content.is_array() { content.list() } else { std::slice::from_ref(content) };
         let mut heading = None;
         for part in parts {
             match BlockKind::of(part) {
                 BlockKind::Call => {
                     flush(role, &mut words, line, out);
-                    let value = parsed(part.get("value"));
-                    self.call(if value.is_map() { &value } else { part }, line, out);
+                    let value = parsed(&part["value"]);
+                    self.call(if value.is_object() { &value } else { part }, line, out);
                 }
                 BlockKind::Result => {
                     flush(role, &mut words, line, out);
@@ -147,27 +145,26 @@ impl MessageReader {
     }
 
     /// Reads a refusal, speech and calls beside the content of a message.
-    fn calls(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
-        let spoken = json.get("audio").first_text(&["transcript"]);
+    fn calls(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
+        let spoken = json["audio"].first_text(&["transcript"]);
         for words in [json.first_text(&["refusal"]), spoken].into_iter().flatten() {
             out.push(RawEntry::new(line, Speaker::Assistant, EntryKind::Text, words));
         }
-        for call in json.get("tool_calls").list() {
+        for call in json["tool_calls"].list() {
             self.call(call, line, out);
         }
-        if json.get("function_call").is_map() {
-            self.call(json.get("function_call"), line, out);
+        if json["function_call"].is_object() {
+            self.call(&json["function_call"], line, out);
         }
     }
 
-    fn call(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+    fn call(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
         let body =
-            ["function", "custom"].iter().map(|key| json.get(key)).find(|body| body.is_map());
+            ["function", "custom"].iter().map(|key| &json[key]).find(|body| body.is_object());
         let body = body.unwrap_or(json);
         let name = body.first_text(&["name", "tool_name", "toolName"]).unwrap_or("tool").to_owned();
-        let arguments =
-            ["arguments", "input", "parameters", "args"].iter().map(|key| body.get(key));
-        let arguments = arguments.clone().find(|value| !value.is_null()).unwrap_or(&Json::Null);
+        let arguments = ["arguments", "input", "parameters", "args"].iter().map(|key| &body[key]);
+        let arguments = arguments.clone().find(|value| !value.is_null()).unwrap_or(&Value::Null);
         let id = json.first_text(&["id", "call_id", "tool_use_id", "toolCallId"]);
         let id = id.map_or_else(|| self.make_id(), str::to_owned);
         let mut entry = RawEntry::new(line, Speaker::Assistant, EntryKind::ToolCall, "");
@@ -195,7 +192,7 @@ impl MessageReader {
         id
     }
 
-    fn answer(&mut self, json: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+    fn answer(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) {
         self.answered = true;
         let id = json.first_text(&["tool_call_id", "tool_use_id", "call_id", "toolCallId"]);
         let id = id.map(str::to_owned).or_else(|| self.open.pop_front());
@@ -209,7 +206,7 @@ impl MessageReader {
         let (text, words) = split_result(&output);
         let mut entry = RawEntry::new(line, speaker, EntryKind::ToolResult, text);
         let (printed, code) = tools::outcome_of_output(&entry.text);
-        let flag = json.get("is_error").bool().map(|error| tools::outcome_of_flag(!error));
+        let flag = json["is_error"].as_bool().map(|error| tools::outcome_of_flag(!error));
         let failed = entry.text.starts_with("<tool_use_error>").then_some(Outcome::Failed);
         let results = flags_of(content(json));
         entry.outcome = flag.or(failed).or(printed).or(results);
@@ -222,28 +219,27 @@ impl MessageReader {
 }
 
 /// Failed if any of a list of results says so, succeeded if all say so.
-fn flags_of(content: &Json<'_>) -> Option<Outcome> {
+fn flags_of(content: &Value) -> Option<Outcome> {
     let flags: Option<Vec<bool>> =
-        content.list().iter().map(|result| result.get("success").bool()).collect();
+        content.list().iter().map(|result| result["success"].as_bool()).collect();
     let flags = flags.filter(|flags| !flags.is_empty())?;
     Some(tools::outcome_of_flag(flags.into_iter().all(|flag| flag)))
 }
 
-/// Content of a message, by dialect.
-fn content<'j, 'a>(json: &'j Json<'a>) -> &'j Json<'a> {
+fn content(json: &Value) -> &Value {
     let keys = ["content", "value", "text", "markdown", "parts"];
-    let found = keys.iter().map(|key| json.get(key)).find(|value| !value.is_null());
-    found.unwrap_or(json.get("content"))
+    let found = keys.iter().map(|key| &json[key]).find(|value| !value.is_null());
+    found.unwrap_or(&json["content"])
 }
 
 /// Parses JSON inside a string, or copies the value itself.
-fn parsed(json: &Json<'_>) -> Json<'static> {
-    let text = json.text().map_or_else(|| json.compact(), str::to_owned);
-    owned_json(&text).unwrap_or(Json::Text(text.into()))
+fn parsed(json: &Value) -> Value {
+    let text = json.as_str().map_or_else(|| json.to_string(), str::to_owned);
+    owned_json(&text).unwrap_or(Value::String(text))
 }
 
 /// Appends context, such as the system prompt.
-pub(super) fn injected(content: &Json<'_>, line: u32, out: &mut Vec<RawEntry>) {
+pub(super) fn injected(content: &Value, line: u32, out: &mut Vec<RawEntry>) {
     let mut entry = RawEntry::new(line, Speaker::Client, EntryKind::Injected, words_of(content));
     entry.skip = Some(Skip::Injected);
     if !entry.text.is_empty() {
@@ -281,7 +277,7 @@ enum BlockKind {
 }
 
 impl BlockKind {
-    fn of(part: &Json<'_>) -> BlockKind {
+    fn of(part: &Value) -> BlockKind {
         match part.first_text(&["type"]).unwrap_or_default() {
             "tool_use" | "server_tool_use" | "mcp_tool_use" | "tool_call" | "toolCall"
             | "function_call" | "tool-call" => BlockKind::Call,
@@ -296,8 +292,8 @@ impl BlockKind {
 
 /// Renders a call: the command of a shell, else its arguments as JSON without spaces; arguments that are not
 /// JSON stay as they are.
-fn call_text(name: &str, arguments: &Json<'_>) -> String {
-    let inner = arguments.text().and_then(owned_json);
+fn call_text(name: &str, arguments: &Value) -> String {
+    let inner = arguments.as_str().and_then(owned_json);
     let arguments = inner.as_ref().unwrap_or(arguments);
     let name = name.to_ascii_lowercase();
     if SHELLS.contains(&name.as_str())
@@ -306,30 +302,29 @@ fn call_text(name: &str, arguments: &Json<'_>) -> String {
         return command;
     }
     match arguments {
-        Json::Text(text) => text.to_string(),
-        Json::Null => String::new(),
-        Json::Bool(_) | Json::Number(_) | Json::List(_) | Json::Map(_) => arguments.compact(),
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            arguments.to_string()
+        }
     }
 }
 
-fn command(arguments: &Json<'_>) -> Option<String> {
-    let joined = |list: &Json<'_>, with: &str| {
-        let words: Option<Vec<&str>> = list.list().iter().map(Json::text).collect();
+fn command(arguments: &Value) -> Option<String> {
+    let joined = |list: &Value, with: &str| {
+        let words: Option<Vec<&str>> = list.list().iter().map(Value::as_str).collect();
         words.filter(|words| !words.is_empty()).map(|words| words.join(with))
     };
     let one = arguments.first_text(&["command", "cmd", "script"]).map(str::to_owned);
-    let listed =
-        || joined(arguments.get("command"), " ").or_else(|| joined(arguments.get("cmd"), " "));
-    one.or_else(listed).or_else(|| joined(arguments.get("commands"), "\n"))
+    let listed = || joined(&arguments["command"], " ").or_else(|| joined(&arguments["cmd"], " "));
+    one.or_else(listed).or_else(|| joined(&arguments["commands"], "\n"))
 }
 
-/// Parses an object or a list inside a string.
-fn owned_json(text: &str) -> Option<Json<'static>> {
+fn owned_json(text: &str) -> Option<Value> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    let mut store = String::new();
-    Json::parse(text, &mut store).ok().map(|json| json.into_owned())
+    json::parse(text).ok()
 }
 
 #[cfg(test)]
@@ -340,8 +335,7 @@ mod tests {
     /// Reads one JSON array of messages.
     #[track_caller]
     fn check(messages: &str, expected: &[&str]) {
-        let mut store = String::new();
-        let json = Json::parse(messages, &mut store).unwrap();
+        let json = json::parse(messages).unwrap();
         let (mut reader, mut out) = (MessageReader::default(), Vec::new());
         for message in json.list() {
             reader.read(message, 1, &mut out);
@@ -466,11 +460,9 @@ mod tests {
 
     #[test]
     fn times_are_seconds_milliseconds_or_text() {
-        let mut store = String::new();
-        let json = Json::parse(r#"{"ts":1700000000000,"created_at":5}"#, &mut store).unwrap();
+        let json = json::parse(r#"{"ts":1700000000000,"created_at":5}"#).unwrap();
         assert_eq!(time_of(&json), Some(Timestamp(1_700_000_000_000)));
-        let mut store = String::new();
-        let json = Json::parse(r#"{"create_time":"1700000000.5"}"#, &mut store).unwrap();
+        let json = json::parse(r#"{"create_time":"1700000000.5"}"#).unwrap();
         assert_eq!(time_of(&json), Some(Timestamp(1_700_000_000_500)));
     }
 }
@@ -481,8 +473,7 @@ mod call_tests {
 
     #[track_caller]
     fn check(name: &str, arguments: &str, expected: &str) {
-        let mut store = String::new();
-        assert_eq!(call_text(name, &Json::parse(arguments, &mut store).unwrap()), expected);
+        assert_eq!(call_text(name, &json::parse(arguments).unwrap()), expected);
     }
 
     #[test]

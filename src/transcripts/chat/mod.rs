@@ -11,18 +11,17 @@ mod tests;
 
 pub(super) use messages::{has_known_role, is_message, time_of};
 
-use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout, report_rest};
+use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
 use super::emit::Emit;
-use super::json::Json;
+use super::json;
 use super::lines::Lines;
 use super::raw::Sink;
 use crate::domain::{LINE_BYTES_MAX, Severity};
 use log::ChatLog;
 use record::{LISTS, Record, head, system};
-use std::borrow::Cow;
+use serde_json::Value;
 use std::io::{self, Read, Seek};
 
-/// Reads a file of messages.
 pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut log = ChatLog::new(Emit::new(sink));
     let layout = layout(&mut input)?;
@@ -51,12 +50,11 @@ fn lines<R: Read>(input: R, log: &mut ChatLog<'_, '_>) -> io::Result<()> {
         if line.text.trim().is_empty() {
             continue;
         }
-        let mut store = String::new();
-        match Json::parse(&line.text, &mut store) {
+        match json::parse(&line.text) {
             // One message a line: one session.
-            Ok(json) if json.is_map() && Record::of(&json).is_none() && is_message(&json) => {
+            Ok(json) if json.is_object() && Record::of(&json).is_none() && is_message(&json) => {
                 if !log.is_open() {
-                    log.open(head(&Json::Null));
+                    log.open(head(&Value::Null));
                 }
                 log.message(&json, number, number);
             }
@@ -87,7 +85,7 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Resu
         let alone = (is_message(json) && log.is_open())
             || (Record::of(json).is_none() && (is_message(json) || log.is_open()));
         if alone && !log.is_open() {
-            log.open(head(&Json::Null));
+            log.open(head(&Value::Null));
         }
         if alone {
             log.message(json, number, line);
@@ -95,7 +93,7 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Resu
             log.record(json, None, line);
         }
     })
-    .and_then(|cut| report_rest(cutter, cut, &mut log.emit))
+    .and_then(|cut| log.emit.rest(cutter, cut))
 }
 
 /// Visits every element of an array; one that cannot be read is reported, and visited as an error so that it
@@ -103,12 +101,12 @@ fn array<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Resu
 fn elements<R: Read>(
     cutter: &mut Cutter<R>,
     log: &mut ChatLog<'_, '_>,
-    mut each: impl FnMut(&mut ChatLog<'_, '_>, Result<&Json<'_>, ()>, u32),
+    mut each: impl FnMut(&mut ChatLog<'_, '_>, Result<&Value, ()>, u32),
 ) -> io::Result<Cut> {
     cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
         log.emit.cut(cut, line);
         match cut {
-            Cut::Whole => match Json::parse(&log.emit.text(bytes, line), &mut String::new()) {
+            Cut::Whole => match json::parse(&log.emit.text(bytes, line)) {
                 Ok(json) => each(log, Ok(&json), line),
                 Err(expected) => {
                     log.emit.finding(Severity::Warning, "bad-json", line, expected);
@@ -139,9 +137,8 @@ fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result
     input.rewind()?;
     let mut cutter = Cutter::new(input);
     let Some(list) = fields.list.take() else { return nested(&mut cutter, log) };
-    let mut store = String::new();
     let beside = format!("{{{}}}", fields.json);
-    let beside = Json::parse(&beside, &mut store).unwrap_or(Json::Null);
+    let beside = json::parse(&beside).unwrap_or(Value::Null);
     log.open(head(&beside));
     log.system(system(&beside), 1);
     let mut reported = false;
@@ -162,7 +159,7 @@ fn object<R: Read + Seek>(mut input: R, log: &mut ChatLog<'_, '_>) -> io::Result
     if !reported {
         log.emit.cut(cut, cutter.line());
     }
-    report_rest(&mut cutter, cut, &mut log.emit)
+    log.emit.rest(&mut cutter, cut)
 }
 
 /// Reads one object with messages deeper inside.
@@ -173,7 +170,7 @@ fn nested<R: Read>(cutter: &mut Cutter<R>, log: &mut ChatLog<'_, '_>) -> io::Res
     if cut != Cut::Whole {
         return Ok(());
     }
-    match Json::parse(&log.emit.text(&buffer, 1), &mut String::new()) {
+    match json::parse(&log.emit.text(&buffer, 1)) {
         Ok(json) => log.record(&json, None, 1),
         Err(expected) => log.emit.finding(Severity::Warning, "bad-json", 1, expected),
     }
@@ -197,6 +194,6 @@ impl Fields {
         if !self.json.is_empty() {
             self.json.push(',');
         }
-        self.json += &format!("{}:{value}", Json::Text(Cow::Borrowed(key)).compact());
+        self.json += &format!("{}:{value}", Value::from(key));
     }
 }

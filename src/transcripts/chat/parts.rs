@@ -1,13 +1,13 @@
 //! Words of a message's content: lists of parts become one text, pictures and files become marks, reasoning
 //! and base64 are dropped.
 
-use crate::transcripts::json::Json;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::text::push_piece;
+use serde_json::Value;
 
 /// Maximum depth of lists inside parts; real transcripts nest them once.
 const DEPTH_MAX: u8 = 4;
 
-/// Text parts joined by a blank line.
 #[derive(Default)]
 pub(super) struct Words(String);
 
@@ -22,35 +22,35 @@ impl Words {
 }
 
 /// Returns all words of `content`: a string, a part, or a list of them.
-pub(super) fn words_of(content: &Json<'_>) -> String {
+pub(super) fn words_of(content: &Value) -> String {
     let mut words = Words::default();
     collect(content, &mut words, 0);
     words.take()
 }
 
-fn collect(content: &Json<'_>, words: &mut Words, depth: u8) {
+fn collect(content: &Value, words: &mut Words, depth: u8) {
     match content {
-        Json::Null => {}
-        Json::Text(text) => words.push(text),
-        Json::List(list) if depth < DEPTH_MAX => {
+        Value::Null => {}
+        Value::String(text) => words.push(text),
+        Value::Array(list) if depth < DEPTH_MAX => {
             list.iter().for_each(|part| collect(part, words, depth + 1));
         }
-        Json::Map(_) => match part(content) {
+        Value::Object(_) => match part(content) {
             Part::Words(text) => words.push(&text),
             Part::Nested(inner) if depth < DEPTH_MAX => collect(inner, words, depth + 1),
             Part::Nested(_) | Part::Nothing => {}
         },
-        Json::Bool(_) | Json::Number(_) | Json::List(_) => words.push(&content.compact()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) => words.push(&content.to_string()),
     }
 }
 
-enum Part<'p, 'a> {
+enum Part<'p> {
     Words(String),
-    Nested(&'p Json<'a>),
+    Nested(&'p Value),
     Nothing,
 }
 
-fn part<'p, 'a>(part: &'p Json<'a>) -> Part<'p, 'a> {
+fn part(part: &Value) -> Part<'_> {
     let kind = part.first_text(&["type", "content_type"]).unwrap_or_default();
     let own = || part.first_text(&["text", "value", "content", "result", "transcript"]);
     match kind {
@@ -70,19 +70,18 @@ fn part<'p, 'a>(part: &'p Json<'a>) -> Part<'p, 'a> {
         kind if kind.contains("video") => Part::Words(mark("video", None)),
         kind => match own() {
             Some(text) => Part::Words(text.to_owned()),
-            None if part.get("content").is_list() => Part::Nested(part.get("content")),
-            None if kind.is_empty() && part.has("result") => Part::Nested(part.get("result")),
-            None if kind.is_empty() && !part.map().is_empty() => Part::Words(part.compact()),
+            None if part["content"].is_array() => Part::Nested(&part["content"]),
+            None if kind.is_empty() && part.has("result") => Part::Nested(&part["result"]),
+            None if kind.is_empty() && part.map().next().is_some() => Part::Words(part.to_string()),
             None if kind.is_empty() || kind.contains("text") => Part::Nothing,
             None => Part::Words(mark(kind, None)),
         },
     }
 }
 
-/// Name of a file in a part.
-fn name<'p>(part: &'p Json<'_>) -> Option<&'p str> {
+fn name(part: &Value) -> Option<&str> {
     let keys = ["path", "filename", "file_name", "name", "title"];
-    part.first_text(&keys).or_else(|| part.get("file").first_text(&keys))
+    part.first_text(&keys).or_else(|| part["file"].first_text(&keys))
 }
 
 /// Renders `[what]` or `[what name]`.
@@ -125,11 +124,11 @@ fn without_data(text: &str) -> std::borrow::Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcripts::json;
 
     #[track_caller]
     fn check(content: &str, expected: &str) {
-        let mut store = String::new();
-        assert_eq!(words_of(&Json::parse(content, &mut store).unwrap()), expected);
+        assert_eq!(words_of(&json::parse(content).unwrap()), expected);
     }
 
     #[test]

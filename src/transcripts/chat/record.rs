@@ -2,8 +2,9 @@
 //! proxies, evaluations and fine-tuning sets use.
 
 use super::messages::{is_message, time_of};
-use crate::transcripts::json::Json;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::raw::RawSession;
+use serde_json::Value;
 
 /// Fields with the id of a conversation, the surest first.
 const IDS: [&str; 7] =
@@ -16,29 +17,29 @@ pub(super) const LISTS: [&str; 6] =
 /// Fields with the system prompt.
 const SYSTEMS: [&str; 3] = ["system", "system_prompt", "systemPrompt"];
 
-pub(super) struct Record<'j, 'a> {
+pub(super) struct Record<'j> {
     /// Head; the id is empty without one.
     pub(super) head: RawSession,
-    pub(super) system: &'j Json<'a>,
-    pub(super) messages: Vec<&'j Json<'a>>,
+    pub(super) system: &'j Value,
+    pub(super) messages: Vec<&'j Value>,
 }
 
-static NULL: Json<'static> = Json::Null;
+static NULL: Value = Value::Null;
 
-impl<'j, 'a> Record<'j, 'a> {
-    pub(super) fn of(json: &'j Json<'a>) -> Option<Record<'j, 'a>> {
-        if json.is_list() {
+impl<'j> Record<'j> {
+    pub(super) fn of(json: &'j Value) -> Option<Record<'j>> {
+        if json.is_array() {
             let messages: Vec<_> = json.list().iter().filter(|m| is_message(m)).collect();
             let head = RawSession::default();
             return (!messages.is_empty()).then_some(Record { head, system: &NULL, messages });
         }
-        let inner = ["request", "body", "input", "data"].iter().map(|key| json.get(key));
-        let carriers = [json].into_iter().chain(inner.filter(|inner| inner.is_map()));
+        let inner = ["request", "body", "input", "data"].iter().map(|key| &json[key]);
+        let carriers = [json].into_iter().chain(inner.filter(|inner| inner.is_object()));
         let found = carriers.clone().find_map(|carrier| Some((carrier, list_of(carrier)?)));
         let (carrier, list) = found.unwrap_or((json, &[]));
         let mut messages: Vec<_> = list.iter().filter(|message| is_message(message)).collect();
-        messages.extend(json.get("preferred_output").list());
-        messages.extend(answer(json.get("response")));
+        messages.extend(json["preferred_output"].list());
+        messages.extend(answer(&json["response"]));
         if messages.is_empty() {
             return None;
         }
@@ -46,8 +47,7 @@ impl<'j, 'a> Record<'j, 'a> {
     }
 }
 
-/// Head of the session, from the fields beside the messages.
-pub(super) fn head(json: &Json<'_>) -> RawSession {
+pub(super) fn head(json: &Value) -> RawSession {
     let ids = IDS.iter().filter_map(|key| Some((*key, json.first_text(&[key])?)));
     let id = ids.filter(|(key, id)| *key != "id" || id.len() >= ID_BYTES_MIN);
     let id = id.map(|(_, id)| id.to_owned()).next();
@@ -61,37 +61,37 @@ pub(super) fn head(json: &Json<'_>) -> RawSession {
 }
 
 /// True if an object is a conversation without messages: `{"messages":[]}`.
-pub(super) fn is_empty(json: &Json<'_>) -> bool {
-    let mut lists = LISTS.iter().map(|key| json.get(key)).filter(|value| value.is_list());
+pub(super) fn is_empty(json: &Value) -> bool {
+    let mut lists = LISTS.iter().map(|key| &json[key]).filter(|value| value.is_array());
     lists.any(|value| value.list().is_empty())
 }
 
-fn list_of<'j, 'a>(carrier: &'j Json<'a>) -> Option<&'j [Json<'a>]> {
-    let lists = LISTS.iter().map(|key| carrier.get(key).list());
+fn list_of(carrier: &Value) -> Option<&[Value]> {
+    let lists = LISTS.iter().map(|key| carrier[key].list());
     lists.into_iter().find(|list| list.iter().any(is_message))
 }
 
-pub(super) fn system<'j, 'a>(carrier: &'j Json<'a>) -> &'j Json<'a> {
-    let found = SYSTEMS.iter().map(|key| carrier.get(key)).find(|value| !value.is_null());
-    found.unwrap_or(carrier.get("system"))
+pub(super) fn system(carrier: &Value) -> &Value {
+    let found = SYSTEMS.iter().map(|key| &carrier[key]).find(|value| !value.is_null());
+    found.unwrap_or(&carrier["system"])
 }
 
 /// Message of a logged response: OpenAI's first choice, or Anthropic's message itself.
-fn answer<'j, 'a>(response: &'j Json<'a>) -> Option<&'j Json<'a>> {
-    let body = if response.get("body").is_map() { response.get("body") } else { response };
-    let choice = body.get("choices").list().first().map(|choice| choice.get("message"));
-    let own = [body.get("message"), body].into_iter().find(|message| is_message(message));
-    choice.filter(|message| message.is_map()).or(own)
+fn answer(response: &Value) -> Option<&Value> {
+    let body = if response["body"].is_object() { &response["body"] } else { response };
+    let choice = body["choices"].list().first().map(|choice| &choice["message"]);
+    let own = [&body["message"], body].into_iter().find(|message| is_message(message));
+    choice.filter(|message| message.is_object()).or(own)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcripts::json;
 
     #[track_caller]
     fn check(json: &str, id: &str, messages: usize) {
-        let mut store = String::new();
-        let json = Json::parse(json, &mut store).unwrap();
+        let json = json::parse(json).unwrap();
         let record = Record::of(&json);
         let got = record.map(|record| (record.head.native_id, record.messages.len()));
         assert_eq!(got.unwrap_or_default(), (id.to_owned(), messages));

@@ -6,9 +6,8 @@ use super::user_text;
 use crate::domain::{Digest, Timestamp};
 use crate::transcripts::client_text::ClientText;
 use crate::transcripts::fields::Content;
-use crate::transcripts::marks::{Marks, NameMap, name_of};
-use crate::transcripts::raw::RawSession;
-use crate::transcripts::raw::short_title;
+use crate::transcripts::marks::{LineMarks, NameMap, name_of};
+use crate::transcripts::raw::{RawSession, short_title};
 use std::collections::VecDeque;
 
 /// Line without an entry.
@@ -35,7 +34,7 @@ const PLAN_HEAD: &str = "Implement the following plan:";
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) session: RawSession,
-    pub(super) marks: Marks,
+    pub(super) marks: LineMarks,
     /// Number of steering prompts that are read from the queue, by the hash of the text.
     pub(super) steering: NameMap<u32>,
     /// True if the file is the run of a sub-agent that wrote a summary.
@@ -313,7 +312,6 @@ fn is_id(text: &str) -> bool {
     !text.contains([' ', '[']) && !text.contains("REDACTED")
 }
 
-/// True if a user record answers a tool.
 pub(super) fn has_result(content: &Content<'_>) -> bool {
     if let Content::Blocks(blocks) = content {
         return blocks.iter().any(|block| block.kind.is("tool_result"));
@@ -348,7 +346,7 @@ impl Node {
         Node { line, parent: NONE, message: NONE, prompt, speaks, sidechain, beginning: None }
     }
 
-    /// Marks the first prompt of `name`. Of two such prompts, one was rewound.
+    /// LineMarks the first prompt of `name`. Of two such prompts, one was rewound.
     fn beginning(self, name: Option<u64>) -> Node {
         Node { beginning: name, ..self }
     }

@@ -13,8 +13,9 @@ mod tests;
 
 use super::cutter::{each_record, has_list};
 use super::emit::Emit;
-use super::json::{Json, parse_object};
+use super::json::{JsonExt, parse_object};
 use super::raw::Sink;
+use serde_json::Value;
 use std::io::{self, Read, Seek};
 
 /// List that the export of Claude Code for web keeps its records in.
@@ -53,33 +54,26 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
+/// Records without words, by `type`.
+const BOOKKEEPING: [&str; 12] = [
+    "summary", "file-history-snapshot", "file-history-delta", "queue-operation", "ai-title",
+    "custom-title", "last-prompt", "mode", "permission-mode", "progress", "system", "attachment",
+];
+
 /// True if a value is a record of a session, or the web client's export.
-pub(super) fn is_record(json: &Json<'_>) -> bool {
-    let (kind, message) = (json.kind(), json.get("message"));
+pub(super) fn is_record(json: &Value) -> bool {
+    let (kind, message) = (json.text("type"), &json["message"]);
     if message.has("parts") {
         return false;
     }
-    let has_parent = json.has_key("parentUuid");
+    let has_parent = json.get("parentUuid").is_some();
     let has_any = |keys: &[&str]| keys.iter().any(|key| json.has(key));
     let speaks = matches!(kind, "user" | "assistant")
-        && message.is_map()
+        && message.is_object()
         && (has_parent || has_any(&["uuid", "sessionId", "session_id", "timestamp"]));
-    let bookkeeping = matches!(
-        kind,
-        "summary"
-            | "file-history-snapshot"
-            | "file-history-delta"
-            | "queue-operation"
-            | "ai-title"
-            | "custom-title"
-            | "last-prompt"
-            | "mode"
-            | "permission-mode"
-            | "progress"
-            | "system"
-            | "attachment"
-    ) && has_any(&["sessionId", "session_id", "leafUuid", "messageId"]);
+    let bookkeeping = BOOKKEEPING.contains(&kind)
+        && has_any(&["sessionId", "session_id", "leafUuid", "messageId"]);
     let result = kind == "result" && json.has("session_id");
-    let is_export = json.get(WEB_LIST).is_list();
+    let is_export = json[WEB_LIST].is_array();
     speaks || bookkeeping || result || is_export || (has_parent && json.has("uuid"))
 }

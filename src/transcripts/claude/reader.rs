@@ -9,8 +9,7 @@ use crate::transcripts::client_text::ClientText;
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::{Block, Content, Str};
 use crate::transcripts::marks::{NameSet, name_of};
-use crate::transcripts::raw::EntryFrame;
-use crate::transcripts::raw::RawEntry;
+use crate::transcripts::raw::{EntryFrame, RawEntry};
 use crate::transcripts::text::{clean, flatten, mark, push_piece};
 use crate::transcripts::tools::{OpenCalls, outcome_of_flag};
 use std::borrow::Cow;
@@ -22,7 +21,6 @@ const LINKS_MAX: usize = 1024;
 /// Maximum length of an error of the client.
 const ERROR_CHARS_MAX: usize = 500;
 
-/// Author of a user record, as its fields tell.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Author {
     /// The client, as context for the model.
@@ -32,7 +30,6 @@ enum Author {
     Unknown,
 }
 
-/// Converts records to entries.
 pub(super) struct RecordReader<'a, 's> {
     pub(super) emit: Emit<'a, 's>,
     index: Index,
@@ -393,7 +390,6 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
     }
 
-    /// Emits the waiting text and the entries behind it.
     fn flush(&mut self) {
         if let Some((_, entry)) = self.text.take() {
             self.emit.entry(entry);

@@ -72,7 +72,6 @@ pub(super) struct AnyRecord<'a, M, T> {
 }
 
 impl<M, T> AnyRecord<'_, M, T> {
-    /// True if a sub-agent wrote the record.
     pub(super) fn is_sidechain(&self) -> bool {
         self.sidechain.on() || self.parent_tool.some().is_some()
     }
@@ -114,7 +113,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Link<'a> {
     }
 }
 
-/// Author of a user record.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, bound = "'de: 'a")]
 pub(super) struct Origin<'a> {
@@ -166,7 +164,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Message<'a> {
     }
 }
 
-/// Structured form of a tool result.
 pub(super) type ToolUseResult<'a> = TextOr<'a, ResultFields<'a>>;
 
 /// Fields of a structured result that tell its outcome, or what a person chose.

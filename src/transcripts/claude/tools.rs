@@ -4,21 +4,22 @@
 use super::record::ToolUseResult;
 use crate::domain::{EntryKind, Outcome, Speaker};
 use crate::transcripts::fields::Block;
-use crate::transcripts::json::Json;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::marks::name_of;
 use crate::transcripts::text::{flatten, push_piece};
 use crate::transcripts::tools::is_web;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::fmt::Write;
 
 /// Renders a call: a command as typed, an edit as path and new text, a question with its options; anything
 /// else as its JSON.
 pub(super) fn render(name: &str, input: &RawValue) -> String {
-    let render: fn(&Json<'_>) -> Option<String> = match name {
+    let render: fn(&Value) -> Option<String> = match name {
         "Bash" | "bash" => command,
         "Edit" | "MultiEdit" | "Write" | "NotebookEdit" => edit,
         "AskUserQuestion" => questions,
-        "ExitPlanMode" | "exit_plan_mode" => |json| json.get("plan").text().map(str::to_owned),
+        "ExitPlanMode" | "exit_plan_mode" => |json| json["plan"].as_str().map(str::to_owned),
         "Task" | "Agent" => |json| Some(join(json, &["subagent_type", "description", "prompt"])),
         "WebFetch" | "WebSearch" => |json| Some(join(json, &["url", "query", "prompt"])),
         _ => return input.get().to_owned(),
@@ -28,43 +29,42 @@ pub(super) fn render(name: &str, input: &RawValue) -> String {
     words.unwrap_or_else(|| input.get().to_owned())
 }
 
-/// Returns the plan in a call's input.
 pub(super) fn plan_of(input: &RawValue) -> Option<String> {
-    let json: Json<'_> = serde_json::from_str(input.get()).ok()?;
-    json.get("plan").text().map(str::to_owned)
+    let json: Value = serde_json::from_str(input.get()).ok()?;
+    json["plan"].as_str().map(str::to_owned)
 }
 
-fn join(json: &Json<'_>, keys: &[&str]) -> String {
+fn join(json: &Value, keys: &[&str]) -> String {
     let mut words = String::new();
     for key in keys {
-        push_piece(&mut words, json.get(key).text().unwrap_or_default(), "\n");
+        push_piece(&mut words, json.text(key), "\n");
     }
     words
 }
 
-fn command(json: &Json<'_>) -> Option<String> {
-    let command = json.get("command").text()?;
+fn command(json: &Value) -> Option<String> {
+    let command = json["command"].as_str()?;
     Some(match json.first_text(&["description"]) {
         Some(description) => format!("{command}\n# {description}"),
         None => command.to_owned(),
     })
 }
 
-fn edit(json: &Json<'_>) -> Option<String> {
+fn edit(json: &Value) -> Option<String> {
     let mut words =
         join(json, &["file_path", "notebook_path", "new_string", "new_source", "content"]);
-    for change in json.get("edits").list() {
-        push_piece(&mut words, change.get("new_string").text().unwrap_or_default(), "\n");
+    for change in json["edits"].list() {
+        push_piece(&mut words, change.text("new_string"), "\n");
     }
     Some(words)
 }
 
-fn questions(json: &Json<'_>) -> Option<String> {
+fn questions(json: &Value) -> Option<String> {
     let mut words = String::new();
-    for question in json.get("questions").list() {
-        push_piece(&mut words, question.get("question").text().unwrap_or_default(), "\n");
-        for choice in question.get("options").list() {
-            let text = |key| choice.get(key).text().unwrap_or_default();
+    for question in json["questions"].list() {
+        push_piece(&mut words, question.text("question"), "\n");
+        for choice in question["options"].list() {
+            let text = |key| choice.text(key);
             let gap = if text("description").is_empty() { "" } else { ": " };
             // Writing to a string cannot fail.
             let _ = write!(words, "\n- {}{gap}{}", text("label"), text("description"));
@@ -73,11 +73,9 @@ fn questions(json: &Json<'_>) -> Option<String> {
     Some(words)
 }
 
-/// Call that waits for its result.
 #[derive(Debug)]
 pub(super) struct OpenCall {
     pub(super) name: String,
-    /// Hash of the plan that the call proposed.
     pub(super) plan: Option<u64>,
 }
 
@@ -144,12 +142,12 @@ fn chosen(text: &str, structured: &ToolUseResult<'_>) -> Option<ToolResult> {
 }
 
 fn pairs(answers: &str, annotations: Option<&RawValue>) -> Option<String> {
-    let answers: Json<'_> = serde_json::from_str(answers).ok()?;
-    let notes = annotations.and_then(|notes| serde_json::from_str::<Json<'_>>(notes.get()).ok());
+    let answers: Value = serde_json::from_str(answers).ok()?;
+    let notes = annotations.and_then(|notes| serde_json::from_str::<Value>(notes.get()).ok());
     let mut all = String::new();
     for (question, answer) in answers.map() {
         let mut line = format!("{question} → {}", plain(answer));
-        let note = notes.as_ref().and_then(|notes| notes.get(question).first_text(&["notes"]));
+        let note = notes.as_ref().and_then(|notes| notes[question].first_text(&["notes"]));
         if let Some(note) = note {
             line.push_str(&format!(" ({note})"));
         }
@@ -158,11 +156,11 @@ fn pairs(answers: &str, annotations: Option<&RawValue>) -> Option<String> {
     (!all.is_empty()).then_some(all)
 }
 
-fn plain(answer: &Json<'_>) -> String {
+fn plain(answer: &Value) -> String {
     match answer {
-        Json::Text(text) => text.to_string(),
-        Json::List(many) => many.iter().map(plain).collect::<Vec<_>>().join(", "),
-        Json::Null | Json::Bool(_) | Json::Number(_) | Json::Map(_) => answer.compact(),
+        Value::String(text) => text.clone(),
+        Value::Array(many) => many.iter().map(plain).collect::<Vec<_>>().join(", "),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => answer.to_string(),
     }
 }
 

@@ -13,7 +13,6 @@ pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
 /// Beginning of the notice of a hook that stopped a prompt.
 pub(super) const HOOK_STOPPED: &str = "Operation stopped by hook:";
 
-/// Reads one piece of text.
 pub(super) fn read(text: &str) -> ClientText {
     use EntryKind::{Command, Notice, Prompt, Summary, ToolResult};
     let (rest, injected) = without_context(text);
@@ -92,7 +91,6 @@ fn command(text: &str) -> String {
     format!("{slash}{name} {arguments}").trim().to_owned()
 }
 
-/// Texts between the tags, a line each.
 fn inner(text: &str, tags: &[&str]) -> String {
     let mut all = String::new();
     for tag in tags {

@@ -4,9 +4,8 @@
 use super::record::{Envelope, Head};
 use super::tools::CallEnd;
 use crate::domain::{Digest, Outcome, Timestamp};
-use crate::transcripts::marks::{Marks, NameMap, NameSet, name_of};
-use crate::transcripts::raw::RawSession;
-use crate::transcripts::raw::short_title;
+use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
+use crate::transcripts::raw::{RawSession, short_title};
 use std::ops::Range;
 
 /// Line that is copied from the session that this one was forked from.
@@ -18,7 +17,7 @@ pub(super) const ABANDONED: u8 = 2;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     pub(super) session: RawSession,
-    pub(super) marks: Marks,
+    pub(super) marks: LineMarks,
     /// True if the session is a sub-agent's: its prompts are the parent model's.
     pub(super) subagent: bool,
     /// True if events hold the words; else items do.

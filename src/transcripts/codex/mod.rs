@@ -10,9 +10,10 @@ mod tests;
 
 use super::cutter::{each_record, has_list};
 use super::emit::Emit;
-use super::json::{Json, parse_object};
+use super::json::{JsonExt, parse_object};
 use super::raw::Sink;
 use record::{Envelope, Head, Payload};
+use serde_json::Value;
 use std::io::{self, Read, Seek};
 
 /// List that the first clients, which wrote one JSON object, kept their items in.
@@ -55,37 +56,36 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
     Ok(())
 }
 
-/// True if a value is a line of a rollout.
-pub(super) fn is_record(json: &Json<'_>) -> bool {
-    let is_envelope = json.get("payload").is_map()
-        && matches!(
-            json.kind(),
-            "session_meta"
-                | "response_item"
-                | "event_msg"
-                | "turn_context"
-                | "compacted"
-                | "world_state"
-                | "inter_agent_communication_metadata"
-        );
+/// Envelopes, by `type`.
+const ENVELOPES: [&str; 7] = [
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication_metadata",
+];
+/// Items, by `type`.
+const ITEMS: [&str; 8] = [
+    "message", "function_call", "function_call_output", "reasoning", "local_shell_call",
+    "custom_tool_call", "custom_tool_call_output", "web_search_call",
+];
+
+pub(super) fn is_record(json: &Value) -> bool {
+    let is_envelope = json["payload"].is_object() && ENVELOPES.contains(&json.text("type"));
     let is_state = json.first_text(&["record_type"]) == Some("state");
-    let is_old_head = json.has("id") && json.has("timestamp") && json.has_key("instructions");
-    let is_old = json.has("session") && json.get("items").is_list();
-    is_envelope || is_state || is_old || (is_old_head && json.kind().is_empty()) || is_item(json)
+    let is_old_head = json.has("id") && json.has("timestamp") && json.get("instructions").is_some();
+    let is_old = json.has("session") && json["items"].is_array();
+    is_envelope
+        || is_state
+        || is_old
+        || (is_old_head && json.text("type").is_empty())
+        || is_item(json)
 }
 
 /// True if a value is an item of the Responses API, or of a rollout before they had envelopes.
-pub(super) fn is_item(json: &Json<'_>) -> bool {
-    let is_known = matches!(
-        json.kind(),
-        "message"
-            | "function_call"
-            | "function_call_output"
-            | "reasoning"
-            | "local_shell_call"
-            | "custom_tool_call"
-            | "custom_tool_call_output"
-            | "web_search_call"
-    );
-    is_known && !json.has("parentId") && !json.has("uuid") && !json.get("message").is_map()
+pub(super) fn is_item(json: &Value) -> bool {
+    let is_known = ITEMS.contains(&json.text("type"));
+    is_known && !json.has("parentId") && !json.has("uuid") && !json["message"].is_object()
 }

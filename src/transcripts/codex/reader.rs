@@ -8,8 +8,7 @@ use crate::transcripts::client_text::ClientText;
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::Content;
 use crate::transcripts::marks::name_of;
-use crate::transcripts::raw::EntryFrame;
-use crate::transcripts::raw::RawEntry;
+use crate::transcripts::raw::{EntryFrame, RawEntry};
 use crate::transcripts::text::{between, clean, flatten, mark, mark_url, push_piece};
 use crate::transcripts::tools::{OpenCalls, is_web};
 use std::borrow::Cow;
@@ -23,7 +22,6 @@ const TURN_ABORTED: &str = "<turn_aborted>";
 /// Maximum number of calls without output that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
 
-/// Converts records to entries.
 pub(super) struct RecordReader<'a, 's> {
     pub(super) emit: Emit<'a, 's>,
     index: Index,

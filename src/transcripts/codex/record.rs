@@ -99,7 +99,6 @@ pub(super) struct ThreadSpawn<'a> {
     pub(super) parent_thread_id: Str<'a>,
 }
 
-/// Result of a call to an MCP server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct McpResult {

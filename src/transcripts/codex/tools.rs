@@ -2,10 +2,11 @@
 
 use crate::domain::Outcome;
 use crate::transcripts::fields::{Content, Int, Obj, Str};
-use crate::transcripts::json::Json;
+use crate::transcripts::json::JsonExt;
 use crate::transcripts::text::{clean, flatten, push_piece};
 use crate::transcripts::tools::outcome_of_flag;
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -20,13 +21,13 @@ pub(super) fn text_of(value: &RawValue) -> Cow<'_, str> {
 /// Renders a call: a command as typed, a patch as sent, a plan as its steps; anything else as its arguments,
 /// which may be broken JSON.
 pub(super) fn render(name: &str, arguments: &str) -> String {
-    let render: fn(&Json<'_>) -> Option<String> = match name {
+    let render: fn(&Value) -> Option<String> = match name {
         "exec_command" | "shell" | "local_shell" | "shell_command" | "container.exec" => {
-            |json| json.is_map().then(|| command(json))
+            |json| json.is_object().then(|| command(json))
         }
-        "update_plan" => |json| json.is_map().then(|| plan(json)),
+        "update_plan" => |json| json.is_object().then(|| plan(json)),
         "write_stdin" => stdin,
-        "apply_patch" => |json| json.get("input").text().map(str::to_owned),
+        "apply_patch" => |json| json["input"].as_str().map(str::to_owned),
         _ => return arguments.to_owned(),
     };
     let json = serde_json::from_str(arguments).ok();
@@ -34,30 +35,30 @@ pub(super) fn render(name: &str, arguments: &str) -> String {
     words.unwrap_or_else(|| arguments.to_owned())
 }
 
-fn command(json: &Json<'_>) -> String {
-    if let Some(command) = json.get("cmd").text() {
+fn command(json: &Value) -> String {
+    if let Some(command) = json["cmd"].as_str() {
         return command.to_owned();
     }
-    let command = json.get("command");
-    let words: Vec<&str> = command.list().iter().filter_map(Json::text).collect();
+    let command = &json["command"];
+    let words: Vec<&str> = command.list().iter().filter_map(Value::as_str).collect();
     match words.as_slice() {
-        [] => clean(command.text().unwrap_or_default().into()),
+        [] => clean(command.as_str().unwrap_or_default().into()),
         [_, flag, script] if flag.starts_with('-') && flag.ends_with('c') => (*script).to_owned(),
         words => words.join(" "),
     }
 }
 
-fn plan(json: &Json<'_>) -> String {
-    let mut words = json.get("explanation").text().unwrap_or_default().to_owned();
-    for step in json.get("plan").list() {
-        let text = |key| step.get(key).text().unwrap_or_default();
+fn plan(json: &Value) -> String {
+    let mut words = json.text("explanation").to_owned();
+    for step in json["plan"].list() {
+        let text = |key| step.text(key);
         push_piece(&mut words, &format!("- {} ({})", text("step"), text("status")), "\n");
     }
     words
 }
 
-fn stdin(json: &Json<'_>) -> Option<String> {
-    let session = json.get("session_id").number().unwrap_or_default() as u64;
+fn stdin(json: &Value) -> Option<String> {
+    let session = json["session_id"].number().unwrap_or_default() as u64;
     Some(match json.first_text(&["chars"]) {
         None => format!("[waits for session {session}]"),
         Some(chars) => format!("[to session {session}] {chars}"),
@@ -67,32 +68,31 @@ fn stdin(json: &Json<'_>) -> Option<String> {
 /// Renders a search of the web or a local shell item.
 pub(super) fn action(action: Option<&RawValue>) -> String {
     let Some(action) = action else { return String::new() };
-    let Ok(json) = serde_json::from_str::<Json<'_>>(action.get()) else {
+    let Ok(json) = serde_json::from_str::<Value>(action.get()) else {
         return action.get().to_owned();
     };
-    if !json.is_map() {
+    if !json.is_object() {
         return action.get().to_owned();
     }
     let mut words = String::new();
     for key in ["query", "url", "pattern"] {
-        push_piece(&mut words, json.get(key).text().unwrap_or_default(), " ");
+        push_piece(&mut words, json.text(key), " ");
     }
     if words.is_empty() { command(&json) } else { words }
 }
 
-/// Renders the findings of a review, a paragraph each.
 pub(super) fn review(json: &str) -> String {
-    let Ok(review) = serde_json::from_str::<Json<'_>>(json) else { return json.to_owned() };
-    if !review.is_map() && !review.is_null() {
+    let Ok(review) = serde_json::from_str::<Value>(json) else { return json.to_owned() };
+    if !review.is_object() && !review.is_null() {
         return json.to_owned();
     }
-    let mut words = review.get("overall_correctness").text().unwrap_or_default().to_owned();
-    push_piece(&mut words, review.get("overall_explanation").text().unwrap_or_default(), "\n");
-    for finding in review.get("findings").list() {
-        let text = |key| finding.get(key).text().unwrap_or_default();
-        let location = finding.get("code_location");
-        let lines = location.get("line_range");
-        let line = |key| lines.get(key).number().unwrap_or_default();
+    let mut words = review.text("overall_correctness").to_owned();
+    push_piece(&mut words, review.text("overall_explanation"), "\n");
+    for finding in review["findings"].list() {
+        let text = |key| finding.text(key);
+        let location = &finding["code_location"];
+        let lines = &location["line_range"];
+        let line = |key| lines[key].number().unwrap_or_default();
         let location = location.first_text(&["absolute_file_path"]);
         let location = location.map(|path| format!(" ({path}:{}-{})", line("start"), line("end")));
         let location = location.unwrap_or_default();
@@ -113,7 +113,6 @@ pub(super) struct ToolOutput {
     pub(super) text: String,
     pub(super) outcome: Outcome,
     pub(super) exit_code: Option<i32>,
-    /// True if a person refused the call.
     pub(super) refused: bool,
 }
 
@@ -140,7 +139,6 @@ const HEADER_LINES_MAX: usize = 8;
 /// Maximum depth of wrappers: a script's header around a command's JSON.
 const WRAPPERS_MAX: usize = 3;
 
-/// Removes headers and JSON around an output.
 fn unwrap(mut text: String, found: &mut CallEnd) -> String {
     for _ in 0..WRAPPERS_MAX {
         match json(&text, found).or_else(|| header(&text, found)) {
@@ -229,7 +227,6 @@ fn ended(code: i64, end: &mut CallEnd) {
     end.outcome = Some(outcome_of_flag(code == 0));
 }
 
-/// Guesses an outcome from the words of an output.
 fn guess(text: &str, refused: bool) -> Outcome {
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
     let aborted = ["aborted", "command timed out", "[Request interrupted"];

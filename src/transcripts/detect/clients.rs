@@ -1,6 +1,7 @@
 //! Clients whose files are recognised by their fields but not read, so that the refusal can name them.
 
-use crate::transcripts::json::Json;
+use crate::transcripts::json::JsonExt;
+use serde_json::Value;
 
 /// A client, and the fields that tell its files: `a.0.b` is a path, `!a` an absent field, `a[]` a list,
 /// `a=x|y` a value.
@@ -60,44 +61,42 @@ const DOCUMENTS: [Signature; 25] = [
     ("Qwen Code", &["message.parts"]),
 ];
 
-/// Client that writes such lines.
-pub(super) fn of_line(json: &Json<'_>) -> Option<&'static str> {
+pub(super) fn of_line(json: &Value) -> Option<&'static str> {
     LINES.iter().find(|(_, fields)| matches(json, fields)).map(|(name, _)| *name)
 }
 
-/// Client that writes such documents.
-pub(super) fn of_document(json: &Json<'_>) -> Option<&'static str> {
-    let is_otel = json.map().iter().any(|(key, _)| key.starts_with("gen_ai."));
+pub(super) fn of_document(json: &Value) -> Option<&'static str> {
+    let is_otel = json.map().any(|(key, _)| key.starts_with("gen_ai."));
     let known = DOCUMENTS.iter().find(|(_, fields)| matches(json, fields)).map(|(name, _)| *name);
     known.or(is_otel.then_some("OpenTelemetry"))
 }
 
-fn matches(json: &Json<'_>, fields: &[&str]) -> bool {
+fn matches(json: &Value, fields: &[&str]) -> bool {
     fields.iter().all(|field| {
         if let Some(absent) = field.strip_prefix('!') {
-            return json.get(absent).is_null();
+            return json[absent].is_null();
         }
         if let Some(list) = field.strip_suffix("[]") {
-            return json.get(list).is_list();
+            return json[list].is_array();
         }
         match field.split_once('=') {
             // A dotted type, such as `session.start`.
-            Some((key, ".")) => json.get(key).text().is_some_and(|text| text.contains('.')),
+            Some((key, ".")) => json[key].as_str().is_some_and(|text| text.contains('.')),
             Some((key, values)) => {
-                json.get(key).text().is_some_and(|text| values.split('|').any(|it| it == text))
+                json[key].as_str().is_some_and(|text| values.split('|').any(|it| it == text))
             }
             None => has_path(json, field),
         }
     })
 }
 
-fn has_path(json: &Json<'_>, path: &str) -> bool {
-    if json.map().iter().any(|(key, _)| key == path) {
+fn has_path(json: &Value, path: &str) -> bool {
+    if json.map().any(|(key, _)| key == path) {
         return true;
     }
     let Some((head, rest)) = path.split_once('.') else { return false };
     match head {
         "0" => json.list().first().is_some_and(|first| has_path(first, rest)),
-        head => has_path(json.get(head), rest),
+        head => has_path(&json[head], rest),
     }
 }

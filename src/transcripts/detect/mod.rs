@@ -7,9 +7,10 @@ mod partial_json;
 use super::chat::{has_known_role, is_message};
 use super::codex;
 use super::formats::READERS;
-use super::json::Json;
+use super::json::JsonExt;
 use super::markdown::{Fence, aider, plain, specstory};
 use crate::domain::{DETECT_BYTES_MAX, Format, Speaker};
+use serde_json::Value;
 
 /// Lines of a JSONL file that have a vote.
 const VOTES_MAX: usize = 60;
@@ -105,7 +106,6 @@ fn or(first: Detected, other: impl FnOnce() -> Detected) -> Detected {
     if first == NOTHING { other() } else { first }
 }
 
-/// Format of values of JSON.
 #[derive(Clone, Copy)]
 struct Detector<'f> {
     file_name: Option<&'f str>,
@@ -119,7 +119,7 @@ impl Detector<'_> {
             partial_json::value(first_line).1.is_some_and(|rest| rest.trim().is_empty());
         let alone = rest.is_none_or(|rest| rest.trim().is_empty());
         // A whole `[]`, and not a broken list that merely began.
-        if matches!(&first, Json::List(list) if list.is_empty()) && rest.is_some() && alone {
+        if matches!(&first, Value::Array(list) if list.is_empty()) && rest.is_some() && alone {
             return self.messages(&[]);
         }
         // A whole value on the first line and more below: lines. Else one value; a broken first line
@@ -152,23 +152,22 @@ impl Detector<'_> {
         best.unwrap_or(NOTHING)
     }
 
-    /// Format of a file that is one value.
-    fn value(self, json: &Json<'_>) -> Detected {
-        let Json::List(list) = json else { return self.object(json) };
-        let first = list.first().unwrap_or(&Json::Null);
+    fn value(self, json: &Value) -> Detected {
+        let Value::Array(list) = json else { return self.object(json) };
+        let first = list.first().unwrap_or(&Value::Null);
         let own = or(self.array(list), || self.array(first.list()));
         or(or(own, || self.element(first)), || self.past_odd(list))
     }
 
-    fn line(self, json: &Json<'_>) -> Detected {
-        if let Json::List(list) = json {
+    fn line(self, json: &Value) -> Detected {
+        if let Value::Array(list) = json {
             return or(self.array(list), || self.past_odd(list));
         }
         let own = or(recognised(json), || looks_like(clients::of_line(json)));
         or(or(own, || self.record(json)), || self.message(json))
     }
 
-    fn object(self, json: &Json<'_>) -> Detected {
+    fn object(self, json: &Value) -> Detected {
         let own = or(looks_like(clients::of_document(json)), || recognised(json));
         let own = or(own, || self.record(json));
         let own = or(own, || looks_like(clients::of_line(json)));
@@ -176,7 +175,7 @@ impl Detector<'_> {
     }
 
     /// Format that one element of an array tells.
-    fn element(self, json: &Json<'_>) -> Detected {
+    fn element(self, json: &Value) -> Detected {
         if json.has("mapping") || json.has("chat_messages") {
             return Ok(Format::Chatgpt);
         }
@@ -186,10 +185,10 @@ impl Detector<'_> {
         or(looks_like(clients::of_document(json)), || self.record(json))
     }
 
-    fn array(self, list: &[Json<'_>]) -> Detected {
+    fn array(self, list: &[Value]) -> Detected {
         let Some(first) = list.first() else { return NOTHING };
         // Cline's history names no role in some versions.
-        let by_type = matches!(first.kind(), "user" | "assistant") && !first.has("role");
+        let by_type = matches!(first.text("type"), "user" | "assistant") && !first.has("role");
         if by_type && first.first_text(&["text"]).is_some() {
             return Ok(Format::Anthropic);
         }
@@ -198,33 +197,33 @@ impl Detector<'_> {
     }
 
     /// Format of an array whose first element tells nothing: that of the messages behind it, if any.
-    fn past_odd(self, list: &[Json<'_>]) -> Detected {
+    fn past_odd(self, list: &[Value]) -> Detected {
         // Records of other things have roles too: `admin`.
-        let is_whole = |json: &Json<'_>| speaks(json) && is_whole(json) && has_known_role(json);
+        let is_whole = |json: &Value| speaks(json) && is_whole(json) && has_known_role(json);
         let any = list.iter().take(ELEMENTS_MAX).any(is_whole);
         if any { self.messages(list) } else { NOTHING }
     }
 
-    fn message(self, json: &Json<'_>) -> Detected {
+    fn message(self, json: &Value) -> Detected {
         if is_message(json) { self.messages(std::slice::from_ref(json)) } else { NOTHING }
     }
 
     /// Format of one value that holds a conversation.
-    fn record(self, json: &Json<'_>) -> Detected {
-        let is_turn = |turn: &Json<'_>| turn.first_text(&["from", "role"]).is_some();
+    fn record(self, json: &Value) -> Detected {
+        let is_turn = |turn: &Value| turn.first_text(&["from", "role"]).is_some();
         let lists = ["conversations", "items", "conversation"];
-        if lists.iter().any(|key| json.get(key).list().iter().any(is_turn))
+        if lists.iter().any(|key| json[key].list().iter().any(is_turn))
             || json.has("traj")
             || json.has("custom_id")
         {
             return Ok(Format::Openai);
         }
-        let inner = ["request", "body", "input"].iter().map(|key| json.get(key));
+        let inner = ["request", "body", "input"].iter().map(|key| &json[key]);
         let mut carriers = [json].into_iter().chain(inner);
-        let Some(carrier) = carriers.find(|it| it.get("messages").is_list()) else {
+        let Some(carrier) = carriers.find(|it| it["messages"].is_array()) else {
             return NOTHING;
         };
-        let messages = carrier.get("messages").list();
+        let messages = carrier["messages"].list();
         if messages.iter().any(|message| message.has("parts")) {
             return Err(DetectError::LooksLike("OpenTelemetry or Gemini messages"));
         }
@@ -233,7 +232,7 @@ impl Detector<'_> {
         }
         // Only Anthropic has the system prompt beside the messages.
         let beside = carrier.has("system") || (carrier.has("sessionId") && carrier.has("agent"));
-        let openai = json.get("response").has("choices") || carrier.has("functions");
+        let openai = json["response"].has("choices") || carrier.has("functions");
         match self.messages(messages) {
             Ok(Format::Openai) if beside && !openai && !uses_openai(messages) => {
                 Ok(Format::Anthropic)
@@ -243,12 +242,12 @@ impl Detector<'_> {
     }
 
     /// OpenAI or Anthropic, by what only one of them has; else by the file's name.
-    fn messages(self, messages: &[Json<'_>]) -> Detected {
+    fn messages(self, messages: &[Value]) -> Detected {
         const BLOCKS: [&str; 5] =
             ["tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use"];
         const NAMES: [&str; 4] = ["anthropic", "claude", "cline", "api_conversation_history"];
-        let blocks = || messages.iter().flat_map(|message| message.get("content").list());
-        if blocks().any(|block| BLOCKS.contains(&block.kind())) {
+        let blocks = || messages.iter().flat_map(|message| message["content"].list());
+        if blocks().any(|block| BLOCKS.contains(&block.text("type"))) {
             return Ok(Format::Anthropic);
         }
         if uses_openai(messages) {
@@ -267,25 +266,23 @@ fn looks_like(client: Option<&'static str>) -> Detected {
     client.map_or(NOTHING, |name| Err(DetectError::LooksLike(name)))
 }
 
-/// Format that a single value tells.
-fn recognised(json: &Json<'_>) -> Detected {
+fn recognised(json: &Value) -> Detected {
     let reader = READERS.iter().find(|reader| (reader.recognises)(json));
     reader.map_or(NOTHING, |reader| Ok(reader.format))
 }
 
-fn speaks(json: &Json<'_>) -> bool {
+fn speaks(json: &Value) -> bool {
     is_message(json)
         && !json.has("parts")
         && !codex::is_item(json)
-        && json.kind() != "function_call"
+        && json.text("type") != "function_call"
 }
 
-/// True if a message says something.
-fn is_whole(json: &Json<'_>) -> bool {
+fn is_whole(json: &Value) -> bool {
     ["content", "value", "text", "tool_calls", "function_call"].iter().any(|key| json.has(key))
 }
 
-fn uses_openai(messages: &[Json<'_>]) -> bool {
+fn uses_openai(messages: &[Value]) -> bool {
     messages.iter().any(|message| {
         let role = message.first_text(&["role"]).unwrap_or_default();
         matches!(role, "tool" | "function" | "developer" | "system")

@@ -1,14 +1,13 @@
 //! Reads the beginning of a JSON value that may be cut off anywhere. For detection only.
 
-use crate::transcripts::json::Json;
-use std::borrow::Cow;
+use serde_json::{Map, Value};
 
 /// Maximum depth of the tree; deeper values do not distinguish formats.
 const DEPTH_MAX: usize = 24;
 
 /// Returns the first value of `text` as far as it goes, and what follows it unless the value is cut off
 /// or broken.
-pub(super) fn value(text: &str) -> (Json<'static>, Option<&str>) {
+pub(super) fn value(text: &str) -> (Value, Option<&str>) {
     let mut parser = Parser { bytes: text.as_bytes(), at: 0, broken: false };
     let json = parser.value(0);
     let rest = if parser.broken { None } else { text.get(parser.at..) };
@@ -29,24 +28,24 @@ impl Parser<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    fn value(&mut self, depth: usize) -> Json<'static> {
+    fn value(&mut self, depth: usize) -> Value {
         match self.next() {
             Some(b'{' | b'[') if depth >= DEPTH_MAX => self.stop(),
             Some(b'{') => self.map(depth),
             Some(b'[') => self.list(depth),
-            Some(b'"') => Json::Text(Cow::Owned(self.string())),
+            Some(b'"') => Value::String(self.string()),
             Some(_) => self.scalar(),
             None => self.stop(),
         }
     }
 
-    fn stop(&mut self) -> Json<'static> {
+    fn stop(&mut self) -> Value {
         self.broken = true;
-        Json::Null
+        Value::Null
     }
 
-    fn map(&mut self, depth: usize) -> Json<'static> {
-        let mut map = Vec::new();
+    fn map(&mut self, depth: usize) -> Value {
+        let mut map = Map::new();
         self.at += 1;
         while !self.broken {
             match self.next() {
@@ -62,15 +61,15 @@ impl Parser<'_> {
                         break;
                     }
                     self.at += 1;
-                    map.push((Cow::Owned(key), self.value(depth + 1)));
+                    map.insert(key, self.value(depth + 1));
                 }
                 Some(_) | None => self.broken = true,
             }
         }
-        Json::Map(map)
+        Value::Object(map)
     }
 
-    fn list(&mut self, depth: usize) -> Json<'static> {
+    fn list(&mut self, depth: usize) -> Value {
         let mut list = Vec::new();
         self.at += 1;
         while !self.broken {
@@ -89,7 +88,7 @@ impl Parser<'_> {
                 }
             }
         }
-        Json::List(list)
+        Value::Array(list)
     }
 
     /// Reads a string without decoding escapes: names of fields and roles have none.
@@ -112,7 +111,7 @@ impl Parser<'_> {
         String::from_utf8_lossy(self.bytes.get(begin..).unwrap_or_default()).into_owned()
     }
 
-    fn scalar(&mut self) -> Json<'static> {
+    fn scalar(&mut self) -> Value {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let length =
             rest.iter().take_while(|b| b.is_ascii_alphanumeric() || b"+-.".contains(b)).count();
@@ -122,8 +121,8 @@ impl Parser<'_> {
         self.at += length;
         let word = rest.get(..length).unwrap_or_default();
         serde_json::from_slice::<serde_json::Number>(word).map_or_else(
-            |_| if word == b"null" { Json::Null } else { Json::Bool(word == b"true") },
-            Json::Number,
+            |_| if word == b"null" { Value::Null } else { Value::Bool(word == b"true") },
+            Value::Number,
         )
     }
 }
@@ -136,7 +135,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, expected: &str, rest: Option<&str>) {
         let (json, after) = value(text);
-        assert_eq!((json.compact().as_str(), after), (expected, rest));
+        assert_eq!((json.to_string().as_str(), after), (expected, rest));
     }
 
     #[test]

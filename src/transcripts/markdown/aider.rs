@@ -55,11 +55,7 @@ const ANSWERS: [&str; 14] = [
     "never",
 ];
 
-/// Reads a chat history.
-pub(in crate::transcripts) fn read<R: Read + Seek>(
-    input: R,
-    sink: &mut Sink<'_>,
-) -> io::Result<()> {
+pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = AiderReader {
         emit: Emit::new(sink),
         starts: HashMap::new(),
@@ -72,7 +68,6 @@ pub(in crate::transcripts) fn read<R: Read + Seek>(
     read_lines(input, &mut reader)
 }
 
-/// Author of a block of lines.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Author {
     /// `#### `
@@ -99,7 +94,6 @@ struct AiderReader<'e, 's> {
     in_session: bool,
     fence: Fence,
     block: Option<Block>,
-    /// Command whose output is being read.
     command: Option<String>,
     /// True if printed text goes on without marks, until a line that ends with two spaces.
     unfinished: bool,
@@ -284,7 +278,7 @@ impl AiderReader<'_, '_> {
 }
 
 /// Time of a chat's start, if the line is nothing else.
-pub(in crate::transcripts) fn start_of(line: &str) -> Option<&str> {
+pub(crate) fn start_of(line: &str) -> Option<&str> {
     let time = line.strip_prefix(START)?.trim_end();
     let shape = "dddd-dd-dd dd:dd:dd";
     let fits = time.len() == shape.len()

@@ -8,14 +8,12 @@ use super::emit::Emit;
 use super::lines::Lines;
 use std::io::{self, Read};
 
-/// Reader of one line after the other.
 trait LineReader<'e, 's: 'e> {
     fn emit(&mut self) -> &mut Emit<'e, 's>;
 
     /// Reads the next line, with its number from 1.
     fn line(&mut self, line: &str, number: u32);
 
-    /// Emits what is left after the last line.
     fn end(&mut self);
 }
 

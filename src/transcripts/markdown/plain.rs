@@ -17,11 +17,7 @@ const TOOLS: [&str; 2] = ["tool", "function"];
 /// Maximum size of a time before a role.
 const STAMP_BYTES_MAX: usize = 40;
 
-/// Reads a plain conversation.
-pub(in crate::transcripts) fn read<R: Read + Seek>(
-    input: R,
-    sink: &mut Sink<'_>,
-) -> io::Result<()> {
+pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = PlainReader {
         emit: Emit::new(sink),
         style: None,
@@ -32,18 +28,17 @@ pub(in crate::transcripts) fn read<R: Read + Seek>(
     read_lines(input, &mut reader)
 }
 
-/// First line of a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(in crate::transcripts) struct RoleLine<'t> {
-    pub(in crate::transcripts) speaker: Speaker,
-    pub(in crate::transcripts) style: RoleStyle,
+pub(crate) struct RoleLine<'t> {
+    pub(crate) speaker: Speaker,
+    pub(crate) style: RoleStyle,
     stamp: Option<&'t str>,
     words: &'t str,
 }
 
 /// Style of a role; all roles of a conversation have the same.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::transcripts) struct RoleStyle {
+pub(crate) struct RoleStyle {
     bold: bool,
     stamped: bool,
     case: Case,
@@ -59,7 +54,7 @@ enum Case {
 }
 
 /// Reads `role: words`, `**Role:** words` or `[time] role: words`.
-pub(in crate::transcripts) fn role_line(line: &str) -> Option<RoleLine<'_>> {
+pub(crate) fn role_line(line: &str) -> Option<RoleLine<'_>> {
     let (stamp, rest) = match line.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((stamp, rest)) if stamp.len() <= STAMP_BYTES_MAX => (Some(stamp), rest.trim_start()),
         Some(_) | None => (None, line),
@@ -100,7 +95,7 @@ pub(in crate::transcripts) fn role_line(line: &str) -> Option<RoleLine<'_>> {
 }
 
 impl RoleStyle {
-    pub(in crate::transcripts) fn is_like(self, other: RoleStyle) -> bool {
+    pub(crate) fn is_like(self, other: RoleStyle) -> bool {
         let case = self.case == other.case || self.case == Case::Any || other.case == Case::Any;
         self.bold == other.bold && self.stamped == other.stamped && case
     }

@@ -15,11 +15,7 @@ const REQUEST_FENCES: [&str; 4] = ["diff", "bash", "sh", "powershell"];
 /// Maximum number of lines of a header: a comment, a title, another comment.
 const HEADER_LINES_MAX: u32 = 50;
 
-/// Reads a rendered session.
-pub(in crate::transcripts) fn read<R: Read + Seek>(
-    input: R,
-    sink: &mut Sink<'_>,
-) -> io::Result<()> {
+pub(crate) fn read<R: Read + Seek>(input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = SpecstoryReader {
         emit: Emit::new(sink),
         head: RawSession::default(),
@@ -35,14 +31,14 @@ pub(in crate::transcripts) fn read<R: Read + Seek>(
 
 /// Heading such as `_**User (time)**_`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(in crate::transcripts) struct Heading {
+pub(crate) struct Heading {
     person: bool,
     sidechain: bool,
     at: Option<Timestamp>,
 }
 
 /// Reads a heading, if the line is nothing else.
-pub(in crate::transcripts) fn heading(line: &str) -> Option<Heading> {
+pub(crate) fn heading(line: &str) -> Option<Heading> {
     let inner = line.trim_end().strip_prefix("_**")?.strip_suffix("**_")?;
     let (name, rest) = match inner.split_once(" (") {
         Some((name, rest)) => (name, rest.strip_suffix(')')?),
@@ -217,7 +213,6 @@ impl SpecstoryReader<'_, '_> {
         self.emit.session(head);
     }
 
-    /// Emits the collected lines.
     fn flush(&mut self) {
         self.fence.reset();
         let text = std::mem::take(&mut self.text);

@@ -11,11 +11,12 @@ pub(crate) use document::schema_file;
 pub(crate) use parse::{SliceError, parse_slice};
 pub(super) use reader::read;
 
-use super::json::Json;
+use super::json::JsonExt;
+use serde_json::Value;
 
 /// True if a value is a slice document: entries, and speakers or a session.
-pub(super) fn is_slice(json: &Json<'_>) -> bool {
-    let entries = json.get("entries");
+pub(super) fn is_slice(json: &Value) -> bool {
+    let entries = &json["entries"];
     let speaks = entries.list().first().is_some_and(|entry| entry.has("speaker"));
-    speaks || (entries.is_list() && json.first_text(&["session"]).is_some())
+    speaks || (entries.is_array() && json.first_text(&["session"]).is_some())
 }

@@ -4,7 +4,7 @@
 use super::document::SliceDocument;
 use super::parse::{EntryReader, SliceError, parse};
 use crate::domain::{HANDED_BYTES_MAX, Severity};
-use crate::transcripts::cutter::{Cut, Cutter, Layout, layout, report_rest};
+use crate::transcripts::cutter::{Cut, Cutter, Layout, layout};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::lines::{Line, Lines};
 use crate::transcripts::marks::name_of;
@@ -14,10 +14,7 @@ use std::collections::HashMap;
 use std::io::{self, Read, Seek, SeekFrom};
 
 /// Reads a file of documents. A document that is refused is a finding, and none of it is taken.
-pub(in crate::transcripts) fn read<R: Read + Seek>(
-    mut input: R,
-    sink: &mut Sink<'_>,
-) -> io::Result<()> {
+pub(crate) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut emit = Emit::new(sink);
     let layout = layout(&mut input)?;
     input.rewind()?;
@@ -55,7 +52,7 @@ fn single<R: Read>(input: R, emit: &mut Emit<'_, '_>) -> io::Result<()> {
             Err(error) => emit.finding(Severity::Warning, "bad-json", number, error.to_string()),
         }
     }
-    report_rest(&mut cutter, cut, emit)
+    emit.rest(&mut cutter, cut)
 }
 
 /// Position of a line in the file.
