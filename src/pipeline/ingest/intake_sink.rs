@@ -64,26 +64,6 @@ impl<'a> IntakeSink<'a> {
         std::mem::take(&mut self.again)
     }
 
-    fn go_on_from(&mut self, growth: SessionProgress, mut taken: Vec<u64>) -> EarlierReading {
-        let gathered = taken.split_off((growth.taken as usize).min(taken.len()));
-        let (ends, next_index) = (growth.ends.iter().copied().collect(), growth.next_index);
-        self.baseline = Baseline { growth, gathered, anew: None };
-        EarlierReading { ends, taken, next_index, ..EarlierReading::default() }
-    }
-
-    fn begin_anew(&mut self, growth: SessionProgress, at: u32) -> EarlierReading {
-        let ends = growth.ends.iter().copied().filter(|end| *end <= at).collect();
-        let growth = SessionProgress { taken: 0, ..growth };
-        self.baseline = Baseline { growth, gathered: Vec::new(), anew: Some(at) };
-        EarlierReading { ends, ..EarlierReading::default() }
-    }
-
-    fn begin(&mut self, session: &Session) {
-        let Baseline { growth, gathered, anew } = std::mem::take(&mut self.baseline);
-        self.report.meet(session, growth.gathers_until);
-        self.open = Some(Batch::new(session.clone(), growth, gathered, anew));
-    }
-
     fn enqueue(
         &mut self,
         session: &Session,
@@ -117,24 +97,35 @@ impl SliceSink for IntakeSink<'_> {
             return Ok(EarlierReading { apart: Some(behind), ..EarlierReading::default() });
         }
         let growth = self.lookup.block_on(self.lookup.store().growth(session.id))?;
-        let Some(growth) = growth else { return Ok(EarlierReading::default()) };
+        let Some(mut growth) = growth else { return Ok(EarlierReading::default()) };
         if growth.forgotten {
             return Ok(EarlierReading { forgotten: true, ..EarlierReading::default() });
         }
-        let marks = self.lookup.marks(session.id, growth.entries)?;
+        let mut marks = self.lookup.marks(session.id, growth.entries)?;
         if !own && !marks.is_empty() && is_other_file(&growth.path, &session.path) {
             return Ok(EarlierReading { elsewhere: Some(marks), ..EarlierReading::default() });
         }
-        let before = match change {
-            Some(Change::Rewritten(at)) => self.begin_anew(growth, at),
-            Some(Change::Other(_)) | None => self.go_on_from(growth, marks),
-        };
-        Ok(EarlierReading { is_known: true, ..before })
+        let mut before = EarlierReading { is_known: true, ..EarlierReading::default() };
+        before.ends = growth.ends.iter().copied().collect();
+        let (mut gathered, mut anew) = (Vec::new(), None);
+        if let Some(Change::Rewritten(at)) = change {
+            before.ends.retain(|end| *end <= at);
+            (growth.taken, anew) = (0, Some(at));
+        } else {
+            gathered = marks.split_off((growth.taken as usize).min(marks.len()));
+            (before.taken, before.next_index) = (marks, growth.next_index);
+        }
+        self.baseline = Baseline { growth, gathered, anew };
+        Ok(before)
     }
 
     fn hand(&mut self, work: Work) -> Result<ControlFlow<()>, StoreError> {
         match work {
-            Work::Begin(session) => self.begin(&session),
+            Work::Begin(session) => {
+                let Baseline { growth, gathered, anew } = std::mem::take(&mut self.baseline);
+                self.report.meet(&session, growth.gathers_until);
+                self.open = Some(Batch::new(Session::clone(&session), growth, gathered, anew));
+            }
             Work::Skipped(entry) => {
                 if let Some(open) = &mut self.open {
                     open.keep(*entry);
