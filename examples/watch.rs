@@ -1,8 +1,8 @@
 //! Follows a folder for some seconds and says what changed:
-//! `cargo run --example watch -- FOLDER SECONDS [POLL_MS]`.
+//! `cargo run --example watch -- FOLDER SECONDS`.
 #![expect(clippy::print_stdout, reason = "an example prints")]
 
-use annalist::{Watch, WatchMethod, WatchOptions};
+use annalist::{Watch, WatchOptions};
 use std::{error::Error, path::PathBuf, time::Duration};
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,17 +11,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sessions = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sessions");
     let folder = PathBuf::from(given.next().as_deref().unwrap_or(sessions));
     let seconds = given.next().map_or(Ok(1), |seconds| seconds.parse())?;
-    let poll = given.next().map(|ms| ms.parse().map(Duration::from_millis)).transpose()?;
-    let method = poll.map_or(WatchMethod::Events, WatchMethod::Poll);
-    let mut watch = Watch::start(&[folder], WatchOptions { method, ..WatchOptions::default() })?;
+    let mut watch = Watch::start(&[folder], WatchOptions::default());
     let end = tokio::time::sleep(Duration::from_secs(seconds));
     tokio::pin!(end);
     loop {
         tokio::select! {
             batch = watch.next() => {
                 let Some(batch) = batch else { return Ok(()) };
-                let way = if watch.polls() { "polling" } else { "events" };
-                println!("{} files, {} problems, {way}", batch.files.len(), batch.problems.len());
+                println!("{} files, {} problems", batch.files.len(), batch.problems.len());
             }
             () = &mut end => return Ok(()),
         }

@@ -30,7 +30,7 @@ pub use adapters::clock::now;
 pub use adapters::otel::{Traces, TracesConfig};
 pub use adapters::{
     hook_folder::HookFolder, metrics::Outcome as JobOutcome, otel::JobSpan,
-    watch::Method as WatchMethod, watch::Options as WatchOptions, watch::Watch,
+    watch::Options as WatchOptions, watch::Watch,
 };
 pub use agents::{
     Event as HookEvent, Input as HookInput, Merged as MergedSettings,

@@ -57,7 +57,7 @@ async fn who_listens_hears_of_new_jobs_of_another_store() {
     on_each_store(async |kind| {
         let (place, store, session) = kind.begun().await;
         let other = Store::open(&place.url(), OpenMode::Existing).unwrap();
-        let mut changes = store.listen();
+        let changes = store.listen();
         // Once at the beginning: nobody knows what was missed.
         changes.changed().await;
         let moved = Session { path: "elsewhere".to_owned(), ..session };

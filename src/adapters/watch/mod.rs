@@ -23,11 +23,6 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Minimum debounce interval. It is longer than the timestamp granularity of file systems, so that a
-/// file cannot change after it was reported and still look the same.
-pub(crate) const QUIET_MIN: Duration = Duration::from_millis(100);
-/// Minimum interval of polls and rescans.
-pub(crate) const POLL_MIN: Duration = Duration::from_millis(10);
 /// Interval of checks whether the named paths exist and are the same, which no event reports.
 const ROOTS_EVERY: Duration = Duration::from_secs(1);
 /// Pause after a scan, as a multiple of its duration: scans take at most five percent of a core when
@@ -37,21 +32,11 @@ const IDLE_PAUSE_FACTOR: u32 = 200;
 /// Maximum pause after a slow scan.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Source of change notifications.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Method {
-    /// Events of the system; polling at [`Options::poll`] where there are none.
-    Events,
-    /// Scans at this interval.
-    Poll(Duration),
-}
-
 /// Options of a [`Watch`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Options {
-    /// Source of change notifications.
-    pub method: Method,
-    /// Debounce interval: time without a change after which a file is reported.
+    /// Debounce interval: time without a change after which a file is reported. It is longer than the timestamp
+    /// granularity of file systems, so that a file cannot change after it was reported and still look the same.
     pub quiet: Duration,
     /// Interval at which a file that keeps changing is reported.
     pub busy_max: Duration,
@@ -66,27 +51,12 @@ impl Default for Options {
     /// a minute between rescans.
     fn default() -> Options {
         Options {
-            method: Method::Events,
             quiet: Duration::from_secs(2),
             busy_max: Duration::from_secs(30),
             rescan: Duration::from_secs(60),
             poll: Duration::from_secs(2),
         }
     }
-}
-
-/// Reason why a watch cannot start. A problem with a folder is part of a [`Batch`] instead.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum WatchError {
-    /// No path, or an empty one.
-    #[error("nothing to watch: name at least one folder, none with an empty name")]
-    NoPath,
-    /// Debounce intervals out of range.
-    #[error("`quiet` must be 100 ms or more, and `busy_max` no shorter than `quiet`")]
-    Quiet,
-    /// A poll or rescan interval out of range.
-    #[error("polls and rescans must be 10 ms apart or more")]
-    Interval,
 }
 
 /// Files to read.
@@ -127,22 +97,15 @@ struct Pending {
 
 impl Watch {
     /// Starts to watch `paths`, which need not exist yet. Files among them are checked every second.
-    ///
-    /// # Errors
-    /// Invalid paths or options.
-    pub fn start(paths: &[PathBuf], options: Options) -> Result<Watch, WatchError> {
+    pub fn start(paths: &[PathBuf], options: Options) -> Watch {
         Watch::start_with(paths, options, events::open)
     }
 
-    fn start_with(paths: &[PathBuf], options: Options, open: Open) -> Result<Watch, WatchError> {
-        check(paths, &options)?;
+    fn start_with(paths: &[PathBuf], options: Options, open: Open) -> Watch {
         let (signal, stop) = (Arc::new(Signal::default()), CancellationToken::new());
-        let events = match options.method {
-            Method::Events => Events::open(open, &signal),
-            Method::Poll(_) => Events::Off,
-        };
+        let events = Events::open(open, &signal);
         let now = Instant::now();
-        Ok(Watch {
+        Watch {
             options,
             scanner: Some(Scanner::new(paths, events, Arc::clone(&signal), stop.clone())),
             signal,
@@ -154,12 +117,7 @@ impl Watch {
             free_at: now,
             roots_at: now,
             _stop: stop.drop_guard(),
-        })
-    }
-
-    /// Returns whether only scans find changes, as configured or because there are no events.
-    pub fn polls(&self) -> bool {
-        self.polling
+        }
     }
 
     /// Waits for the next batch. The first one is every file there is, and comes at once even if there
@@ -252,12 +210,8 @@ impl Watch {
 
     fn plan(&mut self, now: Instant, began: Instant) {
         let took = now - began;
-        let every = match (self.polling, self.options.method) {
-            (false, _) => self.options.rescan,
-            (true, Method::Events) => self.options.poll,
-            (true, Method::Poll(every)) => every,
-        };
-        let Options { quiet, busy_max, .. } = self.options;
+        let Options { quiet, busy_max, rescan, poll } = self.options;
+        let every = if self.polling { poll } else { rescan };
         let due = |it: &Pending| (it.last + quiet).min(it.since + busy_max);
         self.free_at = now + (took * PAUSE_FACTOR).min(PAUSE_MAX);
         self.scan_at = now + every.max((took * IDLE_PAUSE_FACTOR).min(PAUSE_MAX));
@@ -271,21 +225,4 @@ impl Watch {
         let quiet = i64::try_from(self.options.quiet.as_millis()).unwrap_or(i64::MAX);
         file.changed_at.is_none_or(|at| (clock::now().0 - at.0).abs() < quiet)
     }
-}
-
-fn check(paths: &[PathBuf], options: &Options) -> Result<(), WatchError> {
-    if paths.is_empty() || paths.iter().any(|path| path.as_os_str().is_empty()) {
-        return Err(WatchError::NoPath);
-    }
-    if options.quiet < QUIET_MIN || options.busy_max < options.quiet {
-        return Err(WatchError::Quiet);
-    }
-    let poll = match options.method {
-        Method::Events => options.poll,
-        Method::Poll(every) => every,
-    };
-    if poll < POLL_MIN || options.rescan < POLL_MIN {
-        return Err(WatchError::Interval);
-    }
-    Ok(())
 }

@@ -14,10 +14,17 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Never, as far as a test is concerned.
 const NEVER: Duration = Duration::from_secs(86_400);
-const METHODS: [Method; 2] = [Method::Events, Method::Poll(Duration::from_millis(30))];
+/// Events of the system, and none, where folders are polled.
+const METHODS: [(Open, bool); 2] = [(events::open, false), (refused, true)];
+const OPTIONS: Options = Options {
+    quiet: Duration::from_millis(100),
+    busy_max: Duration::from_secs(30),
+    rescan: NEVER,
+    poll: Duration::from_millis(10),
+};
 
-fn options(method: Method) -> Options {
-    Options { method, quiet: QUIET_MIN, rescan: NEVER, poll: POLL_MIN, ..Options::default() }
+fn refused(_: Arc<Signal>) -> notify::Result<Source> {
+    Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch))
 }
 
 /// A place with folders that are followed, and what a reader of them knows.
@@ -33,15 +40,11 @@ struct Followed {
 
 impl Followed {
     /// Follows `roots` in an empty place, after `prepare` was done there.
-    fn new(roots: &[&str], options: Options, prepare: impl FnOnce(&Path)) -> Followed {
-        Followed::with(roots, (options, events::open), prepare)
-    }
-
     fn with(roots: &[&str], how: (Options, Open), prepare: impl FnOnce(&Path)) -> Followed {
         let place = tempfile::tempdir().unwrap();
         prepare(place.path());
         let roots: Vec<_> = roots.iter().map(|root| place.path().join(root)).collect();
-        let watch = Watch::start_with(&roots, how.0, how.1).unwrap();
+        let watch = Watch::start_with(&roots, how.0, how.1);
         let (read, told, problems) = Default::default();
         Followed { place, watch, read, told, problems }
     }
@@ -118,8 +121,8 @@ fn rename(place: &Path, from: &str, to: &str) {
 
 #[tokio::test]
 async fn what_happens_to_files_is_told_and_polling_tells_what_events_tell() {
-    for method in METHODS {
-        let mut here = Followed::new(&["in"], options(method), |at| {
+    for (open, polls) in METHODS {
+        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| {
             write_old(at.join("in/a"), "1");
             write_old(at.join("in/sub/b"), "2");
             write_old(at.join("in/node_modules/c"), "no");
@@ -157,14 +160,14 @@ async fn what_happens_to_files_is_told_and_polling_tells_what_events_tell() {
         };
         here.step(passed_over, &[("in/last", "yes")]).await;
         assert!(here.problems.is_empty(), "{:?}", here.problems);
-        assert_eq!(here.watch.polls(), method != Method::Events);
+        assert_eq!(here.watch.polling, polls);
     }
 }
 
 #[tokio::test]
 async fn a_folder_that_is_not_there_is_waited_for_and_one_that_goes_may_come_back() {
-    for method in METHODS {
-        let mut here = Followed::new(&["home/.agent/log"], options(method), |_| {});
+    for (open, _) in METHODS {
+        let mut here = Followed::with(&["home/.agent/log"], (OPTIONS, open), |_| {});
         assert!(here.watch.next().await.unwrap().files.is_empty(), "the first batch comes at once");
         let file = "home/.agent/log/a/s";
         here.comes(|at| write(at.join(file), "one"), &[(file, "one")]).await;
@@ -188,8 +191,8 @@ async fn a_folder_that_is_not_there_is_waited_for_and_one_that_goes_may_come_bac
 #[tokio::test]
 async fn a_linked_folder_is_followed_if_it_is_named_and_a_linked_file_wherever_it_leads() {
     use std::os::unix::fs::symlink;
-    for method in METHODS {
-        let mut here = Followed::new(&["root"], options(method), |at| {
+    for (open, _) in METHODS {
+        let mut here = Followed::with(&["root"], (OPTIONS, open), |at| {
             write_old(at.join("one/a"), "1");
             write_old(at.join("two/b"), "2");
             write_old(at.join("elsewhere/f"), "3");
@@ -212,9 +215,9 @@ async fn a_linked_folder_is_followed_if_it_is_named_and_a_linked_file_wherever_i
 
 #[tokio::test]
 async fn a_named_file_is_followed_and_what_two_roots_hold_is_told_once() {
-    for method in METHODS {
+    for (open, _) in METHODS {
         let roots = ["in/x.jsonl", "in/target/y", "in"];
-        let mut here = Followed::new(&roots, options(method), |at| {
+        let mut here = Followed::with(&roots, (OPTIONS, open), |at| {
             write_old(at.join("in/x.jsonl"), "1");
             write_old(at.join("in/target/y/z"), "2");
             write_old(at.join("in/target/not"), "no");
@@ -236,10 +239,11 @@ async fn a_named_file_is_followed_and_what_two_roots_hold_is_told_once() {
 
 #[tokio::test]
 async fn a_file_that_grows_without_rest_is_told_while_it_grows() {
-    for method in METHODS {
+    for (open, _) in METHODS {
         let (quiet, busy_max) = (Duration::from_millis(300), Duration::from_millis(500));
-        let options = Options { quiet, busy_max, ..options(method) };
-        let mut here = Followed::new(&["in"], options, |at| write_old(at.join("in/a"), ""));
+        let options = Options { quiet, busy_max, ..OPTIONS };
+        let mut here =
+            Followed::with(&["in"], (options, open), |at| write_old(at.join("in/a"), ""));
         here.next().await;
         let (path, stop) = (here.place.path().join("in/a"), CancellationToken::new());
         let stopped = stop.clone();
@@ -262,8 +266,8 @@ async fn a_file_that_grows_without_rest_is_told_while_it_grows() {
 
 #[tokio::test]
 async fn a_file_that_may_be_in_the_middle_of_a_change_at_the_start_is_told_again() {
-    for method in METHODS {
-        let mut here = Followed::new(&["in"], options(method), |at| {
+    for (open, _) in METHODS {
+        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| {
             write(at.join("in/new"), "1");
             write_old(at.join("in/old"), "2");
         });
@@ -275,8 +279,8 @@ async fn a_file_that_may_be_in_the_middle_of_a_change_at_the_start_is_told_again
 
 #[tokio::test]
 async fn nothing_is_lost_if_waiting_is_broken_off() {
-    for method in METHODS {
-        let mut here = Followed::new(&["in"], options(method), |at| write(at.join("in/0"), "0"));
+    for (open, _) in METHODS {
+        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| write(at.join("in/0"), "0"));
         let count = 40;
         for n in 1..=count {
             write(here.place.path().join(format!("in/{n}")), "x");
@@ -300,16 +304,16 @@ fn deaf(_: Arc<Signal>) -> notify::Result<Source> {
 async fn what_events_missed_is_found_when_they_say_so_and_now_and_then_if_they_do_not() {
     let change = |at: &Path| write(at.join("in/a"), "new");
     let prepare = |at: &Path| fs::create_dir(at.join("in")).unwrap();
-    let mut here = Followed::with(&["in"], (options(Method::Events), deaf), prepare);
+    let mut here = Followed::with(&["in"], (OPTIONS, deaf), prepare);
     here.next().await;
     change(here.place.path());
     here.watch.signal.note(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
     here.step(|_| {}, &[("in/a", "new")]).await;
-    let rescan = Options { rescan: Duration::from_millis(50), ..options(Method::Events) };
+    let rescan = Options { rescan: Duration::from_millis(50), ..OPTIONS };
     let mut here = Followed::with(&["in"], (rescan, deaf), prepare);
     here.next().await;
     here.step(change, &[("in/a", "new")]).await;
-    assert!(!here.watch.polls());
+    assert!(!here.watch.polling);
 }
 
 /// Has room for the root alone.
@@ -342,35 +346,35 @@ async fn where_events_cannot_be_had_folders_are_polled() {
     let refuse: Open = |_| Err(notify::Error::io(io::Error::from_raw_os_error(24)));
     let narrow: Open = |_| Ok(Source { watcher: Box::new(Narrow(1)), takes_trees: false });
     for open in [refuse, narrow] {
-        let mut here = Followed::with(&["in"], (options(Method::Events), open), |at| {
+        let mut here = Followed::with(&["in"], (OPTIONS, open), |at| {
             write_old(at.join("in/sub/a"), "1");
         });
         here.step(|_| {}, &[("in/sub/a", "1")]).await;
-        assert!(here.watch.polls());
+        assert!(here.watch.polling);
         here.step(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
     }
     // No room for a folder that comes later.
-    let mut here = Followed::with(&["in"], (options(Method::Events), narrow), |at| {
+    let mut here = Followed::with(&["in"], (OPTIONS, narrow), |at| {
         fs::create_dir(at.join("in")).unwrap();
     });
     here.next().await;
-    assert!(!here.watch.polls());
+    assert!(!here.watch.polling);
     let folder = here.place.path().join("in/sub");
     write(folder.join("a"), "1");
     here.watch.signal.note(Ok(Event::new(EventKind::Any)));
     here.comes(|_| {}, &[("in/sub/a", "1")]).await;
     here.comes(|at| append(at.join("in/sub/a"), "+"), &[("in/sub/a", "1+")]).await;
-    assert!(here.watch.polls());
+    assert!(here.watch.polling);
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn what_cannot_be_looked_at_is_told_once_and_ends_nothing() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    for method in METHODS {
+    for (open, _) in METHODS {
         let rescan = Duration::from_millis(20);
-        let options = Options { rescan, ..options(method) };
-        let mut here = Followed::new(&["in", "loop"], options, |at| {
+        let options = Options { rescan, ..OPTIONS };
+        let mut here = Followed::with(&["in", "loop"], (options, open), |at| {
             symlink("loop", at.join("loop")).unwrap();
             write_old(at.join("in/shut/a"), "1");
             fs::set_permissions(at.join("in/shut"), PermissionsExt::from_mode(0o000)).unwrap();
@@ -392,7 +396,7 @@ async fn what_cannot_be_looked_at_is_told_once_and_ends_nothing() {
 #[tokio::test]
 async fn dropping_it_ends_the_thread_of_the_events() {
     let mut here =
-        Followed::new(&["in"], options(Method::Events), |at| write(at.join("in/a"), "1"));
+        Followed::with(&["in"], (OPTIONS, events::open), |at| write(at.join("in/a"), "1"));
     here.next().await;
     // The thread of the events holds the signal, and so does a scan in progress.
     let held = Arc::downgrade(&here.watch.signal);
@@ -426,25 +430,4 @@ fn a_file_that_went_and_came_back_as_it_was_is_reported() {
     assert!(!changed());
     fs::rename(&away, &at).unwrap();
     assert!(changed());
-}
-
-#[test]
-fn what_makes_no_sense_is_refused() {
-    let start = |paths: &[&str], options: Options| {
-        let paths: Vec<_> = paths.iter().map(PathBuf::from).collect();
-        Watch::start(&paths, options).err()
-    };
-    let (all, ms) = (Options::default(), Duration::from_millis(1));
-    assert_eq!(start(&["a"], all), None);
-    assert_eq!(start(&[], all), Some(WatchError::NoPath));
-    assert_eq!(start(&["a", ""], all), Some(WatchError::NoPath));
-    assert_eq!(start(&["a"], Options { quiet: ms, ..all }), Some(WatchError::Quiet));
-    assert_eq!(start(&["a"], Options { busy_max: QUIET_MIN, ..all }), Some(WatchError::Quiet));
-    for options in [
-        Options { rescan: Duration::ZERO, ..all },
-        Options { poll: ms, ..all },
-        Options { method: Method::Poll(ms), ..all },
-    ] {
-        assert_eq!(start(&["a"], options), Some(WatchError::Interval));
-    }
 }

@@ -59,7 +59,6 @@ pub(super) async fn start(
             output::note(&format!("{path}: is not there yet; it is followed once it is"));
         }
         let watch = Watch::start(&args.watch, Options::default());
-        let watch = watch.map_err(|error| Failure::usage(format!("--watch: {error}")))?;
         beside.spawn(feed.clone().watching(watch, HandOver::default()));
     }
     if let Some(url) = &args.from {

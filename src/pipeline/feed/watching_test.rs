@@ -1,22 +1,18 @@
 //! Folders that are watched: what grows is handed over once, and no trouble goes unheard.
 
 use super::testing::{Heard, break_store, in_time, told};
-use crate::adapters::watch::{Method, Options, POLL_MIN, QUIET_MIN, Watch};
+use crate::adapters::watch::{Options, Watch};
 use crate::pipeline::ingest::HandOver;
 use crate::pipeline::ingest::testing::{Place, Said, lines};
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Follows these paths of `place`.
 fn follow(place: &Place, paths: &[&str], heard: &Heard) -> JoinHandle<Result<(), String>> {
     let paths: Vec<PathBuf> = paths.iter().map(|path| place.path(path)).collect();
-    let options = Options {
-        method: Method::Poll(POLL_MIN),
-        quiet: QUIET_MIN,
-        poll: POLL_MIN,
-        ..Options::default()
-    };
-    let watch = Watch::start(&paths, options).unwrap();
+    let (quiet, poll) = (Duration::from_millis(100), Duration::from_millis(10));
+    let watch = Watch::start(&paths, Options { quiet, poll, ..Options::default() });
     tokio::spawn(
         heard.feed.clone().watching(watch, HandOver { flush: true, ..HandOver::default() }),
     )
