@@ -83,10 +83,10 @@ struct Cards<'a> {
     gate: &'a Gate,
     ellipsis: Ellipsis,
     from: Option<Format>,
-    /// Whether cards themselves are read too.
+    /// True if cards are read too.
     check: bool,
     made: Vec<MadeCard>,
-    /// Whether everything could be read.
+    /// False after an input could not be read.
     whole: bool,
 }
 

@@ -1,9 +1,12 @@
 //! `annalist consolidate`: plans that turn staged records into memory; applied, listed and undone.
 
+use super::arguments::{one, prefix};
+use super::memory::folder::{after_plan, before_plan};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
-use super::output::{self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, short, shorten};
-use super::records::{one, prefix};
-use super::{memory, settings};
+use super::output::{
+    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, numbers, short, shorten,
+};
+use super::settings;
 use crate::adapters::{clock, process};
 use crate::config::Config;
 use crate::consolidate::is_judged;
@@ -86,7 +89,7 @@ pub(super) struct NamespaceResult {
     pub(super) namespace: String,
     pub(super) planned: Option<PlannedConsolidation>,
     pub(super) problem: Option<String>,
-    /// Whether the problem is that no model can be asked.
+    /// True if no model can be asked.
     halted: bool,
 }
 
@@ -104,7 +107,7 @@ pub(super) struct PlanRow<'a> {
 }
 
 impl NamespaceResult {
-    /// Whether there is anything to print.
+    /// True if there is anything to print.
     pub(super) fn is_something(&self) -> bool {
         let is_something =
             |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.is_something();
@@ -188,7 +191,7 @@ async fn consolidate(
     let mut results = Vec::new();
     for namespace in namespaces(consolidator, args.namespace.as_deref()).await? {
         if !args.dry_run {
-            memory::before_plan(&consolidator.store, config, &namespace).await?;
+            before_plan(&consolidator.store, config, &namespace).await?;
         }
         results.extend(one_namespace(consolidator, &namespace, args.dry_run).await?);
         if results.iter().any(|it| it.halted) {
@@ -207,7 +210,7 @@ async fn consolidate(
     if !args.dry_run {
         let changed = results.iter().filter(|it| it.is_something());
         let namespaces: Vec<&str> = changed.map(|it| it.namespace.as_str()).collect();
-        memory::after_plan(&consolidator.store, config, &namespaces).await?;
+        after_plan(&consolidator.store, config, &namespaces).await?;
     }
     let failed = results.iter().any(|it| it.problem.is_some());
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
@@ -346,7 +349,7 @@ async fn undo(
                 let records = counted(records, "record");
                 output::line(&format!("plan {} is undone: {records} {wait} again", short(&id)))?;
             }
-            memory::after_plan(&consolidator.store, config, &[namespace]).await?;
+            after_plan(&consolidator.store, config, &[namespace]).await?;
             Ok(ExitCode::SUCCESS)
         }
         other @ (ConsolidationOutcome::Busy
@@ -374,8 +377,8 @@ async fn log(store: &Store, namespace: Option<&str>, as_json: bool) -> Result<()
 
 /// Counts of dispositions, such as `7 add, 1 merge`.
 fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
-    let named: Vec<String> = counts.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    if named.is_empty() { "nothing".to_owned() } else { named.join(", ") }
+    let named = numbers(counts.iter().map(|(name, count)| (name, *count as u64)));
+    if named.is_empty() { "nothing".to_owned() } else { named }
 }
 
 /// Prints a plan with every operation.

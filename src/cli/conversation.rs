@@ -1,7 +1,7 @@
 //! `annalist conversation`: what a model would see of a conversation under a memory strategy. Asks no
 //! model.
 
-use super::output::{self, BOLD, Failure, YELLOW, count};
+use super::output::{self, BOLD, Failure, YELLOW, count, numbers, rules};
 use super::session_input::{Heard, Source, StoredSession, note_private};
 use super::settings;
 use crate::config::Config;
@@ -146,9 +146,7 @@ impl Listener<'_> {
             return Err(Failure::failed(what));
         }
         if !findings.is_empty() {
-            let counts: Vec<String> =
-                findings.iter().map(|(rule, times)| format!("{rule} {times}")).collect();
-            output::note(&format!("findings: {}", counts.join(", ")));
+            output::note(&format!("findings: {}", rules(findings)));
         }
         match self.only {
             Some(only) if !self.was_found && self.sessions > 0 => {
@@ -229,16 +227,13 @@ fn print_account(account: &MessageAccount, messages: &[Message]) -> Result<(), F
 
 fn summary(account: &MessageAccount, messages: &[Message], left_out: u64) -> String {
     let MessageCount { messages, tokens } = shown(messages);
-    let parts = [
-        ("pinned", account.pinned),
-        ("kept", account.kept),
-        ("summarised", account.summarised),
-        ("evicted", account.evicted),
-    ];
-    let parts = parts.iter().filter(|(_, it)| it.messages > 0);
-    let parts: Vec<String> =
-        parts.map(|(name, it)| format!("{} {name}", count(it.messages))).collect();
-    let of = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    let parts = numbers([
+        ("pinned", account.pinned.messages),
+        ("kept", account.kept.messages),
+        ("summarised", account.summarised.messages),
+        ("evicted", account.evicted.messages),
+    ]);
+    let of = if parts.is_empty() { parts } else { format!(": {parts}") };
     let others = match left_out {
         0 => String::new(),
         left_out => format!("; {} entries are no messages", count(left_out)),

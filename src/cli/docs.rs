@@ -1,9 +1,8 @@
 //! Generated pages: `docs/commands.md` from clap's definitions, `docs/configuration.md` from config.toml.
 
-use super::Cli;
 use super::output::{self, Failure};
 use crate::config::DEFAULT;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -17,8 +16,7 @@ pub(super) struct ManArgs {
 }
 
 /// Prints a manual page.
-pub(super) fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
-    let mut whole = Cli::command();
+pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<ExitCode, Failure> {
     whole.build();
     let mut found = &whole;
     for name in &args.command {
@@ -33,12 +31,12 @@ pub(super) fn man(args: &ManArgs) -> Result<ExitCode, Failure> {
 }
 
 /// The generated pages, by file name.
-pub(super) fn pages() -> [(&'static str, String); 2] {
-    [("commands.md", commands()), ("configuration.md", configuration())]
+pub(super) fn pages(whole: Command) -> [(&'static str, String); 2] {
+    [("commands.md", commands(whole)), ("configuration.md", configuration())]
 }
 
-fn commands() -> String {
-    let mut whole = Cli::command().disable_help_flag(true).disable_help_subcommand(true);
+fn commands(whole: Command) -> String {
+    let mut whole = whole.disable_help_flag(true).disable_help_subcommand(true);
     whole.build();
     let mut page =
         "# Commands\n\nGenerated from the program by `annalist schema --write`.\n".to_owned();

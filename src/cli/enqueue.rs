@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What is read from it.
+/// Expected contents of standard input.
 const EXPECTED: &str = "a slice as JSON (annalist schema slice) or a transcript";
 /// Sessions and problems that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
@@ -35,7 +35,7 @@ pub(super) struct Args {
     /// The conversation's name, instead of the one that the transcript gives it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Whose memory it becomes, instead of the folder the agent worked in
+    /// The namespace of its memory, instead of the folder the agent worked in
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     /// The highest goes first, within its namespace
@@ -108,7 +108,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
 }
 
-/// Says how many sessions were left out since somebody wanted them forgotten.
+/// Notes the number of sessions that were left out because they were forgotten.
 pub(super) fn forgotten(sessions: u64) {
     output::note(&format!(
         "{} left out that `annalist forget` erased; --also-forgotten reads them again",

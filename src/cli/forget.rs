@@ -1,9 +1,10 @@
 //! `annalist forget`: erases a conversation, a record or a namespace with everything that was made of it.
 
+use super::arguments::{one, prefix};
 use super::consolidate::consolidator;
+use super::memory::folder::after_plan;
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
-use super::records::{one, prefix};
-use super::{memory, settings};
+use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, SessionId};
 use crate::pipeline::{Consolidator, ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
@@ -77,7 +78,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         match consolidator.forget(&namespace, &what).await? {
             ForgetOutcome::Done(erased, passages) => {
                 let store = &consolidator.store;
-                let files = memory::after_plan(store, &config, &[&namespace]).await?;
+                let files = after_plan(store, &config, &[&namespace]).await?;
                 let proof = consolidator.prove(passages, &files).await?;
                 print(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await?;

@@ -3,38 +3,32 @@
 use super::output::{self, Failure};
 use tokio_util::sync::CancellationToken;
 
-/// Listens from its construction on, so that no signal falls between two waits.
-pub(super) struct Signals(Listener);
-
-impl Signals {
-    pub(super) fn new() -> Result<Signals, Failure> {
-        let listener = Listener::new();
-        listener
-            .map(Signals)
-            .map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))
-    }
-
-    /// Calls `first` at the first signal; at the second ends the process, since everything that matters
-    /// is in transactions.
-    pub(super) async fn hear(mut self, first: impl FnOnce()) {
-        self.0.next().await;
-        first();
-        self.0.next().await;
-        std::process::exit(i32::from(output::FAILED));
-    }
-}
-
 /// A token that the first signal cancels.
 pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
+    cancelled_with_note(
+        "stopping: calls under way may finish (Ctrl-C again stops at once)".to_owned(),
+    )
+}
+
+/// A token that the first signal cancels, with a note. The second signal ends the process, since everything
+/// that matters is in transactions.
+pub(super) fn cancelled_with_note(note: String) -> Result<CancellationToken, Failure> {
+    let listener = Listener::new();
+    let mut listener =
+        listener.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
     let cancel = CancellationToken::new();
-    let (signals, cancelled) = (Signals::new()?, cancel.clone());
-    tokio::spawn(signals.hear(move || {
+    let cancelled = cancel.clone();
+    tokio::spawn(async move {
+        listener.next().await;
         cancelled.cancel();
-        output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
-    }));
+        output::note(&note);
+        listener.next().await;
+        std::process::exit(i32::from(output::FAILED));
+    });
     Ok(cancel)
 }
 
+/// Listens from its construction on, so that no signal falls between two waits.
 #[cfg(unix)]
 struct Listener {
     interrupt: tokio::signal::unix::Signal,

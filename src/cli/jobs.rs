@@ -2,14 +2,21 @@
 
 mod steer;
 
-use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, lasting, short};
-use super::records::{RunRow, one, prefix};
+pub(super) use steer::JobChangeRow;
+
+use super::arguments::{named, one, prefix};
+use super::output::{
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, dollars, lasting, pairs, short,
+};
+use super::records::RunRow;
 use super::settings;
 use crate::adapters::clock;
-use crate::domain::{JobState, Timestamp};
+use crate::domain::{JobId, JobState, SessionId, SliceId, Timestamp, Tokens};
+use crate::privacy::Redacted;
 use crate::store::{JobFilter, JobPage, OpenMode, Store, StoredJob, StoredRun};
-use clap::{Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use clap::Subcommand;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -56,8 +63,8 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct List {
     /// Only jobs in this state; may be given more than once
-    #[arg(long, value_enum)]
-    state: Vec<State>,
+    #[arg(long, value_parser = named(JobState::ALL, JobState::name))]
+    state: Vec<JobState>,
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
@@ -70,38 +77,6 @@ struct List {
     /// Print JSON
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum State {
-    /// Until a time, for a reason
-    Waiting,
-    /// For the next worker
-    Ready,
-    /// A worker holds it
-    Leased,
-    /// Its slice was extracted
-    Done,
-    /// It was too long, two jobs took its place
-    Cut,
-    /// It failed for good
-    Dead,
-    /// A person called it off
-    Cancelled,
-}
-
-impl From<State> for JobState {
-    fn from(state: State) -> JobState {
-        match state {
-            State::Waiting => JobState::Waiting,
-            State::Ready => JobState::Ready,
-            State::Leased => JobState::Leased,
-            State::Done => JobState::Done,
-            State::Cut => JobState::Cut,
-            State::Dead => JobState::Dead,
-            State::Cancelled => JobState::Cancelled,
-        }
-    }
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -128,14 +103,14 @@ async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure>
         false => Some(args.limit.unwrap_or(LISTED_MAX + 1)),
     };
     let filter = JobFilter {
-        states: args.state.iter().map(|state| JobState::from(*state)).collect(),
+        states: args.state.clone(),
         namespace: args.namespace.clone(),
         session: args.session.as_deref().map(prefix).transpose()?,
         limit,
     };
     let jobs = store.jobs(filter).await?;
     if args.json {
-        return output::json(&jobs.iter().map(to_json).collect::<Vec<_>>());
+        return output::json(&jobs.iter().map(JobRow::of).collect::<Vec<_>>());
     }
     if jobs.is_empty() {
         let all = args.state.is_empty() && args.namespace.is_none() && args.session.is_none();
@@ -193,35 +168,83 @@ fn why(it: &StoredJob, now: Timestamp) -> String {
     }
 }
 
-/// A job as other programs read it.
-fn to_json(it: &StoredJob) -> Value {
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    json!({
-        "job": it.id, "state": it.state.name(), "reason": it.reason, "detail": it.detail,
-        "namespace": it.namespace, "session": it.session, "path": it.path,
-        "slice": it.slice, "index": it.index, "entries": [it.first.0, it.last.0],
-        "tokens": it.tokens, "priority": it.priority, "attempts": it.attempts,
-        "generation": it.generation, "holder": it.holder,
-        "enqueued_at": it.enqueued_at.to_string(), "since": it.since.to_string(),
-        "until": time(it.until), "finished_at": time(it.finished_at),
-    })
+/// A job, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct JobRow<'a> {
+    job: JobId,
+    state: JobState,
+    reason: Option<&'a str>,
+    detail: Option<&'a str>,
+    namespace: &'a str,
+    session: SessionId,
+    path: &'a str,
+    slice: SliceId,
+    index: u32,
+    entries: (u32, u32),
+    tokens: Tokens,
+    priority: i32,
+    attempts: u32,
+    generation: u32,
+    holder: Option<&'a str>,
+    enqueued_at: String,
+    since: String,
+    until: Option<String>,
+    finished_at: Option<String>,
+}
+
+/// A job with its session, its last run and the commands for it, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct JobDetails<'a> {
+    #[serde(flatten)]
+    job: JobRow<'a>,
+    native_id: &'a Redacted,
+    title: Option<&'a Redacted>,
+    run: Option<RunRow<'a>>,
+    next: Vec<String>,
+}
+
+impl JobRow<'_> {
+    fn of(it: &StoredJob) -> JobRow<'_> {
+        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        JobRow {
+            job: it.id,
+            state: it.state,
+            reason: it.reason.as_deref(),
+            detail: it.detail.as_deref(),
+            namespace: &it.namespace,
+            session: it.session,
+            path: &it.path,
+            slice: it.slice,
+            index: it.index,
+            entries: (it.first.0, it.last.0),
+            tokens: it.tokens,
+            priority: it.priority,
+            attempts: it.attempts,
+            generation: it.generation,
+            holder: it.holder.as_deref(),
+            enqueued_at: it.enqueued_at.to_string(),
+            since: it.since.to_string(),
+            until: time(it.until),
+            finished_at: time(it.finished_at),
+        }
+    }
 }
 
 async fn show(store: &Store, id: &str, as_json: bool, now: Timestamp) -> Result<(), Failure> {
     let page = one(store.job(prefix(id)?).await?, "job", id)?;
+    let next = next(&page.stored);
     if as_json {
-        let mut whole = to_json(&page.stored);
-        whole["native_id"] = json!(page.session.native_id);
-        whole["title"] = json!(page.session.title);
-        whole["run"] = page.run.as_ref().map(|run| json!(RunRow::of(run))).unwrap_or_default();
-        let next: Vec<String> =
-            next(&page.stored).into_iter().map(|(command, _)| command).collect();
-        whole["next"] = json!(next);
-        return output::json(&whole);
+        return output::json(&JobDetails {
+            job: JobRow::of(&page.stored),
+            native_id: &page.session.native_id,
+            title: page.session.title.as_ref(),
+            run: page.run.as_ref().map(RunRow::of),
+            next: next.into_iter().map(|(command, _)| command).collect(),
+        });
     }
     print_page(&page, now)?;
-    for (command, what) in next(&page.stored) {
-        output::note(&format!("{DIM}{command}{DIM:#}  {what}"));
+    for (command, effect) in next {
+        output::note(&format!("{DIM}{command}{DIM:#}  {effect}"));
     }
     Ok(())
 }
@@ -273,17 +296,13 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
         (since.as_str(), when(it.since)),
         ("until", it.until.map(|until| until.to_string()).unwrap_or_default()),
         (holder, it.holder.clone().unwrap_or_default()),
-        ("run", run.as_ref().map(told).unwrap_or_default()),
+        ("run", run.as_ref().map(run_line).unwrap_or_default()),
     ];
-    let mut table = output::table(&[]);
-    for (name, value) in rows.into_iter().filter(|(_, value)| !value.is_empty()) {
-        table.add_row([name.to_owned(), value]);
-    }
-    output::print_table(&table)
+    pairs(rows)
 }
 
 /// A run in a line.
-fn told(StoredRun { run, current }: &StoredRun) -> String {
+fn run_line(StoredRun { run, current }: &StoredRun) -> String {
     let state = if *current { run.state.name() } else { "replaced" };
     format!(
         "{} {state}, {}, {}, {} calls, {} tokens, ${:.4}",
@@ -292,11 +311,11 @@ fn told(StoredRun { run, current }: &StoredRun) -> String {
         run.prompt(),
         run.calls,
         count(run.usage.prompt_tokens + run.usage.completion_tokens),
-        run.cost_micros as f64 / 1e6
+        dollars(run.cost_micros)
     )
 }
 
-/// What can be done with a job: the very command, and what it does.
+/// The commands that change a job, and their effects.
 fn next(it: &StoredJob) -> Vec<(String, &'static str)> {
     let id = short(&it.id);
     let jobs = |verb: &str| format!("annalist jobs {verb} {id}");

@@ -53,7 +53,7 @@ fn logs() -> Option<BoxedLayer> {
     })
 }
 
-/// Whether an event may be logged at all. Apart from the filter, where a narrower directive of the
+/// True if an event may be logged at all. Apart from the filter, where a narrower directive of the
 /// user's, such as `async_openai::client=trace`, would outrank ours.
 fn may_be_logged(target: &str, module: Option<&str>) -> bool {
     let never = |path: &str| {
@@ -65,10 +65,10 @@ fn may_be_logged(target: &str, module: Option<&str>) -> bool {
 
 #[cfg(feature = "otel")]
 mod traces {
-    use super::super::output::note;
-    use super::{BoxedLayer, Layer, text};
     pub(super) use crate::adapters::otel::Traces;
     use crate::adapters::otel::TracesConfig;
+    use crate::cli::logging::{BoxedLayer, Layer, text};
+    use crate::cli::output::note;
 
     /// Starts tracing; a failure is noted and stops nothing else.
     pub(super) fn start() -> Option<Traces> {
@@ -95,7 +95,7 @@ mod traces {
 /// Without the feature there are none.
 #[cfg(not(feature = "otel"))]
 mod traces {
-    use super::BoxedLayer;
+    use crate::cli::logging::BoxedLayer;
     pub(super) use std::convert::Infallible as Traces;
 
     pub(super) fn start() -> Option<Traces> {

@@ -1,9 +1,9 @@
 //! The command line: one file a command. Results go to stdout, everything else to stderr. The only
 //! place that reads arguments and the environment.
 
+mod arguments;
 mod card;
 mod cassette;
-mod claude_code;
 mod consolidate;
 mod context;
 mod conversation;
@@ -133,7 +133,7 @@ pub fn main() -> ExitCode {
     code
 }
 
-/// Whether the command is `hook`, whatever the rest is.
+/// True if the command is `hook`, however wrong its arguments are.
 fn is_hook(args: impl Iterator<Item = OsString>) -> bool {
     let mut args = args.skip_while(|arg| arg.to_string_lossy().starts_with("--config="));
     let first = args.next();
@@ -166,11 +166,11 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
         Command::Test(args) => test::run(args, file),
-        Command::Schema(args) => schema::run(&args),
+        Command::Schema(args) => schema::run(&args, Cli::command()),
         Command::Init(args) => init::run(&args),
         Command::Doctor(args) => doctor::run(&args, file),
         Command::Completions { shell } => completions(shell),
-        Command::Man(args) => docs::man(&args),
+        Command::Man(args) => docs::man(&args, Cli::command()),
     }
 }
 

@@ -1,14 +1,15 @@
 //! Flags of commands that call a model: its name, the concurrency, or recorded answers instead.
 
 use super::interrupt;
-use super::output::{self, Failure, count, counted};
+use super::output::{self, Failure, count, counted, dollars, numbers, remark};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
+use crate::domain::Usage;
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
 use crate::pipeline::{Adjudicator, Model, ModelSource, ModelUsage, Reflector};
 use crate::privacy::Gate;
-use crate::store::Store;
+use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -148,17 +149,12 @@ pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
         return Err(Failure::usage(format!("{}: holds no recorded answers", folder.display())));
     }
     let origins = cassette.origins();
-    let kinds = [
-        (origins.recorded, "recorded from a model"),
-        (origins.imported, "imported from recorded answers"),
-        (origins.hand_written, "written by hand"),
-    ];
-    let counts: Vec<String> =
-        kinds.iter().filter(|(n, _)| *n > 0).map(|(n, kind)| format!("{n} {kind}")).collect();
-    output::note(&format!(
-        "answers come from the cassette, no model is asked: {}",
-        counts.join(", ")
-    ));
+    let kinds = numbers([
+        ("recorded from a model", origins.recorded as u64),
+        ("imported from recorded answers", origins.imported as u64),
+        ("written by hand", origins.hand_written as u64),
+    ]);
+    output::note(&format!("answers come from the cassette, no model is asked: {kinds}"));
     Ok(cassette)
 }
 
@@ -190,22 +186,30 @@ impl AskedPairs {
 impl CallUsage {
     pub(super) fn of(usage: &ModelUsage) -> CallUsage {
         let &ModelUsage { calls, sent, cached, answered, .. } = usage;
-        CallUsage { calls, sent, cached, answered, cost: usage.cost_micros as f64 / 1e6 }
+        CallUsage { calls, sent, cached, answered, cost: dollars(usage.cost_micros) }
+    }
+
+    pub(super) fn of_spent(spent: &Spent) -> CallUsage {
+        let Usage { prompt_tokens, cached_tokens, completion_tokens } = spent.usage;
+        CallUsage {
+            calls: spent.calls,
+            sent: prompt_tokens,
+            cached: cached_tokens,
+            answered: completion_tokens,
+            cost: dollars(spent.cost_micros),
+        }
     }
 }
 
 /// The questions about something and what they cost, in a line.
 pub(super) fn asked_line(about: &str, usage: &ModelUsage) -> String {
-    let free = match usage.journaled {
-        0 => String::new(),
-        journaled => format!(" ({} from the journal)", count(journaled)),
-    };
+    let free = remark(usage.journaled, "from the journal");
     format!(
         "asked about {about} in {}{free}: {}, {} tokens sent, {} answered, ${:.4}",
         counted(usage.questions, "question"),
         counted(usage.calls, "call"),
         count(usage.sent),
         count(usage.answered),
-        usage.cost_micros as f64 / 1e6
+        dollars(usage.cost_micros)
     )
 }

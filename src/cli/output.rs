@@ -120,7 +120,7 @@ pub(super) fn note(text: &str) {
     let _ = writeln!(anstream::stderr().lock(), "{text}");
 }
 
-/// Whether stderr is a terminal.
+/// True if stderr is a terminal.
 pub(super) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
@@ -253,6 +253,30 @@ pub(super) fn counted(number: u64, name: &str) -> String {
         (_, Some(stem)) if !stem.ends_with('a') => format!("{number_of} {stem}ies"),
         (_, _) => format!("{number_of} {name}s"),
     }
+}
+
+/// A number of things in parentheses behind another one, such as ` (7 from the journal)`; empty for none.
+pub(super) fn remark(number: u64, what: &str) -> String {
+    if number == 0 { String::new() } else { format!(" ({} {what})", count(number)) }
+}
+
+/// Numbers by name, such as `7 add, 1 merge`.
+pub(super) fn numbers<N: AsRef<str>>(by_name: impl IntoIterator<Item = (N, u64)>) -> String {
+    let numbers = by_name.into_iter().filter(|(_, number)| *number > 0);
+    let texts = numbers.map(|(name, number)| format!("{} {}", count(number), name.as_ref()));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// Rules with their numbers, such as `email 7, path 1`.
+pub(super) fn rules<N: AsRef<str>>(by_rule: impl IntoIterator<Item = (N, u64)>) -> String {
+    let texts =
+        by_rule.into_iter().map(|(rule, times)| format!("{} {}", rule.as_ref(), count(times)));
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+/// US dollars, of millionths of them.
+pub(super) fn dollars(micros: u64) -> f64 {
+    micros as f64 / 1e6
 }
 
 /// The first line of a text, cut to `letters`.

@@ -2,6 +2,7 @@
 
 use super::output;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::convert::Infallible;
 use std::time::Duration;
 
 /// Refresh interval on a terminal.
@@ -12,7 +13,7 @@ pub(super) const OFTEN: Duration = Duration::from_secs(10);
 pub(super) const SELDOM: Duration = Duration::from_secs(60);
 
 /// State of the work.
-pub(super) struct Look {
+pub(super) struct Progress {
     /// Work done.
     pub(super) at: u64,
     /// All work.
@@ -21,28 +22,38 @@ pub(super) struct Look {
     pub(super) text: String,
 }
 
-/// Shows the state that `look` returns, in a style of indicatif or in plain lines; runs until it is aborted.
+/// Does `work` while [`show`] runs.
+pub(super) async fn during<T>(
+    show: impl Future<Output = Infallible>,
+    work: impl Future<Output = T>,
+) -> T {
+    tokio::select! {
+        result = work => result,
+        never = show => match never {},
+    }
+}
+
+/// Shows the state that `progress` returns, in a style of indicatif or in plain lines; never ends.
 pub(super) async fn show(
     style: &'static str,
     prefix: String,
     every: Duration,
-    look: impl Fn() -> Look,
-) {
+    progress: impl Fn() -> Progress,
+) -> Infallible {
     let bar = output::is_watched().then(|| bar(style, prefix));
-    let mut said = None;
+    let mut shown = None;
     loop {
         tokio::time::sleep(if bar.is_some() { TICK } else { every }).await;
-        let Look { at, of, text } = look();
+        let Progress { at, of, text } = progress();
         match &bar {
             Some(bar) => {
                 bar.set_length(of.max(1));
                 bar.set_position(at);
                 bar.set_message(text);
             }
-            // What did not change need not be said twice.
-            None if said.as_ref() != Some(&text) => {
+            None if shown.as_ref() != Some(&text) => {
                 output::note(&text);
-                said = Some(text);
+                shown = Some(text);
             }
             None => {}
         }

@@ -1,9 +1,12 @@
 //! `annalist replay`: the main job.
 
-use super::interrupt::Signals;
+use super::arguments::date;
+use super::interrupt::cancelled_by_signal;
 use super::model_args::ModelArgs;
-use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count};
-use super::progress::{self, Look, OFTEN};
+use super::output::{
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, numbers, pairs, remark, rules,
+};
+use super::progress::{self, OFTEN, Progress};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
@@ -16,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// How progress looks on a terminal.
+/// Progress bar of a terminal.
 const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg} {eta_precise:.dim} left";
 /// Problems and failures that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
@@ -45,7 +48,7 @@ pub(super) struct Args {
     /// Read at most so many sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// Whose memory records become, instead of the folder the agent worked in
+    /// The namespace of the records, instead of the folder the agent worked in
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     /// Ask afresh about slices that failed
@@ -63,12 +66,6 @@ pub(super) struct Args {
     /// Print the totals as one JSON object on stdout
     #[arg(long)]
     json: bool,
-}
-
-pub(super) fn date(text: &str) -> Result<Timestamp, String> {
-    let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    Timestamp::parse(&whole)
-        .ok_or_else(|| "expected a day such as 2026-11-21, or a time in RFC 3339".to_owned())
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -144,27 +141,17 @@ async fn replay(
 ) -> Result<Option<Stop>, Failure> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
-    let cancel = CancellationToken::new();
-    let signals = Signals::new()?;
-    let told = cancel.clone();
-    tokio::spawn(signals.hear(move || {
-        told.cancel();
-        output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
-    }));
+    let cancel = cancelled_by_signal()?;
     let (seen, started) = (Arc::clone(&tally), Instant::now());
-    let look = move || {
+    let state = move || {
         let totals = seen.totals();
         let text = line(&totals, started.elapsed());
-        Look { at: totals.bytes, of: totals.bytes_planned, text }
+        Progress { at: totals.bytes, of: totals.bytes_planned, text }
     };
-    let shown = tokio::spawn(progress::show(BAR, config.model.model.clone(), OFTEN, look));
+    let progress = progress::show(BAR, config.model.model.clone(), OFTEN, state);
     let clock = clock::now;
     let replay = Replay { config, model, model_name, store, cancel, tally, clock };
-    let stop = replay.run(options).await;
-    shown.abort();
-    // It was told to end; it has nothing to say.
-    let _ = shown.await;
-    Ok(stop?)
+    Ok(progress::during(progress, replay.run(options)).await?)
 }
 
 fn line(totals: &Totals, elapsed: Duration) -> String {
@@ -212,92 +199,54 @@ fn nothing_read(totals: &Totals) {
 }
 
 fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failure> {
-    let mut table = output::table(&[]);
-    let mut row = |name: &str, value: String| {
-        table.add_row([name.to_owned(), value]);
-    };
-    let mut files = count(totals.files);
-    if totals.files_passed_over > 0 {
-        files.push_str(&format!(
-            " ({} passed over: no transcripts)",
-            count(totals.files_passed_over)
-        ));
-    }
-    row("files", files);
-    row("sessions", count(totals.sessions));
-    let known = totals.slices_known;
-    let known = if known > 0 { format!(" ({} done before)", count(known)) } else { String::new() };
-    row("slices", format!("{}{known}", count(totals.slices)));
-    row("entries", count(totals.entries));
     let coverage = &totals.coverage;
+    let known = coverage.extracted + coverage.nothing;
+    let passed_over = remark(totals.files_passed_over, "passed over: no transcripts");
+    let slices_known = remark(totals.slices_known, "done before");
+    let mut rows = vec![
+        ("files", format!("{}{passed_over}", count(totals.files))),
+        ("sessions", count(totals.sessions)),
+        ("slices", format!("{}{slices_known}", count(totals.slices))),
+        ("entries", count(totals.entries)),
+    ];
     if !dry_run {
-        row("  extracted", count(coverage.extracted));
-        row("  nothing worth keeping", count(coverage.nothing));
-    } else if coverage.extracted + coverage.nothing > 0 {
-        row("  done before", count(coverage.extracted + coverage.nothing));
+        rows.push(("  extracted", count(coverage.extracted)));
+        rows.push(("  nothing worth keeping", count(coverage.nothing)));
+    } else if known > 0 {
+        rows.push(("  done before", count(known)));
     }
-    row("  skipped", skipped(totals));
-    if !dry_run {
-        row("  failed", count(coverage.failed));
-    }
-    if dry_run || coverage.pending > 0 {
-        row(if dry_run { "  to be read" } else { "  waiting" }, count(coverage.pending));
-    }
+    let reasons = numbers(totals.skipped.iter().map(|(reason, entries)| (reason, *entries)));
+    let reasons = if reasons.is_empty() { reasons } else { format!(" ({reasons})") };
+    rows.push(("  skipped", format!("{}{reasons}", count(coverage.skipped))));
     if dry_run {
-        row("tokens to send", format!("{} (estimated)", count(totals.tokens.estimated)));
+        rows.push(("  to be read", count(coverage.pending)));
+        let estimated = count(totals.tokens.estimated);
+        rows.push(("tokens to send", format!("{estimated} (estimated)")));
     } else {
-        let records = &totals.records;
-        row("records", count(records.total()));
-        row("  decisions", count(records.decisions));
-        row("  discussions", count(records.discussions));
-        row("  attempts", count(records.attempts));
-        row("  requests", count(records.requests));
-        row("quarantined", count(totals.quarantined));
-        let journaled = totals.journaled;
-        let free = if journaled > 0 {
-            format!(" ({} from the journal)", count(journaled))
-        } else {
-            String::new()
-        };
-        row("calls", format!("{}{free}", count(totals.calls)));
-        row(
-            "tokens",
-            format!(
-                "{} sent, {} answered",
-                count(totals.tokens.sent),
-                count(totals.tokens.answered)
-            ),
-        );
+        rows.push(("  failed", count(coverage.failed)));
+        if coverage.pending > 0 {
+            rows.push(("  waiting", count(coverage.pending)));
+        }
+        let (records, tokens) = (&totals.records, &totals.tokens);
+        let journaled = remark(totals.journaled, "from the journal");
+        let (sent, answered) = (count(tokens.sent), count(tokens.answered));
+        rows.extend([
+            ("records", count(records.total())),
+            ("  decisions", count(records.decisions)),
+            ("  discussions", count(records.discussions)),
+            ("  attempts", count(records.attempts)),
+            ("  requests", count(records.requests)),
+            ("quarantined", count(totals.quarantined)),
+            ("calls", format!("{}{journaled}", count(totals.calls))),
+            ("tokens", format!("{sent} sent, {answered} answered")),
+        ]);
     }
-    row("cost", format!("${:.4}", totals.cost));
-    if !totals.masked.is_empty() {
-        let masked: Vec<String> =
-            totals.masked.iter().map(|(rule, times)| format!("{rule} {}", count(*times))).collect();
-        row("masked", masked.join(", "));
-    }
-    if !totals.findings.is_empty() {
-        let found: Vec<String> = totals
-            .findings
-            .iter()
-            .map(|(rule, times)| format!("{rule} {}", count(*times)))
-            .collect();
-        row("findings", found.join(", "));
-    }
-    output::print_table(&table)?;
+    rows.push(("cost", format!("${:.4}", totals.cost)));
+    rows.push(("masked", rules(totals.masked.iter().map(|(rule, times)| (rule, *times)))));
+    rows.push(("findings", rules(totals.findings.iter().map(|(rule, times)| (rule, *times)))));
+    pairs(rows)?;
     closing(totals, dry_run, elapsed);
     Ok(())
-}
-
-fn skipped(totals: &Totals) -> String {
-    let reasons: Vec<String> = totals
-        .skipped
-        .iter()
-        .map(|(reason, entries)| format!("{} {reason}", count(*entries)))
-        .collect();
-    match reasons.is_empty() {
-        true => count(totals.coverage.skipped),
-        false => format!("{} ({})", count(totals.coverage.skipped), reasons.join(", ")),
-    }
 }
 
 fn closing(totals: &Totals, dry_run: bool, elapsed: Duration) {

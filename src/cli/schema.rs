@@ -1,7 +1,7 @@
 //! `annalist schema`: the published schemas and the generated documents.
 
 use super::output::{self, Failure};
-use super::{consolidate, dialog, docs, doctor, forget, memory, records};
+use super::{consolidate, dialog, docs, doctor, forget, jobs, memory, records, status, worker};
 use crate::adapters::files;
 use crate::context::Block;
 use crate::domain::Message;
@@ -10,8 +10,9 @@ use crate::extract::schema_files;
 use crate::llm;
 use crate::memory_card::Card;
 use crate::memory_dir::{Hit, TagCounts};
-use crate::pipeline::answers_schema_file;
+use crate::pipeline::{IntakeReport, Totals, answers_schema_file};
 use crate::transcripts::schema_file;
+use clap::Command;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -50,8 +51,8 @@ struct Generated {
     content: String,
 }
 
-pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
-    let chosen = chosen(args)?;
+pub(super) fn run(args: &Args, program: Command) -> Result<ExitCode, Failure> {
+    let chosen = chosen(args, program)?;
     let mut code = ExitCode::SUCCESS;
     for Generated { path, content, .. } in &chosen {
         if args.check {
@@ -74,7 +75,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 /// The files that the arguments name: one schema, all schemas, or with --check and --write the pages too.
-fn chosen(args: &Args) -> Result<Vec<Generated>, Failure> {
+fn chosen(args: &Args, program: Command) -> Result<Vec<Generated>, Failure> {
     let mut schemas: Vec<(String, String)> = schema_files();
     schemas.extend(crate::consolidate::schema_files());
     schemas.extend(crate::consolidate::reflect_schema_files());
@@ -86,7 +87,7 @@ fn chosen(args: &Args) -> Result<Vec<Generated>, Failure> {
         let path = args.dir.join(&name);
         Generated { name, path, content }
     });
-    let pages = docs::pages().into_iter().map(|(name, content)| {
+    let pages = docs::pages(program).into_iter().map(|(name, content)| {
         let path = args.docs.join(name);
         Generated { name: name.to_owned(), path, content }
     });
@@ -119,8 +120,12 @@ fn cli_schemas() -> String {
         "conversation": Vec<Message>,
         "dialog": Vec<dialog::DialogRow>,
         "doctor": doctor::DoctorReport<'static>,
+        "enqueue": IntakeReport,
         "forget": forget::ForgetReport<'static>,
         "forget-dry-run": forget::ForgetPreview<'static>,
+        "jobs-change": Vec<jobs::JobChangeRow<'static>>,
+        "jobs-list": Vec<jobs::JobRow<'static>>,
+        "jobs-show": jobs::JobDetails<'static>,
         "memory-history": Vec<memory::HistoryRow>,
         "memory-lint": memory::LintReport<'static>,
         "memory-list": Vec<memory::MemoryRow<'static>>,
@@ -136,7 +141,11 @@ fn cli_schemas() -> String {
         "records-list": Vec<records::RecordRow<'static>>,
         "records-runs": Vec<records::RunRow<'static>>,
         "records-show": records::RecordRow<'static>,
+        "replay": Totals,
+        "status": status::StatusReport<'static>,
+        "test": eval::ReportFile,
         "why": records::WhyRow<'static>,
+        "worker": worker::Summary,
     }
     let mut definitions = Map::new();
     definitions.extend(commands.into_iter().map(|(name, it)| (name.to_owned(), it.to_value())));

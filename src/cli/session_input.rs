@@ -1,7 +1,7 @@
 //! Conversations for commands that show something of one: read from a file, standard input or the store.
 
+use super::arguments::{one, prefix};
 use super::output::{self, Failure};
-use super::records::{one, prefix};
 use super::settings;
 use crate::adapters::walk;
 use crate::config::Config;
@@ -38,7 +38,7 @@ pub(super) enum Heard<'a> {
 pub(super) struct Source {
     /// Its name in messages.
     pub(super) name: String,
-    /// Whether it says `private: true`: nothing of it may be shown.
+    /// True if it says `private: true`: nothing of it may be shown.
     pub(super) is_private: bool,
     file_name: Option<String>,
     head: Vec<u8>,

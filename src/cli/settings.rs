@@ -178,7 +178,7 @@ pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// What others are to run as us: our name if a shell finds us by it, else where we are.
+/// The command that runs this program: its name if a shell finds it, else its path.
 pub(super) fn program() -> Result<String, Failure> {
     let ours = std::env::current_exe()
         .map_err(|error| Failure::failed(format!("annalist cannot be found: {error}")))?;

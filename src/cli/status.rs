@@ -2,14 +2,18 @@
 
 mod queue;
 
+use super::model_args::CallUsage;
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, short, shorten, tail,
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, dollars, short, shorten, tail,
 };
 use super::settings;
 use crate::adapters::clock;
-use crate::domain::{ClaimKind, Coverage, Purpose};
+use crate::domain::{ClaimKind, Coverage, Finding, Format, Purpose, RunId, SessionId};
+use crate::privacy::Redacted;
 use crate::store::{ABANDONED, BillLine, OpenMode, QueueStats, SessionStatus, Status};
-use serde_json::{Value, json};
+use queue::QueueReport;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
@@ -40,85 +44,135 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let (status, depth) = settings::runtime()?.block_on(async {
         Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
     })?;
-    match args.json {
-        true => {
-            let mut whole = to_json(&status, &depth);
-            whole["settings"] = json!(config.source);
-            whole["store"] = json!(store.place());
-            output::json(&whole)
-        }
-        false => print(&status, &depth, args.all),
-    }?;
-    if !args.json {
+    if args.json {
+        output::json(&StatusReport::of(&status, &depth, &config.source, store.place()))?;
+    } else {
+        print(&status, &depth, args.all)?;
         output::note(&format!("{DIM}{}{DIM:#}", settings::in_force(&config, &store)));
     }
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
-    let failed = total(&status).failed > 0 || !status.failed.is_empty() || unbalanced;
+    let failed = status.coverage().failed > 0 || !status.failed.is_empty() || unbalanced;
     Ok(ExitCode::from(if failed || depth.needs_person() { output::FAILED } else { 0 }))
 }
 
-fn total(status: &Status) -> Coverage {
-    let mut sum = Coverage::default();
-    for session in &status.sessions {
-        sum.extracted += session.coverage.extracted;
-        sum.nothing += session.coverage.nothing;
-        sum.skipped += session.coverage.skipped;
-        sum.failed += session.coverage.failed;
-        sum.pending += session.coverage.pending;
+/// The state of every session and of the queue, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct StatusReport<'a> {
+    sessions: Vec<SessionRow<'a>>,
+    coverage: Coverage,
+    failed: Vec<FailedRow<'a>>,
+    spent: CallUsage,
+    bill: Vec<BillRow<'a>>,
+    queue: QueueReport<'a>,
+    settings: &'a str,
+    store: &'a str,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct SessionRow<'a> {
+    session: SessionId,
+    native_id: &'a Redacted,
+    path: &'a str,
+    format: Format,
+    namespace: &'a str,
+    title: Option<&'a Redacted>,
+    started_at: Option<String>,
+    entries: Option<u64>,
+    coverage: Coverage,
+    balanced: bool,
+    records: &'a BTreeMap<ClaimKind, u64>,
+    quarantined: u64,
+    runs: RunCounts,
+    findings: &'a [Finding],
+    masked: &'a BTreeMap<String, u64>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct RunCounts {
+    done: u64,
+    failed: u64,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct FailedRow<'a> {
+    run: RunId,
+    session: SessionId,
+    path: &'a str,
+    entries: (u32, u32),
+    kind: &'a str,
+    detail: &'a str,
+    at: String,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct BillRow<'a> {
+    day: String,
+    namespace: &'a str,
+    #[serde(rename = "for")]
+    purpose: Purpose,
+    #[serde(flatten)]
+    usage: CallUsage,
+}
+
+impl<'a> StatusReport<'a> {
+    fn of(
+        status: &'a Status,
+        depth: &'a QueueStats,
+        settings: &'a str,
+        store: &'a str,
+    ) -> StatusReport<'a> {
+        let failed = status.failed.iter().map(|it| FailedRow {
+            run: it.run,
+            session: it.session,
+            path: &it.path,
+            entries: it.entries,
+            kind: &it.failure.kind,
+            detail: &it.failure.detail,
+            at: it.at.to_string(),
+        });
+        let bill = status.bill.iter().map(|it| BillRow {
+            day: it.day.day(),
+            namespace: &it.namespace,
+            purpose: it.purpose,
+            usage: CallUsage::of_spent(&it.spent),
+        });
+        StatusReport {
+            sessions: status.sessions.iter().map(SessionRow::of).collect(),
+            coverage: status.coverage(),
+            failed: failed.collect(),
+            spent: CallUsage::of_spent(&status.spent),
+            bill: bill.collect(),
+            queue: QueueReport::of(depth),
+            settings,
+            store,
+        }
     }
-    sum
 }
 
-fn to_json(status: &Status, depth: &QueueStats) -> Value {
-    let sessions: Vec<Value> = status.sessions.iter().map(session_json).collect();
-    let failed: Vec<Value> = status
-        .failed
-        .iter()
-        .map(|it| {
-            json!({
-                "run": it.run, "session": it.session, "path": it.path,
-                "entries": [it.entries.0, it.entries.1], "kind": it.failure.kind,
-                "detail": it.failure.detail, "at": it.at.to_string(),
-            })
-        })
-        .collect();
-    let spent = &status.spent;
-    json!({
-        "sessions": sessions, "coverage": total(status), "failed": failed,
-        "spent": {
-            "calls": spent.calls, "sent": spent.usage.prompt_tokens,
-            "cached": spent.usage.cached_tokens, "answered": spent.usage.completion_tokens,
-            "cost": spent.cost_micros as f64 / 1e6,
-        },
-        "bill": status.bill.iter().map(bill_json).collect::<Vec<_>>(),
-        "queue": queue::to_json(depth),
-    })
-}
-
-fn bill_json(line: &BillLine) -> Value {
-    let spent = &line.spent;
-    json!({
-        "day": line.day.day(), "namespace": line.namespace, "for": line.purpose.name(),
-        "calls": spent.calls, "sent": spent.usage.prompt_tokens,
-        "cached": spent.usage.cached_tokens, "answered": spent.usage.completion_tokens,
-        "cost": spent.cost_micros as f64 / 1e6,
-    })
-}
-
-fn session_json(it: &SessionStatus) -> Value {
-    json!({
-        "session": it.session.id, "native_id": it.session.native_id, "path": it.session.path,
-        "format": it.session.format, "namespace": it.session.namespace,
-        "title": it.session.title, "started_at": it.session.started_at.map(|at| at.to_string()),
-        "entries": it.entries, "coverage": it.coverage, "balanced": it.is_balanced(),
-        "records": it.staged, "quarantined": it.quarantined,
-        "runs": { "done": it.runs_done, "failed": it.runs_failed },
-        "findings": it.findings, "masked": it.masked,
-    })
+impl SessionRow<'_> {
+    fn of(it: &SessionStatus) -> SessionRow<'_> {
+        SessionRow {
+            session: it.session.id,
+            native_id: &it.session.native_id,
+            path: &it.session.path,
+            format: it.session.format,
+            namespace: &it.session.namespace,
+            title: it.session.title.as_ref(),
+            started_at: it.session.started_at.map(|at| at.to_string()),
+            entries: it.entries,
+            coverage: it.coverage,
+            balanced: it.is_balanced(),
+            records: &it.staged,
+            quarantined: it.quarantined,
+            runs: RunCounts { done: it.runs_done, failed: it.runs_failed },
+            findings: &it.findings,
+            masked: &it.masked,
+        }
+    }
 }
 
 fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> {
-    let sum = total(status);
+    let sum = status.coverage();
     let mut header = vec!["session", "transcript", "entries", "extracted", "nothing", "skipped"];
     header.extend((sum.pending > 0).then_some("pending"));
     header.extend(["failed", "records", "quarantined"]);
@@ -145,14 +199,14 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
         count(sum.skipped),
         count(sum.failed),
         count(status.spent.calls),
-        status.spent.cost_micros as f64 / 1e6
+        dollars(status.spent.cost_micros)
     ))?;
     print_bill(status, all)?;
     queue::print(depth)?;
     print_state(status, depth, all)
 }
 
-/// What of it was not to extract; with `all` the whole bill, by day, namespace and what it was for.
+/// Prints the calls that did not extract; with `all` the whole bill, by day, namespace and purpose.
 fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
     if all && !status.bill.is_empty() {
         let mut table = output::table(&["day", "namespace", "for", "calls", "tokens", "cost"]);
@@ -163,7 +217,7 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
                 purpose.name().to_owned(),
                 count(spent.calls),
                 count(spent.usage.prompt_tokens + spent.usage.completion_tokens),
-                format!("${:.4}", spent.cost_micros as f64 / 1e6),
+                format!("${:.4}", dollars(spent.cost_micros)),
             ]);
         }
         return output::print_table(&table);
@@ -182,7 +236,7 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         output::line(&format!(
             "of these {}, ${:.4}; --all has the bill by day and namespace",
             calls.join(", "),
-            micros as f64 / 1e6
+            dollars(micros)
         ))?;
     }
     Ok(())
@@ -238,7 +292,7 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
         }
     }
     if status.failed.is_empty() && status.sessions.iter().all(SessionStatus::is_balanced) {
-        output::line(&match total(status).pending {
+        output::line(&match status.coverage().pending {
             0 => format!("{GREEN}every entry is accounted for{GREEN:#}"),
             _ => format!("{GREEN}every entry is accounted for or in the queue{GREEN:#}"),
         })?;

@@ -221,3 +221,9 @@ impl Coverage {
         self.extracted + self.nothing + self.skipped + self.failed + self.pending
     }
 }
+
+impl std::ops::AddAssign for Coverage {
+    fn add_assign(&mut self, other: Coverage) {
+        CoverageState::ALL.iter().for_each(|state| self.add(*state, other.of(*state)));
+    }
+}

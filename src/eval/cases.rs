@@ -54,7 +54,7 @@ pub(crate) struct CaseFiles {
 pub(crate) struct Scope(BTreeSet<String>);
 
 impl Scope {
-    /// Whether a case of this name is covered.
+    /// True if a case of this name is covered.
     pub(crate) fn covers(&self, name: &str) -> bool {
         let is_below = |it: &String| match name.strip_prefix(it.as_str()) {
             Some(rest) => it.is_empty() || rest.is_empty() || rest.starts_with('/'),

@@ -15,10 +15,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// Output of `--json`: the report, and the comparison with a baseline. It can be read as a [`Report`].
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct ReportFile {
+    #[serde(flatten)]
+    pub report: Report,
+    /// Changes against the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+}
+
 /// Changes from an earlier run to this one.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 pub(crate) struct Comparison {
-    /// Whether models or prompts were chosen, so that other variants were not to be run.
+    /// True if models or prompts were chosen, so that other variants were not to be run.
     pub partial: bool,
     pub variants: Vec<VariantComparison>,
     /// Variants that the earlier run lacks.
@@ -98,11 +108,11 @@ pub(crate) struct CaseComparison {
     pub before: CaseOutcome,
     /// Outcome in this run.
     pub after: CaseOutcome,
-    /// Whether it is worse than its tolerances allow, fails newly or cannot be measured any more.
+    /// True if it is worse than its tolerances allow, fails newly or cannot be measured any more.
     pub worse: bool,
-    /// Whether a measure is better by more than its tolerance, or it passes newly.
+    /// True if a measure is better by more than its tolerance, or it passes newly.
     pub better: bool,
-    /// Whether its gold changed, so that rates are not of the same items.
+    /// True if its gold changed, so that rates are not of the same items.
     pub gold_changed: bool,
     /// Measures whose counts changed; none unless both runs measured the case.
     pub measures: Vec<MeasureChange>,
@@ -182,7 +192,7 @@ impl Comparison {
         self
     }
 
-    /// Whether a case is worse than its tolerances allow, or something is gone that was to be run.
+    /// True if a case is worse than its tolerances allow, or something is gone that was to be run.
     pub(crate) fn worse(&self) -> bool {
         let gone = !self.gone.is_empty() && !self.partial;
         let worse =
@@ -196,12 +206,12 @@ impl Comparison {
         self.new.iter().chain(empty).map(String::as_str).collect()
     }
 
-    /// Whether every variant was compared with something and nothing is worse: comparing zero cases is a failure.
+    /// True if every variant was compared with something and nothing is worse: comparing zero cases is a failure.
     pub(crate) fn passes(&self) -> bool {
         !self.worse() && self.uncompared().is_empty()
     }
 
-    /// Whether nothing changed.
+    /// True if nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         let changed = |it: &VariantComparison| {
             !it.cases.is_empty() || !it.new.is_empty() || !it.gone.is_empty()

@@ -1,6 +1,5 @@
 //! Rules of comparison.
 
-use super::super::report::ReportFile;
 use super::super::testing::{
     case, count, decision, earlier, forbidden, item, report, request, sample,
 };

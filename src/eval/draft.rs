@@ -20,7 +20,7 @@ pub(crate) struct TranscriptSummary {
     pub entries: u64,
     /// Number of slices of all of them.
     pub slices: usize,
-    /// What the gate masks, by rule.
+    /// Numbers of masked places by rule.
     pub masked: BTreeMap<&'static str, u64>,
 }
 

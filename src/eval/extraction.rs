@@ -28,7 +28,7 @@ pub(super) struct SliceResult {
     pub(super) failure: Option<RunFailure>,
     /// Reason why there is no answer now.
     pub(super) unanswered: Option<String>,
-    /// Whether that needs an operator, so that no other slice is tried.
+    /// True if that needs an operator, so that no other slice is tried.
     pub(super) stops: bool,
     /// Request that no recording answers.
     pub(super) stale: Option<Request>,

@@ -1,6 +1,6 @@
 //! Counts, and the rates they come to.
 
-use crate::domain::{ClaimKind, Coverage, CoverageState, named};
+use crate::domain::{ClaimKind, Coverage, named};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::AddAssign;
@@ -295,15 +295,7 @@ impl Sums {
     }
 }
 
-impl AddAssign for Sums {
-    fn add_assign(&mut self, other: Sums) {
-        self.tally += other.tally;
-        self.asks += other.asks;
-        for state in CoverageState::ALL {
-            self.coverage.add(*state, other.coverage.of(*state));
-        }
-    }
-}
+sum_fields!(Sums: tally, asks, coverage);
 
 #[cfg(test)]
 mod tests {

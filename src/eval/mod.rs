@@ -29,8 +29,8 @@ pub(crate) use cases::{
     write_if_changed,
 };
 pub(crate) use compare::{
-    CaseComparison, Comparison, MeasureChange, RecordChange, RecordSide, Trend, VariantComparison,
-    compare,
+    CaseComparison, Comparison, MeasureChange, RecordChange, RecordSide, ReportFile, Trend,
+    VariantComparison, compare,
 };
 pub(crate) use draft::{TranscriptSummary, draft_gold, summarize};
 pub(crate) use junit::junit;
@@ -38,7 +38,7 @@ pub(crate) use page::page;
 pub(crate) use prepare::{Answers, Variation};
 pub(crate) use recordings::Recording;
 pub(crate) use report::{
-    CaseOutcome, CaseReport, RecordReport, Report, ReportFile, SCHEMA_VERSION, Variant, headline,
+    CaseOutcome, CaseReport, RecordReport, Report, SCHEMA_VERSION, Variant, headline,
 };
 pub(crate) use run::{EvalResult, EvalRun, LiveModel};
 pub(crate) use update::update;

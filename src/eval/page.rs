@@ -37,7 +37,7 @@ struct Detail {
     problem: usize,
     list: usize,
     entries: usize,
-    /// Whether entries without evidence are shown.
+    /// True if entries without evidence are shown.
     plain: bool,
     /// Maximum size of an entry that is shown completely.
     whole: usize,
@@ -139,7 +139,7 @@ struct Mark {
     to: usize,
     fields: String,
     how: String,
-    /// Whether its entry is shown, so that a link leads there.
+    /// True if its entry is shown, so that a link leads there.
     is_shown: bool,
 }
 

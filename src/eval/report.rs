@@ -1,7 +1,6 @@
 //! The report of a run: written by `--json`, read by `--baseline`, shown by tables and pages. It holds no times and no
 //! paths, so that the same run gives the same bytes.
 
-use super::compare::Comparison;
 use super::gold::{Importance, Why};
 use super::measure::{MeasuredInterval, Origins, Sums, intervals};
 use crate::domain::{ClaimKind, Match, RecordState, Speaker, named};
@@ -20,16 +19,6 @@ pub(crate) struct Report {
     pub annalist: String,
     /// One for each model and prompt, in the order of the command line.
     pub variants: Vec<Variant>,
-}
-
-/// Output of `--json`: the report, and the comparison with a baseline. It can be read as a [`Report`].
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-pub(crate) struct ReportFile {
-    #[serde(flatten)]
-    pub report: Report,
-    /// Changes against the baseline.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comparison: Option<Comparison>,
 }
 
 /// All cases with one model and one prompt.
@@ -142,7 +131,7 @@ pub(crate) struct CaseReport {
 }
 
 impl CaseReport {
-    /// Whether its records were compared with its gold.
+    /// True if its records were compared with its gold.
     pub(crate) fn is_measured(&self) -> bool {
         match self.outcome {
             CaseOutcome::Passed | CaseOutcome::Failed => true,
@@ -156,7 +145,7 @@ impl CaseReport {
 pub(crate) struct Problem {
     /// Stable name: `below-bar`, `stale`, `bad-gold`, a rule of an answer's findings.
     pub rule: String,
-    /// Whether the case does not pass because of it.
+    /// True if the case does not pass because of it.
     pub fails: bool,
     /// Description; several lines for a difference of two requests.
     pub detail: String,

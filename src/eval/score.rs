@@ -85,7 +85,7 @@ fn candidate(record: &Record) -> Candidate<'_> {
     Candidate { id: record.id, claim: &record.claim, words: words(&text), fields, text }
 }
 
-/// Whether a text contains a term of each group; both are in lower case.
+/// True if a text contains a term of each group; both are in lower case.
 fn meets(text: &str, groups: &[Vec<String>]) -> bool {
     groups.iter().all(|group| group.iter().any(|term| text.contains(term.as_str())))
 }

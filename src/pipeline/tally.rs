@@ -3,6 +3,7 @@
 
 use crate::adapters::metrics::Meters;
 use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Skip, Usage};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +16,7 @@ pub struct Tally {
 }
 
 /// Records by kind.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct ByKind {
     /// Staged decisions.
     pub decisions: u64,
@@ -45,7 +46,7 @@ impl ByKind {
 }
 
 /// Tokens that went over the wire, as the endpoint counted them.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct TokenTotals {
     /// Sent.
     pub sent: u64,
@@ -58,7 +59,7 @@ pub struct TokenTotals {
 }
 
 /// A file that could not be read, or not whole.
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct FileProblem {
     /// The file.
     pub path: String,
@@ -67,7 +68,7 @@ pub struct FileProblem {
 }
 
 /// Why slices failed, and how many of them.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct FailureCount {
     /// How many slices.
     pub slices: u64,
@@ -78,7 +79,7 @@ pub struct FailureCount {
 }
 
 /// Everything that was counted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Totals {
     /// Files that were read.
     pub files: u64,

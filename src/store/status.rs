@@ -29,6 +29,15 @@ pub struct Status {
     pub bill: Vec<BillLine>,
 }
 
+impl Status {
+    /// Numbers of entries of all sessions.
+    pub(crate) fn coverage(&self) -> Coverage {
+        let mut sum = Coverage::default();
+        self.sessions.iter().for_each(|session| sum += session.coverage);
+        sum
+    }
+}
+
 /// Totals of one session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionStatus {

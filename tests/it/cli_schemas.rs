@@ -80,8 +80,33 @@ fn memory_keeps_to_its_schemas() {
 }
 
 #[test]
-fn the_queue_and_the_endpoint_keep_to_their_schemas() {
+fn the_queue_and_its_workers_keep_to_their_schemas() {
+    let place = Place::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let [sessions, cassette] =
+        ["sessions", "cassette"].map(|name| format!("{root}/examples/{name}"));
+    run(&place, "replay", &["replay", &sessions, "--dry-run", "--json"]);
+    let enqueued = run(&place, "enqueue", &["enqueue", &sessions, "--flush", "--json"]);
+    assert!(enqueued["jobs"].as_u64() > Some(0), "{enqueued}");
+    let jobs = run(&place, "jobs-list", &["jobs", "--json"]);
+    let id = text(&jobs[0]["job"]);
+    run(&place, "status", &["status", "--json"]);
+    run(&place, "jobs-show", &["jobs", "show", id, "--json"]);
+    run(&place, "jobs-change", &["jobs", "cancel", id, "--json"]);
+    run(&place, "jobs-change", &["jobs", "retry", id, "--json"]);
+    run(&place, "worker", &["worker", "--drain", "--cassette", &cassette, "--json"]);
+    run(&place, "jobs-show", &["jobs", "show", id, "--json"]);
+    run(&place, "jobs-change", &["jobs", "drop", id, "--json"]);
+    run(&place, "replay", &["replay", &sessions, "--cassette", &cassette, "--json"]);
+    let status = run(&place, "status", &["status", "--json"]);
+    assert!(!status["sessions"].as_array().unwrap().is_empty(), "{status}");
+}
+
+#[test]
+fn prompt_tests_and_the_endpoint_keep_to_their_schemas() {
     let mut place = Place::with_examples();
     place.set("ANNALIST__MODEL__BASE_URL", "http://127.0.0.1:9/v1");
     run(&place, "doctor", &["doctor", "--json"]);
+    let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cases");
+    run(&place, "test", &["test", cases, "--json"]);
 }

@@ -1,10 +1,11 @@
 //! `annalist jobs retry`, `cancel` and `drop`: what was done to which job, or why it was left.
 
-use super::super::output::{self, Failure, GREEN, YELLOW, count, short};
-use super::super::records::{one, prefix};
+use crate::cli::arguments::{one, prefix};
+use crate::cli::output::{self, Failure, GREEN, YELLOW, count, numbers, short};
 use crate::domain::{JobId, JobState, Timestamp};
 use crate::store::{JobChange, JobSelection, Store};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
@@ -55,7 +56,17 @@ pub(super) struct Drop {
     json: bool,
 }
 
-/// What a person orders.
+/// A job that was changed or left as it was, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct JobChangeRow<'a> {
+    job: JobId,
+    was: Option<JobState>,
+    reason: Option<&'a str>,
+    done: bool,
+    why_not: Option<String>,
+}
+
+/// A change that a person asks for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Order {
     Retry,
@@ -64,7 +75,7 @@ enum Order {
 }
 
 impl Order {
-    /// Where jobs are that it was carried out for.
+    /// State of the jobs that were changed.
     fn done(self) -> &'static str {
         match self {
             Order::Retry => "ready",
@@ -73,7 +84,7 @@ impl Order {
         }
     }
 
-    /// Why a job was left as it was, and whether that is as good as done.
+    /// The reason why a job was left as it was, and true if nothing was left to do.
     fn left(self, id: &str, was: Option<JobState>) -> (String, bool) {
         let Some(was) = was else { return ("it is gone".to_owned(), self == Order::Drop) };
         let already = format!("it is {} already", was.name());
@@ -147,21 +158,16 @@ async fn resolve(store: &Store, ids: &[String]) -> Result<Vec<JobId>, Failure> {
     Ok(found)
 }
 
-/// Says that nothing was meant, and what there is.
+/// Notes that no job matched, with the dead jobs that exist.
 async fn none(store: &Store, kind: Option<&str>, now: Timestamp) -> Result<(), Failure> {
     let dead = store.depth(now).await?.dead;
-    let kinds: Vec<String> = dead.iter().map(|it| format!("{} {}", it.jobs, it.kind)).collect();
+    let kinds = numbers(dead.iter().map(|it| (&it.kind, it.jobs)));
     output::note(&match (kind, kinds.is_empty()) {
         (_, true) => "no jobs are dead: nothing to retry".to_owned(),
         (Some(kind), false) => {
-            format!(
-                "no such jobs died of `{kind}`: nothing to retry; dead are {}",
-                kinds.join(", ")
-            )
+            format!("no such jobs died of `{kind}`: nothing to retry; dead are {kinds}")
         }
-        (None, false) => {
-            format!("none is dead there: nothing to retry; dead are {}", kinds.join(", "))
-        }
+        (None, false) => format!("none is dead there: nothing to retry; dead are {kinds}"),
     });
     Ok(())
 }
@@ -176,13 +182,14 @@ fn tell(
     let fine = steered.iter().all(|it| it.done || left(it).1);
     let code = ExitCode::from(if fine { 0 } else { output::FAILED });
     if as_json {
-        let told = steered.iter().map(|it| {
-            json!({
-                "job": it.id, "was": it.was.map(JobState::name), "reason": it.reason,
-                "done": it.done, "why_not": (!it.done).then(|| left(it).0),
-            })
+        let rows = steered.iter().map(|it| JobChangeRow {
+            job: it.id,
+            was: it.was,
+            reason: it.reason.as_deref(),
+            done: it.done,
+            why_not: (!it.done).then(|| left(it).0),
         });
-        return output::json(&told.collect::<Vec<_>>()).map(|()| code);
+        return output::json(&rows.collect::<Vec<_>>()).map(|()| code);
     }
     if all {
         return sum(order, steered).map(|()| code);
@@ -200,7 +207,7 @@ fn tell(
     Ok(code)
 }
 
-/// How many, and what they had died of.
+/// Prints the number of jobs by what they had died of.
 fn sum(order: Order, steered: &[JobChange]) -> Result<(), Failure> {
     if steered.is_empty() {
         return Ok(());
@@ -210,12 +217,6 @@ fn sum(order: Order, steered: &[JobChange]) -> Result<(), Failure> {
         let was = it.was.map_or("gone", JobState::name);
         *kinds.entry(it.reason.as_deref().unwrap_or(was)).or_default() += 1;
     }
-    let kinds: Vec<String> =
-        kinds.into_iter().map(|(kind, jobs)| format!("{} {kind}", count(jobs))).collect();
-    output::line(&format!(
-        "{GREEN}{}{GREEN:#} {} ({})",
-        order.done(),
-        count(steered.len() as u64),
-        kinds.join(", ")
-    ))
+    let (done, jobs) = (order.done(), count(steered.len() as u64));
+    output::line(&format!("{GREEN}{done}{GREEN:#} {jobs} ({})", numbers(kinds)))
 }

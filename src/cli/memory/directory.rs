@@ -1,10 +1,11 @@
 //! `annalist memory lint`, `search`, `tags` and `tokens`: the files of the directory.
 
-use super::{DirArgs, place_of, read, unreadable};
+use super::folder::{DirArgs, place_of, read, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
+use crate::cli::arguments::date;
 use crate::cli::output::{self, BOLD, DIM, Failure, YELLOW, count, counted};
-use crate::cli::{replay, settings};
+use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
 use crate::memory_dir::{
@@ -165,7 +166,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with = "literal")]
     kind: Option<Kind>,
     /// Only files of this day or later
-    #[arg(long, value_name = "DATE", value_parser = replay::date)]
+    #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// At most so many entries
     #[arg(long, value_name = "N", default_value_t = HITS_MAX, conflicts_with = "literal")]

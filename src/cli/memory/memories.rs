@@ -1,10 +1,10 @@
 //! `annalist memory list`, `show`, `history` and `at`: the memories behind the directory.
 
+use crate::cli::arguments::{date, one, prefix};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
-use crate::cli::records::{one, prefix};
-use crate::cli::{replay, settings};
+use crate::cli::settings;
 use crate::consolidate::{Event, as_of, history as events_of};
 use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, Plan, RecordId, Speaker,
@@ -69,7 +69,7 @@ pub(super) struct AtArgs {
 
 /// The end of a day, or a time.
 fn end_of(text: &str) -> Result<Timestamp, String> {
-    let at = replay::date(text)?;
+    let at = date(text)?;
     Ok(if is_day(text) { Timestamp(at.next_midnight().0.saturating_sub(1)) } else { at })
 }
 

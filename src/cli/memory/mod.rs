@@ -2,6 +2,7 @@
 //! behind it.
 
 mod directory;
+pub(super) mod folder;
 mod memories;
 mod reflect;
 mod sync;
@@ -9,19 +10,15 @@ mod sync;
 pub(super) use directory::{LintReport, TokensReport};
 pub(super) use memories::{HistoryRow, MemoryRow};
 pub(super) use reflect::RetrospectiveRow;
-pub(super) use sync::{SyncReport, SyncWithPlans, after_plan, before_plan};
+pub(super) use sync::{SyncReport, SyncWithPlans};
 
-use super::output::{self, Failure, YELLOW};
-use super::settings;
+use super::output::{self, Failure};
 use crate::adapters::clock;
-use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, PLACES, WriteOutcome};
-use crate::config::Config;
+use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
 use crate::memory_dir::{Initial, initial_files};
-use crate::pipeline::directory_namespace;
-use crate::privacy::Gate;
 use clap::Subcommand;
-use std::io;
-use std::path::{Path, PathBuf};
+use folder::{DirArgs, unreadable};
+use std::path::Path;
 use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
@@ -119,70 +116,4 @@ fn init(args: &InitArgs) -> Result<ExitCode, Failure> {
         _ => output::note("`annalist memory sync` fills it; keep it in git"),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The flag that names the directory.
-#[derive(Debug, Default, clap::Args)]
-struct DirArgs {
-    /// The project's folder, or its memory directory, instead of the project of this folder
-    #[arg(long, value_name = "DIR")]
-    dir: Option<PathBuf>,
-}
-
-impl DirArgs {
-    /// The folder of the project.
-    fn root(&self) -> PathBuf {
-        let named = self.dir.as_deref().unwrap_or(Path::new("."));
-        if !PLACES.iter().any(|place| named.ends_with(place)) {
-            return named.to_owned();
-        }
-        let root = named.ancestors().nth(2).unwrap_or(named);
-        if root.as_os_str().is_empty() { PathBuf::from(".") } else { root.to_owned() }
-    }
-
-    /// The directory, which must exist.
-    fn find(&self) -> Result<MemoryFolder, Failure> {
-        let root = self.root();
-        let found = match self.dir {
-            Some(_) => MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?,
-            None => project_directory(&root)?,
-        };
-        found.ok_or_else(|| {
-            Failure::usage(format!(
-                "{}: there is no memory directory ({}): `annalist memory init` makes one",
-                root.display(),
-                PLACES.join(" or ")
-            ))
-        })
-    }
-}
-
-/// The directory of the project that a folder belongs to, if it has one.
-fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
-    let found = MemoryFolder::find_above(folder, settings::home().as_deref());
-    found.map_err(|error| unreadable(folder, &error))
-}
-
-/// The files of a directory; unreadable ones are noted.
-fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
-    let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
-    for (path, reason) in &read.skipped {
-        output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));
-    }
-    Ok(read)
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::failed(format!("{}: {error}", path.display()))
-}
-
-/// The one of [`PLACES`] that a directory is.
-fn place_of(folder: &MemoryFolder) -> &'static str {
-    PLACES.into_iter().find(|place| folder.path().ends_with(place)).unwrap_or(PLACES[0])
-}
-
-/// The namespace of a directory: the one of the settings, or that of the folder.
-fn namespace_of(config: &Config, gate: &Gate, folder: &MemoryFolder) -> String {
-    let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
-    config.namespace.clone().unwrap_or_else(|| directory_namespace(root, gate))
 }

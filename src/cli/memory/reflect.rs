@@ -1,12 +1,13 @@
 //! `annalist memory reflect`: a retrospective from the records, by rule or by a model.
 
-use super::{DirArgs, namespace_of, unreadable};
+use super::folder::{DirArgs, namespace_of, unreadable};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
+use crate::cli::arguments::date;
 use crate::cli::consolidate::consolidator;
 use crate::cli::model_args::{self, AdjudicationArgs, CallUsage};
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
-use crate::cli::{replay, settings};
+use crate::cli::settings;
 use crate::consolidate::{Category, Made, Note, Retrospective};
 use crate::domain::{Finding, RecordId, Timestamp};
 use crate::memory_dir::{SESSIONS, record_tag, words_line, words_tag};
@@ -47,7 +48,7 @@ must judge its conclusion. Without a usable answer the retrospective is made by 
 Exits 1 if the model needs attention (a key, a name), or another process changes the memory.")]
 pub(super) struct Args {
     /// Only what was said on this day or later
-    #[arg(long, value_name = "DATE", value_parser = replay::date)]
+    #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
     /// Only this namespace; with --write that of the directory if it is not named
     #[arg(long, value_name = "NAME")]
@@ -255,7 +256,7 @@ fn title(category: Category) -> &'static str {
     }
 }
 
-/// How often it happened, where that says something. A lesson says so itself.
+/// The number of times, if it is worth printing; a lesson says it in its words.
 fn times(looked_back: &Retrospective, note: &Note) -> String {
     match (&looked_back.made, note.records.len(), note.failed) {
         (Made::Model { .. }, ..) | (Made::Rule, 1, 0) => String::new(),

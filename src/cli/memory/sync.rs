@@ -1,19 +1,17 @@
 //! `annalist memory sync` and `render`: update the directory from the memories, and the other way round.
 
-use super::{DirArgs, namespace_of, project_directory, read, unreadable};
+use super::folder::{DirArgs, became, dir_sync_of, failure, keep, namespace_of};
+use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
-use crate::adapters::{clock, process};
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{Memory, MemoryId, MemoryMap};
-use crate::memory_dir::FileChange;
-use crate::pipeline::{DirSync, SyncError, SyncOutcome, SyncReport as DirSyncReport};
-use crate::privacy::Gate;
-use crate::store::{OpenMode, Store};
+use crate::pipeline::{DirSync, SyncReport as DirSyncReport};
+use crate::store::OpenMode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::io;
@@ -154,35 +152,6 @@ impl<'a> Hooks<'a> {
     }
 }
 
-fn dir_sync_of(store: Store, config: &Config) -> DirSync {
-    DirSync {
-        store,
-        holder: process::name().to_owned(),
-        clock: clock::now,
-        gate: Gate::new(&config.pii),
-    }
-}
-
-async fn keep(
-    dir_sync: &DirSync,
-    folder: &MemoryFolder,
-    namespace: &str,
-) -> Result<DirSyncReport, Failure> {
-    match dir_sync.sync(folder, namespace).await.map_err(|error| failure(folder, error))? {
-        SyncOutcome::Done(kept) => Ok(*kept),
-        SyncOutcome::Busy => Err(Failure::failed(format!(
-            "namespace `{namespace}`: another process changes its memory now; try again"
-        ))),
-    }
-}
-
-fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
-    match error {
-        SyncError::Store(error) => error.into(),
-        SyncError::Disk { path, cause } => unreadable(&folder.path().join(path), &cause),
-    }
-}
-
 /// Changes of a directory, as JSON.
 #[derive(JsonSchema, Serialize)]
 pub(in crate::cli) struct SyncReport<'a> {
@@ -304,67 +273,6 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     }
     consolidate::notes(&results);
     Ok(if failed { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
-}
-
-/// Updates the directories of this machine that show one of `namespaces`, after a plan was applied or undone. Notes
-/// changed files, and returns the contents of the directories by path.
-pub(in crate::cli) async fn after_plan(
-    store: &Store,
-    config: &Config,
-    namespaces: &[&str],
-) -> Result<Vec<(String, String)>, Failure> {
-    let dir_sync = dir_sync_of(store.clone(), config);
-    let here = project_directory(Path::new("."))?;
-    let mut texts = Vec::new();
-    for shown in namespaces {
-        for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
-            let kept = keep(&dir_sync, &folder, shown).await?;
-            let is_here = here.as_ref() == Some(&folder);
-            let before =
-                if is_here { String::new() } else { format!("{}/", folder.path().display()) };
-            for change in &kept.changes {
-                output::note(&format!("{before}{}: {}", change.path, became(change)));
-            }
-            let named = |(path, text)| (format!("{before}{path}"), text);
-            texts.extend(read(&folder)?.files.into_iter().map(named));
-        }
-    }
-    Ok(texts)
-}
-
-/// Takes over people's edits in the directories of this machine that show `shown`, before a plan is made.
-pub(in crate::cli) async fn before_plan(
-    store: &Store,
-    config: &Config,
-    shown: &str,
-) -> Result<(), Failure> {
-    let dir_sync = dir_sync_of(store.clone(), config);
-    let here = project_directory(Path::new("."))?;
-    for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
-        dir_sync.import_edits(&folder, shown).await.map_err(|error| failure(&folder, error))?;
-    }
-    Ok(())
-}
-
-/// The directories of this machine that show a namespace, the one `here` included.
-async fn folders(
-    dir_sync: &DirSync,
-    config: &Config,
-    here: Option<&MemoryFolder>,
-    shown: &str,
-) -> Result<Vec<MemoryFolder>, Failure> {
-    let mut folders = dir_sync.folders(shown).await?;
-    let own = here.filter(|it| namespace_of(config, &dir_sync.gate, it) == shown);
-    folders.extend(own.filter(|own| !folders.contains(own)).cloned());
-    Ok(folders)
-}
-
-fn became(change: &FileChange) -> &'static str {
-    match (&change.before, &change.after) {
-        (None, _) => "made",
-        (Some(_), Some(_)) => "changed",
-        (Some(_), None) => "taken away",
-    }
 }
 
 fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {

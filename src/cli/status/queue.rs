@@ -1,10 +1,12 @@
 //! The queue's part of `annalist status`: what waits, for what and for how long, who works on it, and
 //! what needs a person together with what mends it.
 
-use super::super::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, lasting, shorten};
-use crate::domain::{JobState, Timestamp};
+use crate::cli::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, counted, lasting, shorten};
+use crate::domain::{JobState, Timestamp, Wait};
 use crate::store::{DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::time::Duration;
 
 /// Letters of a reason in the table and in a line.
 const TABLE_LETTERS: usize = 40;
@@ -12,42 +14,144 @@ const LINE_LETTERS: usize = 200;
 /// Workers that are named; the others are counted.
 const WORKERS_MAX: usize = 10;
 
-/// The queue as other programs read it.
-pub(super) fn to_json(depth: &QueueStats) -> Value {
-    let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    let overdue = |it: Overdue| json!({"jobs": it.jobs, "since": it.since.to_string()});
-    let stuck = depth.stuck().into_iter().map(|it| {
-        let (what, it) = parts(it);
-        json!({"what": what, "jobs": it.jobs, "since": it.since.to_string()})
-    });
-    let secs = |it: Option<std::time::Duration>| it.map(|it| it.as_secs());
-    json!({
-        "jobs": {
-            "waiting": depth.jobs_in(JobState::Waiting), "ready": depth.jobs_in(JobState::Ready),
-            "leased": depth.jobs_in(JobState::Leased), "dead": depth.dead_jobs(),
-            "cancelled": depth.cancelled,
-        },
-        "lag_secs": secs(depth.lag()), "oldest_secs": secs(depth.oldest()),
-        "oldest_gathering_secs": secs(depth.gathering()),
-        "open": depth.open.iter().map(|it| json!({
-            "state": it.state.name(), "wait": it.wait.map(|wait| wait.name()), "jobs": it.jobs,
-            "oldest": it.oldest.to_string(), "since": it.since.to_string(),
-            "until": time(it.until), "detail": it.detail,
-        })).collect::<Vec<_>>(),
-        "caps": depth.caps.iter().map(|it| json!({
-            "detail": it.detail, "jobs": it.jobs, "until": time(it.until),
-        })).collect::<Vec<_>>(),
-        "expired": depth.expired.map(overdue), "waited": depth.waited.map(overdue),
-        "dead": depth.dead.iter().map(|it| json!({
-            "kind": it.kind, "jobs": it.jobs, "since": it.since.to_string(),
-            "detail": it.detail, "retry": retry(it),
-        })).collect::<Vec<_>>(),
-        "workers": depth.workers.iter().map(|it| json!({
-            "worker": it.id, "started_at": it.started_at.to_string(),
-            "seen_at": it.seen_at.to_string(), "alive": depth.is_alive(it), "stopped": it.stopped,
-        })).collect::<Vec<_>>(),
-        "stuck": stuck.collect::<Vec<_>>(), "needs_person": depth.needs_person(),
-    })
+/// The queue, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct QueueReport<'a> {
+    jobs: JobCounts,
+    lag_secs: Option<u64>,
+    oldest_secs: Option<u64>,
+    oldest_gathering_secs: Option<u64>,
+    open: Vec<OpenRow<'a>>,
+    caps: Vec<CapRow<'a>>,
+    expired: Option<OverdueRow>,
+    waited: Option<OverdueRow>,
+    dead: Vec<DeadRow<'a>>,
+    workers: Vec<WorkerRow<'a>>,
+    stuck: Vec<StuckRow>,
+    needs_person: bool,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct JobCounts {
+    waiting: u64,
+    ready: u64,
+    leased: u64,
+    dead: u64,
+    cancelled: u64,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct OpenRow<'a> {
+    state: JobState,
+    wait: Option<Wait>,
+    jobs: u64,
+    oldest: String,
+    since: String,
+    until: Option<String>,
+    detail: Option<&'a str>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct CapRow<'a> {
+    detail: Option<&'a str>,
+    jobs: u64,
+    until: Option<String>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct OverdueRow {
+    jobs: u64,
+    since: String,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct DeadRow<'a> {
+    kind: &'a str,
+    jobs: u64,
+    since: String,
+    detail: Option<&'a str>,
+    retry: String,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct WorkerRow<'a> {
+    worker: &'a str,
+    started_at: String,
+    seen_at: String,
+    alive: bool,
+    stopped: Option<&'a str>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct StuckRow {
+    what: &'static str,
+    #[serde(flatten)]
+    overdue: OverdueRow,
+}
+
+impl From<Overdue> for OverdueRow {
+    fn from(it: Overdue) -> OverdueRow {
+        OverdueRow { jobs: it.jobs, since: it.since.to_string() }
+    }
+}
+
+impl QueueReport<'_> {
+    pub(super) fn of(depth: &QueueStats) -> QueueReport<'_> {
+        let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
+        let secs = |it: Option<Duration>| it.map(|it| it.as_secs());
+        let open = depth.open.iter().map(|it| OpenRow {
+            state: it.state,
+            wait: it.wait,
+            jobs: it.jobs,
+            oldest: it.oldest.to_string(),
+            since: it.since.to_string(),
+            until: time(it.until),
+            detail: it.detail.as_deref(),
+        });
+        let caps = depth.caps.iter().map(|it| CapRow {
+            detail: it.detail.as_deref(),
+            jobs: it.jobs,
+            until: time(it.until),
+        });
+        let dead = depth.dead.iter().map(|it| DeadRow {
+            kind: &it.kind,
+            jobs: it.jobs,
+            since: it.since.to_string(),
+            detail: it.detail.as_deref(),
+            retry: retry(it),
+        });
+        let workers = depth.workers.iter().map(|it| WorkerRow {
+            worker: &it.id,
+            started_at: it.started_at.to_string(),
+            seen_at: it.seen_at.to_string(),
+            alive: depth.is_alive(it),
+            stopped: it.stopped.as_deref(),
+        });
+        let stuck = depth.stuck().into_iter().map(|it| {
+            let (what, overdue) = parts(it);
+            StuckRow { what, overdue: overdue.into() }
+        });
+        QueueReport {
+            jobs: JobCounts {
+                waiting: depth.jobs_in(JobState::Waiting),
+                ready: depth.jobs_in(JobState::Ready),
+                leased: depth.jobs_in(JobState::Leased),
+                dead: depth.dead_jobs(),
+                cancelled: depth.cancelled,
+            },
+            lag_secs: secs(depth.lag()),
+            oldest_secs: secs(depth.oldest()),
+            oldest_gathering_secs: secs(depth.gathering()),
+            open: open.collect(),
+            caps: caps.collect(),
+            expired: depth.expired.map(OverdueRow::from),
+            waited: depth.waited.map(OverdueRow::from),
+            dead: dead.collect(),
+            workers: workers.collect(),
+            stuck: stuck.collect(),
+            needs_person: depth.needs_person(),
+        }
+    }
 }
 
 /// Prints the queue; nothing where there is none.
@@ -62,7 +166,10 @@ pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     for it in &depth.caps {
         let cap = shorten(it.detail.as_deref().unwrap_or("at a cap"), LINE_LETTERS);
         let until = it.until.map(|until| format!(" until {until}")).unwrap_or_default();
-        output::line(&format!("{YELLOW}at a cap{YELLOW:#} {}{until}: {cap}", jobs(it.jobs)))?;
+        output::line(&format!(
+            "{YELLOW}at a cap{YELLOW:#} {}{until}: {cap}",
+            counted(it.jobs, "job")
+        ))?;
     }
     print_workers(depth)?;
     print_unwell(depth)
@@ -95,7 +202,7 @@ fn print_open(depth: &QueueStats) -> Result<(), Failure> {
     let open: u64 = depth.open.iter().map(|it| it.jobs).sum();
     output::line(&format!(
         "{BOLD}{} open{BOLD:#}: lag {}, oldest job {}",
-        jobs(open),
+        counted(open, "job"),
         lasting(depth.lag().unwrap_or_default()),
         lasting(depth.oldest().unwrap_or_default())
     ))
@@ -138,7 +245,7 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
     }
     for stuck in depth.stuck() {
         let (_, it) = parts(stuck);
-        let (jobs, lasting) = (jobs(it.jobs), lasting(depth.at.since(it.since)));
+        let (jobs, lasting) = (counted(it.jobs, "job"), lasting(depth.at.since(it.since)));
         let what = match stuck {
             Stuck::Leases(_) => format!("{jobs} left {lasting} ago by a worker that is gone"),
             Stuck::Waits(_) => format!("{jobs} due for {lasting}"),
@@ -150,7 +257,7 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
     }
     for it in &depth.dead {
         let detail = shorten(it.detail.as_deref().unwrap_or_default(), LINE_LETTERS);
-        let jobs = jobs(it.jobs);
+        let jobs = counted(it.jobs, "job");
         output::line(&format!("{RED}dead{RED:#} {jobs}, {}: {detail}", it.kind))?;
         // On a line of its own: it is there to be copied.
         output::line(&format!("  {}", retry(it)))?;
@@ -158,18 +265,13 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
     if depth.cancelled > 0 {
         output::line(&format!(
             "{YELLOW}cancelled{YELLOW:#} {}: `annalist jobs --state cancelled`",
-            jobs(depth.cancelled)
+            counted(depth.cancelled, "job")
         ))?;
     }
     Ok(())
 }
 
-/// So many jobs.
-fn jobs(jobs: u64) -> String {
-    format!("{} {}", count(jobs), if jobs == 1 { "job" } else { "jobs" })
-}
-
-/// What is stuck, by its name in JSON, and how much.
+/// The name in JSON, and the jobs.
 fn parts(stuck: Stuck) -> (&'static str, Overdue) {
     match stuck {
         Stuck::Leases(it) => ("leases", it),

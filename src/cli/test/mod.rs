@@ -3,9 +3,9 @@
 mod new;
 mod print;
 
-use super::interrupt::Signals;
+use super::interrupt::cancelled_by_signal;
 use super::output::{self, DIM, Failure, GREEN, RED, counted};
-use super::progress::{self, Look, OFTEN};
+use super::progress::{self, OFTEN, Progress};
 use super::settings;
 use crate::adapters::{clock, files};
 use crate::config::Config;
@@ -22,7 +22,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 /// Folder of cases if none are named.
 const CASES: &str = "tests/fixtures/cases";
@@ -258,31 +257,21 @@ fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
     runtime.block_on(async {
         let endpoint = super::model_args::endpoint(&run.config)?;
         let store = settings::open_store(&run.config, OpenMode::Create)?;
-        let (cancel, tally) = (CancellationToken::new(), Arc::new(Tally::default()));
-        let signals = Signals::new()?;
-        let stop = cancel.clone();
-        tokio::spawn(signals.hear(move || {
-            stop.cancel();
-            output::note("stopping: calls under way may finish (Ctrl-C again stops at once)");
-        }));
+        let (cancel, tally) = (cancelled_by_signal()?, Arc::new(Tally::default()));
         let seen = Arc::clone(&tally);
-        let look = move || {
+        let state = move || {
             let totals = seen.totals();
             let tokens = totals.tokens.sent + totals.tokens.answered;
             let text = format!(
                 "{}/{} slices, {} tokens, ${:.2}",
                 totals.slices_done, totals.slices, tokens, totals.cost
             );
-            Look { at: totals.slices_done, of: totals.slices, text }
+            Progress { at: totals.slices_done, of: totals.slices, text }
         };
-        let shown = tokio::spawn(progress::show(BAR, "asking".to_owned(), OFTEN, look));
+        let progress = progress::show(BAR, "asking".to_owned(), OFTEN, state);
         let stopped = cancel.clone();
         let model = LiveModel { endpoint, store, cancel, tally, clock: clock::now };
-        let done = run.live(model).await;
-        shown.abort();
-        // An aborted task has no result.
-        let _ = shown.await;
-        let mut result = done?;
+        let mut result = progress::during(progress, run.live(model)).await?;
         if stopped.is_cancelled() {
             let by_user = || "you asked for it; what was answered is in the journal".to_owned();
             result.stopped.get_or_insert_with(by_user);

@@ -1,6 +1,6 @@
 //! `annalist test new`: a case made of a transcript.
 
-use super::super::output::{self, Failure, GREEN, YELLOW, counted};
+use super::super::output::{self, Failure, GREEN, YELLOW, counted, rules};
 use super::super::settings;
 use super::{CASES, run_live, variations};
 use crate::adapters::files;
@@ -110,12 +110,11 @@ fn describe(folder: &Path, summary: &TranscriptSummary) {
         (counted(summary.entries, "entry"), counted(summary.slices as u64, "slice"));
     output::note(&format!("read as {}: {entries}, {slices}", summary.format));
     if !summary.masked.is_empty() {
-        let rules = summary.masked.iter();
-        let rules: Vec<String> = rules.map(|(rule, times)| format!("{rule} {times}")).collect();
+        let rules = rules(summary.masked.iter().map(|(rule, times)| (rule, *times)));
         output::note(&format!(
             "{YELLOW}look:{YELLOW:#} the gate masks in this transcript: {}. The copy in {} holds it as it \
              is: put something else there before you share it",
-            rules.join(", "),
+            rules,
             folder.display()
         ));
     }

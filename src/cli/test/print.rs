@@ -12,6 +12,7 @@ use crate::eval::{
     RecordSide, Report, Trend, Variant, VariantComparison, headline,
 };
 use anstyle::Style;
+use std::collections::BTreeSet;
 
 /// Maximum number of lines of a problem: a difference of two requests has many.
 const PROBLEM_LINES_MAX: usize = 40;
@@ -96,23 +97,24 @@ fn cases(variant: &Variant) -> Table {
     table
 }
 
-/// A line for each case, a column for each variant.
+/// A line for each case of any variant, a column for each variant.
 fn cases_side_by_side(variants: &[Variant]) -> Table {
     let mut table = Table::new(&["case"]);
     table.header.extend(variants.iter().map(|it| it.name.clone()));
-    // Every variant has the same cases.
-    let cases = variants.first().map(|it| it.cases.as_slice()).unwrap_or_default();
-    for (at, case) in cases.iter().enumerate() {
-        let cells = variants.iter().filter_map(|it| it.cases.get(at));
-        table.row(
-            &case.name,
-            cells.map(|case| match case.is_measured() {
-                true => {
-                    format!("{} f1 {}", case.outcome.name(), rate_text(case.sums.tally.all().f1()))
-                }
-                false => case.outcome.name().to_owned(),
-            }),
-        );
+    let names: BTreeSet<&str> =
+        variants.iter().flat_map(|it| &it.cases).map(|it| it.name.as_str()).collect();
+    for name in names {
+        let cell = |variant: &Variant| {
+            let Some(case) = variant.cases.iter().find(|it| it.name == name) else {
+                return "–".to_owned();
+            };
+            let outcome = case.outcome.name();
+            match case.is_measured() {
+                true => format!("{outcome} f1 {}", rate_text(case.sums.tally.all().f1())),
+                false => outcome.to_owned(),
+            }
+        };
+        table.row(name, variants.iter().map(cell));
     }
     table
 }

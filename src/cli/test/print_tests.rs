@@ -31,6 +31,20 @@ fn several_variants_stand_side_by_side() {
 }
 
 #[test]
+fn cases_that_only_one_variant_has_are_listed() {
+    let mut both = earlier();
+    both.variants.push(Variant { name: "other".to_owned(), ..sample().variants.remove(0) });
+    for swapped in [false, true] {
+        if swapped {
+            both.variants.reverse();
+        }
+        let text = plain(&table(&both, None, false));
+        let row = text.lines().find(|line| line.starts_with("tracker-mirror")).unwrap();
+        assert!(row.contains('–') && row.contains("passed"), "{row}");
+    }
+}
+
+#[test]
 fn against_a_baseline_the_very_records_are_told() {
     let changes = compare(&earlier(), &sample(), &no_tolerance);
     let text = table(&sample(), Some(&changes), false);

@@ -1,27 +1,26 @@
 //! `annalist worker`: works on the queue, beside an agent or until nothing is left.
 
-mod beside;
+mod services;
 mod summary;
 
-use super::interrupt::Signals;
+use super::interrupt::cancelled_with_note;
 use super::model_args::ModelArgs;
 use super::output::{self, Failure, RED};
-use super::progress::{self, Look, OFTEN, SELDOM};
+use super::progress::{self, OFTEN, Progress, SELDOM};
 use super::settings;
 use crate::adapters::metrics::Meters;
 use crate::adapters::{clock, process};
 use crate::config::Config;
 use crate::pipeline::{Consumer, Counts, End, Report, Tally, Until};
 use crate::store::OpenMode;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use services::{ServiceArgs, WorkerContext};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use summary::Summary;
-use tokio_util::sync::CancellationToken;
+pub(super) use summary::Summary;
 
-/// How progress looks on a terminal.
-const LINE: &str = "{spinner:.dim} {prefix:.dim} {msg}";
+/// Progress line of a terminal.
+const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {msg}";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,15 +47,8 @@ pub(super) struct Args {
     /// End after one job
     #[arg(long, conflicts_with = "drain")]
     once: bool,
-    /// Follow these folders and hand over what their transcripts grow by
-    #[arg(long, value_name = "DIR", num_args = 1..)]
-    watch: Vec<PathBuf>,
-    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
-    #[arg(long, value_name = "URL")]
-    from: Option<String>,
-    /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDR")]
-    metrics: Option<SocketAddr>,
+    #[command(flatten)]
+    services: ServiceArgs,
     /// Print what was done as one JSON object on stdout
     #[arg(long)]
     json: bool,
@@ -74,10 +66,9 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let tally = Arc::new(Tally::metered(Arc::clone(&meters)));
     let counts = Arc::new(Counts::metered(Arc::clone(&meters)));
     let runtime = settings::runtime()?;
-    let counted = (Arc::clone(&tally), Arc::clone(&counts), meters);
-    let work = work(args, config, until, counted);
-    let report = runtime.block_on(work)?;
-    let summary = Summary::of(&report, until, (&counts.jobs(), &tally.totals()));
+    let work = Work { args, config, until, tally: &tally, counts: &counts, meters: &meters };
+    let report = runtime.block_on(work.run())?;
+    let summary = Summary::of(&report, until, &counts.jobs(), &tally.totals());
     if args.json {
         output::json(&summary)?;
     } else if until != Until::Stopped {
@@ -87,56 +78,66 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if let End::Needs(line) = &report.end {
         output::note(&format!("{RED}stopped:{RED:#} {line}"));
     }
-    Ok(ExitCode::from(if summary.is_well() { 0 } else { output::FAILED }))
+    Ok(ExitCode::from(if summary.well { 0 } else { output::FAILED }))
 }
 
-async fn work(
-    args: &Args,
+/// A worker to run, with its counters.
+struct Work<'a> {
+    args: &'a Args,
     config: Config,
     until: Until,
-    (tally, counts, meters): (Arc<Tally>, Arc<Counts>, Arc<Meters>),
-) -> Result<Report, Failure> {
-    let (model, model_name) = args.model.model(&config)?;
-    let store = settings::open_store(&config, OpenMode::Create)?;
-    let closing = CancellationToken::new();
-    let (signals, told, secs) = (Signals::new()?, closing.clone(), config.queue.grace.as_secs());
-    tokio::spawn(signals.hear(move || {
-        told.cancel();
-        output::note(&format!(
+    tally: &'a Arc<Tally>,
+    counts: &'a Arc<Counts>,
+    meters: &'a Arc<Meters>,
+}
+
+impl Work<'_> {
+    async fn run(self) -> Result<Report, Failure> {
+        let Work { args, config, until, tally, counts, meters } = self;
+        let (model, model_name) = args.model.model(&config)?;
+        let store = settings::open_store(&config, OpenMode::Create)?;
+        let secs = config.queue.grace.as_secs();
+        let closing = cancelled_with_note(format!(
             "stopping: calls under way may end within {secs} s (again stops at once)"
-        ));
-    }));
-    let (jobs, calls) = (Arc::clone(&counts), Arc::clone(&tally));
-    let look = move || {
-        let text = summary::line(&jobs.jobs(), &calls.totals());
-        Look { at: 0, of: 1, text }
-    };
-    let every = if until == Until::Stopped { SELDOM } else { OFTEN };
-    let shown = tokio::spawn(progress::show(LINE, model_name.clone(), every, look));
-    let beside = beside::start(args, (&config, &model_name), (&store, &closing), &meters).await?;
-    let consumer = Consumer {
-        config,
-        model,
-        model_name,
-        store,
-        id: process::name().to_owned(),
-        until,
-        closing: closing.clone(),
-        tally,
-        counts,
-        tell: output::note,
-        clock: clock::now,
-    };
-    let report = consumer.run().await;
-    // Where the consumer had no more to do, nobody has cancelled it yet.
-    closing.cancel();
-    let needs = beside::end(beside).await;
-    shown.abort();
-    // It was told to end; it has nothing to say.
-    let _ = shown.await;
-    let mut report = report?;
-    if let Some(line) = needs {
-        report.end = End::Needs(line);
+        ))?;
+        let context = WorkerContext {
+            config: &config,
+            model_name: &model_name,
+            store: &store,
+            closing: &closing,
+            meters,
+        };
+        let services = services::start(&args.services, context).await?;
+        let state = || {
+            let text = summary::line(&counts.jobs(), &tally.totals());
+            Progress { at: 0, of: 1, text }
+        };
+        let every = if until == Until::Stopped { SELDOM } else { OFTEN };
+        let progress = progress::show(SPINNER, model_name.clone(), every, state);
+        let consumer = Consumer {
+            config,
+            model,
+            model_name,
+            store,
+            id: process::name().to_owned(),
+            until,
+            closing: closing.clone(),
+            tally: Arc::clone(tally),
+            counts: Arc::clone(counts),
+            tell: output::note,
+            clock: clock::now,
+        };
+        progress::during(progress, async {
+            let report = consumer.run().await;
+            // A worker that ran out of work was not cancelled.
+            closing.cancel();
+            let problem = services::end(services).await;
+            let mut report = report?;
+            if let Some(line) = problem {
+                report.end = End::Needs(line);
+            }
+            Ok(report)
+        })
+        .await
     }
-    Ok(report)
 }

@@ -1,18 +1,19 @@
-//! What a worker did, as a table, as JSON and as a line.
+//! Results of a worker, as a table, as JSON and as a line.
 
-use crate::cli::output::{self, Failure, GREEN, RED, YELLOW, count, counted};
+use crate::cli::output::{self, Failure, GREEN, RED, YELLOW, count, counted, pairs, remark};
 use crate::pipeline::{End, Jobs, Report, TokenTotals, Totals, Until};
 use crate::store::RemainingJobs;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Kinds of failures that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
-/// What a worker did and what it left.
-#[derive(Debug, Serialize)]
-pub(super) struct Summary {
-    /// Whether nothing needs a person.
-    well: bool,
+/// Results of a worker.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(in crate::cli) struct Summary {
+    /// True if nothing needs a person.
+    pub(super) well: bool,
     jobs: Jobs,
     /// Calls of the model, paid for.
     calls: u64,
@@ -21,14 +22,14 @@ pub(super) struct Summary {
     tokens: TokenTotals,
     /// US dollars.
     cost: f64,
-    left: LeftOver,
-    /// What must be mended, if it stopped for that.
+    left: RemainingSummary,
+    /// Problem that stopped the worker.
     needs: Option<String>,
 }
 
-/// What is left in the queue.
-#[derive(Debug, Serialize)]
-struct LeftOver {
+/// Open jobs of the queue.
+#[derive(Debug, JsonSchema, Serialize)]
+struct RemainingSummary {
     ready: u64,
     leased: u64,
     waiting: u64,
@@ -38,7 +39,7 @@ struct LeftOver {
 }
 
 impl Summary {
-    pub(super) fn of(report: &Report, until: Until, (jobs, totals): (&Jobs, &Totals)) -> Summary {
+    pub(super) fn of(report: &Report, until: Until, jobs: &Jobs, totals: &Totals) -> Summary {
         let RemainingJobs { ready, leased, passing, gathering, capped, cap, died } =
             report.left.clone();
         let well = match (&report.end, until) {
@@ -59,52 +60,40 @@ impl Summary {
             journaled: totals.journaled,
             tokens: totals.tokens,
             cost: totals.cost,
-            left: LeftOver { ready, leased, waiting: passing, gathering, at_a_cap: capped, cap },
+            left: RemainingSummary {
+                ready,
+                leased,
+                waiting: passing,
+                gathering,
+                at_a_cap: capped,
+                cap,
+            },
             needs,
         }
     }
 
-    /// Whether nothing needs a person.
-    pub(super) fn is_well(&self) -> bool {
-        self.well
-    }
-
-    /// The table.
     pub(super) fn print(&self) -> Result<(), Failure> {
-        let mut table = output::table(&[]);
-        let mut row = |name: &str, value: String| {
-            table.add_row([name.to_owned(), value]);
-        };
-        let jobs = &self.jobs;
-        let known = match jobs.known {
-            0 => String::new(),
-            known => format!(" ({} extracted before)", count(known)),
-        };
-        row("jobs done", format!("{}{known}", count(jobs.done + jobs.known)));
-        let others = [
-            ("  cut in two", jobs.cut),
-            ("  to be tried again", jobs.retried),
-            ("  given back", jobs.released),
-            ("  taken by others", jobs.lost),
-        ];
-        for (name, jobs) in others.into_iter().filter(|(_, jobs)| *jobs > 0) {
-            row(name, count(jobs));
-        }
-        row("  dead", count(jobs.dead));
-        row("records", count(jobs.staged));
-        row("quarantined", count(jobs.quarantined));
-        let journaled = match self.journaled {
-            0 => String::new(),
-            journaled => format!(" ({} from the journal)", count(journaled)),
-        };
-        row("calls", format!("{}{journaled}", count(self.calls)));
+        let (jobs, some) =
+            (&self.jobs, |jobs: u64| if jobs > 0 { count(jobs) } else { String::new() });
+        let known = remark(jobs.known, "extracted before");
+        let journaled = remark(self.journaled, "from the journal");
         let (sent, answered) = (count(self.tokens.sent), count(self.tokens.answered));
-        row("tokens", format!("{sent} sent, {answered} answered"));
-        row("cost", format!("${:.4}", self.cost));
-        output::print_table(&table)
+        pairs([
+            ("jobs done", format!("{}{known}", count(jobs.done + jobs.known))),
+            ("  cut in two", some(jobs.cut)),
+            ("  to be tried again", some(jobs.retried)),
+            ("  given back", some(jobs.released)),
+            ("  taken by others", some(jobs.lost)),
+            ("  dead", count(jobs.dead)),
+            ("records", count(jobs.staged)),
+            ("quarantined", count(jobs.quarantined)),
+            ("calls", format!("{}{journaled}", count(self.calls))),
+            ("tokens", format!("{sent} sent, {answered} answered")),
+            ("cost", format!("${:.4}", self.cost)),
+        ])
     }
 
-    /// What failed and what is left, on stderr.
+    /// Notes failures and open jobs.
     pub(super) fn notes(&self) {
         for (kind, (jobs, example)) in self.jobs.failures.iter().take(LISTED_MAX) {
             let jobs = counted(*jobs, "job");
@@ -132,7 +121,7 @@ impl Summary {
     }
 }
 
-/// What was done so far.
+/// Progress in a line.
 pub(super) fn line(jobs: &Jobs, totals: &Totals) -> String {
     let ended =
         [jobs.done, jobs.known, jobs.cut, jobs.dead, jobs.retried, jobs.released, jobs.lost];

@@ -4,8 +4,6 @@ use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
 use crate::memory_dir::kind::Files;
 use crate::privacy::Gate;
 use serde::Serialize;
-#[cfg(test)]
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -82,17 +80,4 @@ pub fn print_text(issues: &[Issue]) -> String {
         let _ = writeln!(page, ": {severity}: {} [{}]", issue.message, issue.rule);
     }
     page
-}
-
-/// The issues with their number by severity.
-#[cfg(test)]
-pub(crate) fn print_json(issues: &[Issue]) -> Value {
-    let count = |wanted| issues.iter().filter(|issue| issue.severity == wanted).count();
-    json!({
-        "issues": issues,
-        "errors": count(Severity::Error),
-        "warnings": count(Severity::Warning),
-        "infos": count(Severity::Info),
-        "fixable": issues.iter().filter(|issue| issue.fixable).count(),
-    })
 }

@@ -8,6 +8,4 @@ mod tests;
 
 pub use check::lint;
 pub(crate) use fix::fix;
-#[cfg(test)]
-pub(crate) use issue::print_json;
 pub use issue::{Issue, Linting, print_text};

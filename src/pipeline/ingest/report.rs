@@ -4,10 +4,11 @@ use crate::domain::{Session, SessionId, Timestamp};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::Redacted;
 use crate::store::EnqueueResult;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 
-#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, JsonSchema, Serialize)]
 pub(crate) struct SessionIntake {
     pub session: SessionId,
     /// Its own name for itself.
@@ -52,7 +53,7 @@ impl SessionIntake {
     }
 }
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, JsonSchema, Serialize)]
 pub(crate) struct IntakeReport {
     pub files: u64,
     /// Files that are no transcripts.

@@ -3,12 +3,13 @@
 use crate::adapters::metrics::{Meters, Outcome};
 use crate::domain::{Record, Timestamp};
 use crate::store::{RemainingJobs, Staged};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Jobs by what became of them.
-#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct Jobs {
     /// Claims.
     pub claimed: u64,

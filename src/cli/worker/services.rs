@@ -1,7 +1,6 @@
-//! What works beside the consumer: folders that are watched, a stream that is received, and the page that
-//! shows numbers. All of it ends with the consumer.
+//! Services of a worker: folders that are watched, a stream that is received, the metrics page. They end with
+//! the worker.
 
-use super::Args;
 use crate::adapters::clock;
 use crate::adapters::metrics::{Health, Jobs, Listener, Meters, Snapshot, StatusPages};
 use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
@@ -11,38 +10,61 @@ use crate::config::Config;
 use crate::domain::{Coverage, Timestamp};
 use crate::pipeline::{Enqueuer, Feed, Gather, HandOver};
 use crate::store::{Store, StoreError};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How old the count of what became of every entry may be, in seconds: it reads all of them.
-const COVERAGE_KEPT: Duration = Duration::from_secs(60);
+/// Maximum age of the entry counts of a page; counting reads every session.
+const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
 
-/// What works beside the consumer; each says at its end what a person must do, if anything.
-pub(super) type Beside = JoinSet<Result<(), String>>;
+#[derive(Debug, clap::Args)]
+pub(super) struct ServiceArgs {
+    /// Follow these folders and hand over what their transcripts grow by
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    watch: Vec<PathBuf>,
+    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
+    #[arg(long, value_name = "URL")]
+    from: Option<String>,
+    /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR")]
+    metrics: Option<SocketAddr>,
+}
 
-/// Starts what the flags ask for.
+/// The worker that services run for.
+pub(super) struct WorkerContext<'a> {
+    pub(super) config: &'a Config,
+    pub(super) model_name: &'a str,
+    pub(super) store: &'a Store,
+    pub(super) closing: &'a CancellationToken,
+    pub(super) meters: &'a Arc<Meters>,
+}
+
+/// Running services; each ends with the problem that a person must solve, if there is one.
+pub(super) type Services = JoinSet<Result<(), String>>;
+
+/// Starts the services that the flags name.
 pub(super) async fn start(
-    args: &Args,
-    (config, model_name): (&Config, &str),
-    (store, closing): (&Store, &CancellationToken),
-    meters: &Arc<Meters>,
-) -> Result<Beside, Failure> {
-    let mut beside = Beside::new();
+    args: &ServiceArgs,
+    worker: WorkerContext<'_>,
+) -> Result<Services, Failure> {
+    let WorkerContext { config, model_name, store, closing, meters } = worker;
+    let mut services = Services::new();
     if let Some(addr) = args.metrics {
         let listener = Listener::bind(addr).await;
         let listener = listener.map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
         output::note(&format!("metrics at http://{}/metrics", listener.addr()));
         let pages = status_pages(store.clone(), Arc::clone(meters), closing.clone());
         let closing = closing.clone();
-        beside.spawn(async move {
+        services.spawn(async move {
             listener.serve(pages, closing).await;
             Ok(())
         });
     }
     if args.watch.is_empty() && args.from.is_none() {
-        return Ok(beside);
+        return Ok(services);
     }
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
     let enqueuer = Enqueuer::new(config, model_name, gather, store.clone(), clock::now);
@@ -59,22 +81,22 @@ pub(super) async fn start(
             output::note(&format!("{path}: is not there yet; it is followed once it is"));
         }
         let watch = Watch::start(&args.watch, Options::default());
-        beside.spawn(feed.clone().watching(watch, HandOver::default()));
+        services.spawn(feed.clone().watching(watch, HandOver::default()));
     }
     if let Some(url) = &args.from {
         let url =
             NatsUrl::parse(url).map_err(|error| Failure::usage(format!("--from: {error}")))?;
         let source = Source::connect(&url, SourceConfig::default()).await;
         let source = source.map_err(|error| Failure::failed(error.to_string()))?;
-        beside.spawn(feed.receiving(source, HandOver::default()));
+        services.spawn(feed.receiving(source, HandOver::default()));
     }
-    Ok(beside)
+    Ok(services)
 }
 
-/// Waits until all have ended; gives the first line that a person must read.
-pub(super) async fn end(mut beside: Beside) -> Option<String> {
+/// Waits until all services have ended; returns the first problem.
+pub(super) async fn end(mut services: Services) -> Option<String> {
     let mut needs = None;
-    while let Some(ended) = beside.join_next().await {
+    while let Some(ended) = services.join_next().await {
         match ended {
             Ok(Ok(())) => {}
             Ok(Err(line)) => needs = needs.or(Some(line)),
@@ -88,8 +110,8 @@ pub(super) async fn end(mut beside: Beside) -> Option<String> {
     needs
 }
 
-/// What was counted when.
-type Kept = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
+/// The last entry counts, with their time.
+type CachedCoverage = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
 
 fn status_pages(store: Store, meters: Arc<Meters>, closing: CancellationToken) -> StatusPages {
     let health = Arc::new(Health::default());
@@ -98,11 +120,11 @@ fn status_pages(store: Store, meters: Arc<Meters>, closing: CancellationToken) -
         closing.cancelled().await;
         told.ill("stopping");
     });
-    let kept = Kept::default();
-    StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&kept)))
+    let cache = CachedCoverage::default();
+    StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&cache)))
 }
 
-async fn snapshot(store: Store, kept: Kept) -> Result<Snapshot, StoreError> {
+async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, StoreError> {
     let now = clock::now();
     let depth = store.depth(now).await?;
     let mut snapshot = Snapshot::default();
@@ -119,26 +141,23 @@ async fn snapshot(store: Store, kept: Kept) -> Result<Snapshot, StoreError> {
     snapshot.jobs.insert(crate::domain::JobState::Dead, dead);
     let cancelled = Jobs { jobs: depth.cancelled, oldest: None };
     snapshot.jobs.insert(crate::domain::JobState::Cancelled, cancelled);
-    snapshot.coverage = coverage(&store, now, &kept).await?;
+    snapshot.coverage = coverage(&store, now, &cache).await?;
     Ok(snapshot)
 }
 
-async fn coverage(store: &Store, now: Timestamp, kept: &Kept) -> Result<Coverage, StoreError> {
-    let known = *kept.lock().unwrap_or_else(PoisonError::into_inner);
+async fn coverage(
+    store: &Store,
+    now: Timestamp,
+    cache: &CachedCoverage,
+) -> Result<Coverage, StoreError> {
+    let known = *cache.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((at, coverage)) = known
         && at <= now
-        && now.since(at) < COVERAGE_KEPT
+        && now.since(at) < COVERAGE_AGE_MAX
     {
         return Ok(coverage);
     }
-    let mut sum = Coverage::default();
-    for session in store.status().await?.sessions {
-        sum.extracted += session.coverage.extracted;
-        sum.nothing += session.coverage.nothing;
-        sum.skipped += session.coverage.skipped;
-        sum.failed += session.coverage.failed;
-        sum.pending += session.coverage.pending;
-    }
-    *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, sum));
+    let sum = store.status().await?.coverage();
+    *cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, sum));
     Ok(sum)
 }

@@ -1,0 +1,55 @@
+//! Parsing of arguments that several commands take: the beginning of an id, a date.
+
+use super::output::{Failure, short};
+use crate::domain::Timestamp;
+use crate::store::{IdPrefix, PrefixLookup};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// Parses a day or a time.
+pub(super) fn date(text: &str) -> Result<Timestamp, String> {
+    let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
+    Timestamp::parse(&whole)
+        .ok_or_else(|| "expected a day such as 2026-11-21, or a time in RFC 3339".to_owned())
+}
+
+/// Reads the beginning of an id.
+pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
+    text.parse().map_err(|error| Failure::usage(format!("`{text}`: {error}")))
+}
+
+/// The one match of an id's beginning, or why there is not exactly one.
+pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, Failure> {
+    match found {
+        PrefixLookup::One(one) => Ok(*one),
+        PrefixLookup::None => {
+            let list = match what {
+                "run" => "records runs",
+                "job" => "jobs",
+                "plan" => "consolidate log",
+                "memory" => "memory list",
+                "session" => "status --all",
+                _ => "records",
+            };
+            Err(Failure::usage(format!(
+                "no {what} begins with `{id}`: `annalist {list}` lists them"
+            )))
+        }
+        PrefixLookup::Many(ids) => {
+            let ids: Vec<String> = ids.iter().map(short).collect();
+            Err(Failure::usage(format!(
+                "`{id}` fits more than one {what}: {}: give more digits",
+                ids.join(", ")
+            )))
+        }
+    }
+}
+
+/// Parses the name of one of `all`; help lists the names.
+pub(super) fn named<T: Copy + Send + Sync>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let parser = PossibleValuesParser::new(all.iter().map(|it| name(*it)));
+    parser
+        .try_map(move |text| all.iter().copied().find(|it| name(*it) == text).ok_or("unknown name"))
+}

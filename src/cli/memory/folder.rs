@@ -1,0 +1,169 @@
+//! The memory directories of this machine: finding, reading, and syncing them before and after a plan.
+
+use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, PLACES};
+use crate::adapters::{clock, process};
+use crate::cli::output::{self, Failure, YELLOW};
+use crate::cli::settings;
+use crate::config::Config;
+use crate::memory_dir::FileChange;
+use crate::pipeline::{DirSync, SyncError, SyncOutcome, SyncReport, directory_namespace};
+use crate::privacy::Gate;
+use crate::store::Store;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The flag that names the directory.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct DirArgs {
+    /// The project's folder, or its memory directory, instead of the project of this folder
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl DirArgs {
+    /// The folder of the project.
+    pub(super) fn root(&self) -> PathBuf {
+        let named = self.dir.as_deref().unwrap_or(Path::new("."));
+        if !PLACES.iter().any(|place| named.ends_with(place)) {
+            return named.to_owned();
+        }
+        let root = named.ancestors().nth(2).unwrap_or(named);
+        if root.as_os_str().is_empty() { PathBuf::from(".") } else { root.to_owned() }
+    }
+
+    /// The directory, which must exist.
+    pub(super) fn find(&self) -> Result<MemoryFolder, Failure> {
+        let root = self.root();
+        let found = match self.dir {
+            Some(_) => MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?,
+            None => project_directory(&root)?,
+        };
+        found.ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: there is no memory directory ({}): `annalist memory init` makes one",
+                root.display(),
+                PLACES.join(" or ")
+            ))
+        })
+    }
+}
+
+/// The directory of the project that a folder belongs to, if it has one.
+pub(super) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
+    let found = MemoryFolder::find_above(folder, settings::home().as_deref());
+    found.map_err(|error| unreadable(folder, &error))
+}
+
+/// The files of a directory; unreadable ones are noted.
+pub(super) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
+    let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
+    for (path, reason) in &read.skipped {
+        output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));
+    }
+    Ok(read)
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {
+    Failure::failed(format!("{}: {error}", path.display()))
+}
+
+/// The one of [`PLACES`] that a directory is.
+pub(super) fn place_of(folder: &MemoryFolder) -> &'static str {
+    PLACES.into_iter().find(|place| folder.path().ends_with(place)).unwrap_or(PLACES[0])
+}
+
+/// The namespace of a directory: the one of the settings, or that of the folder.
+pub(super) fn namespace_of(config: &Config, gate: &Gate, folder: &MemoryFolder) -> String {
+    let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+    config.namespace.clone().unwrap_or_else(|| directory_namespace(root, gate))
+}
+
+pub(super) fn dir_sync_of(store: Store, config: &Config) -> DirSync {
+    DirSync {
+        store,
+        holder: process::name().to_owned(),
+        clock: clock::now,
+        gate: Gate::new(&config.pii),
+    }
+}
+
+pub(super) async fn keep(
+    dir_sync: &DirSync,
+    folder: &MemoryFolder,
+    namespace: &str,
+) -> Result<SyncReport, Failure> {
+    match dir_sync.sync(folder, namespace).await.map_err(|error| failure(folder, error))? {
+        SyncOutcome::Done(kept) => Ok(*kept),
+        SyncOutcome::Busy => Err(Failure::failed(format!(
+            "namespace `{namespace}`: another process changes its memory now; try again"
+        ))),
+    }
+}
+
+pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
+    match error {
+        SyncError::Store(error) => error.into(),
+        SyncError::Disk { path, cause } => unreadable(&folder.path().join(path), &cause),
+    }
+}
+
+/// Updates the directories of this machine that show one of `namespaces`, after a plan was applied or undone. Notes
+/// changed files, and returns the contents of the directories by path.
+pub(in crate::cli) async fn after_plan(
+    store: &Store,
+    config: &Config,
+    namespaces: &[&str],
+) -> Result<Vec<(String, String)>, Failure> {
+    let dir_sync = dir_sync_of(store.clone(), config);
+    let here = project_directory(Path::new("."))?;
+    let mut texts = Vec::new();
+    for shown in namespaces {
+        for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
+            let kept = keep(&dir_sync, &folder, shown).await?;
+            let is_here = here.as_ref() == Some(&folder);
+            let before =
+                if is_here { String::new() } else { format!("{}/", folder.path().display()) };
+            for change in &kept.changes {
+                output::note(&format!("{before}{}: {}", change.path, became(change)));
+            }
+            let named = |(path, text)| (format!("{before}{path}"), text);
+            texts.extend(read(&folder)?.files.into_iter().map(named));
+        }
+    }
+    Ok(texts)
+}
+
+/// Takes over people's edits in the directories of this machine that show `shown`, before a plan is made.
+pub(in crate::cli) async fn before_plan(
+    store: &Store,
+    config: &Config,
+    shown: &str,
+) -> Result<(), Failure> {
+    let dir_sync = dir_sync_of(store.clone(), config);
+    let here = project_directory(Path::new("."))?;
+    for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
+        dir_sync.import_edits(&folder, shown).await.map_err(|error| failure(&folder, error))?;
+    }
+    Ok(())
+}
+
+/// The directories of this machine that show a namespace, the one `here` included.
+async fn folders(
+    dir_sync: &DirSync,
+    config: &Config,
+    here: Option<&MemoryFolder>,
+    shown: &str,
+) -> Result<Vec<MemoryFolder>, Failure> {
+    let mut folders = dir_sync.folders(shown).await?;
+    let own = here.filter(|it| namespace_of(config, &dir_sync.gate, it) == shown);
+    folders.extend(own.filter(|own| !folders.contains(own)).cloned());
+    Ok(folders)
+}
+
+pub(super) fn became(change: &FileChange) -> &'static str {
+    match (&change.before, &change.after) {
+        (None, _) => "made",
+        (Some(_), Some(_)) => "changed",
+        (Some(_), None) => "taken away",
+    }
+}

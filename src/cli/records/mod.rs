@@ -1,0 +1,308 @@
+//! `annalist records`: list, show, export, diff, runs, cards; and `annalist why`.
+
+mod rows;
+mod why;
+
+pub(super) use rows::{CardRow, RecordRow, RunDiff, RunRow};
+pub(super) use why::{WhyArgs, WhyRow, why};
+
+use super::arguments::{date, named, one, prefix};
+use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten};
+use super::settings;
+use crate::domain::{ClaimKind, RecordState, Timestamp};
+use crate::memory_card::Card;
+use crate::privacy::Redacted;
+use crate::store::{OpenMode, RecordFilter, Store, StoredCard, StoredRecord};
+use clap::{Subcommand, ValueEnum};
+use rows::{kind, print_claim};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Letters of a card's title, and of the words below it.
+const CARD_LETTERS: usize = 100;
+/// Maximum number of runs in a list.
+const RUNS_MAX: u32 = 100_000;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  annalist records --kind decision --since 2026-11-01
+  annalist records show 3fa9
+  annalist records export --format jsonl > records.jsonl
+  annalist records diff OLD_RUN NEW_RUN
+  annalist records cards --namespace roofs"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    filter: Filter,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List records (the default)
+    List {
+        #[command(flatten)]
+        filter: Filter,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one record whole
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write records for other programs
+    Export {
+        #[command(flatten)]
+        filter: Filter,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Export::Jsonl)]
+        format: Export,
+    },
+    /// Show what two runs of the same slice have in common and where they differ
+    Diff {
+        /// The older run, or the beginning of its id
+        old: String,
+        /// The newer run
+        new: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the memory cards of sessions: what each was about
+    Cards {
+        #[command(flatten)]
+        filter: CardFilter,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List runs
+    Runs {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Export {
+    /// One JSON object a line
+    Jsonl,
+}
+
+#[derive(Debug, Default, clap::Args)]
+struct Filter {
+    /// Only records of this kind
+    #[arg(long, value_parser = named(ClaimKind::ALL, ClaimKind::name))]
+    kind: Option<ClaimKind>,
+    /// Only sessions whose id begins so
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only what was said on this day or later
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    since: Option<Timestamp>,
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// Only records in this state, instead of staged (proven) and quarantined (not proven); replaced ones are of
+    /// a run that a newer one replaced
+    #[arg(long, value_parser = named(RecordState::ALL, RecordState::name))]
+    state: Option<RecordState>,
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+}
+
+#[derive(Debug, Default, clap::Args)]
+struct CardFilter {
+    /// Only sessions whose id begins so
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+}
+
+impl Filter {
+    fn read(&self) -> Result<RecordFilter, Failure> {
+        Ok(RecordFilter {
+            kind: self.kind,
+            session: self.session.as_deref().map(prefix).transpose()?,
+            since: self.since,
+            namespace: self.namespace.clone(),
+            states: self.state.into_iter().collect(),
+            limit: self.limit,
+        })
+    }
+}
+
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
+    settings::runtime()?.block_on(async {
+        match args.command {
+            None => list(&store, &args.filter, args.json).await,
+            Some(Command::List { filter, json }) => list(&store, &filter, json).await,
+            Some(Command::Show { id, json }) => show(&store, &id, json).await,
+            Some(Command::Export { filter, format: Export::Jsonl }) => {
+                export(&store, &filter).await
+            }
+            Some(Command::Diff { old, new, json }) => diff(&store, &old, &new, json).await,
+            Some(Command::Runs { json }) => {
+                let runs = store.runs(None, RUNS_MAX).await?;
+                let rows: Vec<RunRow<'_>> = runs.iter().map(RunRow::of).collect();
+                output::rows(&rows, json, "no runs: `annalist status` shows what was read")
+            }
+            Some(Command::Cards { filter, json }) => cards(&store, &filter, json).await,
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lists every record of the store.
+pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
+    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    settings::runtime()?.block_on(list(&store, &Filter::default(), false))
+}
+
+async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
+    let records = store.records(filter.read()?).await?;
+    let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
+    output::rows(&rows, as_json, "no records: `annalist status` shows what was read")?;
+    let quarantined = rows.iter().filter(|it| it.state == RecordState::Quarantined).count();
+    if quarantined > 0 && !as_json {
+        output::note(&format!(
+            "{YELLOW}?{YELLOW:#} {quarantined} quarantined: not proven, never used; \
+             `annalist why ID` says why"
+        ));
+    }
+    Ok(())
+}
+
+async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
+    let page = one(store.record(prefix(id)?).await?, "record", id)?;
+    if as_json {
+        return output::json(&RecordRow::of(&page.stored));
+    }
+    print_claim(&page.stored.record)?;
+    output::note(&format!(
+        "{DIM}annalist why {} shows the words it rests on{DIM:#}",
+        short(&page.stored.record.id)
+    ));
+    Ok(())
+}
+
+async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
+    let each = |failed: &mut Option<Failure>, stored: StoredRecord| match output::json_line(
+        &RecordRow::of(&stored),
+    ) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => {
+            *failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    };
+    store.fold_records(filter.read()?, None, each).await?.map_or(Ok(()), Err)
+}
+
+async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), Failure> {
+    let from = one(store.run(prefix(old)?).await?, "run", old)?;
+    let to = one(store.run(prefix(new)?).await?, "run", new)?;
+    let (before, after) = store.diff(from.run.id, to.run.id).await?;
+    let has = |list: &[StoredRecord], it: &StoredRecord| {
+        list.iter().any(|other| other.record.claim == it.record.claim)
+    };
+    let gone = before.iter().filter(|it| !has(&after, it)).map(RecordRow::of);
+    let added: Vec<_> = after.iter().filter(|it| !has(&before, it)).map(RecordRow::of).collect();
+    let diff = RunDiff {
+        old: RunRow::of(&from),
+        new: RunRow::of(&to),
+        same: after.len() - added.len(),
+        gone: gone.collect(),
+        added,
+    };
+    if as_json {
+        return output::json(&diff);
+    }
+    let about = |it: &RunRow<'_>| format!("{} {} {}", short(&it.run), it.model, it.prompt.line());
+    output::line(&format!(
+        "{RED}- {}{RED:#}\n{GREEN}+ {}{GREEN:#}",
+        about(&diff.old),
+        about(&diff.new)
+    ))?;
+    if diff.old.slice != diff.new.slice {
+        output::note("the two runs read different slices");
+    }
+    for (sign, style, list) in [("-", RED, &diff.gone), ("+", GREEN, &diff.added)] {
+        for it in list {
+            let (kind, headline) = (kind(it.claim), it.claim.headline());
+            output::line(&format!("{style}{sign} {kind}: {headline}{style:#}"))?;
+        }
+    }
+    output::note(&format!("{} the same", diff.same));
+    Ok(())
+}
+
+async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), Failure> {
+    let id = filter.session.as_deref().map(prefix).transpose()?;
+    let stored = store.cards(id, filter.namespace.clone()).await?;
+    let row = |it: &'_ StoredCard| -> Result<Card, Failure> {
+        serde_json::from_str(&it.card).map_err(|error| {
+            let id = short(&it.session.id);
+            Failure::failed(format!("the card of session {id} cannot be read: {error}"))
+        })
+    };
+    let cards = stored.iter().map(row).collect::<Result<Vec<Card>, Failure>>()?;
+    let rows = stored.iter().zip(cards).map(|(stored, card)| CardRow {
+        session: stored.session.id.0,
+        name: &stored.session.native_id,
+        namespace: &stored.session.namespace,
+        path: &stored.session.path,
+        started_at: stored.session.started_at.map(|at| at.to_string()),
+        entries: stored.entries,
+        due: stored.due,
+        card,
+    });
+    let rows: Vec<CardRow<'_>> = rows.collect();
+    if as_json {
+        return output::json(&rows);
+    }
+    if rows.is_empty() {
+        output::note("no cards: `annalist replay` and `annalist worker` keep one of each session");
+    }
+    rows.iter().try_for_each(print_card)
+}
+
+fn print_card(row: &CardRow<'_>) -> Result<(), Failure> {
+    let due = if row.due { ", has grown since" } else { "" };
+    output::line(&format!("{BOLD}{}{BOLD:#}", shorten(row.card.title.as_str(), CARD_LETTERS)))?;
+    let day = row.started_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default();
+    let id = short(&row.session);
+    let about: Vec<&str> =
+        [id.as_str(), day, row.namespace].into_iter().filter(|it| !it.is_empty()).collect();
+    output::line(&format!("  {DIM}{}{due}{DIM:#}", about.join("  ")))?;
+    for (name, items) in [("decided", &row.card.decisions), ("to do", &row.card.todos)] {
+        for item in items {
+            let item = shorten(item.as_str(), CARD_LETTERS);
+            output::line(&format!("  {DIM}{name}{DIM:#} {item}"))?;
+        }
+    }
+    let names: Vec<&str> = row.card.entities.iter().map(Redacted::as_str).collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => output::line(&format!("  {DIM}names{DIM:#} {}", names.join(", "))),
+    }
+}

@@ -1,0 +1,128 @@
+//! `annalist why`: the words that a record rests on.
+
+use super::rows::{RecordRow, print_claim};
+use crate::cli::arguments::{one, prefix};
+use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
+use crate::cli::settings;
+use crate::domain::{Entry, EntryKind, Evidence, OutputMode, Speaker};
+use crate::privacy::Redacted;
+use crate::store::{OpenMode, RecordSources};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Letters of an entry before and after the words of evidence.
+const AROUND_LETTERS: usize = 60;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: annalist why 3fa9")]
+pub(in crate::cli) struct WhyArgs {
+    /// The record's id, or the beginning of it
+    id: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A record with the entries that it rests on, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct WhyRow<'a> {
+    #[serde(flatten)]
+    record: RecordRow<'a>,
+    sources: Vec<Option<EntryRow<'a>>>,
+    schema_version: u32,
+    rung: OutputMode,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct EntryRow<'a> {
+    entry: u32,
+    line: u32,
+    speaker: Speaker,
+    kind: EntryKind,
+    at: Option<String>,
+    text: &'a Redacted,
+}
+
+pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let found = settings::runtime()?.block_on(store.why(prefix(&args.id)?))?;
+    let why = one(found, "record", &args.id)?;
+    if args.json { output::json(&why_row(&why)) } else { print_why(&why) }?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn why_row(why: &RecordSources) -> WhyRow<'_> {
+    let sources = why.entries.iter().map(|entry| {
+        entry.as_ref().map(|it| EntryRow {
+            entry: it.ordinal,
+            line: it.line,
+            speaker: it.speaker,
+            kind: it.kind,
+            at: it.at.map(|at| at.to_string()),
+            text: &it.text,
+        })
+    });
+    let run = &why.page.run.run;
+    WhyRow {
+        record: RecordRow::of(&why.page.stored),
+        sources: sources.collect(),
+        schema_version: run.schema_version,
+        rung: run.rung,
+    }
+}
+
+fn print_why(why: &RecordSources) -> Result<(), Failure> {
+    let stored = &why.page.stored;
+    print_claim(&stored.record)?;
+    output::line("")?;
+    for (evidence, entry) in stored.record.evidence.iter().zip(&why.entries) {
+        let when = entry.as_ref().and_then(|entry| entry.at);
+        let when = when.map(|at| format!(", {at}")).unwrap_or_default();
+        output::line(&format!(
+            "{BOLD}{}{BOLD:#} {DIM}rests on entry {} ({}:{}), said by {}{when}, found as {}{DIM:#}",
+            evidence.field,
+            evidence.ordinal,
+            stored.path,
+            evidence.line,
+            evidence.speaker.name(),
+            evidence.found.name()
+        ))?;
+        let (before, after) = around(entry.as_ref(), evidence);
+        let words = evidence.words.as_str().replace('\n', "\n    ");
+        output::line(&format!("    {DIM}{before}{DIM:#}{words}{DIM}{after}{DIM:#}"))?;
+    }
+    if stored.record.evidence.is_empty() {
+        output::line("nothing in the slice supports it")?;
+    }
+    let (run, session) = (&why.page.run.run, &why.page.session);
+    output::line("")?;
+    let title = session.title.as_ref().map(|title| format!(" “{}”", title.as_str()));
+    let (name, title) = (session.native_id.as_str(), title.unwrap_or_default());
+    let prompt = run.prompt();
+    let schema = run.schema_version;
+    pairs([
+        ("session", format!("{name} {}{title}", session.format)),
+        ("namespace", session.namespace.clone()),
+        ("run", format!("{}, entries {}–{}", run.id, run.first.0, run.last.0)),
+        ("model", run.model.clone()),
+        ("prompt", format!("{prompt}, schema version {schema}")),
+        ("extracted", run.finished_at.to_string()),
+    ])
+}
+
+/// The line around the words of evidence, as far as it is short.
+fn around(entry: Option<&Entry>, evidence: &Evidence) -> (String, String) {
+    let Some(text) = entry.map(|entry| entry.text.as_str()) else { return Default::default() };
+    // The entry must still have the words that were copied.
+    if text.get(evidence.bytes.clone()) != Some(evidence.words.as_str()) {
+        return Default::default();
+    }
+    let in_line = |letter: &char| *letter != '\n';
+    let before = text[..evidence.bytes.start].chars().rev().take_while(in_line);
+    let before: Vec<char> = before.take(AROUND_LETTERS).collect();
+    let after = text[evidence.bytes.end..].chars().take_while(in_line);
+    (before.into_iter().rev().collect(), after.take(AROUND_LETTERS).collect())
+}
