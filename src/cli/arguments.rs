@@ -5,14 +5,12 @@ use crate::domain::Timestamp;
 use crate::store::{IdPrefix, PrefixLookup};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-/// Parses a day or a time.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
     Timestamp::parse(&whole)
         .ok_or_else(|| "expected a day such as 2026-11-21, or a time in RFC 3339".to_owned())
 }
 
-/// Reads the beginning of an id.
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     text.parse().map_err(|error| Failure::usage(format!("`{text}`: {error}")))
 }

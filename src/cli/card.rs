@@ -78,7 +78,6 @@ impl MadeCard {
     }
 }
 
-/// Cards of everything that was named.
 struct Cards<'a> {
     gate: &'a Gate,
     ellipsis: Ellipsis,
@@ -123,7 +122,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
 }
 
 impl Cards<'_> {
-    /// Reads a file, or the transcripts in a folder.
     fn path(&mut self, path: &Path) {
         let (found, problems) = walk(&[path.to_owned()]);
         for (path, error) in &problems {
@@ -232,7 +230,6 @@ impl Cards<'_> {
         Ok(findings)
     }
 
-    /// Reads cards that were printed before.
     fn cards(&mut self, source: &mut Source) -> Result<Vec<Finding>, Failure> {
         let text = source.text(CARDS_BYTES_MAX)?;
         for card in serde_json::Deserializer::from_str(&text).into_iter::<Card>() {

@@ -16,7 +16,7 @@ use crate::domain::{
 use crate::pipeline::{
     Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation,
 };
-use crate::store::{OpenMode, Store, StoredPlan};
+use crate::store::{Store, StoredPlan};
 use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,11 +25,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// Findings of one plan that are listed.
 const FINDINGS_MAX: usize = 20;
 /// Pairs that are listed as left open; the others are counted.
 const OPEN_MAX: usize = 10;
-/// Letters of a claim on a line.
 const LINE_LETTERS: usize = 90;
 
 #[derive(Debug, clap::Args)]
@@ -107,7 +105,6 @@ pub(super) struct PlanRow<'a> {
 }
 
 impl NamespaceResult {
-    /// True if there is anything to print.
     pub(super) fn is_something(&self) -> bool {
         let is_something =
             |it: &PlannedConsolidation| !it.plan.is_empty() || it.usage.is_something();
@@ -163,8 +160,7 @@ pub(super) struct UndonePlan {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let (config, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         if let Some(Command::Log { namespace, json }) = &args.command {
             return log(&store, namespace.as_deref(), *json).await.map(|()| ExitCode::SUCCESS);
@@ -261,7 +257,6 @@ pub(super) async fn one_namespace(
     }
 }
 
-/// The reason why nothing was changed.
 fn problem(namespace: &str, outcome: &ConsolidationOutcome) -> String {
     let why = match outcome {
         ConsolidationOutcome::Done(_) => String::new(),
@@ -381,7 +376,6 @@ fn in_words(counts: &BTreeMap<&'static str, usize>) -> String {
     if named.is_empty() { "nothing".to_owned() } else { named }
 }
 
-/// Prints a plan with every operation.
 fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failure> {
     let plan = &planned.plan;
     let what = if dry_run { "would become" } else { "became" };

@@ -88,7 +88,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     output::bytes(block.text.as_str().as_bytes())
 }
 
-/// The budget of the flag.
 fn budget(text: &str) -> Result<Budget, Failure> {
     let (budget, findings) = Budget::parse(text);
     for finding in findings {
@@ -120,15 +119,10 @@ fn why_nothing(directory: Option<&Directory>, args: &Args) -> String {
 }
 
 fn say_skipped(skipped: &[(String, &'static str)]) {
-    for (path, why) in skipped.iter().take(LISTED_MAX) {
-        output::note(&format!("{YELLOW}warning:{YELLOW:#} {path}: {why}"));
-    }
-    if let Some(more @ 1..) = skipped.len().checked_sub(LISTED_MAX) {
-        output::note(&format!("and {more} more files were left out"));
-    }
+    let line = |(path, why): &(String, &str)| format!("{YELLOW}warning:{YELLOW:#} {path}: {why}");
+    output::notes(skipped.iter().map(line), LISTED_MAX, "more files were left out");
 }
 
-/// Adds the last turns and the card of the session whose id begins with `id`.
 fn add_session(
     shown: &mut Material,
     id: &str,
@@ -162,7 +156,6 @@ impl Directory {
         }))
     }
 
-    /// The block of it within `budget`.
     pub(super) fn block(&self, budget: &Budget, gate: &Gate) -> io::Result<Block> {
         let (files, _) = self.read(false)?;
         Ok(assemble(&material(&files, budget, None, gate), budget, gate))

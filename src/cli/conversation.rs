@@ -99,7 +99,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds the messages of one conversation to a memory.
 struct Listener<'a> {
     memory: ConversationMemory,
     line: BranchFilter,

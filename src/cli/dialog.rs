@@ -16,9 +16,7 @@ use std::process::ExitCode;
 
 /// Expected contents of standard input.
 const EXPECTED: &str = "a transcript, or turns as JSON: {\"turns\": [{\"user_intent\", …}]}";
-/// Letters of a turn in the table.
 const LINE_LETTERS: usize = 100;
-/// Findings that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -183,7 +181,6 @@ fn read(
     Ok(dialogs)
 }
 
-/// Prints every turn with what became of it.
 fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(), Failure> {
     let block = dialog.block(rules);
     let all = dialog.all.turns(unlimited(rules));
@@ -223,7 +220,6 @@ fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(
     ))
 }
 
-/// The same rules without limits.
 fn unlimited(rules: DialogRules<'_>) -> DialogRules<'_> {
     DialogRules { limits: DialogLimits { tokens_max: Tokens::MAX, turns_max: u32::MAX }, ..rules }
 }

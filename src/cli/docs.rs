@@ -15,7 +15,6 @@ pub(super) struct ManArgs {
     command: Vec<String>,
 }
 
-/// Prints a manual page.
 pub(super) fn man(args: &ManArgs, mut whole: Command) -> Result<ExitCode, Failure> {
     whole.build();
     let mut found = &whole;
@@ -50,7 +49,6 @@ fn commands(whole: Command) -> String {
     page
 }
 
-/// Adds a command and those below it.
 fn section(command: &Command, depth: usize, page: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
     let about = command.get_about().map(ToString::to_string).unwrap_or_default();

@@ -26,7 +26,6 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// One check.
 struct Line {
     name: &'static str,
     check: CheckRow,

@@ -1,4 +1,4 @@
-//! `annalist enqueue`: hands over what was said, for workers to extract. Asks no model.
+//! `annalist enqueue`: adds transcripts to the queue, for workers to extract. Asks no model.
 
 use super::output::{self, DIM, Failure, RED, counted};
 use super::session_input::read_stdin;
@@ -38,23 +38,23 @@ pub(super) struct Args {
     /// The namespace of its memory, instead of the folder the agent worked in
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// The highest goes first, within its namespace
+    /// Priority within the namespace; the highest goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = clap::value_parser!(i32).range(-100..=100))]
     priority: Option<i32>,
-    /// Wait for no more: the last entries are asked about at once, however few they are
+    /// Extract the last entries at once, however few they are
     #[arg(long)]
     flush: bool,
-    /// Read what is named as this format instead of finding it out
+    /// Read the input as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Hand over sessions again that were forgotten
+    /// Enqueue sessions again that were forgotten
     #[arg(long)]
     also_forgotten: bool,
-    /// The model that is going to be asked, instead of model.model
+    /// The model that workers will ask, instead of model.model
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
-    /// Print what was handed over as one JSON object on stdout
+    /// Print the result as one JSON object on stdout
     #[arg(long)]
     json: bool,
 }
@@ -90,13 +90,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     } else {
         print(&taken)?;
     }
-    let (problems, more) = taken.problems.split_at(taken.problems.len().min(LISTED_MAX));
-    for problem in problems {
-        output::note(&format!("{RED}error:{RED:#} {}: {}", problem.path, problem.problem));
-    }
-    if !more.is_empty() {
-        output::note(&format!("and {} more with problems", more.len()));
-    }
+    let problems = taken.problems.iter();
+    let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
+    output::notes(problems, LISTED_MAX, "more with problems");
     if taken.forgotten > 0 {
         forgotten(taken.forgotten);
     }
@@ -116,7 +112,7 @@ pub(super) fn forgotten(sessions: u64) {
     ));
 }
 
-/// Takes in for workers that ask `model`, or the one of the settings.
+/// The enqueuer for workers that ask `model`, or the one of the settings.
 pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enqueuer>, Failure> {
     let store = settings::open_store(config, OpenMode::Create)?;
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };

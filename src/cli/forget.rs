@@ -8,7 +8,7 @@ use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, SessionId};
 use crate::pipeline::{Consolidator, ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
-use crate::store::{Directory, Erased, OpenMode};
+use crate::store::{Directory, Erased};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -62,8 +62,7 @@ pub(super) struct ForgetReport<'a> {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let (config, store) = settings::existing_store(file)?;
     let consolidator = consolidator(store, None);
     settings::runtime()?.block_on(async {
         let (namespace, what) = what(&consolidator, args).await?;

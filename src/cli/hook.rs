@@ -30,11 +30,9 @@ const ENQUEUE_BYTES_MAX: u64 = 64 * 1024;
 const FILE_STORE: &str = "sqlite:";
 /// The command that brings a session into memory; the session's name follows.
 const SYNC: &str = "memory sync";
-/// Variable with the folder of the project.
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
 /// Variable with the client's model; it goes before the client's settings.
 const MODEL: &str = "ANTHROPIC_MODEL";
-/// Variable with the folder of the client's own settings.
 const CLIENT: &str = "CLAUDE_CONFIG_DIR";
 /// The client's settings in the project, those that override others first.
 const PROJECT_SETTINGS: [&str; 2] = [".claude/settings.local.json", ".claude/settings.json"];
@@ -70,7 +68,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     })
 }
 
-/// A transcript that the client writes.
 struct Transcript {
     path: PathBuf,
     file: GrowingFile,
@@ -166,7 +163,6 @@ fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) 
     (state, folder.synced_at(session).ok().flatten())
 }
 
-/// The block that the agent starts with.
 fn context(directory: &Directory, config: &Config) -> Result<Redacted, Failure> {
     let budget = Budget::of(directory.settings.token_budget).within_units(OUTPUT_UNITS_MAX);
     let block = directory.block(&budget, &Gate::new(&config.pii));

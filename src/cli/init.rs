@@ -143,7 +143,6 @@ fn set_up_hooks(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the person.
 fn is_wanted(name: &str) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() {
         return Err(Failure::usage(format!(
@@ -171,7 +170,6 @@ fn write(path: &Path, before: Option<&str>, after: &str) -> Result<(), Failure> 
     files::replace(path, after).map_err(failed)
 }
 
-/// The client's settings for all projects.
 fn of_user() -> Result<PathBuf, Failure> {
     let named = settings::path_of("CLAUDE_CONFIG_DIR");
     let folder = named.or_else(|| settings::home().map(|home| home.join(CLIENT)));

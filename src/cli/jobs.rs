@@ -13,7 +13,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::domain::{JobId, JobState, SessionId, SliceId, Timestamp, Tokens};
 use crate::privacy::Redacted;
-use crate::store::{JobFilter, JobPage, OpenMode, Store, StoredJob, StoredRun};
+use crate::store::{JobFilter, JobPage, Store, StoredJob, StoredRun};
 use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,11 +52,11 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Make jobs ready: dead and cancelled ones are asked afresh, waiting ones wait no longer
+    /// Make jobs ready: retry dead and cancelled ones, end the wait of waiting ones
     Retry(steer::Retry),
-    /// Call off jobs that are open; their entries are skipped, with the reason
+    /// Cancel open jobs; their entries are skipped, with the reason
     Cancel(steer::Cancel),
-    /// Forget dead and cancelled jobs; what became of their entries stays
+    /// Delete dead and cancelled jobs; the states of their entries stay
     Drop(steer::Drop),
 }
 
@@ -80,8 +80,7 @@ struct List {
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     let (runtime, now) = (settings::runtime()?, clock::now());
     runtime.block_on(async {
         match args.command.unwrap_or(Command::List(args.list)) {
@@ -153,7 +152,7 @@ fn print_table<'a>(
     output::print_table(&output::fitted(&header, jobs.map(row).collect(), 6, &[4, 8, 5, 3]))
 }
 
-/// Why a job is where it is, and for how long; a few words.
+/// The reason for a job's state, and how long it still lasts.
 fn why(it: &StoredJob, now: Timestamp) -> String {
     let more = match it.until {
         Some(until) if now < until => format!("{} more", lasting(until.since(now))),
@@ -301,7 +300,6 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
     pairs(rows)
 }
 
-/// A run in a line.
 fn run_line(StoredRun { run, current }: &StoredRun) -> String {
     let state = if *current { run.state.name() } else { "replaced" };
     format!(

@@ -31,21 +31,18 @@ pub(super) struct ModelArgs {
 }
 
 impl ModelArgs {
-    /// Overrides the settings with the flags.
     pub(super) fn override_settings(&self, config: &mut Config) {
         if let Some(concurrency) = self.concurrency {
             config.model.concurrency = concurrency as usize;
         }
     }
 
-    /// The name of the model that would be asked.
     pub(super) fn name(&self, config: &Config) -> Result<String, Failure> {
         let cassette = self.cassette.as_deref().map(recorded).transpose()?;
         let recorded = cassette.as_ref().and_then(|cassette| cassette.model());
         Ok(self.model.as_deref().or(recorded).unwrap_or(&config.model.model).to_owned())
     }
 
-    /// The model to ask, and its name.
     pub(super) fn model(&self, config: &Config) -> Result<(Model, String), Failure> {
         model(config, self.cassette.as_deref(), self.model.as_deref(), &config.model.model)
     }
@@ -125,7 +122,6 @@ fn model(
     Ok((Model::Endpoint(Box::new(endpoint)), named.unwrap_or(otherwise).to_owned()))
 }
 
-/// The endpoint of the settings.
 pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
     let settings = EndpointConfig {
         base_url: config.model.base_url.clone(),

@@ -14,15 +14,10 @@ pub(super) const FAILED: u8 = 1;
 /// Exit code: wrong usage or configuration.
 pub(super) const USAGE: u8 = 2;
 
-/// Style of errors.
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
-/// Style of warnings.
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
-/// Style of success.
 pub(super) const GREEN: Style = AnsiColor::Green.on_default();
-/// Style of details.
 pub(super) const DIM: Style = Style::new().dimmed();
-/// Style of headings.
 pub(super) const BOLD: Style = Style::new().bold();
 
 /// Error of a command: one line, and the exit code.
@@ -43,7 +38,6 @@ impl Failure {
         Failure { line: line.into(), code: FAILED }
     }
 
-    /// Prints the line and gives the exit code.
     pub(super) fn report(self) -> ExitCode {
         if !self.line.is_empty() {
             note(&format!("{RED}error:{RED:#} {}", self.line));
@@ -101,7 +95,6 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a value as JSON.
 pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
     line(&text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?)
@@ -140,7 +133,6 @@ pub(super) fn table(header: &[&str]) -> Table {
 
 /// A line of a table, and an element of the same list as JSON.
 pub(super) trait Row: serde::Serialize {
-    /// Names of the columns.
     const HEADER: &'static [&'static str];
 
     /// The line's cells, one for each column.
@@ -212,7 +204,6 @@ pub(super) fn fitted(
 fn fit(columns: &[usize], path: usize, spare: &[usize], width: usize) -> (usize, usize) {
     /// Letters of a path that a narrow terminal still shows.
     const PATH_LETTERS_MIN: usize = 16;
-    /// Blanks beside each column.
     const BLANKS: usize = 2;
     let all: usize = columns.iter().map(|letters| letters + BLANKS).sum();
     let mut others = all - (columns[path] + BLANKS);

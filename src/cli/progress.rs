@@ -12,7 +12,6 @@ pub(super) const OFTEN: Duration = Duration::from_secs(10);
 /// Interval of plain lines of a command that runs until it is stopped.
 pub(super) const SELDOM: Duration = Duration::from_secs(60);
 
-/// State of the work.
 pub(super) struct Progress {
     /// Work done.
     pub(super) at: u64,

@@ -1,4 +1,4 @@
-//! `annalist replay`: the main job.
+//! `annalist replay`: extracts transcripts in this process.
 
 use super::arguments::date;
 use super::interrupt::cancelled_by_signal;
@@ -19,9 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-/// Progress bar of a terminal.
 const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg} {eta_precise:.dim} left";
-/// Problems and failures that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +37,7 @@ pub(super) struct Args {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     model: ModelArgs,
-    /// Read named files as this format instead of finding it out
+    /// Read named files as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
     /// Leave out sessions that began before this day or time
@@ -51,7 +49,7 @@ pub(super) struct Args {
     /// The namespace of the records, instead of the folder the agent worked in
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
-    /// Ask afresh about slices that failed
+    /// Retry slices that failed
     #[arg(long)]
     retry_failed: bool,
     /// Read sessions again that were forgotten
@@ -169,12 +167,9 @@ fn line(totals: &Totals, elapsed: Duration) -> String {
 }
 
 fn list_problems(totals: &Totals) {
-    for problem in totals.problems.iter().take(LISTED_MAX) {
-        output::note(&format!("{RED}error:{RED:#} {}: {}", problem.path, problem.problem));
-    }
-    if totals.problems.len() > LISTED_MAX {
-        output::note(&format!("and {} more files", totals.problems.len() - LISTED_MAX));
-    }
+    let problems = totals.problems.iter();
+    let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
+    output::notes(problems, LISTED_MAX, "more files");
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
         let (slices, entries) = (count(failure.slices), count(failure.entries));
         output::note(&format!(

@@ -44,7 +44,6 @@ pub(super) struct Args {
     docs: PathBuf,
 }
 
-/// A generated file.
 struct Generated {
     name: String,
     path: PathBuf,

@@ -74,7 +74,6 @@ impl Source {
         Ok(())
     }
 
-    /// Its beginning.
     pub(super) fn head(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.head)
     }
@@ -84,13 +83,11 @@ impl Source {
         named.map_or_else(|| transcripts::detect(&self.head, self.file_name.as_deref()), Ok)
     }
 
-    /// The input from its beginning.
     pub(super) fn input(&mut self) -> Result<&mut dyn Input, Failure> {
         self.input.rewind().map_err(|error| unreadable(&self.name, &error))?;
         Ok(&mut *self.input)
     }
 
-    /// Its text, up to `bytes_max`.
     pub(super) fn text(&mut self, bytes_max: u64) -> Result<String, Failure> {
         let mut bytes = Vec::new();
         let read = self.input()?.take(bytes_max).read_to_end(&mut bytes);
@@ -152,7 +149,6 @@ pub(super) fn read_stdin(expected: &str) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Notes that a private file is left out.
 pub(super) fn note_private(name: &str) {
     output::note(&format!("{name}: says `private: true` and is left out"));
 }

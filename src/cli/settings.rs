@@ -10,7 +10,6 @@ use crate::llm::prompt_files;
 use crate::store::{OpenMode, Store, StoreErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The settings file of a project.
 pub(super) const PROJECT_FILE: &str = "annalist.toml";
 /// The user's settings file; also one of a project, where it is ours.
 pub(super) const FILE_NAME: &str = "config.toml";
@@ -20,9 +19,7 @@ const FOLDER: &str = ".annalist";
 const STORE: &str = "annalist.db";
 /// Our name where a shell finds it.
 const NAME: &str = "annalist";
-/// Variable that names the store.
 const STORE_VARIABLE: &str = "ANNALIST__STORE__URL";
-/// Variable that names the prompts.
 const PROMPTS_VARIABLE: &str = "ANNALIST__PROMPTS";
 
 /// A settings file, and the root of the project that it belongs to.
@@ -162,7 +159,6 @@ pub(super) fn state_folder() -> Option<PathBuf> {
     folder_of("XDG_STATE_HOME", ".local/state")
 }
 
-/// The user's home.
 pub(super) fn home() -> Option<PathBuf> {
     path_of("HOME")
 }
@@ -173,7 +169,6 @@ fn folder_of(variable: &str, place: &str) -> Option<PathBuf> {
     named.or_else(|| home().map(|home| home.join(place))).map(|base| base.join("annalist"))
 }
 
-/// The path that a variable holds.
 pub(super) fn path_of(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
@@ -215,12 +210,18 @@ pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failur
     Ok(Store::open(&config.store_url, how)?)
 }
 
+/// The settings, and their store, which must exist.
+pub(super) fn existing_store(file: Option<&Path>) -> Result<(Config, Store), Failure> {
+    let config = load(file)?;
+    let store = open_store(&config, OpenMode::Existing)?;
+    Ok((config, store))
+}
+
 /// The settings and the store in force, in a line.
 pub(super) fn in_force(config: &Config, store: &Store) -> String {
     format!("settings: {}; store: {}", config.source, store.place())
 }
 
-/// The store of the settings, if there is one.
 pub(super) fn known_store(config: &Config) -> Result<Option<Store>, Failure> {
     match Store::open(&config.store_url, OpenMode::Existing) {
         Ok(store) => Ok(Some(store)),

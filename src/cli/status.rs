@@ -1,4 +1,4 @@
-//! `annalist status`: what became of every entry.
+//! `annalist status`: the state of every entry and of the queue.
 
 mod queue;
 
@@ -10,7 +10,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::domain::{ClaimKind, Coverage, Finding, Format, Purpose, RunId, SessionId};
 use crate::privacy::Redacted;
-use crate::store::{ABANDONED, BillLine, OpenMode, QueueStats, SessionStatus, Status};
+use crate::store::{ABANDONED, BillLine, QueueStats, SessionStatus, Status};
 use queue::QueueReport;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,11 +18,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Letters of a path in the table.
 const PATH_LETTERS: usize = 48;
-/// Sessions that are listed without `--all`.
 const SESSIONS_MAX: usize = 20;
-/// Failed slices that are listed without `--all`.
 const FAILED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -39,8 +36,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let (config, store) = settings::existing_store(file)?;
     let (status, depth) = settings::runtime()?.block_on(async {
         Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
     })?;
@@ -242,7 +238,6 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A session in the table.
 fn row(it: &SessionStatus, with_pending: bool) -> Vec<String> {
     let staged: u64 = ClaimKind::ALL.iter().filter_map(|kind| it.staged.get(kind)).sum();
     let mut row = vec![

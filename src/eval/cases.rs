@@ -9,25 +9,19 @@ use std::path::{Path, PathBuf};
 
 /// File that makes a folder a case.
 pub(crate) const CASE_FILE: &str = "case.toml";
-/// Gold of a case.
 pub(crate) const GOLD_FILE: &str = "gold.json";
 /// Answer to the whole transcript, from which `--update` makes the recordings.
 pub(crate) const ANSWERS_FILE: &str = "answers.json";
-/// Folder of recordings.
 pub(crate) const CASSETTE: &str = "cassette";
 /// Folder of the memory directory that the records must result in.
 pub(crate) const EXPECTED: &str = "expected";
-/// File stem of a transcript.
 const TRANSCRIPT: &str = "transcript";
 /// Name of a folder of cases; a case is named by its path below it.
 const CASES_FOLDER: &str = "cases";
 /// Maximum depth of a case below the folder that was named.
 const DEPTH_MAX: usize = 4;
-/// Maximum number of cases of one run.
 const CASES_MAX: usize = 100_000;
-/// Maximum size of a file that is read as text.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Maximum number of files of an expected directory.
 const EXPECTED_MAX: usize = 1_000;
 
 /// A case on disk.

@@ -229,7 +229,6 @@ impl Comparison {
         }
     }
 
-    /// The comparison of the variant with this name in this run.
     pub(crate) fn variant(&self, name: &str) -> Option<&VariantComparison> {
         self.variants.iter().find(|it| it.after == name)
     }
@@ -279,13 +278,11 @@ impl VariantComparison {
         it
     }
 
-    /// The comparison of the case with this name.
     pub(crate) fn case(&self, name: &str) -> Option<&CaseComparison> {
         self.cases.iter().find(|it| it.name == name)
     }
 }
 
-/// The measures whose counts changed.
 fn measure_changes(before: &Sums, after: &Sums, tolerances: &Tolerances) -> Vec<MeasureChange> {
     let change = |measure: &Measure| {
         let (before, after) = (before.rate(*measure), after.rate(*measure));
@@ -387,7 +384,6 @@ fn newly_said(before: &CaseReport, after: &CaseReport) -> Vec<ForbiddenReport> {
     after.forbidden.iter().filter(|it| it.said_by.is_some() && unsaid(&it.id)).cloned().collect()
 }
 
-/// A record and its index.
 type Indexed<'r> = (usize, &'r RecordReport);
 
 /// Records that changed, by kind. Ids do not help: another prompt gives the same claim another id. The same claim in the

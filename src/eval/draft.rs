@@ -16,9 +16,7 @@ pub(crate) struct TranscriptSummary {
     pub format: Format,
     /// Ids of the conversations with something to ask about.
     pub conversations: Vec<String>,
-    /// Number of entries of all of them.
     pub entries: u64,
-    /// Number of slices of all of them.
     pub slices: usize,
     /// Numbers of masked places by rule.
     pub masked: BTreeMap<&'static str, u64>,

@@ -20,9 +20,7 @@ use tokio_util::sync::CancellationToken;
 /// Result of a slice.
 #[derive(Debug, Default)]
 pub(super) struct SliceResult {
-    /// Its records, staged or quarantined.
     pub(super) records: Vec<Record>,
-    /// Findings about the answers.
     pub(super) findings: Vec<Finding>,
     /// Final failure.
     pub(super) failure: Option<RunFailure>,
@@ -34,7 +32,6 @@ pub(super) struct SliceResult {
     pub(super) stale: Option<Request>,
     pub(super) asks: Asks,
     pub(super) answers: Origins,
-    /// Requests and answers.
     pub(super) exchanges: Vec<(Request, Reply)>,
 }
 
@@ -44,7 +41,6 @@ impl SliceResult {
     }
 }
 
-/// Source of answers.
 enum Source<'a> {
     Cassette(&'a Cassette),
     Model { client: &'a ModelClient, context: CallContext<'a>, spent: Spending },

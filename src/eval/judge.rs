@@ -18,7 +18,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Maximum number of stale requests that are described; the first with its difference, the others in a line.
 const STALE_MAX: usize = 5;
 
-/// The report of a case that could not be run.
 pub(super) fn broken(name: &str, broken: Broken) -> CaseReport {
     CaseReport {
         name: name.to_owned(),

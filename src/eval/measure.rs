@@ -36,7 +36,6 @@ impl Rate {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
 
-    /// Counts a trial.
     pub(crate) fn count(&mut self, hit: bool) {
         self.hits += u64::from(hit);
         self.of += 1;
@@ -118,7 +117,6 @@ impl Measure {
         Measure::Schema,
     ];
 
-    /// Name in tables.
     pub(crate) fn label(self) -> &'static str {
         match self {
             Measure::CoreRecall => "core recall",
@@ -161,7 +159,6 @@ impl Counts {
         Rate { hits: 2 * self.answered, of: self.items + self.records }
     }
 
-    /// Precision, recall and F1.
     pub(crate) fn rates(self) -> [Rate; 3] {
         [self.precision(), self.recall(), self.f1()]
     }
@@ -187,7 +184,6 @@ pub(crate) struct Tally {
 sum_fields!(Tally: decisions, discussions, attempts, requests, core, succeeded, grounded, quarantined, restraint);
 
 impl Tally {
-    /// The counts of one kind.
     pub(crate) fn of(&self, kind: ClaimKind) -> Counts {
         match kind {
             ClaimKind::Decision => self.decisions,
@@ -197,7 +193,6 @@ impl Tally {
         }
     }
 
-    /// The counts of one kind, to change them.
     pub(crate) fn of_mut(&mut self, kind: ClaimKind) -> &mut Counts {
         match kind {
             ClaimKind::Decision => &mut self.decisions,
@@ -207,7 +202,6 @@ impl Tally {
         }
     }
 
-    /// The counts of all kinds together.
     pub(crate) fn all(&self) -> Counts {
         let mut all = Counts::default();
         ClaimKind::ALL.iter().for_each(|kind| all += self.of(*kind));
@@ -251,7 +245,6 @@ pub(crate) struct Origins {
 sum_fields!(Origins: recorded, hand_written, imported);
 
 impl Origins {
-    /// All answers.
     pub(crate) fn total(&self) -> u64 {
         self.recorded + self.hand_written + self.imported
     }
@@ -278,7 +271,6 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// The counts behind a measure.
     pub(crate) fn rate(&self, measure: Measure) -> Rate {
         let all = self.tally.all();
         match measure {

@@ -21,7 +21,6 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 const TEMPLATE: &str = include_str!("page.html");
 
-/// Maximum number of cases that are shown.
 const CASES_MAX: usize = 1_000;
 /// Number of cases up to which long texts are shown at length.
 const CASES_AT_LENGTH: usize = 50;

@@ -38,7 +38,6 @@ pub(crate) enum Answers {
     Live,
 }
 
-/// Contents of the files of a case.
 pub(super) struct CaseContents {
     pub(super) case: Case,
     pub(super) gold: Gold,
@@ -49,7 +48,6 @@ pub(super) struct CaseContents {
     pub(super) expected: Option<Files>,
 }
 
-/// A case that can be run.
 pub(super) struct PreparedCase {
     pub(super) name: String,
     pub(super) folder: PathBuf,
@@ -98,7 +96,6 @@ impl From<String> for Broken {
     }
 }
 
-/// Prepares a case to be run with `variation`.
 pub(super) fn prepare(
     config: &Config,
     answers: &Answers,
@@ -136,7 +133,6 @@ pub(super) fn prepare(
     })
 }
 
-/// Reads the files of a case.
 pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broken> {
     let files = cases::read(folder)?;
     let path = |file: &str| folder.join(file).display().to_string();
@@ -176,7 +172,6 @@ fn load_cassette(folder: &Path) -> Result<(Cassette, Vec<Finding>), String> {
     }
 }
 
-/// A finding with its file and line.
 fn located(path: &str, finding: &Finding) -> String {
     match finding.line {
         0 => format!("{path}: {}", finding.detail),

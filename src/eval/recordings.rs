@@ -13,7 +13,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Maximum length of the name of a recording.
 const NAME_LETTERS_MAX: usize = 100;
 
 /// All answers of one model about one case, with every prompt of the run.
@@ -102,7 +101,6 @@ fn redacted(reply: &Reply, gate: &Gate) -> Reply {
     reply
 }
 
-/// A file name for a model.
 fn file_name(model: &str) -> String {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
     let letters = model.chars().map(|letter| if is_allowed(letter) { letter } else { '-' });

@@ -37,7 +37,6 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    /// Number of answers of all its cases by origin.
     pub(crate) fn answers(&self) -> Origins {
         let mut all = Origins::default();
         self.cases.iter().for_each(|case| all += case.answers);

@@ -26,7 +26,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of threads of an offline run.
 const THREADS_MAX: usize = 16;
 /// Time that a call under way may take after a stop.
 const GRACE: Duration = Duration::from_secs(5);
@@ -59,7 +58,6 @@ pub(crate) struct EvalResult {
     pub stopped: Option<String>,
 }
 
-/// The endpoint of a live run.
 pub(crate) struct LiveModel {
     pub endpoint: Endpoint,
     pub store: Store,
@@ -69,10 +67,8 @@ pub(crate) struct LiveModel {
     pub clock: fn() -> Timestamp,
 }
 
-/// A case of a variant, prepared or broken.
 type Prepared = Result<PreparedCase, Broken>;
 
-/// A judged case.
 struct JudgedCase {
     report: CaseReport,
     shown: ShownEntries,

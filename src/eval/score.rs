@@ -31,11 +31,9 @@ use std::collections::BTreeSet;
 /// The score of one case, and the records behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Score {
-    /// The counts.
     pub tally: Tally,
     /// Each answered item and the record that answers it.
     pub answered: Vec<(String, RecordId)>,
-    /// Items that no record answers.
     pub missed: Vec<String>,
     /// Each forbidden statement that is made, and the first record that makes it.
     pub violated: Vec<(String, RecordId)>,

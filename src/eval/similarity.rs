@@ -75,7 +75,6 @@ fn thousandths(sum: usize, of: usize) -> u32 {
     u32::try_from(sum.checked_div(of).unwrap_or_default()).unwrap_or(u32::MAX)
 }
 
-/// The words of each text of a field.
 type Texts = Vec<Vec<String>>;
 
 /// The words of a claim by field.

@@ -9,7 +9,6 @@ use serde::Serialize;
 /// A table of texts.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Table {
-    /// Names of the columns.
     pub header: Vec<String>,
     /// Rows; the first cell is the name of the row.
     pub rows: Vec<Vec<String>>,
@@ -33,7 +32,6 @@ pub(crate) fn rate_text(rate: Rate) -> String {
     }
 }
 
-/// A rate in both runs.
 fn change_text(before: Rate, after: Rate) -> String {
     match before == after {
         true => rate_text(after),
@@ -59,7 +57,6 @@ fn interval_text(variant: &Variant, measure: Measure) -> String {
         .map_or(String::new(), |it| format!("{:.0}–{:.0}%", it.low * 100.0, it.high * 100.0))
 }
 
-/// Precision, recall and F1 by kind.
 pub(crate) fn by_kind(variant: &Variant) -> Table {
     let mut table = Table::new(&["kind", "precision", "recall", "f1"]);
     let tally = &variant.summary.sums.tally;

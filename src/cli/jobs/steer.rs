@@ -18,7 +18,7 @@ pub(super) struct Retry {
     /// Every dead job
     #[arg(long)]
     all_dead: bool,
-    /// Only those that died of this, such as refused
+    /// Only jobs with this kind of failure, such as refused
     #[arg(long, value_name = "KIND", requires = "all_dead", conflicts_with = "ids")]
     kind: Option<String>,
     /// Only this namespace

@@ -24,7 +24,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Rule of missing files.
 const MISSING_FILE: &str = "missing-file";
 
 #[derive(Debug, clap::Args)]
@@ -127,7 +126,6 @@ fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result
     Ok(())
 }
 
-/// The memories of the store, if there is a store.
 fn known_memories(config: &Config) -> Result<Option<BTreeMap<MemoryId, MemoryState>>, Failure> {
     let store = match Store::open(&config.store_url, OpenMode::Existing) {
         Ok(store) => store,

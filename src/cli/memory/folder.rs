@@ -54,7 +54,6 @@ pub(super) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, F
     found.map_err(|error| unreadable(folder, &error))
 }
 
-/// The files of a directory; unreadable ones are noted.
 pub(super) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
     let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
     for (path, reason) in &read.skipped {

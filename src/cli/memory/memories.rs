@@ -11,15 +11,13 @@ use crate::domain::{
     Stage, Timestamp,
 };
 use crate::memory_dir::{SOURCE, is_day};
-use crate::store::{AuditEntry, OpenMode, PrefixLookup, Store, StoredPlan};
+use crate::store::{AuditEntry, PrefixLookup, Store, StoredPlan};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Letters of a claim in a list.
 const HEADLINE_LETTERS: usize = 80;
-/// Letters of the claim above a history.
 const TITLE_LETTERS: usize = 100;
 /// Lines of a person's version of a memory that are shown.
 const EDITED_LINES_MAX: usize = 20;
@@ -193,7 +191,7 @@ impl HistoryRow {
 }
 
 pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     let memories = settings::runtime()?.block_on(store.memories(args.namespace.as_deref()))?;
     print_list(&memories, args)
 }
@@ -209,7 +207,7 @@ fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<ExitCode, Failure
 }
 
 pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     let memories = settings::runtime()?.block_on(async {
         let namespace = args.list.namespace.as_deref();
         let state = store.memories(namespace).await?;
@@ -220,7 +218,6 @@ pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<ExitCode, Failure
     print_list(&memories, &args.list)
 }
 
-/// Plans that were not undone.
 async fn applied_plans(store: &Store, namespace: Option<&str>) -> Result<Vec<StoredPlan>, Failure> {
     let mut plans = store.plans(namespace).await?;
     plans.retain(|stored| stored.undone_at.is_none());
@@ -228,7 +225,7 @@ async fn applied_plans(store: &Store, namespace: Option<&str>) -> Result<Vec<Sto
 }
 
 pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
         let stored = applied_plans(&store, Some(&memory.namespace)).await?;
@@ -257,7 +254,7 @@ pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode
 }
 
 pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
         match args.json {
@@ -268,7 +265,6 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, F
     })
 }
 
-/// The memory with this id or tag.
 async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
     let digits = id.strip_prefix(SOURCE).unwrap_or(id);
     one(store.memory(prefix(digits)?).await?, "memory", id)

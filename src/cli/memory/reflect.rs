@@ -20,15 +20,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Letters of a note.
 const NOTE_LETTERS: usize = 300;
 /// Letters of a rule's note on a terminal, which is a headline. A lesson is shown whole.
 const LINE_LETTERS: usize = 100;
-/// Letters of a model's name in the directory.
 const NAME_LETTERS: usize = 80;
 /// Retrospectives of one day.
 const OF_DAY_MAX: u32 = 100;
-/// Findings of one namespace that are listed.
 const FINDINGS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]

@@ -18,9 +18,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Other namespaces that are named.
 const OTHERS_MAX: usize = 5;
-/// Letters of a claim or an entry on a line.
 const LINE_LETTERS: usize = 90;
 
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use super::settings;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
-use crate::store::{OpenMode, RecordFilter, Store, StoredCard, StoredRecord};
+use crate::store::{RecordFilter, Store, StoredCard, StoredRecord};
 use clap::{Subcommand, ValueEnum};
 use rows::{kind, print_claim};
 use std::ops::ControlFlow;
@@ -21,7 +21,6 @@ use std::process::ExitCode;
 
 /// Letters of a card's title, and of the words below it.
 const CARD_LETTERS: usize = 100;
-/// Maximum number of runs in a list.
 const RUNS_MAX: u32 = 100_000;
 
 #[derive(Debug, clap::Args)]
@@ -150,8 +149,7 @@ impl Filter {
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         match args.command {
             None => list(&store, &args.filter, args.json).await,
@@ -174,7 +172,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
 
 /// Lists every record of the store.
 pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
-    let store = settings::open_store(&settings::load(file)?, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(list(&store, &Filter::default(), false))
 }
 

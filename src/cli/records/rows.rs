@@ -11,7 +11,6 @@ use crate::store::{StoredRecord, StoredRun};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Letters of a claim in a list.
 const HEADLINE_LETTERS: usize = 80;
 
 /// A record, as JSON and in a list.
@@ -228,7 +227,6 @@ pub(in crate::cli) fn kind(claim: &Claim) -> String {
     }
 }
 
-/// Prints a record's claim, field by field.
 pub(in crate::cli) fn print_claim(record: &Record) -> Result<(), Failure> {
     let state = match record.state {
         RecordState::Staged => format!("{GREEN}staged{GREEN:#}"),

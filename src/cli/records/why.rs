@@ -6,7 +6,7 @@ use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, OutputMode, Speaker};
 use crate::privacy::Redacted;
-use crate::store::{OpenMode, RecordSources};
+use crate::store::RecordSources;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -46,8 +46,7 @@ struct EntryRow<'a> {
 }
 
 pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let config = settings::load(file)?;
-    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let (_, store) = settings::existing_store(file)?;
     let found = settings::runtime()?.block_on(store.why(prefix(&args.id)?))?;
     let why = one(found, "record", &args.id)?;
     if args.json { output::json(&why_row(&why)) } else { print_why(&why) }?;

@@ -8,10 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Letters of a reason in the table and in a line.
 const TABLE_LETTERS: usize = 40;
 const LINE_LETTERS: usize = 200;
-/// Workers that are named; the others are counted.
 const WORKERS_MAX: usize = 10;
 
 /// The queue, as JSON.
@@ -175,7 +173,7 @@ pub(super) fn print(depth: &QueueStats) -> Result<(), Failure> {
     print_unwell(depth)
 }
 
-/// The command that asks afresh about what died of one thing.
+/// The command that retries jobs with one kind of failure.
 fn retry(it: &DeadJobs) -> String {
     format!("annalist jobs retry --all-dead --kind {}", it.kind)
 }
@@ -208,7 +206,7 @@ fn print_open(depth: &QueueStats) -> Result<(), Failure> {
     ))
 }
 
-/// When the first wait or lease of these is over.
+/// Time until the first wait or lease of these jobs ends.
 fn next(it: &OpenJobs, now: Timestamp) -> String {
     match it.until {
         Some(until) if now < until => format!("in {}", lasting(until.since(now))),

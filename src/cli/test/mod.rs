@@ -25,7 +25,6 @@ use std::sync::Arc;
 
 /// Folder of cases if none are named.
 const CASES: &str = "tests/fixtures/cases";
-/// Progress bar.
 const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg}";
 /// File name that means standard output.
 const STDOUT: &str = "-";
@@ -251,7 +250,6 @@ fn read_baseline(path: &Path) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Asks the endpoint and shows progress.
 fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
     let runtime = settings::runtime()?;
     runtime.block_on(async {
@@ -340,7 +338,6 @@ fn save(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes recordings into the cassettes of their cases.
 fn record(recordings: &[Recording]) -> Result<(), Failure> {
     let (mut written, mut unchanged) = (0, 0);
     for recording in recordings {

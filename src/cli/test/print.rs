@@ -81,7 +81,6 @@ fn table_lines(table: &Table) -> Vec<String> {
     text.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()).collect()
 }
 
-/// A line for each case.
 fn cases(variant: &Variant) -> Table {
     let header = ["case", "outcome", "precision", "recall", "f1", "unproven", "unsaid"];
     let mut table = Table::new(&header);
@@ -196,7 +195,6 @@ fn difference_line(line: &str) -> String {
     format!("    {style}{}{style:#}", one_line(line))
 }
 
-/// The number of cases by outcome.
 fn verdict(variant: &Variant) -> String {
     let cases = variant.summary.cases;
     let bad = [(cases.failed, "failed"), (cases.stale, "stale"), (cases.broken, "broken")];

@@ -19,7 +19,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 pub(super) use summary::Summary;
 
-/// Progress line of a terminal.
 const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {msg}";
 
 #[derive(Debug, clap::Args)]
@@ -41,7 +40,7 @@ Exits 1 if jobs died or wait at a cap (--drain, --once), or if something needs a
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelArgs,
-    /// End when nothing is left that could be done, now or after a while
+    /// End when no job is left that can be done, now or later
     #[arg(long)]
     drain: bool,
     /// End after one job
@@ -49,7 +48,7 @@ pub(super) struct Args {
     once: bool,
     #[command(flatten)]
     services: ServiceArgs,
-    /// Print what was done as one JSON object on stdout
+    /// Print the results as one JSON object on stdout
     #[arg(long)]
     json: bool,
 }

@@ -22,7 +22,7 @@ const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServiceArgs {
-    /// Follow these folders and hand over what their transcripts grow by
+    /// Watch these folders and enqueue new entries of their transcripts
     #[arg(long, value_name = "DIR", num_args = 1..)]
     watch: Vec<PathBuf>,
     /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
@@ -45,7 +45,6 @@ pub(super) struct WorkerContext<'a> {
 /// Running services; each ends with the problem that a person must solve, if there is one.
 pub(super) type Services = JoinSet<Result<(), String>>;
 
-/// Starts the services that the flags name.
 pub(super) async fn start(
     args: &ServiceArgs,
     worker: WorkerContext<'_>,

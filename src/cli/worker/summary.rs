@@ -6,7 +6,6 @@ use crate::store::RemainingJobs;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Kinds of failures that are listed; the others are counted.
 const LISTED_MAX: usize = 20;
 
 /// Results of a worker.
@@ -93,7 +92,6 @@ impl Summary {
         ])
     }
 
-    /// Notes failures and open jobs.
     pub(super) fn notes(&self) {
         for (kind, (jobs, example)) in self.jobs.failures.iter().take(LISTED_MAX) {
             let jobs = counted(*jobs, "job");
@@ -121,7 +119,6 @@ impl Summary {
     }
 }
 
-/// Progress in a line.
 pub(super) fn line(jobs: &Jobs, totals: &Totals) -> String {
     let ended =
         [jobs.done, jobs.known, jobs.cut, jobs.dead, jobs.retried, jobs.released, jobs.lost];
