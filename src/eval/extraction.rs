@@ -57,7 +57,7 @@ impl ReplySource for Recorder<'_> {
     async fn answer(&mut self, request: &Request) -> Result<Reply, AskError> {
         self.result.asks.requests += 1;
         let (reply, origin) = match &mut self.source {
-            Source::Cassette(cassette) => match cassette.kept(request) {
+            Source::Cassette(cassette) => match cassette.recorded(request) {
                 Some((reply, origin)) => (reply.clone(), origin),
                 None => {
                     self.result.stale = Some(request.clone());
@@ -91,7 +91,7 @@ pub(super) fn from_recordings(case: &PreparedCase) -> Vec<SliceResult> {
         // What a model refused is not recorded, so that the answers may begin with a lower output mode.
         let begin =
             |rung| Exchange::start(&case.asking, &slice.cutting.slice, slice.before, rung, 0);
-        let is_recorded = |rung: &&OutputMode| case.cassette.kept(&begin(**rung).1).is_some();
+        let is_recorded = |rung: &&OutputMode| case.cassette.recorded(&begin(**rung).1).is_some();
         let rung = OutputMode::ALL.iter().find(is_recorded).copied();
         let rung = rung.or(case.cassette.rung()).unwrap_or(OutputMode::ForcedTool);
         // A cassette never waits and has no store that could fail.

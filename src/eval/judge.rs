@@ -161,7 +161,7 @@ fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
         (1..).zip(results).filter_map(|(at, it)| Some((at, it.stale.as_ref()?))).collect();
     let mut details = Vec::new();
     let model = &case.asking.model;
-    if !stale.is_empty() && !case.cassette.names(model) {
+    if !stale.is_empty() && !case.cassette.has_model(model) {
         details.push(format!(
             "nothing is recorded for the model {model}: `annalist test --record --model {model}`"
         ));

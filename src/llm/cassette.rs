@@ -1,7 +1,7 @@
-//! A cassette: the answers of a model kept in a folder, given again for the same questions. Never asks
-//! anybody; what it does not hold is stale.
+//! A cassette: recorded replies of a model in a folder, given again for the same requests. It calls no model: a request
+//! without a recording is stale.
 
-use super::cassette_file::{CassetteFile, Origin, Question};
+use super::cassette_file::{CassetteFile, Origin, RecordedRequest};
 use super::stale;
 use crate::domain::{
     ErrorKind, Finding, LanguageModel, ModelError, OutputMode, Reply, Request, RequestDigest,
@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read, in bytes; a larger one is no cassette.
+/// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Number of answers by origin.
@@ -27,24 +27,24 @@ pub struct Origins {
     pub imported: usize,
 }
 
-/// Kept answers by the digest of the question.
+/// Recordings by the digest of the request.
 #[derive(Debug, Default)]
 pub struct Cassette {
-    held: BTreeMap<RequestDigest, Held>,
+    recordings: BTreeMap<RequestDigest, Recording>,
     origins: Origins,
 }
 
 #[derive(Debug)]
-struct Held {
+struct Recording {
     case: String,
-    question: Question,
+    request: RecordedRequest,
     origin: Origin,
     reply: Reply,
 }
 
 impl Cassette {
-    /// Reads every `<case>.json` of `folder`. A file that cannot be read as a cassette is a finding, and
-    /// the others are used; of two answers to one question the first by file name counts.
+    /// Reads every `<case>.json` of `folder`. An unreadable file is a finding, and the others are used; of two replies
+    /// to one request the first by file name counts.
     ///
     /// # Errors
     /// If the folder itself cannot be listed.
@@ -70,20 +70,20 @@ impl Cassette {
     /// Adds the exchanges of a file.
     pub fn add(&mut self, case: &str, file: &CassetteFile, findings: &mut Vec<Finding>) {
         for exchange in &file.exchanges {
-            let place = match self.held.entry(exchange.request.digest) {
+            let place = match self.recordings.entry(exchange.request.digest) {
                 Entry::Vacant(place) => place,
-                // The same question with the same answer, as of two conversations that began alike.
+                // The same request with the same reply, as of two conversations that began alike.
                 Entry::Occupied(other) if other.get().reply == exchange.reply.reply() => continue,
                 Entry::Occupied(other) => {
                     let first = &other.get().case;
-                    let detail = format!("case {case} answers a question that {first} answers too");
+                    let detail = format!("case {case} answers a request that {first} answers too");
                     findings.push(Finding::new(Severity::Warning, "answered-twice", 0, detail));
                     continue;
                 }
             };
-            place.insert(Held {
+            place.insert(Recording {
                 case: case.to_owned(),
-                question: exchange.request.clone(),
+                request: exchange.request.clone(),
                 origin: file.origin,
                 reply: exchange.reply.reply(),
             });
@@ -107,70 +107,72 @@ impl Cassette {
         })
     }
 
-    /// Where the answers come from.
+    /// Number of recordings by origin.
     pub fn origins(&self) -> Origins {
         self.origins
     }
 
-    /// The model that most questions name, so that they are asked alike; none if none is named.
+    /// The model that most requests name; none if none is named.
     pub fn model(&self) -> Option<&str> {
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
-        for held in self.held.values().filter(|held| !held.question.model.is_empty()) {
-            *times.entry(&held.question.model).or_default() += 1;
+        for it in self.recordings.values().filter(|it| !it.request.model.is_empty()) {
+            *times.entry(&it.request.model).or_default() += 1;
         }
         times.into_iter().max_by_key(|(_, times)| *times).map(|(model, _)| model)
     }
 
-    /// Returns whether a question names this model.
-    pub fn names(&self, model: &str) -> bool {
-        self.held.values().any(|held| held.question.model == model)
+    /// Returns whether a request names this model.
+    pub fn has_model(&self, model: &str) -> bool {
+        self.recordings.values().any(|it| it.request.model == model)
     }
 
-    /// The highest rung that a question names, so that they are asked in the same way; none if none is
-    /// named.
+    /// The best output mode that a request names; none if none is named.
     pub fn rung(&self) -> Option<OutputMode> {
-        self.held.values().filter_map(|held| held.question.rung).min()
+        self.recordings.values().filter_map(|it| it.request.rung).min()
     }
 
-    /// The answer that is kept for a question, and where it comes from.
-    pub fn kept(&self, request: &Request) -> Option<(&Reply, Origin)> {
-        self.held.get(&request.digest()).map(|held| (&held.reply, held.origin))
+    /// The recorded reply to `request`, and its origin.
+    pub fn recorded(&self, request: &Request) -> Option<(&Reply, Origin)> {
+        self.recordings.get(&request.digest()).map(|it| (&it.reply, it.origin))
     }
 
-    /// In what `request` differs from the nearest question that is held: a sentence, then the lines of the
-    /// messages that differ, which are words of the conversation.
+    /// Difference of `request` to the nearest recorded one: a sentence, then the lines of the messages that differ,
+    /// which are words of the conversation.
     pub fn difference(&self, request: &Request) -> String {
-        let asked = Question::of(request);
-        let nearest = stale::nearest(self.questions(), &asked);
-        nearest.map_or(stale::EMPTY.to_owned(), |it| stale::page(it, &asked))
+        self.explained(request, stale::page)
     }
 
-    fn questions(&self) -> impl Iterator<Item = (&str, &Question)> {
-        self.held.values().map(|held| (held.case.as_str(), &held.question))
+    fn explained(
+        &self,
+        request: &Request,
+        explain: fn((&str, &RecordedRequest), &RecordedRequest) -> String,
+    ) -> String {
+        let asked = RecordedRequest::of(request);
+        let recorded = self.recordings.values().map(|it| (it.case.as_str(), &it.request));
+        let nearest = stale::nearest(recorded, &asked);
+        nearest.map_or(stale::EMPTY.to_owned(), |it| explain(it, &asked))
     }
 
-    /// Number of answers.
+    /// Number of recordings.
     pub fn len(&self) -> usize {
-        self.held.len()
+        self.recordings.len()
     }
 
-    /// Returns whether it holds no answer.
+    /// Returns whether it holds no recording.
     pub fn is_empty(&self) -> bool {
-        self.held.is_empty()
+        self.recordings.is_empty()
     }
 
-    /// The answer to a question, or which kept question is nearest and in what it differs.
+    /// The recorded reply to `request`; the error names the nearest recorded request and the differences.
     ///
     /// # Errors
     /// `Stale`, and no other.
     pub fn answer(&self, request: &Request) -> Result<&Reply, ModelError> {
-        if let Some(held) = self.held.get(&request.digest()) {
-            return Ok(&held.reply);
-        }
-        let asked = Question::of(request);
-        let nearest = stale::nearest(self.questions(), &asked);
-        let why = nearest.map_or(stale::EMPTY.to_owned(), |it| stale::sentence(it, &asked));
-        Err(ModelError::new(ErrorKind::Stale, why))
+        let reply = self.recorded(request).map(|(reply, _)| reply);
+        reply.ok_or_else(|| {
+            let why = self.explained(request, stale::sentence);
+            ModelError::new(ErrorKind::Stale, why)
+        })
     }
 }
 
@@ -184,7 +186,6 @@ fn case_of(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The file, or the line and what is wrong there.
 fn read(path: &Path) -> Result<CassetteFile, (u32, String)> {
     let length = fs::metadata(path).map_err(|error| (0, error.to_string()))?.len();
     if length > FILE_BYTES_MAX {
@@ -197,7 +198,7 @@ fn read(path: &Path) -> Result<CassetteFile, (u32, String)> {
     })
 }
 
-/// serde's sentence without the value that it found, which may be words of a conversation.
+/// serde's message without the value that it quotes, which may be words of a conversation.
 fn what_is_wrong(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! One file of a cassette: exchanges that a person can read, compare and write. Text with several lines
-//! is a list of lines, JSON stands as JSON.
+//! One file of a cassette: exchanges that a person can read, compare and write. Text of several lines is a list of
+//! lines, JSON is JSON.
 
 use crate::adapters::files;
 use crate::domain::{
-    Call, Digest, Finish, Message, OutputMode, Reply, Request, RequestDigest, Role, ToolSpec, Usage,
+    Call, Digest, Finish, Message, OutputMode, Reply, Request, RequestDigest, Role, Usage,
 };
 use crate::llm::tool::published_of;
 use crate::privacy::Redacted;
@@ -43,7 +43,7 @@ pub enum Origin {
 pub struct CassetteFile {
     /// Where the answers come from.
     pub origin: Origin,
-    /// What the case shows, for people.
+    /// Purpose of the case, for people.
     #[serde(default)]
     pub about: String,
     /// The exchanges, in the order in which they took place.
@@ -58,7 +58,7 @@ impl CassetteFile {
 
     /// Adds an exchange. What comes from requests and replies has passed the gate.
     pub fn push(&mut self, request: &Request, reply: &Reply) {
-        let (request, reply) = (Question::of(request), Answer::of(reply));
+        let (request, reply) = (RecordedRequest::of(request), RecordedReply::of(reply));
         self.exchanges.push(Exchange { request, reply });
     }
 
@@ -116,15 +116,15 @@ impl CassetteFile {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Exchange {
-    pub(super) request: Question,
-    pub(super) reply: Answer,
+    pub(super) request: RecordedRequest,
+    pub(super) reply: RecordedReply,
 }
 
 /// A request as a person reads it. Only the digest is looked up; the rest says what became of it when
 /// it is stale.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Question {
+pub(super) struct RecordedRequest {
     #[schemars(with = "String")]
     pub(super) digest: RequestDigest,
     #[serde(default)]
@@ -144,21 +144,22 @@ pub(super) struct Question {
     #[serde(default)]
     pub(super) generation: u32,
     #[serde(default)]
-    pub(super) messages: Vec<Spoken>,
+    pub(super) messages: Vec<RecordedMessage>,
 }
 
-impl Question {
-    pub(super) fn of(request: &Request) -> Question {
-        let spoken = |message: &Message| Spoken {
+impl RecordedRequest {
+    pub(super) fn of(request: &Request) -> RecordedRequest {
+        let spoken = |message: &Message| RecordedMessage {
             role: message.role,
-            content: Prose::of(message.content.as_str()),
+            content: ReadableText::of(message.content.as_str()),
         };
-        Question {
+        let tool = &request.tool;
+        RecordedRequest {
             digest: request.digest(),
             model: request.model.clone(),
             rung: Some(request.rung),
-            tool: request.tool.name.to_owned(),
-            schema: Some(schema_digest(&request.tool)),
+            tool: tool.name.to_owned(),
+            schema: Some(Digest::of(&["schema", &tool.description, tool.schema()])),
             reply_tokens_max: request.reply_tokens_max,
             temperature: request.temperature,
             generation: request.generation,
@@ -167,53 +168,46 @@ impl Question {
     }
 }
 
-/// The digest of what a tool is for and takes.
-fn schema_digest(tool: &ToolSpec) -> Digest {
-    Digest::of(&["schema", &tool.description, tool.schema()])
-}
-
-/// A message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Spoken {
+pub(super) struct RecordedMessage {
     pub(super) role: Role,
-    pub(super) content: Prose,
+    pub(super) content: ReadableText,
 }
 
 /// A reply as a person writes it; what is left out is empty.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Answer {
+pub(super) struct RecordedReply {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    calls: Vec<Called>,
-    #[serde(default, skip_serializing_if = "Prose::is_empty")]
-    content: Prose,
+    calls: Vec<RecordedCall>,
+    #[serde(default, skip_serializing_if = "ReadableText::is_empty")]
+    content: ReadableText,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    refusal: Option<Prose>,
+    refusal: Option<ReadableText>,
     #[serde(default)]
     finish: Option<Finish>,
     #[serde(default)]
     usage: Usage,
 }
 
-/// A call of a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Called {
+struct RecordedCall {
     name: String,
-    arguments: Prose,
+    arguments: ReadableText,
 }
 
-impl Answer {
-    fn of(reply: &Reply) -> Answer {
-        let called = |call: &Call| Called {
+impl RecordedReply {
+    fn of(reply: &Reply) -> RecordedReply {
+        let called = |call: &Call| RecordedCall {
             name: call.name.clone(),
-            arguments: Prose::of(call.arguments.as_str()),
+            arguments: ReadableText::of(call.arguments.as_str()),
         };
-        Answer {
+        RecordedReply {
             calls: reply.calls.iter().map(called).collect(),
-            content: Prose::of(reply.content.as_str()),
-            refusal: reply.refusal.as_ref().map(|words| Prose::of(words.as_str())),
+            content: ReadableText::of(reply.content.as_str()),
+            refusal: reply.refusal.as_ref().map(|words| ReadableText::of(words.as_str())),
             finish: Some(reply.finish),
             usage: reply.usage,
         }
@@ -221,9 +215,11 @@ impl Answer {
 
     /// The reply, as it was.
     pub(super) fn reply(&self) -> Reply {
-        let text = |prose: &Prose| Redacted::reopened(prose.text());
-        let call =
-            |call: &Called| Call { name: call.name.clone(), arguments: text(&call.arguments) };
+        let text = |prose: &ReadableText| Redacted::reopened(prose.text());
+        let call = |call: &RecordedCall| Call {
+            name: call.name.clone(),
+            arguments: text(&call.arguments),
+        };
         let calls: Vec<Call> = self.calls.iter().map(call).collect();
         let usual = if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
         Reply {
@@ -239,7 +235,7 @@ impl Answer {
 /// Text: a string, a list of lines, or a JSON object that is written out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
-pub(super) enum Prose {
+pub(super) enum ReadableText {
     /// As it is.
     Text(String),
     /// Joined by newlines.
@@ -248,43 +244,39 @@ pub(super) enum Prose {
     Object(serde_json::Map<String, Value>),
 }
 
-impl Default for Prose {
-    fn default() -> Prose {
-        Prose::Text(String::new())
+impl Default for ReadableText {
+    fn default() -> ReadableText {
+        ReadableText::Text(String::new())
     }
 }
 
-impl Prose {
+impl ReadableText {
     /// The most readable form that gives back the same bytes.
-    pub(super) fn of(text: &str) -> Prose {
+    pub(super) fn of(text: &str) -> ReadableText {
         if text.starts_with('{')
             && let Ok(Value::Object(map)) = serde_json::from_str(text)
         {
-            let object = Prose::Object(map);
+            let object = ReadableText::Object(map);
             if object.text() == text {
                 return object;
             }
         }
         if text.contains('\n') {
-            return Prose::Lines(text.split('\n').map(str::to_owned).collect());
+            return ReadableText::Lines(text.split('\n').map(str::to_owned).collect());
         }
-        Prose::Text(text.to_owned())
+        ReadableText::Text(text.to_owned())
     }
 
-    /// The text.
     pub(super) fn text(&self) -> String {
         match self {
-            Prose::Text(text) => text.clone(),
-            Prose::Lines(lines) => lines.join("\n"),
-            Prose::Object(map) => serde_json::to_string(map).unwrap_or_default(),
+            ReadableText::Text(text) => text.clone(),
+            ReadableText::Lines(lines) => lines.join("\n"),
+            ReadableText::Object(map) => serde_json::to_string(map).unwrap_or_default(),
         }
     }
 
     fn is_empty(&self) -> bool {
-        match self {
-            Prose::Text(text) => text.is_empty(),
-            Prose::Lines(_) | Prose::Object(_) => false,
-        }
+        matches!(self, ReadableText::Text(text) if text.is_empty())
     }
 }
 
@@ -296,27 +288,30 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn prose_gives_back_the_same_bytes(text in "(\\{\"a\":[0-9.e]{1,4}\\}|[\\n\\r{}\\[\\]\"a:é ]{0,12})") {
-            let prose = Prose::of(&text);
+            let prose = ReadableText::of(&text);
             assert_eq!(prose.text(), text);
             let written = serde_json::to_string(&prose).unwrap();
-            assert_eq!(serde_json::from_str::<Prose>(&written).unwrap().text(), text);
+            assert_eq!(serde_json::from_str::<ReadableText>(&written).unwrap().text(), text);
         }
     }
 
     #[test]
     fn json_stands_as_json_and_lines_as_lines() {
-        assert!(matches!(Prose::of("{\"a\":[1,2]}"), Prose::Object(_)));
-        assert!(matches!(Prose::of("{\"a\": 1}"), Prose::Text(_)), "spaces would be lost");
+        assert!(matches!(ReadableText::of("{\"a\":[1,2]}"), ReadableText::Object(_)));
+        assert!(
+            matches!(ReadableText::of("{\"a\": 1}"), ReadableText::Text(_)),
+            "spaces would be lost"
+        );
         assert_eq!(
-            Prose::of("a\n\nb\n"),
-            Prose::Lines(["a", "", "b", ""].map(str::to_owned).into())
+            ReadableText::of("a\n\nb\n"),
+            ReadableText::Lines(["a", "", "b", ""].map(str::to_owned).into())
         );
     }
 
     #[test]
     fn file_shows_all_that_a_request_shows() {
         let request = question(OutputMode::ForcedTool);
-        let shown = serde_json::to_value(Question::of(&request)).unwrap();
+        let shown = serde_json::to_value(RecordedRequest::of(&request)).unwrap();
         for (key, value) in request.to_json().as_object().unwrap() {
             assert_eq!(&shown[key], value, "{key}");
         }

@@ -68,7 +68,6 @@ impl ConcurrencyLimit {
         self.state().slowed
     }
 
-    /// Running calls.
     #[cfg(test)]
     fn running(&self) -> u32 {
         self.state().running
@@ -94,7 +93,6 @@ pub(crate) struct CallPermit<'a> {
 }
 
 impl CallPermit<'_> {
-    /// Reports a success.
     pub(crate) fn ok(self) {
         self.limit.change(LimitState::grow);
     }
@@ -115,15 +113,15 @@ impl Drop for CallPermit<'_> {
 /// Decision about a call that wants to begin.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Begin {
-    /// It has begun.
-    Now { epoch: u64 },
+    Now {
+        epoch: u64,
+    },
     /// Not before this moment.
     At(Instant),
     /// When another call is over.
     AfterRelease,
 }
 
-/// The counts, without waiting.
 #[derive(Debug)]
 struct LimitState {
     limit: u32,

@@ -19,7 +19,6 @@ pub(super) struct ServerError {
     pub(super) code: String,
     /// Its type, as a name.
     pub(super) kind: String,
-    /// The parameter that it is about.
     pub(super) param: String,
     /// True for an error in JSON whose message is the empty string.
     pub(super) mute: bool,
@@ -43,12 +42,10 @@ impl ServerError {
         let value = value.get(0).unwrap_or(value);
         let error = value.get("error").filter(|error| error.is_object()).unwrap_or(value);
         // A number, a string or null: all three are seen.
-        let name = |key: &str| match error.get(key) {
-            Some(Value::String(text)) => code_of(text),
-            Some(Value::Number(number)) => code_of(&number.to_string()),
-            Some(Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_)) | None => {
-                String::new()
-            }
+        let name = |key: &str| {
+            let text = error[key].as_str().map(str::to_owned);
+            let text = text.or_else(|| error[key].as_number().map(ToString::to_string));
+            code_of(&text.unwrap_or_default())
         };
         let message = error.get("message").and_then(Value::as_str);
         ServerError {
@@ -60,7 +57,6 @@ impl ServerError {
         }
     }
 
-    /// Returns whether the request does not fit the model's context.
     pub(super) fn is_too_long(&self) -> bool {
         self.names(TOO_LONG)
     }
@@ -93,53 +89,33 @@ fn code_of(text: &str) -> String {
 pub(super) enum Failure {
     /// The server answered with an error; in-band errors get the status that their code names.
     #[error("status {status}")]
-    Status {
-        /// The status.
-        status: u16,
-        /// The wait it asked for.
-        wait: Option<Duration>,
-        /// Its error.
-        said: Box<ServerError>,
-    },
+    Status { status: u16, wait: Option<Duration>, said: Box<ServerError> },
     /// There was no answer, or not the whole of it.
     #[error("{what}")]
-    Broken {
-        /// Reason.
-        what: &'static str,
-    },
+    Broken { what: &'static str },
     /// The answer was not a reply.
     #[error("{what}")]
-    Odd {
-        /// Kind of answer.
-        what: &'static str,
-    },
+    Odd { what: &'static str },
 }
 
 /// Request and endpoint, for an error's hint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestContext<'a> {
-    /// Output mode.
     pub(super) rung: OutputMode,
-    /// The model.
     pub(super) model: &'a str,
     /// Host and port.
     pub(super) host: &'a str,
-    /// The variable that holds the key.
     pub(super) api_key_env: &'a str,
 }
 
 impl Failure {
-    /// The error of this failure.
     pub(super) fn into_error(self, asked: &RequestContext<'_>) -> ModelError {
         let host = asked.host;
+        let unavailable = ErrorKind::Unavailable { wait: None };
         match self {
-            Failure::Broken { what } => {
-                let kind = ErrorKind::Unavailable { wait: None };
-                ModelError::new(kind, format!("{what}, {host}"))
-            }
+            Failure::Broken { what } => ModelError::new(unavailable, format!("{what}, {host}")),
             Failure::Odd { what } => {
-                let kind = ErrorKind::Unavailable { wait: None };
-                ModelError::new(kind, format!("{host} answered 200 with {what}"))
+                ModelError::new(unavailable, format!("{host} answered 200 with {what}"))
             }
             Failure::Status { status, wait, said } => {
                 let kind = kind_of(status, wait, &said, asked.rung);

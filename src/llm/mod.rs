@@ -1,11 +1,11 @@
 //! Models behind one trait: an endpoint on the network, and cassettes in its place. Providers' wire types and error
 //! shapes stay in this module.
 //!
-//! async-openai is the client: its configuration, URLs, headers, chat API and error type are used. Three things are ours,
-//! because real servers break its own: the request body (`request`: fields that an endpoint refuses are left out), the
-//! reply (`wire`: its typed replies refuse nulls, objects as arguments and errors behind 200) and the transport below it
-//! (`transport`: reads `Retry-After`, bounds bodies and keeps replies out of its log). Its retries are off:
-//! `ModelError::retry` decides.
+//! async-openai is the client: its configuration, URLs, headers, chat and model APIs and error type are used. Three
+//! things are ours, because real servers break its own: the request body (`request`: fields that an endpoint refuses are
+//! left out), the reply (`wire`: its typed replies refuse nulls, objects as arguments and errors behind 200) and the
+//! transport below it (`transport`: reads `Retry-After`, bounds bodies and keeps replies out of its log). Its retries are
+//! off: `ModelError::retry` decides.
 
 mod cassette;
 mod cassette_file;
@@ -16,7 +16,6 @@ pub mod prompt;
 pub mod prompt_files;
 mod probe;
 mod quirks;
-mod sse;
 mod stale;
 mod request;
 pub mod tool;

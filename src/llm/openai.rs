@@ -4,7 +4,7 @@
 use super::error::{Failure, RequestContext};
 use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
 use super::request;
-use super::transport::Transport;
+use super::transport::{Transport, broken};
 use super::wire::Completion;
 use crate::adapters::otel::{ChatSpan, Server};
 use crate::domain::{
@@ -16,11 +16,12 @@ use async_openai::config::OpenAIConfig;
 use async_openai::error::OpenAIError;
 use async_openai::middleware::HttpRequestFactory;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fmt;
 use std::time::Duration;
 use tracing::Instrument;
 
-/// How long an idle connection is kept, in seconds; servers and balancers close theirs at 60 or later.
+/// Idle time of a connection, in seconds; servers and balancers close theirs at 60 or later.
 const IDLE_SECS: u64 = 50;
 
 /// Where the model is and how long it may take.
@@ -56,11 +57,8 @@ impl fmt::Debug for EndpointConfig {
 /// An OpenAI-compatible endpoint with its pool of connections. Shared by reference; make one.
 pub struct Endpoint {
     client: Client<OpenAIConfig>,
-    transport: Transport,
-    base_url: String,
     host: String,
     server: Server,
-    api_key: Option<String>,
     api_key_env: String,
     gate: Gate,
     quirks: Quirks,
@@ -85,8 +83,8 @@ impl Endpoint {
     ) -> Result<Endpoint, ModelError> {
         let base_url = config.base_url.trim().trim_end_matches('/');
         // People copy the whole address out of a curl command.
-        let base_url = base_url.strip_suffix("/chat/completions").unwrap_or(base_url).to_owned();
-        let url = reqwest::Url::parse(&base_url).ok();
+        let base_url = base_url.strip_suffix("/chat/completions").unwrap_or(base_url);
+        let url = reqwest::Url::parse(base_url).ok();
         let url = url.filter(|url| matches!(url.scheme(), "http" | "https"));
         let Some((url, name)) = url.as_ref().and_then(|url| Some((url, url.host_str()?))) else {
             let detail = "`base_url` is no address: expected one like https://host/v1";
@@ -116,101 +114,47 @@ impl Endpoint {
         let transport = Transport { http, keyed: key.is_some(), now };
         // Every field that async-openai would else take from the environment is set here.
         let openai = OpenAIConfig::new()
-            .with_api_base(&base_url)
+            .with_api_base(base_url)
             .with_api_key(key.unwrap_or_default())
             .with_org_id("")
             .with_project_id("");
-        let below = transport.clone();
+        let (below, http) = (transport.clone(), transport.http);
         let service =
             tower::service_fn(move |factory: HttpRequestFactory| below.clone().send(factory));
-        let client = Client::build(transport.http.clone(), openai).with_http_service(service);
-        let (api_key, api_key_env) = (key.map(str::to_owned), config.api_key_env);
-        let quirks = Quirks::default();
-        Ok(Endpoint {
-            client,
-            transport,
-            base_url,
-            host,
-            server,
-            api_key,
-            api_key_env,
-            gate,
-            quirks,
-        })
+        let client = Client::build(http, openai).with_http_service(service);
+        let (api_key_env, quirks) = (config.api_key_env, Quirks::default());
+        Ok(Endpoint { client, host, server, api_key_env, gate, quirks })
     }
 
-    /// Sends a body that is not one of our requests, and reads what comes back.
-    pub(super) async fn exchange(&self, body: impl Serialize) -> Result<Completion, Failure> {
+    /// Sends `body`; returns the reply and the server's name of its model.
+    pub(super) async fn exchange(
+        &self,
+        body: impl Serialize,
+    ) -> Result<(Reply, Option<String>), Failure> {
         let completion: Result<Completion, OpenAIError> =
             self.client.chat().create_byot(body).await;
-        match completion {
-            Ok(completion) => Ok(completion),
-            Err(OpenAIError::Boxed(failure)) => Err(match failure.downcast::<Failure>() {
-                Ok(failure) => *failure,
-                Err(_) => Failure::Broken { what: "the request could not be sent" },
-            }),
-            Err(OpenAIError::JSONDeserialize(..)) => Err(Failure::Odd { what: "odd JSON" }),
-            Err(OpenAIError::Reqwest(error)) => Err(super::transport::broken(&error)),
-            Err(
-                OpenAIError::ApiError(_)
-                | OpenAIError::FileSaveError(_)
-                | OpenAIError::FileReadError(_)
-                | OpenAIError::StreamError(_)
-                | OpenAIError::InvalidArgument(_),
-            ) => Err(Failure::Broken { what: "the request could not be sent" }),
-        }
+        let completion = completion.map_err(failure_of)?;
+        let model = completion.model_name();
+        Ok((completion.into_reply(&self.gate)?, model))
     }
 
-    /// A request of our own to `path`, with the key.
-    pub(super) fn plain(
-        &self,
-        path: &str,
-        body: Option<Vec<u8>>,
-    ) -> Result<reqwest::Request, Failure> {
-        let url = format!("{}{path}", self.base_url);
-        let http = &self.transport.http;
-        let mut request = match body {
-            None => http.get(url),
-            Some(body) => http.post(url).body(body).header("content-type", "application/json"),
-        };
-        if let Some(key) = &self.api_key {
-            request = request.bearer_auth(key);
-        }
-        request.build().map_err(|_| Failure::Broken { what: "the request could not be made" })
+    /// The list of models as `R`; `None` if the endpoint gives none.
+    pub(super) async fn models<R: DeserializeOwned>(&self) -> Option<R> {
+        self.client.models().list_byot().await.ok()
     }
 
-    /// The way to the network, below async-openai.
-    pub(super) fn transport(&self) -> &Transport {
-        &self.transport
+    /// The error of a failed request for `model` in the output mode `rung`.
+    pub(super) fn error(&self, failure: Failure, rung: OutputMode, model: &str) -> ModelError {
+        let (host, api_key_env) = (&self.host, &self.api_key_env);
+        failure.into_error(&RequestContext { rung, model, host, api_key_env })
     }
 
-    /// The gate for what comes back.
-    pub(super) fn gate(&self) -> &Gate {
-        &self.gate
-    }
-
-    /// Where an error happened, for its sentence; rung and model are the asker's to fill in.
-    pub(super) fn place(&self) -> RequestContext<'_> {
-        RequestContext {
-            rung: OutputMode::Text,
-            model: "",
-            host: &self.host,
-            api_key_env: &self.api_key_env,
-        }
-    }
-}
-
-impl Endpoint {
-    /// The reply, and what the server calls its model.
+    /// Asks again without each field that the endpoint turns out to refuse.
     async fn ask(&self, request: &Request) -> Result<(Reply, Option<String>), ModelError> {
         let mut failure = Failure::Broken { what: "not asked" };
         for _ in 0..=QUIRKS_MAX {
             let known = self.quirks.known();
-            let reply = self.exchange(request::body(request, known)).await.and_then(|completion| {
-                let model = completion.model_name();
-                Ok((completion.into_reply(&self.gate)?, model))
-            });
-            failure = match reply {
+            failure = match self.exchange(request::body(request, known)).await {
                 Ok((reply, model)) => {
                     log_reply(request, &reply);
                     return Ok((reply, model));
@@ -224,8 +168,7 @@ impl Endpoint {
             }
             tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
         }
-        let Request { model, rung, .. } = request;
-        Err(failure.into_error(&RequestContext { rung: *rung, model, ..self.place() }))
+        Err(self.error(failure, request.rung, &request.model))
     }
 }
 
@@ -242,6 +185,20 @@ impl LanguageModel for Endpoint {
                 Err(error)
             }
         }
+    }
+}
+
+fn failure_of(error: OpenAIError) -> Failure {
+    let unsent = Failure::Broken { what: "the request could not be sent" };
+    match error {
+        OpenAIError::Boxed(failure) => failure.downcast().map_or(unsent, |failure| *failure),
+        OpenAIError::JSONDeserialize(..) => Failure::Odd { what: "odd JSON" },
+        OpenAIError::Reqwest(error) => broken(&error),
+        OpenAIError::ApiError(_)
+        | OpenAIError::FileSaveError(_)
+        | OpenAIError::FileReadError(_)
+        | OpenAIError::StreamError(_)
+        | OpenAIError::InvalidArgument(_) => unsent,
     }
 }
 

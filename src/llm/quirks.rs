@@ -24,7 +24,6 @@ pub(super) const QUIRKS_MAX: usize = 4;
 pub(super) struct Quirks(AtomicU8);
 
 impl Quirks {
-    /// The quirks known now.
     pub(super) fn known(&self) -> QuirkSet {
         QuirkSet(self.0.load(Ordering::Relaxed))
     }
@@ -36,12 +35,10 @@ impl Quirks {
     }
 }
 
-/// The quirks at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QuirkSet(u8);
 
 impl QuirkSet {
-    /// Returns whether this one was learned.
     pub(super) fn has(self, quirk: Quirk) -> bool {
         self.0 & quirk as u8 != 0
     }

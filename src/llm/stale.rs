@@ -1,6 +1,6 @@
 //! Explanation of a stale request: the nearest recorded request and the differences from it.
 
-use super::cassette_file::Question;
+use super::cassette_file::RecordedRequest;
 use crate::domain::{OutputMode, Role};
 use crate::text::diff::difference;
 
@@ -8,7 +8,7 @@ use crate::text::diff::difference;
 pub(super) const EMPTY: &str = "the cassette is empty; record one";
 
 /// Names and values of the parts of a request, and how much each counts for nearness. The slice counts most.
-fn parts(question: &Question) -> [(&'static str, u32, String); 8] {
+fn parts(question: &RecordedRequest) -> [(&'static str, u32, String); 8] {
     let text = |role: Role, at: usize| {
         let mut messages = question.messages.iter().filter(|it| it.role == role);
         messages.nth(at).map(|it| it.content.text()).unwrap_or_default()
@@ -37,7 +37,7 @@ fn rung_name(rung: Option<OutputMode>) -> &'static str {
     rung.map_or("unknown", OutputMode::name)
 }
 
-fn settings(question: &Question) -> String {
+fn settings(question: &RecordedRequest) -> String {
     let tokens = question.reply_tokens_max;
     match question.temperature {
         Some(temperature) => format!("reply_tokens_max {tokens}, temperature {temperature}"),
@@ -47,11 +47,11 @@ fn settings(question: &Question) -> String {
 
 /// The recorded request that is nearest to `asked`, of pairs of a file name and a request; the first of equals.
 pub(super) fn nearest<'a>(
-    recorded: impl Iterator<Item = (&'a str, &'a Question)>,
-    asked: &Question,
-) -> Option<(&'a str, &'a Question)> {
+    recorded: impl Iterator<Item = (&'a str, &'a RecordedRequest)>,
+    asked: &RecordedRequest,
+) -> Option<(&'a str, &'a RecordedRequest)> {
     let wanted = parts(asked);
-    let nearness = |question: &Question| -> u32 {
+    let nearness = |question: &RecordedRequest| -> u32 {
         let same = parts(question).into_iter().zip(&wanted).filter(|(one, other)| one.2 == other.2);
         same.map(|((_, weight, _), _)| weight).sum()
     };
@@ -61,18 +61,15 @@ pub(super) fn nearest<'a>(
 }
 
 /// Names of the parts in which two requests differ.
-fn differing(recorded: &Question, asked: &Question) -> Vec<&'static str> {
+fn differing(recorded: &RecordedRequest, asked: &RecordedRequest) -> Vec<&'static str> {
     let pairs = parts(recorded).into_iter().zip(parts(asked));
     let names = pairs.filter(|(one, other)| one.2 != other.2).map(|(one, _)| one.0);
     let names: Vec<&str> = names.collect();
-    if names.is_empty() {
-        return vec!["the digest itself; was the file edited by hand?"];
-    }
-    names
+    if names.is_empty() { vec!["the digest itself; was the file edited by hand?"] } else { names }
 }
 
 /// One sentence without words of the conversation.
-pub(super) fn sentence(nearest: (&str, &Question), asked: &Question) -> String {
+pub(super) fn sentence(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
     let (case, recorded) = nearest;
     let differences = differing(recorded, asked).into_iter().map(|name| match name {
         "model" => format!("model (kept {}, asked {})", recorded.model, asked.model),
@@ -88,7 +85,7 @@ pub(super) fn sentence(nearest: (&str, &Question), asked: &Question) -> String {
 
 /// A sentence, then the model, the settings and the lines of the messages that differ, which are words of the
 /// conversation.
-pub(super) fn page(nearest: (&str, &Question), asked: &Question) -> String {
+pub(super) fn page(nearest: (&str, &RecordedRequest), asked: &RecordedRequest) -> String {
     let (case, recorded) = nearest;
     let names = differing(recorded, asked).join(", ");
     let mut page = format!("the nearest recording, {case}, differs in: {names}\n");
@@ -112,10 +109,8 @@ pub(super) fn page(nearest: (&str, &Question), asked: &Question) -> String {
 
 /// `text` with the fence of another: a fence is a digest of its content, which differs wherever anything does.
 fn with_fence_of(other: &str, text: &str) -> String {
-    match (fence(text), fence(other)) {
-        (Some(own), Some(theirs)) => text.replace(own, theirs),
-        (Some(_), None) | (None, Some(_) | None) => text.to_owned(),
-    }
+    let fences = fence(text).zip(fence(other));
+    fences.map_or_else(|| text.to_owned(), |(own, theirs)| text.replace(own, theirs))
 }
 
 /// The fence around the slice of a message.

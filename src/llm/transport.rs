@@ -19,7 +19,6 @@ const CAUSES_MAX: usize = 8;
 /// Sends requests for async-openai.
 #[derive(Clone, Debug)]
 pub(super) struct Transport {
-    /// The connections.
     pub(super) http: reqwest::Client,
     /// True if a key is sent; without one the header is removed, for some servers refuse an empty one.
     pub(super) keyed: bool,
@@ -34,13 +33,13 @@ impl Transport {
         factory: HttpRequestFactory,
     ) -> Result<reqwest::Response, OpenAIError> {
         let request = factory.build().await?;
-        let body =
-            self.fetch(request).await.map_err(|failure| OpenAIError::Boxed(failure.into()))?;
+        let body = self.fetch(request).await;
+        let body = body.map_err(|failure| OpenAIError::Boxed(failure.into()))?;
         Ok(http::Response::new(body).into())
     }
 
     /// The body of a success, as JSON that was seen to be whole.
-    pub(super) async fn fetch(&self, request: reqwest::Request) -> Result<Vec<u8>, Failure> {
+    async fn fetch(&self, request: reqwest::Request) -> Result<Vec<u8>, Failure> {
         let response = self.open(request).await?;
         let body = read(response, REPLY_BYTES_MAX).await?;
         if body.is_empty() {
@@ -62,10 +61,7 @@ impl Transport {
     }
 
     /// A response whose status is a success, its body unread.
-    pub(super) async fn open(
-        &self,
-        mut request: reqwest::Request,
-    ) -> Result<reqwest::Response, Failure> {
+    async fn open(&self, mut request: reqwest::Request) -> Result<reqwest::Response, Failure> {
         if !self.keyed {
             request.headers_mut().remove(AUTHORIZATION);
         }

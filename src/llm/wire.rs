@@ -5,23 +5,23 @@ use super::error::{Failure, ServerError};
 use crate::domain::{Call, Finish, Reply, Timestamp, Usage};
 use crate::privacy::Gate;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Maximum number of calls read of one reply; 64 were seen, and only ours counts.
 const CALLS_MAX: usize = 128;
 
-/// A reply of a server, or one event of a stream.
+/// A reply of a server.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Completion(pub(super) Value);
+pub(super) struct Completion(Value);
 
 /// The items of a list; none of another value.
-pub(super) fn items(value: &Value) -> impl Iterator<Item = &Value> {
+fn items(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten().take(CALLS_MAX)
 }
 
 /// The text of a string, of a list of parts, or nothing.
-pub(super) fn text_of(value: &Value) -> String {
+fn text_of(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.to_owned(),
         None => items(value).filter_map(|part| part["text"].as_str()).collect(),
@@ -29,11 +29,11 @@ pub(super) fn text_of(value: &Value) -> String {
 }
 
 /// Arguments as text: the string that the protocol asks for, or the object that some servers send.
-pub(super) fn arguments_of(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+fn arguments_of(value: &Value) -> String {
+    match value.as_str() {
+        Some(text) => text.to_owned(),
+        None if value.is_null() => String::new(),
+        None => value.to_string(),
     }
 }
 
@@ -58,23 +58,17 @@ fn usage_of(counts: &Value) -> Usage {
 }
 
 impl Completion {
-    /// The name of the model that the server says it used.
     pub(super) fn model_name(&self) -> Option<String> {
         self.0["model"].as_str().map(str::to_owned)
     }
 
     /// The error in place of a reply; its code is the status if it is one.
-    pub(super) fn failure(&self) -> Option<Failure> {
-        let error = match &self.0["error"] {
-            Value::Null => return None,
-            Value::Object(error) if error.is_empty() => return None,
-            Value::String(error) if error.is_empty() => return None,
-            error @ (Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_)) => error,
-        };
+    fn failure(&self) -> Option<Failure> {
+        let error = &self.0["error"];
+        let empty = error.as_str() == Some("") || error.as_object().is_some_and(Map::is_empty);
+        if error.is_null() || empty {
+            return None;
+        }
         let said = serde_json::json!({ "error": error }).to_string();
         let said = Box::new(ServerError::of(said.as_bytes()));
         let code = said.code.parse().ok().filter(|code| (400..600).contains(code));

@@ -1,7 +1,9 @@
 //! Prompts about a batch of records, and the prompt for a summary. Each is a prompt of its own: changing it makes no new
 //! extraction runs.
 
-use super::template::{Form, Input, PromptError, PromptText, Setting, Template, fence_token};
+use super::template::{
+    Form, FormTemplates, Input, PromptError, PromptText, Setting, Template, fence_token,
+};
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
 
@@ -16,10 +18,10 @@ pub struct BatchPrompt {
     version: u32,
     digest: Digest,
     line: String,
-    rules: [Template; 2],
+    rules: FormTemplates,
     batch: Template,
-    again: [Template; 2],
-    silent: [Template; 2],
+    again: FormTemplates,
+    silent: FormTemplates,
 }
 
 impl BatchPrompt {
@@ -41,24 +43,17 @@ impl BatchPrompt {
     /// Reads and checks the prompt `id`, as [`Prompts::read`](super::Prompts::read) does.
     pub fn read(id: &'static str, text: &str) -> Result<BatchPrompt, PromptError> {
         let file = PromptText::read(id, text)?;
-        let both = |part: &'static str, settings: &[Setting], inputs: &[Input]| {
-            let frame = |tool: bool| {
-                let mut all = vec![Setting::named("part", part), Setting::yes_or_no("tool", tool)];
-                all.extend_from_slice(settings);
-                Template::compile(&file, &all, inputs)
-            };
-            Ok([frame(true)?, frame(false)?])
-        };
-        let none = [Setting::yes_or_no("problems", false)];
-        let [batch, _] = both("batch", &[], &[Input::Fence, Input::Batch])?;
+        let (rules, again) = (Setting::named("part", "rules"), Setting::named("part", "again"));
+        let none = Setting::yes_or_no("problems", false);
+        let batch = [Setting::named("part", "batch"), Setting::yes_or_no("tool", true)];
         Ok(BatchPrompt {
             version: file.version,
             digest: Digest::of(&[text]),
             line: file.line(),
-            rules: both("rules", &[], &[Input::Language, Input::Schema])?,
-            batch,
-            again: both("again", &[], &[Input::Kept, Input::Problems])?,
-            silent: both("again", &none, &[])?,
+            rules: FormTemplates::compile(&file, &[rules], &[Input::Language, Input::Schema])?,
+            batch: Template::compile(&file, &batch, &[Input::Fence, Input::Batch])?,
+            again: FormTemplates::compile(&file, &[again], &[Input::Kept, Input::Problems])?,
+            silent: FormTemplates::compile(&file, &[again, none], &[])?,
         })
     }
 
@@ -79,9 +74,7 @@ impl BatchPrompt {
 
     /// The system message: the same for every batch.
     pub fn rules(&self, language: &str, form: Form, schema: &str) -> Redacted {
-        let fill =
-            [(Input::Language, Woven::Label(language)), (Input::Schema, Woven::Label(schema))];
-        of(&self.rules, form).fill(&fill)
+        self.rules.rules(language, form, schema)
     }
 
     /// The user message: what is shown, in a fence that it cannot close.
@@ -93,13 +86,8 @@ impl BatchPrompt {
 
     /// The user message that asks again: how many entries were good, and what is wrong with the others.
     pub fn again(&self, form: Form, kept: usize, problems: &[String]) -> Redacted {
-        if problems.is_empty() {
-            return of(&self.silent, form).fill(&[]);
-        }
-        let kept = kept.to_string();
-        let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
-        let fill = [(Input::Kept, Woven::Label(&kept)), (Input::Problems, Woven::Label(&list))];
-        of(&self.again, form).fill(&fill)
+        let templates = if problems.is_empty() { &self.silent } else { &self.again };
+        templates.again(form, kept, problems)
     }
 }
 
@@ -107,14 +95,6 @@ impl BatchPrompt {
 impl PartialEq for BatchPrompt {
     fn eq(&self, other: &BatchPrompt) -> bool {
         self.digest == other.digest
-    }
-}
-
-fn of(frames: &[Template; 2], form: Form) -> &Template {
-    let [tool, json] = frames;
-    match form {
-        Form::Tool => tool,
-        Form::Json => json,
     }
 }
 

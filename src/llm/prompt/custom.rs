@@ -36,13 +36,8 @@ impl PromptFile {
 
     /// Id in its front matter.
     pub fn id(self) -> &'static str {
-        match self {
-            PromptFile::Extract => "extract",
-            PromptFile::Slice => "slice",
-            PromptFile::Retry => "again",
-            PromptFile::Consolidate => "consolidate",
-            PromptFile::Reflect => "reflect",
-        }
+        let name = if self == PromptFile::Retry { FORMER_RETRY_NAME } else { self.name() };
+        name.trim_end_matches(".md")
     }
 
     /// Name in a folder.

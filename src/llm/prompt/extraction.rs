@@ -1,6 +1,8 @@
 //! The prompts of extraction: rules, the frame around a slice, and the message that asks again.
 
-use super::template::{Form, Input, PromptError, PromptText, Setting, Template, fence_token};
+use super::template::{
+    Form, FormTemplates, Input, PromptError, PromptText, Setting, Template, fence_token,
+};
 use crate::domain::Digest;
 use crate::privacy::{Redacted, Woven};
 
@@ -69,10 +71,10 @@ pub struct Prompts {
     version: u32,
     digest: Digest,
     lines: Vec<String>,
-    rules: Vec<(Form, Template)>,
+    rules: FormTemplates,
     slice: Template,
     slice_with_context: Template,
-    again: Vec<((RetryReason, Form), Template)>,
+    again: Vec<(RetryReason, FormTemplates)>,
 }
 
 impl Prompts {
@@ -100,18 +102,11 @@ impl Prompts {
                 return Err(PromptError::new(other.id, detail));
             }
         }
-        let mut rules = Vec::new();
-        let mut complaints = Vec::new();
-        for form in [Form::Tool, Form::Json] {
-            let tool = Setting::yes_or_no("tool", form == Form::Tool);
-            let inputs = [Input::Language, Input::Schema];
-            rules.push((form, Template::compile(&extract, &[tool], &inputs)?));
-            for reason in RetryReason::ALL {
-                let settings = [tool, Setting::named("reason", reason.name())];
-                let frame = Template::compile(&again, &settings, &[Input::Kept, Input::Problems])?;
-                complaints.push(((reason, form), frame));
-            }
-        }
+        let complaint = |reason: RetryReason| {
+            let reason_name = Setting::named("reason", reason.name());
+            let inputs = [Input::Kept, Input::Problems];
+            Ok((reason, FormTemplates::compile(&again, &[reason_name], &inputs)?))
+        };
         let alone = [Input::Fence, Input::Transcript];
         let with = [Input::Fence, Input::Transcript, Input::Context];
         let none = Setting::yes_or_no("context", false);
@@ -122,8 +117,8 @@ impl Prompts {
             lines: [&extract, &slice, &again].map(PromptText::line).to_vec(),
             slice: Template::compile(&slice, &[none], &alone)?,
             slice_with_context: Template::compile(&slice, &[], &with)?,
-            rules,
-            again: complaints,
+            rules: FormTemplates::compile(&extract, &[], &[Input::Language, Input::Schema])?,
+            again: RetryReason::ALL.into_iter().map(complaint).collect::<Result<_, _>>()?,
         })
     }
 
@@ -149,9 +144,7 @@ impl Prompts {
 
     /// The system message: the same for every slice, so that a provider's cache hits.
     pub fn rules(&self, language: &str, form: Form, schema: &str) -> Redacted {
-        let fill =
-            [(Input::Language, Woven::Label(language)), (Input::Schema, Woven::Label(schema))];
-        found(&self.rules, &form).map(|frame| frame.fill(&fill)).unwrap_or_default()
+        self.rules.rules(language, form, schema)
     }
 
     /// The user message: the slice, and what went before it, in a fence that neither can close.
@@ -174,14 +167,10 @@ impl Prompts {
 
     /// The user message that asks again.
     pub fn again(&self, complaint: &Complaint<'_>) -> Redacted {
-        let kept = complaint.kept.to_string();
-        let mut problems = String::new();
-        for problem in complaint.problems {
-            problems.extend(["- ", problem, "\n"]);
-        }
-        let fill = [(Input::Kept, Woven::Label(&kept)), (Input::Problems, Woven::Label(&problems))];
-        let case = (complaint.reason, complaint.form);
-        found(&self.again, &case).map(|frame| frame.fill(&fill)).unwrap_or_default()
+        let Complaint { reason, form, kept, problems } = *complaint;
+        // Every reason was compiled by `Prompts::read`.
+        let templates = self.again.iter().find(|(known, _)| *known == reason);
+        templates.map(|(_, it)| it.again(form, kept, problems)).unwrap_or_default()
     }
 }
 
@@ -190,9 +179,4 @@ impl PartialEq for Prompts {
     fn eq(&self, other: &Prompts) -> bool {
         self.digest == other.digest
     }
-}
-
-/// The frame of `case`; every case was compiled by [`Prompts::read`].
-fn found<'a, K: PartialEq>(frames: &'a [(K, Template)], case: &K) -> Option<&'a Template> {
-    frames.iter().find(|(key, _)| key == case).map(|(_, frame)| frame)
 }

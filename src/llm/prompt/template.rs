@@ -150,6 +150,46 @@ impl Setting {
     }
 }
 
+/// A template for each form of answer.
+#[derive(Debug)]
+pub(super) struct FormTemplates {
+    tool: Template,
+    json: Template,
+}
+
+impl FormTemplates {
+    pub(super) fn compile(
+        file: &PromptText<'_>,
+        settings: &[Setting],
+        inputs: &[Input],
+    ) -> Result<FormTemplates, PromptError> {
+        let compile = |tool: bool| {
+            let settings = [&[Setting::yes_or_no("tool", tool)], settings].concat();
+            Template::compile(file, &settings, inputs)
+        };
+        Ok(FormTemplates { tool: compile(true)?, json: compile(false)? })
+    }
+
+    pub(super) fn fill(&self, form: Form, fill: &[(Input, Woven<'_>)]) -> Redacted {
+        match form {
+            Form::Tool => self.tool.fill(fill),
+            Form::Json => self.json.fill(fill),
+        }
+    }
+
+    pub(super) fn rules(&self, language: &str, form: Form, schema: &str) -> Redacted {
+        let (language, schema) = (Woven::Label(language), Woven::Label(schema));
+        self.fill(form, &[(Input::Language, language), (Input::Schema, schema)])
+    }
+
+    pub(super) fn again(&self, form: Form, kept: usize, problems: &[String]) -> Redacted {
+        let kept = kept.to_string();
+        let list: String = problems.iter().map(|problem| format!("- {problem}\n")).collect();
+        let (kept, list) = (Woven::Label(&kept), Woven::Label(&list));
+        self.fill(form, &[(Input::Kept, kept), (Input::Problems, list)])
+    }
+}
+
 #[derive(Debug)]
 enum TemplatePiece {
     Words(String),
