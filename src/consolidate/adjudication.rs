@@ -2,7 +2,11 @@
 //! and the evidence for every change; what is forged, missing or unproven is asked for again, then left open.
 
 use super::candidates::Memories;
-use super::dialogue::{Answer, AskSpec, BatchTask, Dialogue, DialogueSummary, record_index};
+use super::dialogue::{
+    Answer, AskSpec, BATCH_TOKENS_MAX, BatchTask, Dialogue, DialogueSummary, record_index,
+    shown_line,
+};
+use super::incoming::said_by;
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, Digest, Finding, LeftOpen, Memory, MemoryId, OutputMode, Plan, Record, RecordId,
@@ -17,20 +21,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Length of the records and memories of one batch: an answer to more of them loses some.
-const BATCH_TOKENS_MAX: Tokens = 6_000;
-/// Records in one batch.
 const BATCH_RECORDS_MAX: usize = 20;
-/// Length of one record or memory as it is shown; the pairs of a longer one stay open.
-const SHOWN_BYTES_MAX: usize = 6_000;
 /// Records under a memory that an answer is filed under. The first ones gave it its words; a stored memory that loses
 /// any of them changes, and the answer goes with that.
 const SOURCES_MAX: usize = 64;
 /// Length of evidence that shows anything, folded.
 const EVIDENCE_BYTES_MIN: usize = 6;
-
-// One record with its memories always fits, in ASCII; in other scripts a batch may be a record.
-const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
 
 const TOOL_NAME: &str = "write_consolidated";
 /// Version of the published schema. A breaking change makes the next one.
@@ -227,7 +223,6 @@ fn judge(
     Ok((Some(target), verdict))
 }
 
-/// A record as it is offered.
 #[derive(Clone, Debug)]
 struct OfferedRecord {
     record: RecordId,
@@ -328,7 +323,6 @@ impl Undecided<'_> {
     }
 }
 
-/// One line of a batch.
 #[derive(Serialize)]
 struct ShownLine<'a> {
     id: &'a str,
@@ -357,11 +351,6 @@ impl<'a> ShownLine<'a> {
             may_touch: Vec::new(),
         }
     }
-
-    /// One line of JSON, so that no text can begin a line that looks like another record; `None` if it is too long.
-    fn render(&self) -> Option<String> {
-        serde_json::to_string(self).ok().filter(|line| line.len() <= SHOWN_BYTES_MAX)
-    }
 }
 
 #[derive(Default)]
@@ -388,7 +377,9 @@ impl Draft {
                 Some(id) => id.clone(),
                 None => {
                     let id = format!("M{}", self.shown.len() + fresh.len() + 1);
-                    let Some(line) = ShownLine::of_memory(&id, memory).render() else { continue };
+                    let Some(line) = shown_line(&ShownLine::of_memory(&id, memory)) else {
+                        continue;
+                    };
                     lines.push(line);
                     fresh.push((memory.id, id.clone()));
                     id
@@ -400,14 +391,14 @@ impl Draft {
         let shown = ShownLine {
             id: &short,
             kind: record.claim.kind().name(),
-            by: record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web),
+            by: said_by(record),
             day: record.provenance.at.map(Timestamp::day),
             claim: &record.claim,
             stage: None,
             words: words.iter().map(Redacted::as_str).collect(),
             may_touch: targets.iter().map(|(id, _)| id.as_str()).collect(),
         };
-        let Some(own) = shown.render().filter(|_| !targets.is_empty()) else { return };
+        let Some(own) = shown_line(&shown).filter(|_| !targets.is_empty()) else { return };
         lines.push(own);
         for line in lines {
             self.tokens = self.tokens.saturating_add(estimate_tokens(&line));

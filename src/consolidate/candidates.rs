@@ -159,7 +159,6 @@ struct Posting {
     before: u32,
 }
 
-/// No posting.
 const NONE: u32 = u32::MAX;
 
 /// Slots of memories by key. Keys of one kind never meet those of another.

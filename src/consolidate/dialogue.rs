@@ -3,12 +3,13 @@
 
 use crate::domain::{
     ASKS_MAX, FINDINGS_MAX, Finding, Finish, Message, OutputMode, Reply, Request, Role, Severity,
-    ToolSpec,
+    Tokens, ToolSpec,
 };
 use crate::llm::prompt::{BatchPrompt, Form};
 use crate::llm::tool::echo;
 use crate::privacy::Redacted;
 use crate::text::lenient_json::decode;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -273,6 +274,19 @@ impl Answer {
         }
         serde_json::from_value(Value::Object(known)).ok()
     }
+}
+
+/// Length of the records and memories of one batch: an answer to more of them loses some.
+pub(super) const BATCH_TOKENS_MAX: Tokens = 6_000;
+/// Length of one record or memory as it is shown; a longer one is left out.
+const SHOWN_BYTES_MAX: usize = 6_000;
+
+// One record with its memories always fits, in ASCII; in other scripts a batch may be a record.
+const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
+
+/// One line of JSON, so that no text can begin a line that looks like another record; `None` if it is too long.
+pub(super) fn shown_line(shown: &impl Serialize) -> Option<String> {
+    serde_json::to_string(shown).ok().filter(|line| line.len() <= SHOWN_BYTES_MAX)
 }
 
 /// Index of the record that a batch calls `R1` and so on.

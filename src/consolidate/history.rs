@@ -97,7 +97,7 @@ impl Forgotten {
 
 /// Forgets `records`: `plans` are all that were applied to `state` and not undone, the earliest first.
 ///
-/// What people wrote instead of ours stays, without the sources. Where plans are missing, memories lose their sources,
+/// Words of people that replaced ours stay, without the sources. Where plans are missing, memories lose their sources,
 /// and go when they have none left.
 pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[Plan]) -> Forgotten {
     let mut replay = Replay::default();

@@ -36,19 +36,11 @@ impl<'a> Incoming<'a> {
         };
         let by = |speaker: Speaker| record.evidence.iter().any(|it| it.speaker == speaker);
         let mut speakers = record.evidence.iter().map(|it| it.speaker);
-        let heard = |speaker| match speaker {
-            Speaker::Tool | Speaker::Web => true,
-            Speaker::Person | Speaker::Assistant | Speaker::Client => false,
-        };
+        let heard = |speaker| matches!(speaker, Speaker::Tool | Speaker::Web);
         Incoming {
             own,
             subject: Subject::of(&claim),
-            facts: Facts {
-                stage: stage(&claim),
-                said_by: record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web),
-                at,
-                claim,
-            },
+            facts: Facts { stage: stage(&claim), said_by: said_by(record), at, claim },
             person: by(Speaker::Person),
             hearsay: speakers.all(heard),
             change_by: change_by(record),
@@ -71,17 +63,17 @@ impl<'a> Incoming<'a> {
     }
 }
 
+/// The most trusted speaker of a record.
+pub(super) fn said_by(record: &Record) -> Speaker {
+    record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web)
+}
+
 fn stage(claim: &Claim) -> Stage {
     match claim {
         Claim::Decision(_) => Stage::Decided,
         Claim::Discussion(_) | Claim::Request(_) => Stage::Proposed,
-        Claim::Attempt(it) => {
-            if it.succeeded {
-                Stage::Decided
-            } else {
-                Stage::Attempted
-            }
-        }
+        Claim::Attempt(it) if it.succeeded => Stage::Decided,
+        Claim::Attempt(_) => Stage::Attempted,
     }
 }
 

@@ -1,10 +1,14 @@
 //! Lessons that a model draws from records, batch by batch, each checked word by word: most of its words, every name,
 //! number and negation must be in the records that it names. What the records do not show is dropped.
 
-use super::dialogue::{Answer, AskSpec, BatchTask, Dialogue, DialogueSummary, record_index};
+use super::dialogue::{
+    Answer, AskSpec, BATCH_TOKENS_MAX, BatchTask, Dialogue, DialogueSummary, record_index,
+    shown_line,
+};
+use super::incoming::said_by;
 use super::phrases::{exact_words, says_no};
 use super::retrospective::{Category, Note};
-use super::subject::{keys, sort};
+use super::subject::sort;
 use crate::domain::{
     Claim, Digest, OutputMode, Record, RecordId, RecordState, Request, SessionId, Speaker,
     Timestamp, Tokens, ToolSpec, estimate_tokens,
@@ -13,7 +17,7 @@ use crate::llm::prompt::BatchPrompt;
 use crate::llm::tool::{schema_files_of, wire_of};
 use crate::privacy::{Gate, Redacted};
 use crate::text::names::names;
-use crate::text::tokens::folded;
+use crate::text::tokens::{folded, keys};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,17 +32,9 @@ const LESSON_RECORDS_MAX: usize = 8;
 const WORDS_PERCENT_MIN: usize = 50;
 /// Words in common, however short the lesson is: one proves nothing.
 const WORDS_MIN: usize = 2;
-/// Length of one batch: lessons of more records are lessons of the first ones.
-const BATCH_TOKENS_MAX: Tokens = 6_000;
-/// Records in one batch.
 const BATCH_RECORDS_MAX: usize = 60;
 /// Batches of one retrospective; of more the latest are shown. That bounds what a look back at years of work costs.
 const BATCHES_MAX: usize = 20;
-/// Length of one record as it is shown.
-const SHOWN_BYTES_MAX: usize = 6_000;
-
-// A record always fits, in ASCII; in other scripts a batch may be a record.
-const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
 
 /// Name of the tool that hands over lessons.
 pub const REFLECT_TOOL_NAME: &str = "write_reflection";
@@ -69,7 +65,6 @@ struct Lesson {
     records: Vec<String>,
 }
 
-/// The published schema files: name and content.
 pub(crate) fn reflect_schema_files() -> Vec<(String, String)> {
     schema_files_of::<WriteReflection>(REFLECT_TOOL_NAME, SCHEMA_VERSION)
 }
@@ -101,7 +96,6 @@ impl LessonSpec {
     }
 }
 
-/// The lessons of one batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lessons {
     pub lessons: Vec<Note>,
@@ -223,11 +217,10 @@ struct ShapedLesson {
 type Problem = (&'static str, String);
 
 fn shaped(lesson: &Lesson, batch: &LessonBatch, gate: &Gate) -> Result<ShapedLesson, Problem> {
-    let named = lesson.category.trim();
-    let category = Category::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(named));
+    let category = Category::of_name(&lesson.category.trim().to_ascii_lowercase());
     let category = category.ok_or_else(|| {
-        let known = Category::ALL.map(Category::name).join(", ");
-        ("unknown-category", format!(".category: expected one of {known}"))
+        let known: Vec<&str> = Category::ALL.iter().map(|it| it.name()).collect();
+        ("unknown-category", format!(".category: expected one of {}", known.join(", ")))
     })?;
     let known = |id: &String| record_index(id).filter(|at| *at < batch.records.len());
     let records: Option<BTreeSet<usize>> = lesson.records.iter().map(known).collect();
@@ -333,7 +326,6 @@ impl LessonBatch {
     }
 }
 
-/// One line of a batch.
 #[derive(Serialize)]
 struct ShownLine<'a> {
     id: String,
@@ -392,13 +384,11 @@ impl Draft {
             id: format!("R{}", self.records.len() + 1),
             talk: self.sessions,
             kind: claim.kind().name(),
-            by: record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web),
+            by: said_by(record),
             day: record.provenance.at.map(Timestamp::day),
             claim,
         };
-        // One line of JSON, so that no text can begin a line that looks like another record.
-        let line = serde_json::to_string(&shown).ok();
-        let Some(line) = line.filter(|line| line.len() <= SHOWN_BYTES_MAX) else { return true };
+        let Some(line) = shown_line(&shown) else { return true };
         let tokens = self.tokens.saturating_add(estimate_tokens(&line));
         let full = self.records.len() == BATCH_RECORDS_MAX || tokens > BATCH_TOKENS_MAX;
         if full && !self.records.is_empty() {

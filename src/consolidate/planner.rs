@@ -256,9 +256,7 @@ impl Planner<'_> {
             facts: Facts { stage, ..new.facts.clone() },
             effects,
         };
-        for id in operation.touches() {
-            self.working.touch(id);
-        }
+        operation.touches().for_each(|id| self.working.touch(id));
         let former = disposition.home().and_then(|home| self.working.get(home));
         let former = former.map(|memory| memory.claim.clone());
         operation.fold(self.namespace, &mut self.working.map);
@@ -372,9 +370,7 @@ impl Planner<'_> {
             facts: new.facts.clone(),
             effects,
         };
-        for id in operation.touches() {
-            self.working.touch(id);
-        }
+        operation.touches().for_each(|id| self.working.touch(id));
         operation.fold(self.namespace, &mut self.working.map);
         self.operations.push(operation);
     }

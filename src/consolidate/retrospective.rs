@@ -3,7 +3,7 @@
 
 use super::subject::Subject;
 use crate::domain::{
-    Claim, ClaimKind, MemoryMap, MemoryState, Record, RecordId, RecordState, Timestamp,
+    Claim, ClaimKind, MemoryMap, MemoryState, Record, RecordId, RecordState, Timestamp, named,
 };
 use crate::privacy::Redacted;
 use crate::text::tokens::{folded, hash, words};
@@ -15,63 +15,41 @@ use std::collections::{BTreeMap, BTreeSet};
 const NOTES_MAX: usize = 20;
 const REPEATED_MIN: usize = 2;
 
-/// What a note is about; the categories of retrospectives in the memory directory.
-#[derive(
-    Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, schemars::JsonSchema, Serialize,
-)]
-#[schemars(rename = "NoteCategory")]
-#[serde(rename_all = "lowercase")]
-pub enum Category {
-    /// What was tried or asked for more than once.
-    Efficiency,
-    /// What failed, and what was mended.
-    Quality,
-    /// What people see and touch.
-    Ux,
-    /// What was found out.
-    Knowledge,
-    /// What was chosen.
-    Architecture,
-}
-
-impl Category {
-    /// Every category, in the order in which they are printed.
-    pub const ALL: [Category; 5] = [
-        Category::Efficiency,
-        Category::Quality,
-        Category::Ux,
-        Category::Knowledge,
-        Category::Architecture,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Category::Efficiency => "efficiency",
-            Category::Quality => "quality",
-            Category::Ux => "ux",
-            Category::Knowledge => "knowledge",
-            Category::Architecture => "architecture",
-        }
+named! {
+    /// Subject of a note; the categories of retrospectives in the memory directory.
+    #[derive(schemars::JsonSchema)]
+    #[schemars(rename = "NoteCategory")]
+    pub Category {
+        /// Repeated attempts and requests.
+        Efficiency = "efficiency",
+        /// Failures and fixes.
+        Quality = "quality",
+        /// User interfaces.
+        Ux = "ux",
+        /// Findings.
+        Knowledge = "knowledge",
+        /// Choices.
+        Architecture = "architecture",
     }
 }
 
 /// One thing that the records show.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Note {
-    /// What it is about.
+    /// Its subject.
     pub category: Category,
     /// The headline of its latest record, or a lesson that a model drew from them.
     pub headline: Redacted,
     /// The records, the earliest first.
     pub records: Vec<RecordId>,
-    /// How many of them are attempts that failed.
+    /// Number of them that are failed attempts.
     pub failed: usize,
-    /// When the last of them was said.
+    /// Time of the last of them.
     #[serde(skip)]
     pub at: Option<Timestamp>,
 }
 
-/// How a retrospective was made.
+/// Origin of a retrospective.
 #[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "lowercase")]
 pub(crate) enum Made {
@@ -85,10 +63,10 @@ pub(crate) enum Made {
     },
 }
 
-/// What some sessions show.
+/// Look back on some sessions.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub(crate) struct Retrospective {
-    /// How it was made.
+    /// Its origin.
     pub made: Made,
     /// Records by kind.
     pub kinds: BTreeMap<&'static str, usize>,
@@ -96,7 +74,7 @@ pub(crate) struct Retrospective {
     pub failed: usize,
     /// Conversations.
     pub sessions: usize,
-    /// By category; in each what was repeated most first, then what was last.
+    /// By category; in each the most repeated first, then the latest.
     pub notes: Vec<Note>,
 }
 

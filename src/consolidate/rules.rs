@@ -84,8 +84,7 @@ impl RulePair<'_> {
     }
 
     pub(super) fn may_follow(&self) -> bool {
-        let trusted = !self.new.hearsay && (!self.is_protected() || self.new.person);
-        trusted && self.order == Order::Later && self.memory.state == MemoryState::Active
+        self.may_extend() && self.order == Order::Later && self.is_active()
     }
 
     fn is_active(&self) -> bool {
@@ -184,7 +183,7 @@ fn reaffirmed(pair: &RulePair<'_>) -> Option<Ruling> {
     let among = shared(&new.alternatives, &old.alternatives);
     let plain = new.alternatives.len() == 1 || old.alternatives.len() == 1;
     let telling = old.named.first().is_some_and(|words| words.len() >= 3);
-    let matter = among >= 2 && pair.like.rationale() > 0 && !pair.like.is_generic(2);
+    let matter = among >= 2 && pair.like.rationale > 0 && pair.like.generic < 2;
     let same = matter || pair.together || (plain && telling);
     if !same {
         return Some(Ruling::Unrelated);
@@ -198,12 +197,12 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject, pair.subject);
     let (chosen, former) = (new.chosen?, old.chosen?);
     let weighed = |subject: &Subject, key: u64| subject.alternatives.binary_search(&key).is_ok();
-    let matter = pair.like.rationale() > 0 || pair.together;
+    let matter = pair.like.rationale > 0 || pair.together;
     let rivals = weighed(new, former) && (weighed(old, chosen) || matter);
     if pair.same_choice() || !rivals {
         return None;
     }
-    if pair.like.is_generic(2) && pair.like.rationale() < 2 {
+    if pair.like.generic >= 2 && pair.like.rationale < 2 {
         return Some(Ruling::Unrelated);
     }
     Some(match pair.order {
@@ -220,7 +219,7 @@ fn near(pair: &RulePair<'_>) -> Option<Ruling> {
     }
     match pair.kind() {
         ClaimKind::Discussion if pair.may_extend() => Some(Ruling::Merge(Merging::Extend)),
-        ClaimKind::Discussion if pair.like.says_more() => Some(Ruling::Unrelated),
+        ClaimKind::Discussion if pair.like.says_more => Some(Ruling::Unrelated),
         ClaimKind::Discussion | ClaimKind::Request | ClaimKind::Attempt | ClaimKind::Decision => {
             Some(Ruling::Merge(Merging::Provenance))
         }

@@ -4,9 +4,8 @@
 
 use super::phrases::{hard_words, without_exact};
 use crate::domain::{Claim, ClaimKind, Digest};
-use crate::text::tokens::{folded, hash, words};
+use crate::text::tokens::{folded, hash, keys};
 use crate::text::truncate;
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Maximum number of alternatives of one decision that are compared.
@@ -98,17 +97,6 @@ fn texts(claim: &Claim) -> (String, String) {
 
 fn cut(text: &str) -> &str {
     truncate::bytes(text, TEXT_BYTES_MAX)
-}
-
-/// The words of `text` in their order. A dotless i counts as a dotted one, since capitals lose the difference.
-pub(super) fn keys(text: &str) -> Vec<u64> {
-    let text = match text.contains('ı') {
-        true => Cow::Owned(text.replace('ı', "i")),
-        false => Cow::Borrowed(text),
-    };
-    let mut keys = Vec::new();
-    words(&text, |word| keys.push(word.key));
-    keys
 }
 
 /// Two words next to one another as one.
@@ -209,7 +197,6 @@ pub(super) fn is_generic(words: &[u64]) -> bool {
     words.iter().all(|word| GENERIC_WORDS.contains(word))
 }
 
-/// Two subjects compared.
 #[derive(Clone, Debug)]
 pub(super) struct Likeness {
     pub(super) words: f64,
@@ -219,9 +206,12 @@ pub(super) struct Likeness {
     hard: bool,
     common: bool,
     hard_any: bool,
-    rationale: usize,
-    generic: usize,
-    more: bool,
+    /// Words of their reasons in common, those of the alternatives left out: that both are about one matter.
+    pub(super) rationale: usize,
+    /// Number of generic alternatives in common.
+    pub(super) generic: usize,
+    /// The new one has words around its subject that the old one lacks.
+    pub(super) says_more: bool,
 }
 
 impl Likeness {
@@ -250,7 +240,7 @@ impl Likeness {
             hard_any: !new.hard.is_empty(),
             rationale: shared(&reasons, &old.around),
             generic: new.alternatives.iter().filter(generic).count(),
-            more: shared(&new.around, &old.around) < new.around.len(),
+            says_more: shared(&new.around, &old.around) < new.around.len(),
         }
     }
 
@@ -265,19 +255,6 @@ impl Likeness {
 
     pub(super) fn is_one_sided(&self) -> bool {
         self.within || self.around
-    }
-
-    /// Words of their reasons in common, those of the alternatives left out: that both are about one matter.
-    pub(super) fn rationale(&self) -> usize {
-        self.rationale
-    }
-
-    pub(super) fn is_generic(&self, count: usize) -> bool {
-        self.generic >= count
-    }
-
-    pub(super) fn says_more(&self) -> bool {
-        self.more
     }
 }
 

@@ -10,7 +10,6 @@ use crate::domain::{
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The rule in the ledger.
 const RULE: &str = "read-anew";
 
 /// A record that counts no more, and the memory that came of it.

@@ -28,12 +28,7 @@ named! {
 impl Preset {
     /// All files together, in tokens.
     pub fn total(self) -> Tokens {
-        match self {
-            Preset::Economy => 2_000,
-            Preset::Light => 3_000,
-            Preset::Standard => 4_000,
-            Preset::Detailed => 6_000,
-        }
+        [2_000, 3_000, 4_000, 6_000][self as usize]
     }
 
     /// Minimum and maximum tokens of a file; `None` without a limit. Each record and session counts by itself.
@@ -47,13 +42,7 @@ impl Preset {
             Kind::Session => [(200, 400), (400, 700), (600, 1_000), (900, 1_500)],
             Kind::Retrospective | Kind::Config | Kind::Other => return None,
         };
-        let [economy, light, standard, detailed] = by_preset;
-        Some(match self {
-            Preset::Economy => economy,
-            Preset::Light => light,
-            Preset::Standard => standard,
-            Preset::Detailed => detailed,
-        })
+        Some(by_preset[self as usize])
     }
 }
 
@@ -63,7 +52,7 @@ pub(crate) fn tokens_of(text: &str) -> Tokens {
     Tokens::try_from(letters.div_ceil(LETTERS_PER_TOKEN)).unwrap_or(Tokens::MAX)
 }
 
-/// How often each tag is used where it can be seen.
+/// Number of uses of each tag in public text.
 #[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub(crate) struct TagCounts {
     /// Values of `@category`.
@@ -98,18 +87,18 @@ pub(crate) fn tags(files: &Files) -> TagCounts {
     counts
 }
 
-/// What a file takes.
+/// Tokens of a file.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct TokenRow {
     /// The file.
     pub path: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its tokens, without what is private.
     pub tokens: Tokens,
-    /// What it should have at least and may have at most; none where there is no limit.
+    /// Its advised minimum and its maximum; none without a limit.
     pub range: Option<(Tokens, Tokens)>,
-    /// Whether it is private as a whole, and so counts nothing.
+    /// True for a private file, which counts nothing.
     pub is_private: bool,
 }
 
@@ -119,16 +108,16 @@ impl TokenRow {
     }
 }
 
-/// What the directory takes.
+/// Tokens of the directory.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub(crate) struct TokenTable {
     /// Each file, by path.
     pub rows: Vec<TokenRow>,
     /// All files together.
     pub tokens: Tokens,
-    /// What a session starts with, before it is cut: the files at the top and the newest session.
+    /// Size of a session start before it is cut: the files at the top and the newest session.
     pub start_tokens: Tokens,
-    /// What it may start with.
+    /// Maximum of a session start.
     pub total_max: Tokens,
 }
 
@@ -137,7 +126,7 @@ pub(crate) fn tokens(files: &Files, preset: Preset) -> TokenTable {
     let row = |(path, text): (&String, &String)| {
         let kind = Kind::of_path(path);
         let is_private = is_private_file(text);
-        let tokens = if is_private { 0 } else { tokens_of(&strip_private(text).0) };
+        let tokens = if is_private { 0 } else { tokens_of(&strip_private(text)) };
         TokenRow { path: path.clone(), kind, tokens, range: preset.range(kind), is_private }
     };
     let rows: Vec<TokenRow> = files.iter().map(row).collect();

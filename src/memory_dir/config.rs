@@ -11,7 +11,6 @@ pub(crate) const AUTO_SYNC_PERCENT: u32 = 60;
 /// Of the window, in per cent: from here on prompts wait for a sync (§4.1).
 pub(crate) const HARD_BLOCK_PERCENT: u32 = 80;
 
-/// The settings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct MemoryConfig {
     pub auto_load: bool,
@@ -35,7 +34,6 @@ impl Default for MemoryConfig {
     }
 }
 
-/// The keys of the file.
 const KEYS: [&str; 7] = [
     "suggest_memories", "auto_load", "output_style", "token_budget", "auto_sync_threshold",
     "hard_block_threshold", "context_window_tokens",
@@ -79,7 +77,6 @@ impl MemoryConfig {
     }
 }
 
-/// A value without the comment behind it.
 fn without_comment(value: &str) -> &str {
     let value = value.trim_start();
     if value.starts_with('#') {
@@ -105,30 +102,31 @@ impl Reader {
     }
 
     fn key(&mut self, key: &str, value: &str) {
+        const PERCENT: &str = "a number of per cent";
         let config = &mut self.config;
         let lower = value.to_ascii_lowercase();
         let (is_set, expected) = match key {
             "suggest_memories" => (truth(&lower).is_some(), "true or false"),
             "auto_load" => (set(&mut config.auto_load, truth(&lower)), "true or false"),
-            "output_style" => (
-                matches!(lower.as_str(), "quiet" | "normal" | "explanatory"),
-                "quiet, normal or explanatory",
-            ),
+            "output_style" => {
+                let is_known = ["quiet", "normal", "explanatory"].contains(&lower.as_str());
+                (is_known, "quiet, normal or explanatory")
+            }
             "token_budget" if lower == "compact" => {
                 config.token_budget = Preset::Economy;
                 let detail = "`compact` is called `economy` now: write that";
                 let notice = Finding::new(Severity::Info, "config-alias", self.line, detail);
                 return self.findings.push(notice);
             }
-            "token_budget" => (
-                set(&mut config.token_budget, Preset::of_name(&lower)),
-                "economy, light, standard, detailed",
-            ),
+            "token_budget" => {
+                let preset = Preset::of_name(&lower);
+                (set(&mut config.token_budget, preset), "economy, light, standard, detailed")
+            }
             "auto_sync_threshold" => {
-                (set(&mut config.auto_sync_threshold, value.parse().ok()), "a number of per cent")
+                (set(&mut config.auto_sync_threshold, value.parse().ok()), PERCENT)
             }
             "hard_block_threshold" => {
-                (set(&mut config.hard_block_threshold, value.parse().ok()), "a number of per cent")
+                (set(&mut config.hard_block_threshold, value.parse().ok()), PERCENT)
             }
             "context_window_tokens" => {
                 let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);

@@ -38,7 +38,6 @@ pub enum Shape {
     Code,
 }
 
-/// A piece of a document.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Block {
     pub part: Part,
@@ -423,27 +422,17 @@ impl<'t> Parser<'t> {
     fn item_end(&self, at: usize) -> usize {
         let mut end = at + 1;
         loop {
-            match self.shape(end) {
-                Some(LineShape::Indented | LineShape::Text) => end += 1,
-                Some(LineShape::Blank) => {
-                    let after = self.run(end, |shape| shape == LineShape::Blank);
-                    if self.shape(after) != Some(LineShape::Indented) {
-                        return end;
-                    }
-                    end = after + 1;
-                }
-                Some(
-                    LineShape::Heading(_)
-                    | LineShape::Item(_)
-                    | LineShape::Tag
-                    | LineShape::Comment
-                    | LineShape::Fence
-                    | LineShape::Row
-                    | LineShape::Rule
-                    | LineShape::Marker,
-                )
-                | None => return end,
+            let shape = self.shape(end);
+            if matches!(shape, Some(LineShape::Indented | LineShape::Text)) {
+                end += 1;
+                continue;
             }
+            let after = self.run(end, |shape| shape == LineShape::Blank);
+            let goes_on = self.shape(after) == Some(LineShape::Indented);
+            if shape != Some(LineShape::Blank) || !goes_on {
+                return end;
+            }
+            end = after + 1;
         }
     }
 

@@ -7,7 +7,6 @@ use crate::privacy::{is_private_file, private_spans};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-/// An entry as it is to stand in a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct NewEntry {
     pub shape: Shape,
@@ -35,7 +34,6 @@ const HELD_UNCLOSED: &str = "private-unclosed";
 /// An unpaired private tag would pair with another one and hide public text, or show private text.
 const HELD_TAG: &str = "private-tag";
 
-/// Changes that are gathered.
 #[derive(Debug)]
 pub(crate) struct Edits<'d, 't> {
     document: &'d Document<'t>,
@@ -162,7 +160,7 @@ impl<'d, 't> Edits<'d, 't> {
             }
             let Some(block) = blocks.get(at) else { break };
             if self.removed.contains(&at) {
-                out.leave_out();
+                out.gone = true;
                 continue;
             }
             match self.raws.get(&at) {
@@ -256,10 +254,6 @@ impl<'d, 't> Writer<'d, 't> {
         (is_same && !self.is_other).then_some(self.text)
     }
 
-    fn with_ends(&self, lines: &str) -> String {
-        if self.line_end == "\n" { lines.to_owned() } else { lines.replace('\n', self.line_end) }
-    }
-
     fn end_line(&mut self) {
         if self.mark < self.text.len() && !self.text.ends_with('\n') {
             self.text.push_str(self.line_end);
@@ -274,30 +268,25 @@ impl<'d, 't> Writer<'d, 't> {
     }
 
     fn entry(&mut self, entry: &NewEntry) {
-        if runs_together(self.last, Part::Entry(entry.shape)) {
-            self.gap()
-        } else {
-            self.end_line()
+        let part = Some(Part::Entry(entry.shape));
+        match runs_together(self.last, Part::Entry(entry.shape)) {
+            true => self.gap(),
+            false => self.end_line(),
         }
-        let lines = self.with_ends(&entry.lines);
+        let lines = entry.lines.replace('\n', self.line_end);
         self.expect(private_spans(&lines).0, 0);
         self.text.push_str(&lines);
-        (self.last, self.is_new) = (Some(Part::Entry(entry.shape)), true);
-        self.above = self.last;
+        (self.last, self.above, self.is_new) = (part, part, true);
     }
 
     fn section(&mut self, name: &str, entries: &[NewEntry]) {
         self.gap();
         self.text.push_str(&format!("## {name}{}", self.line_end));
-        (self.last, self.is_new) = (Some(Part::Section), true);
-        self.above = self.last;
+        (self.above, self.is_new) = (Some(Part::Section), true);
+        self.last = self.above;
         entries.iter().for_each(|entry| self.entry(entry));
         self.text.push_str(self.line_end);
         self.last = Some(Part::Blank);
-    }
-
-    fn leave_out(&mut self) {
-        self.gone = true;
     }
 
     fn kept(&mut self, block: &Block) {
@@ -305,9 +294,7 @@ impl<'d, 't> Writer<'d, 't> {
         let bare = unmarked(block, raw);
         self.before(block, bare);
         let start = block.span.end - bare.len();
-        let private = self.document.private_in(block).cloned();
-        let private = private.collect();
-        self.expect(private, start);
+        self.expect(self.document.private_in(block).cloned().collect(), start);
         self.text.push_str(bare);
     }
 

@@ -40,12 +40,22 @@ fn cut(line: String, letters_max: usize) -> String {
     format!("{kept}{ELLIPSIS}")
 }
 
-/// Words as one redacted line of at most `letters_max` letters, safe anywhere in a line of Markdown.
-pub(crate) fn words_line(text: &str, letters_max: usize, gate: &Gate) -> String {
+/// One line that has passed the gate, in at most `letters_max` letters.
+fn redacted_line(text: &str, letters_max: usize, gate: &Gate) -> String {
     let passed = gate.redact(&one_line(text, usize::MAX));
     // A cut in the right place can make a number of what was none.
     let cut = gate.redact(&one_line(passed.as_str(), letters_max));
-    plain(&one_line(cut.as_str(), usize::MAX))
+    one_line(cut.as_str(), usize::MAX)
+}
+
+/// Words as one redacted line of at most `letters_max` letters, safe anywhere in a line of Markdown.
+pub(crate) fn words_line(text: &str, letters_max: usize, gate: &Gate) -> String {
+    plain(&redacted_line(text, letters_max, gate))
+}
+
+/// As [`words_line`], for the middle of a line.
+pub(super) fn words_inline(text: &str, letters_max: usize, gate: &Gate) -> String {
+    inline(&redacted_line(text, letters_max, gate))
 }
 
 /// The words of one line, for the beginning or the middle of a line of Markdown.

@@ -1,6 +1,5 @@
 //! The content of a directory as plain data.
 
-use super::escape;
 use super::tag::SOURCE_DIGITS_MIN;
 use crate::domain::{Memory, MemoryId, SessionId, Timestamp};
 use crate::privacy::{Gate, Redacted};
@@ -42,29 +41,5 @@ impl SessionNote {
 
     pub(super) fn tag(&self) -> String {
         format!("session-{}", self.digits())
-    }
-}
-
-/// Makes words fit for a line of a file.
-pub(super) struct Words<'g> {
-    pub(super) gate: &'g Gate,
-}
-
-impl Words<'_> {
-    /// One line that has passed the gate, in at most so many letters.
-    fn line(&self, text: &str, letters_max: usize) -> String {
-        let whole = escape::one_line(text, usize::MAX);
-        let passed = self.gate.redact(&whole);
-        // A cut in the right place can make a number of what was none.
-        let cut = escape::one_line(passed.as_str(), letters_max);
-        escape::one_line(self.gate.redact(&cut).as_str(), usize::MAX)
-    }
-
-    pub(super) fn plain(&self, text: &str, letters_max: usize) -> String {
-        escape::plain(&self.line(text, letters_max))
-    }
-
-    pub(super) fn inline(&self, text: &str, letters_max: usize) -> String {
-        escape::inline(&self.line(text, letters_max))
     }
 }

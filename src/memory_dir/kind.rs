@@ -7,31 +7,23 @@ use std::collections::BTreeMap;
 /// The files of a directory by their paths, which are relative to it and have `/` between names.
 pub type Files = BTreeMap<String, String>;
 
-/// The file of current work.
 pub(crate) const ACTIVE_CONTEXT: &str = "active-context.md";
-/// The file that says what the project is.
 pub(crate) const PRODUCT_CONTEXT: &str = "product-context.md";
-/// The file of tasks.
 pub(crate) const PROGRESS: &str = "progress.md";
-/// The file of recurring patterns.
 pub(crate) const PATTERNS: &str = "patterns.md";
-/// The file of terms.
 pub(crate) const GLOSSARY: &str = "glossary.md";
-/// The file of settings.
 pub(crate) const CONFIG: &str = ".memory-config.md";
-/// The folder of architecture decision records.
 pub(crate) const DECISIONS: &str = "decisions/";
-/// The folder of sessions.
 pub(crate) const SESSIONS: &str = "sessions/";
 
 named! {
-    /// What a file of the directory is.
+    /// Kind of a file of the directory.
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "FileKind")]
     pub Kind {
-        /// What is going on now.
+        /// Current work.
         ActiveContext = "active-context",
-        /// What the project is.
+        /// Description of the project.
         ProductContext = "product-context",
         /// Tasks.
         Progress = "progress",
@@ -41,7 +33,7 @@ named! {
         Glossary = "glossary",
         /// An architecture decision record.
         Decision = "decision",
-        /// What a session came to.
+        /// Result of a session.
         Session = "session",
         /// A look back on sessions; has categories of its own.
         Retrospective = "retrospective",
@@ -165,7 +157,6 @@ pub(super) fn template(kind: Kind, day: &str) -> String {
     text
 }
 
-/// The last line of a file of a kind.
 pub(super) fn footer(kind: Kind, day: &str) -> Option<String> {
     let value = if kind == Kind::Session { UNKNOWN_DURATION } else { day };
     let by = if kind == Kind::ProductContext { " by annalist" } else { "" };
@@ -192,7 +183,6 @@ pub(super) fn hint(kind: Kind, section: &str) -> String {
     format!("<!-- {words} -->\n")
 }
 
-/// Heading and rule of a table of the glossary.
 pub(super) fn table_head(section: &str) -> &'static str {
     match section {
         "Abbreviations" => "| Abbrev | Expansion |\n|--------|-----------|\n",
@@ -200,7 +190,6 @@ pub(super) fn table_head(section: &str) -> &'static str {
     }
 }
 
-/// The settings with their defaults.
 const CONFIG_TEXT: &str = "\
 ---
 suggest_memories: true         # whether additions are suggested

@@ -23,7 +23,6 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The line without its end.
 pub(super) fn bare(line: &str) -> &str {
     let line = line.strip_suffix('\n').unwrap_or(line);
     line.strip_suffix('\r').unwrap_or(line)
@@ -78,14 +77,12 @@ pub(super) fn shape(line: &str) -> LineShape {
     }
 }
 
-/// The level of a heading.
 fn heading(text: &str) -> Option<usize> {
     let level = text.bytes().take_while(|b| *b == b'#').count();
     let after = text.get(level..).unwrap_or_default();
     (level <= 6 && (after.is_empty() || after.starts_with([' ', '\t']))).then_some(level)
 }
 
-/// The words of a heading.
 pub(super) fn heading_words(line: &str) -> &str {
     let words = line.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).trim_start_matches('#');
     let bare = words.trim_end_matches('#');

@@ -7,7 +7,6 @@ use super::public::{Shown, public_lines};
 use super::tag::Tag;
 use crate::privacy::{Gate, Redacted, Woven};
 
-/// A literal search.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct LiteralQuery<'a> {
     pub text: &'a str,
@@ -18,7 +17,6 @@ pub(crate) struct LiteralQuery<'a> {
     pub root: &'a str,
 }
 
-/// The result of a literal search.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct LiteralPage {
     pub page: Redacted,

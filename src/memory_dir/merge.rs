@@ -18,7 +18,6 @@ pub struct Conflict {
     pub theirs: Redacted,
 }
 
-/// A file after both sides were joined.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Merged {
     pub text: String,
@@ -41,7 +40,7 @@ pub(crate) fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gat
     if disk.is_private() {
         return unchanged(Some(HELD_PRIVATE));
     }
-    if disk.blocks().iter().any(|block| block.part == Part::Marker) {
+    if disk.first(Part::Marker).is_some() {
         return unchanged(Some(HELD_MARKERS));
     }
     if same(theirs, ours) && same(base, theirs) {
@@ -237,11 +236,8 @@ fn is_comment(body: &str) -> bool {
 
 fn shape_of(body: &str) -> Shape {
     let (document, _) = Document::parse(Kind::Other, body);
-    let shape = document
-        .blocks()
-        .iter()
-        .find_map(|block| if let Part::Entry(shape) = block.part { Some(shape) } else { None });
-    shape.unwrap_or(Shape::Paragraph)
+    let first = document.entries().next().map(|block| block.part);
+    if let Some(Part::Entry(shape)) = first { shape } else { Shape::Paragraph }
 }
 
 /// Something that a person did. Sections are named by their headings.
@@ -311,7 +307,7 @@ fn person_edits(
 
 /// The tag of the memory that a block shows, once a file.
 fn source(key: &Key) -> Option<&str> {
-    tag_of(key).filter(|tag| key.1 == 0 && is_source(tag))
+    tag_of(key).filter(|tag| key.1 == 0 && tag.starts_with(tag::SOURCE))
 }
 
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -397,10 +393,6 @@ fn tag_of(key: &Key) -> Option<&str> {
         Name::Ours(tag) => Some(tag),
         Name::Words(_) | Name::Meta(_) | Name::Title | Name::Footer => None,
     }
-}
-
-fn is_source(tag: &str) -> bool {
-    tag.starts_with(tag::SOURCE)
 }
 
 #[cfg(test)]

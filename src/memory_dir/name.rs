@@ -243,7 +243,6 @@ pub(crate) struct RecordMeta<'t> {
     pub tags: Vec<&'t str>,
 }
 
-/// Reads the top of a record.
 pub(crate) fn meta<'t>(document: &Document<'t>) -> RecordMeta<'t> {
     let mut meta = RecordMeta::default();
     let lines = document.blocks().iter().filter(|block| block.part == Part::Meta);

@@ -5,7 +5,6 @@ use super::edit::NewEntry;
 use super::kind::{Kind, footer, hint, table_head};
 use super::tag::{self, Category};
 
-/// A file with its sections.
 pub(super) struct Page {
     pub(super) path: String,
     pub(super) head: Option<String>,
@@ -70,33 +69,22 @@ impl Page {
 /// The day in the last line of a rendered file.
 fn last_day(kind: Kind, text: &str) -> Option<&str> {
     let (document, _) = Document::parse(kind, text);
-    let is_footer = |part: Part| part == Part::Footer;
-    let block = document.blocks().iter().find(|block| is_footer(block.part));
-    let Some(block) = block else { return Some("") };
-    let range = block.span.clone();
-    let line = text.get(range)?.lines().rfind(|line| line.starts_with('*'))?;
+    let Some(footer) = document.first(Part::Footer) else { return Some("") };
+    let line = document.raw(footer).lines().rfind(|line| line.starts_with('*'))?;
     line.trim_matches('*').strip_prefix(kind.footer()?)
 }
 
-pub(super) enum Mark {
-    Bullet,
-    Open,
-    Done,
-    Paragraph,
-}
-
-/// An entry with its tags.
 pub(super) fn entry(
-    mark: &Mark,
+    shape: Shape,
     words: &str,
     category: Option<Category>,
     tag: Option<&str>,
 ) -> NewEntry {
-    let (mark, shape) = match mark {
-        Mark::Bullet => ("- ", Shape::Bullet),
-        Mark::Open => ("- [ ] ", Shape::Task { done: false }),
-        Mark::Done => ("- [x] ", Shape::Task { done: true }),
-        Mark::Paragraph => ("", Shape::Paragraph),
+    let mark = match shape {
+        Shape::Bullet => "- ",
+        Shape::Task { done: false } => "- [ ] ",
+        Shape::Task { done: true } => "- [x] ",
+        Shape::Paragraph | Shape::Row | Shape::Code => "",
     };
     let mut lines = format!("{mark}{words}\n");
     if let Some(category) = category {

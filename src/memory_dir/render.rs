@@ -4,11 +4,13 @@
 //! Each run keeps what it rendered as the base of the next. The base never holds what a person wrote, or else their edits
 //! would be taken for ours and written over, and what they took out would come back.
 
+use super::document::Shape;
 use super::edit::NewEntry;
-use super::facts::{Facts, SessionNote, Words};
+use super::escape::{words_inline, words_line};
+use super::facts::{Facts, SessionNote};
 use super::kind::{self, Files, UNKNOWN_DURATION};
 use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
-use super::page::{Mark, Page, entry};
+use super::page::{Page, entry};
 use super::tag::{Category, Tag, is_value, source_tags, tag_line};
 use crate::domain::{
     Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
@@ -37,9 +39,7 @@ pub struct Rendered {
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let names = Names::of(facts, base, disk);
     let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
-    let words = Words { gate: facts.gate };
-    let mut placing =
-        Placing { facts, names: &names, tags: &tags, words: &words, shown: BTreeSet::new() };
+    let mut placing = Placing { facts, names: &names, tags: &tags, shown: BTreeSet::new() };
     let mut pages = placing.base_pages();
     pages.extend(placing.records());
     pages.extend(placing.sessions());
@@ -105,18 +105,15 @@ impl Names {
         }
         let mut taken: BTreeSet<String> = base.keys().chain(disk.keys()).cloned().collect();
         let mut sessions = vec![String::new(); facts.sessions.len()];
-        let mut order: Vec<usize> = (0..facts.sessions.len()).collect();
-        order.sort_by_key(|at| facts.sessions.get(*at).map(|note| (note.began, note.id)));
-        for at in order {
-            let Some(note) = facts.sessions.get(at) else { continue };
+        let mut order: Vec<(usize, &SessionNote)> = facts.sessions.iter().enumerate().collect();
+        order.sort_by_key(|(_, note)| (note.began, note.id));
+        for (at, note) in order {
             let path = known(&note.tag()).unwrap_or_else(|| {
                 let topic = note.topic.as_ref().map(|topic| topic.as_str());
                 session_path(note.began, topic, |path| taken.contains(path))
             });
             taken.insert(path.clone());
-            if let Some(slot) = sessions.get_mut(at) {
-                *slot = path;
-            }
+            sessions[at] = path;
         }
         Names { records, sessions, renamed }
     }
@@ -166,12 +163,10 @@ const OF_TESTS: [&str; 7] =
 /// Words that put it under conventions.
 const OF_CODE: [&str; 6] = ["naming", "format", "style", "lint", "indentation", "convention"];
 
-/// Puts memories into pages.
 struct Placing<'a> {
     facts: &'a Facts<'a>,
     names: &'a Names,
     tags: &'a BTreeMap<MemoryId, String>,
-    words: &'a Words<'a>,
     shown: BTreeSet<MemoryId>,
 }
 
@@ -228,48 +223,38 @@ impl Placing<'_> {
 
     fn line(
         &self,
-        mark: &Mark,
+        shape: Shape,
         text: &str,
         category: Option<Category>,
         id: MemoryId,
     ) -> Option<NewEntry> {
-        let words = self.words.plain(text, ENTRY_LETTERS_MAX);
-        (!words.is_empty()).then(|| entry(mark, &words, category, self.tag(id)))
+        let words = words_line(text, ENTRY_LETTERS_MAX, self.facts.gate);
+        (!words.is_empty()).then(|| entry(shape, &words, category, self.tag(id)))
     }
 
     /// A decision in a list: by its record where it has one.
     fn decision(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
-        let text = match self.names.label(memory.id) {
-            Some(label) => format!("{label}: {}", self.record_words(it)),
-            None => {
-                return self.line(
-                    &Mark::Bullet,
-                    &with_reason(&it.chosen, &it.rationale),
-                    Some(Category::Decision),
-                    memory.id,
-                );
-            }
+        let category = Some(Category::Decision);
+        let Some(label) = self.names.label(memory.id) else {
+            let text = with_reason(&it.chosen, &it.rationale);
+            return self.line(Shape::Bullet, &text, category, memory.id);
         };
-        Some(entry(&Mark::Bullet, &text, Some(Category::Decision), self.tag(memory.id)))
+        let text = format!("{label}: {}", self.record_words(it));
+        Some(entry(Shape::Bullet, &text, category, self.tag(memory.id)))
     }
 
     /// An open discussion; a settled one is part of its decision.
     fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
-        match memory.stage {
-            Stage::Proposed | Stage::Attempted => {}
-            Stage::Decided | Stage::Refuted => return None,
+        if matches!(memory.stage, Stage::Decided | Stage::Refuted) {
+            return None;
         }
-        let points: Vec<&str> = it
-            .points
-            .iter()
-            .map(|point| end_trimmed(point))
-            .filter(|point| !point.is_empty())
-            .collect();
+        let points = it.points.iter().map(|point| end_trimmed(point));
+        let points: Vec<&str> = points.filter(|point| !point.is_empty()).collect();
         let text = match points.is_empty() {
             true => it.topic.clone(),
             false => format!("{}: {}", end_trimmed(&it.topic), points.join("; ")),
         };
-        self.line(&Mark::Bullet, &text, None, memory.id)
+        self.line(Shape::Bullet, &text, None, memory.id)
     }
 
     fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
@@ -279,14 +264,14 @@ impl Placing<'_> {
             Some(Category::Bugfix) => Some(Category::Bugfix),
             Some(_) | None => Some(Category::Learning),
         };
-        self.line(&Mark::Bullet, &text, category, memory.id)
+        self.line(Shape::Bullet, &text, category, memory.id)
     }
 
     fn request(&self, memory: &Memory, it: &PersonRequest) -> Option<(&'static str, NewEntry)> {
-        let (section, mark) = match memory.stage {
-            Stage::Proposed => ("Backlog", Mark::Bullet),
-            Stage::Attempted => ("In Progress", Mark::Open),
-            Stage::Decided => ("Completed (Recent)", Mark::Done),
+        let (section, shape) = match memory.stage {
+            Stage::Proposed => ("Backlog", Shape::Bullet),
+            Stage::Attempted => ("In Progress", Shape::Task { done: false }),
+            Stage::Decided => ("Completed (Recent)", Shape::Task { done: true }),
             Stage::Refuted => return None,
         };
         let summary = if it.summary.trim().is_empty() { &it.intent } else { &it.summary };
@@ -296,7 +281,7 @@ impl Placing<'_> {
             Some(target) if !target.is_empty() => format!("{} ({target})", end_trimmed(summary)),
             Some(_) | None => summary.clone(),
         };
-        Some((section, self.line(&mark, &text, None, memory.id)?))
+        Some((section, self.line(shape, &text, None, memory.id)?))
     }
 }
 
@@ -363,26 +348,26 @@ impl Placing<'_> {
             }
         }
         let context = format!("There was a choice between {}.", options.join("; "));
-        let mut push = |section, mark: &Mark, text: &str, tagged: bool| {
+        let mut push = |section, shape: Shape, text: &str, tagged: bool| {
             // What the gate leaves nothing of is no entry.
-            let words = self.words.plain(text, PARAGRAPH_LETTERS_MAX);
+            let words = words_line(text, PARAGRAPH_LETTERS_MAX, self.facts.gate);
             let category = tagged.then_some(Category::Decision);
             let tag = self.tag(memory.id).filter(|_| tagged);
             if !words.is_empty() {
-                page.push(section, entry(mark, &words, category, tag));
+                page.push(section, entry(shape, &words, category, tag));
             }
         };
-        push("Context", &Mark::Paragraph, &context, false);
-        push("Decision", &Mark::Paragraph, &it.chosen, true);
-        push("Rationale", &Mark::Bullet, &it.rationale, false);
+        push("Context", Shape::Paragraph, &context, false);
+        push("Decision", Shape::Paragraph, &it.chosen, true);
+        push("Rationale", Shape::Bullet, &it.rationale, false);
         for other in options.iter().filter(|option| **option != it.chosen.trim()) {
-            push("Alternatives Considered", &Mark::Bullet, other, false);
+            push("Alternatives Considered", Shape::Bullet, other, false);
         }
         page
     }
 
     fn record_words(&self, it: &Decision) -> String {
-        let words = self.words.inline(&it.chosen, TITLE_LETTERS_MAX);
+        let words = words_inline(&it.chosen, TITLE_LETTERS_MAX, self.facts.gate);
         if words.is_empty() { UNTITLED.to_owned() } else { words }
     }
 
@@ -425,17 +410,17 @@ impl Placing<'_> {
         page.head = Some(format!("# Session: {}\n{}\n", note.began.day(), tag_line(&note.tag())));
         page.footer = Some(format!("*Session duration: {UNKNOWN_DURATION}*"));
         let summary: Vec<&str> = note.summary.iter().map(|line| line.as_str()).collect();
-        let summary = self.words.plain(&summary.join(" "), SUMMARY_LETTERS_MAX);
+        let summary = words_line(&summary.join(" "), SUMMARY_LETTERS_MAX, self.facts.gate);
         if !summary.is_empty() {
             let tag = format!("summary-{digits}");
-            page.push("Summary", entry(&Mark::Paragraph, &summary, None, Some(&tag)));
+            page.push("Summary", entry(Shape::Paragraph, &summary, None, Some(&tag)));
         }
-        let mut told: Vec<&Memory> =
+        let mut memories: Vec<&Memory> =
             note.memories.iter().filter_map(|id| by_id.get(id).copied()).collect();
-        told.sort_by_key(|memory| (memory.valid_from, memory.id));
-        told.dedup_by_key(|memory| memory.id);
-        for memory in told {
-            self.told(&mut page, memory);
+        memories.sort_by_key(|memory| (memory.valid_from, memory.id));
+        memories.dedup_by_key(|memory| memory.id);
+        for memory in memories {
+            self.session_entry(&mut page, memory);
         }
         for (field, items) in &note.card {
             let items: Vec<&str> = items.iter().map(|item| item.as_str()).collect();
@@ -444,10 +429,10 @@ impl Placing<'_> {
                 continue;
             }
             let text = format!("{}: {}", field.replace('_', " "), items.join(" | "));
-            let words = self.words.plain(&text, SUMMARY_LETTERS_MAX);
+            let words = words_line(&text, SUMMARY_LETTERS_MAX, self.facts.gate);
             page.push(
                 CARD,
-                entry(&Mark::Bullet, &words, None, Some(&format!("card-{name}-{digits}"))),
+                entry(Shape::Bullet, &words, None, Some(&format!("card-{name}-{digits}"))),
             );
         }
         page
@@ -455,7 +440,7 @@ impl Placing<'_> {
 
     /// A memory in the file of the session that it came from. A decision was made then, whatever became
     /// of it later.
-    fn told(&mut self, page: &mut Page, memory: &Memory) {
+    fn session_entry(&mut self, page: &mut Page, memory: &Memory) {
         let is_active = memory.state == MemoryState::Active;
         let placed = match &memory.claim {
             Claim::Attempt(it) if it.succeeded && is_active => {

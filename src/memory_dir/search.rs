@@ -6,6 +6,7 @@ use super::name::{is_day, meta, session_day};
 use super::public::{Shown, public_lines};
 use super::tag::Category;
 use crate::privacy::{Gate, Redacted};
+use crate::text::tokens::keys;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -56,7 +57,7 @@ pub struct Hit {
     pub line: u32,
     /// The heading above it.
     pub section: Redacted,
-    /// How well it fits: BM25 over the entries of the directory that pass the filters.
+    /// Relevance: BM25 over the entries of the directory that pass the filters.
     pub score: f64,
     /// Its lines and those around them, with their numbers.
     pub lines: Vec<(u32, Redacted)>,
@@ -132,47 +133,9 @@ const LENGTH_WEIGHT: f64 = 0.75;
 /// Maximum number of query words.
 const WORDS_MAX: usize = 32;
 
-/// The words of a text: runs of letters and digits in small letters; each sign of a script that has no
-/// blanks is a word.
-pub(super) fn tokens(text: &str) -> impl Iterator<Item = String> + '_ {
-    let is_gap = |c: char| !c.is_alphanumeric();
-    text.split(is_gap).flat_map(pieces).filter(|word| !word.is_empty())
-}
-
-/// A run of letters as words.
-fn pieces(run: &str) -> Vec<String> {
-    if !run.chars().any(has_no_blanks) {
-        return vec![folded(run)];
-    }
-    let (mut words, mut word) = (Vec::new(), String::new());
-    for letter in run.chars() {
-        if has_no_blanks(letter) {
-            words.push(folded(&std::mem::take(&mut word)));
-            words.push(letter.to_string());
-        } else {
-            word.push(letter);
-        }
-    }
-    words.push(folded(&word));
-    words
-}
-
-fn has_no_blanks(c: char) -> bool {
-    matches!(c, '\u{e00}'..='\u{eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{3ffff}')
-}
-
-/// In small letters; all four letters i are one, whatever the language.
-fn folded(word: &str) -> String {
-    if word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()) {
-        return word.to_owned();
-    }
-    let small = word.chars().flat_map(char::to_lowercase).filter(|c| *c != '\u{307}');
-    small.map(|c| if c == 'ı' { 'i' } else { c }).collect()
-}
-
 /// Counts the words of a query in entries.
 pub(super) struct Index {
-    words: HashMap<String, usize>,
+    words: HashMap<u64, usize>,
     /// The words of each entry, and how often each word of the query is among them.
     entries: Vec<(usize, Vec<u32>)>,
 }
@@ -180,7 +143,7 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn new(query: &str) -> Index {
         let mut words = HashMap::new();
-        for word in tokens(query) {
+        for word in keys(query) {
             let next = words.len();
             if next < WORDS_MAX {
                 words.entry(word).or_insert(next);
@@ -191,14 +154,11 @@ impl Index {
 
     pub(super) fn add(&mut self, text: &str) {
         let mut counts = vec![0; self.words.len()];
-        let mut length = 0;
-        for token in tokens(text) {
-            length += 1;
-            if let Some(count) = self.words.get(&token).and_then(|at| counts.get_mut(*at)) {
-                *count += 1;
-            }
+        let words = keys(text);
+        for at in words.iter().filter_map(|word| self.words.get(word)) {
+            counts[*at] += 1;
         }
-        self.entries.push((length, counts));
+        self.entries.push((words.len(), counts));
     }
 
     /// The entries that have a word, by their order of coming, with their scores; the best first. All, with

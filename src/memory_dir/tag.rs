@@ -88,11 +88,7 @@ impl<'t> Tag<'t> {
 }
 
 fn is_ours(value: &str) -> bool {
-    let digits = |rest: &str| {
-        let hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        rest.len() >= SOURCE_DIGITS_MIN && rest.bytes().all(hex)
-    };
-    let last = value.rsplit_once('-').is_some_and(|(_, last)| digits(last));
+    let last = value.rsplit_once('-').is_some_and(|(_, last)| is_id(last));
     last && OURS.iter().any(|ours| value.starts_with(ours))
 }
 
@@ -121,17 +117,20 @@ pub(crate) fn words_tag(entry: &str) -> String {
 }
 
 pub(super) fn record_prefix<'t>(tag: &Tag<'t>) -> Option<&'t str> {
-    let digits = tag.value.strip_prefix(RECORD).filter(|_| tag.name == "tag")?;
-    let is_hex = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-    (digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)).then_some(digits)
+    let digits = tag.value.strip_prefix(RECORD).filter(|_| tag.name == "tag");
+    digits.filter(|digits| is_id(digits))
 }
 
-/// The line of a category.
+/// True for the beginning of an id that is long enough for a tag.
+fn is_id(digits: &str) -> bool {
+    let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+    digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)
+}
+
 pub(super) fn category_line(category: Category) -> String {
     format!("<!-- @category: {} -->", category.name())
 }
 
-/// The line of a free tag.
 pub(super) fn tag_line(value: &str) -> String {
     format!("<!-- @tag: {value} -->")
 }

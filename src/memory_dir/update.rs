@@ -46,17 +46,18 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
                 update.join(path, [before.unwrap_or_default(), ours, theirs], gate);
             }
             (Some(_), None) => update.deleted.push(path.clone()),
-            (None, None) => update.changes.push(FileChange {
-                path: path.clone(),
-                before: None,
-                after: Some(ours.clone()),
-            }),
+            (None, None) => update.change(path, None, Some(ours.clone())),
         }
     }
     let gone = base.iter().filter(|(path, _)| !met.contains(path.as_str()));
     for (path, before) in gone {
         let Some(theirs) = disk.get(path) else { continue };
-        update.take_away(path, before, theirs, gate);
+        if before == theirs {
+            update.change(path, Some(theirs), None);
+        } else {
+            // A person changed it: only the rendered entries go.
+            update.join(path, [before, "", theirs], gate);
+        }
     }
     update.changes.sort_by(|one, other| one.path.cmp(&other.path));
     update
@@ -64,30 +65,19 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
 
 impl Update {
     fn join(&mut self, path: &str, [base, ours, theirs]: [&str; 3], gate: &Gate) {
-        let merged = merge(Kind::of_path(path), base, ours, theirs, gate);
-        self.add(path, theirs, merged);
-    }
-
-    fn add(&mut self, path: &str, theirs: &str, merged: Merged) {
-        let Merged { text, conflicts, edits, held } = merged;
-        let at = |it| (path.to_owned(), it);
-        self.conflicts.extend(conflicts.into_iter().map(at));
-        self.edits.extend(edits.into_iter().map(|edit| (path.to_owned(), edit)));
+        let Merged { text, conflicts, edits, held } =
+            merge(Kind::of_path(path), base, ours, theirs, gate);
+        self.conflicts.extend(conflicts.into_iter().map(|it| (path.to_owned(), it)));
+        self.edits.extend(edits.into_iter().map(|it| (path.to_owned(), it)));
         self.held.extend(held.map(|rule| (path.to_owned(), rule)));
         if text != theirs {
-            let (before, after) = (Some(theirs.to_owned()), Some(text));
-            self.changes.push(FileChange { path: path.to_owned(), before, after });
+            self.change(path, Some(theirs), Some(text));
         }
     }
 
-    /// Removes a rendered file, or only its rendered entries if a person changed it.
-    fn take_away(&mut self, path: &str, base: &str, theirs: &str, gate: &Gate) {
-        if base == theirs {
-            let before = Some(theirs.to_owned());
-            self.changes.push(FileChange { path: path.to_owned(), before, after: None });
-            return;
-        }
-        self.join(path, [base, "", theirs], gate);
+    fn change(&mut self, path: &str, before: Option<&str>, after: Option<String>) {
+        let before = before.map(str::to_owned);
+        self.changes.push(FileChange { path: path.to_owned(), before, after });
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::letter::{is_space, is_word};
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -22,8 +23,7 @@ pub(crate) struct PrivateRemark {
     pub what: &'static str,
 }
 
-/// Removes private blocks: the public text, and what was odd about the tags (each remark once, in
-/// alphabetical order).
+/// Removes private blocks.
 ///
 /// - An opening tag at the start of a line opens a block. Nested openings deepen it; it ends at the
 ///   close that matches the outer one, or with the text.
@@ -35,12 +35,8 @@ pub(crate) struct PrivateRemark {
 ///   stray fence before a block would let it out.
 /// - What stands around a block may make a tag, or a pair of tags, once the block is gone. So the text
 ///   is looked at again until nothing more is found; where that takes too long the rest is private.
-pub(crate) fn strip_private(text: &str) -> (String, Vec<&'static str>) {
-    let found = PrivateText::find(text);
-    let mut remarks: Vec<&'static str> = found.remarks.iter().map(|remark| remark.what).collect();
-    remarks.sort_unstable();
-    remarks.dedup();
-    (found.left, remarks)
+pub(crate) fn strip_private(text: &str) -> String {
+    PrivateText::find(text).left.into_owned()
 }
 
 /// Returns the private byte ranges, tags included, in order and without overlap, by the rules of
@@ -50,68 +46,40 @@ pub(crate) fn private_spans(text: &str) -> (Vec<Range<usize>>, Vec<PrivateRemark
     (found.spans, found.remarks)
 }
 
-/// Result of [`strip_counted`].
-pub(super) struct Stripped {
-    /// The text without its private spans and how many there were; none if there were none.
-    pub(super) left: Option<(String, u64)>,
-    /// Number of opening tags that hide nothing.
-    pub(super) mentions: u64,
-}
-
-/// Removes private blocks and counts them.
-pub(super) fn strip_counted(text: &str) -> Stripped {
-    let found = PrivateText::find(text);
-    let mentions = found.remarks.iter().filter(|it| it.what == PRIVATE_MENTION).count() as u64;
-    let count = found.spans.len() as u64;
-    Stripped { left: (0 < count).then_some((found.left, count)), mentions }
-}
-
 /// Private spans of a text, found in several passes.
-struct PrivateText {
-    spans: Vec<Range<usize>>,
+pub(super) struct PrivateText<'t> {
+    pub(super) spans: Vec<Range<usize>>,
     /// The spans with the lines that held nothing else.
     cuts: Vec<Range<usize>>,
-    remarks: Vec<PrivateRemark>,
+    pub(super) remarks: Vec<PrivateRemark>,
     /// The text without `cuts`.
-    left: String,
+    pub(super) left: Cow<'t, str>,
 }
 
-impl PrivateText {
-    fn find(text: &str) -> PrivateText {
-        let tags = tags(text);
-        let (spans, remarks) = spans(text, &tags);
-        let cuts = cuts(text, &spans);
-        let left = without(text, &cuts);
-        let mut found = PrivateText { spans, cuts, remarks, left };
-        if found.spans.is_empty() {
-            return found;
-        }
-        for _ in 1..PASSES_MAX {
-            if !found.look_again(text) {
-                return found;
+impl<'t> PrivateText<'t> {
+    pub(super) fn find(text: &'t str) -> PrivateText<'t> {
+        let (found, remarks) = spans(text, &tags(text));
+        let left = Cow::Borrowed(text);
+        let mut all = PrivateText { spans: Vec::new(), cuts: Vec::new(), remarks, left };
+        let (mut spans_now, mut remarks) = (found, Vec::new());
+        for _ in 0..PASSES_MAX {
+            if spans_now.is_empty() {
+                return all;
             }
+            let cuts = cuts(&all.left, &spans_now);
+            all.add(text, spans_now, &cuts, remarks);
+            (spans_now, remarks) = spans(&all.left, &tags(&all.left));
         }
-        if let Some(head) = before_first_tag(&found.left) {
-            let rest = head.len()..found.left.len();
+        if let Some(head) = before_first_tag(&all.left) {
+            let rest = head.len()..all.left.len();
             let remark = PrivateRemark { at: rest.start, what: UNCLOSED_PRIVATE };
-            let cuts = vec![rest.clone()];
-            found.add(text, vec![rest], &cuts, vec![remark]);
+            let cuts = [rest.clone()];
+            all.add(text, vec![rest], &cuts, vec![remark]);
         }
-        found
+        all
     }
 
-    /// Looks for what is private in what is left, and says whether there was something.
-    fn look_again(&mut self, text: &str) -> bool {
-        let (spans, remarks) = spans(&self.left, &tags(&self.left));
-        if spans.is_empty() {
-            return false;
-        }
-        let cuts = cuts(&self.left, &spans);
-        self.add(text, spans, &cuts, remarks);
-        true
-    }
-
-    /// Adds what was found in what is left of `text`.
+    /// Adds the finds in the rest of `text`.
     fn add(
         &mut self,
         text: &str,
@@ -126,17 +94,19 @@ impl PrivateText {
         self.cuts = outermost(known.into_iter().chain(cuts.iter().map(|it| places.range(it))));
         let moved = |it: PrivateRemark| PrivateRemark { at: places.place(it.at), ..it };
         self.remarks.extend(remarks.into_iter().map(moved));
-        // What looked alone before has found its other half.
-        let spans = &self.spans;
-        let is_over = |it: &PrivateRemark| {
-            let before = spans.partition_point(|span| span.end <= it.at);
-            let inside = spans.get(before).is_some_and(|span| span.start <= it.at);
-            inside && matches!(it.what, STRAY | PRIVATE_MENTION)
-        };
-        self.remarks.retain(|remark| !is_over(remark));
-        self.remarks.sort_unstable_by_key(|remark| (remark.at, remark.what));
-        self.remarks.dedup();
-        self.left = without(text, &self.cuts);
+        if let Cow::Owned(_) = self.left {
+            // A tag that looked alone in an earlier pass has found its other half.
+            let spans = &self.spans;
+            let is_over = |it: &PrivateRemark| {
+                let before = spans.partition_point(|span| span.end <= it.at);
+                let inside = spans.get(before).is_some_and(|span| span.start <= it.at);
+                inside && matches!(it.what, STRAY | PRIVATE_MENTION)
+            };
+            self.remarks.retain(|remark| !is_over(remark));
+            self.remarks.sort_unstable_by_key(|remark| (remark.at, remark.what));
+            self.remarks.dedup();
+        }
+        self.left = Cow::Owned(without(text, &self.cuts));
     }
 }
 
@@ -262,7 +232,6 @@ enum Stand {
     /// Only marks stand before it, of a list, a task, a quote, a heading, a table, a numbered line, or
     /// only blanks behind it.
     Marked,
-    /// Among words.
     Within,
 }
 
@@ -373,7 +342,6 @@ fn is_blank(letter: char) -> bool {
 struct Places {
     /// For each cut the byte of what is left that stands behind it, and how much was cut so far.
     cuts: Vec<(usize, usize)>,
-    /// The bytes that are left.
     left: usize,
 }
 
@@ -467,7 +435,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, public: &str) {
-        assert_eq!(strip_private(text).0, public);
+        assert_eq!(strip_private(text), public);
     }
 
     #[test]
@@ -566,7 +534,7 @@ mod tests {
         let nested = (0..20).fold("x".to_owned(), |text, _| {
             format!("a <pri<private>y</private>vate>{text}</private>")
         });
-        assert!(!strip_private(&nested).0.contains('x'));
+        assert!(!strip_private(&nested).contains('x'));
     }
 
     #[test]
@@ -581,7 +549,7 @@ mod tests {
             "- <private>x ",
         ] {
             let many = text.repeat(200_000);
-            assert!(strip_private(&many).0.len() <= many.len());
+            assert!(strip_private(&many).len() <= many.len());
         }
     }
 
@@ -598,9 +566,9 @@ mod tests {
         #[test]
         fn what_is_stripped_holds_nothing_more(parts in parts()) {
             let text = parts.concat();
-            let (public, _) = strip_private(&text);
+            let public = strip_private(&text);
             prop_assert!(public.len() <= text.len());
-            prop_assert_eq!(&strip_private(&public).0, &public);
+            prop_assert_eq!(&strip_private(&public), &public);
             prop_assert!(private_spans(&public).0.is_empty());
         }
 
@@ -617,7 +585,7 @@ mod tests {
             }
             public.push_str(&text[end..]);
             let words = |text: &str| text.split_whitespace().collect::<String>();
-            prop_assert_eq!(words(&public), words(&strip_private(&text).0));
+            prop_assert_eq!(words(&public), words(&strip_private(&text)));
             prop_assert!(remarks.iter().all(|it| text[it.at..].starts_with('<')), "{:?}", remarks);
         }
     }

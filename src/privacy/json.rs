@@ -4,6 +4,7 @@
 use super::block::{before_first_tag, private_spans};
 use super::mask::Gate;
 use super::redacted::{Redacted, Report};
+use super::secret::PLACEHOLDER;
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -11,8 +12,6 @@ use std::ops::Range;
 
 /// Maximum depth of JSON in strings of JSON.
 const ENCODINGS_MAX: usize = 3;
-/// Replaces a value that cannot be separated from what was masked around it.
-const HIDDEN: &str = "<SECRET>";
 
 impl Gate {
     /// Redacts a model's answer: JSON, JSON between prose, or any text. JSON stays JSON: a private
@@ -76,9 +75,10 @@ impl Gate {
         }
         let parsed = serde_json::from_str::<Map<String, Value>>(passed.as_str());
         let mut values = parsed.unwrap_or_default().into_iter().map(|(_, value)| value);
+        // A value that cannot be separated from its surroundings is masked as a whole.
         *value = match (values.next(), values.next()) {
             (Some(only), None) => only,
-            _ => Value::String(HIDDEN.to_owned()),
+            _ => Value::String(PLACEHOLDER.to_owned()),
         };
     }
 }

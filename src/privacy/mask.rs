@@ -103,11 +103,12 @@ impl Gate {
         };
         let mut text = Cow::Borrowed(raw);
         if self.masks_private() {
-            let block::Stripped { left, mentions } = block::strip_counted(&text);
-            report.mentions += mentions;
-            if let Some((public, count)) = left {
-                report.add(PRIVATE, count);
-                text = Cow::Owned(public);
+            let found = block::PrivateText::find(raw);
+            let mentions = found.remarks.iter().filter(|it| it.what == block::PRIVATE_MENTION);
+            report.mentions += mentions.count() as u64;
+            if !found.spans.is_empty() {
+                report.add(PRIVATE, found.spans.len() as u64);
+                text = found.left;
             }
         }
         if secrets && let Some(masked) = secret::mask(&text, report) {

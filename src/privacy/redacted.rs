@@ -110,7 +110,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts `count` more matches of `rule`.
     pub(super) fn add(&mut self, rule: &'static str, count: u64) {
         *self.counts.entry(rule).or_default() += count;
     }

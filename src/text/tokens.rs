@@ -55,6 +55,13 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
     }
 }
 
+/// The words of `text` in their order. A dotless i counts as a dotted one, since capitals lose the difference.
+pub(crate) fn keys(text: &str) -> Vec<u64> {
+    let mut keys = Vec::new();
+    words(&text.replace('ı', "i"), |word| keys.push(word.key));
+    keys
+}
+
 /// The key of a folded word; none if it says nothing.
 fn key(folded: &str) -> Option<u64> {
     let single = folded.len() == 1 && !folded.as_bytes()[0].is_ascii_digit();

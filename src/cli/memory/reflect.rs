@@ -190,7 +190,7 @@ fn print(looked: &RetrospectiveReport) -> Result<(), Failure> {
         kinds.join(", "),
         made(looked_back)
     ))?;
-    for category in Category::ALL {
+    for &category in Category::ALL {
         let notes = of(looked_back, category);
         if notes.is_empty() {
             continue;
@@ -269,7 +269,7 @@ fn page(looked_back: &Retrospective, day: &str, gate: &Gate) -> String {
         Made::Model { model } => format!("the model {}", words_line(model, NAME_LETTERS, gate)),
     };
     let mut page = format!("# Retrospective: {day}\n\nMade from the records by {made}.\n");
-    for category in Category::ALL {
+    for &category in Category::ALL {
         let notes = of(looked_back, category);
         if notes.is_empty() {
             continue;

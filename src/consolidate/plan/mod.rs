@@ -72,34 +72,30 @@ impl Plan {
     /// Applies it to `state`. What was applied already stays as it is, so that doing it twice, or going on after a
     /// crash, comes to the same; where anything else changed a memory nothing is applied.
     pub fn apply(&self, state: &mut MemoryMap) -> Result<(), Moved> {
-        let changes = self.changes();
-        replace(state, changes.into_iter().map(|it| (it.memory, it.before, it.after)).collect())
+        replace(state, self.changes())
     }
 
     /// Takes it back from `state`, with the same rules as [`Plan::apply`]. Plans are undone from the last one on.
     pub fn undo(&self, state: &mut MemoryMap) -> Result<(), Moved> {
-        let changes = self.changes();
-        replace(state, changes.into_iter().map(|it| (it.memory, it.after, it.before)).collect())
+        let back = |it: Change| Change { memory: it.memory, before: it.after, after: it.before };
+        replace(state, self.changes().into_iter().map(back).collect())
     }
 }
 
-/// Replaces the first of each two by the second, all or none.
-fn replace(
-    state: &mut MemoryMap,
-    changes: Vec<(MemoryId, Option<Memory>, Option<Memory>)>,
-) -> Result<(), Moved> {
-    let other = |(id, from, to): &&(MemoryId, Option<Memory>, Option<Memory>)| {
-        let is = state.get(id);
-        is != from.as_ref() && is != to.as_ref()
+/// Makes these changes, all or none.
+fn replace(state: &mut MemoryMap, changes: Vec<Change>) -> Result<(), Moved> {
+    let is_other = |it: &&Change| {
+        let is = state.get(&it.memory);
+        is != it.before.as_ref() && is != it.after.as_ref()
     };
-    let moved: Vec<MemoryId> = changes.iter().filter(other).map(|(id, ..)| *id).collect();
+    let moved: Vec<MemoryId> = changes.iter().filter(is_other).map(|it| it.memory).collect();
     if !moved.is_empty() {
         return Err(Moved(moved));
     }
-    for (id, _, to) in changes {
-        match to {
-            Some(memory) => state.insert(id, memory),
-            None => state.remove(&id),
+    for Change { memory, after, .. } in changes {
+        match after {
+            Some(after) => state.insert(memory, after),
+            None => state.remove(&memory),
         };
     }
     Ok(())

@@ -20,7 +20,6 @@ use crate::privacy::{
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The checks of one directory.
 struct Checker<'a> {
     linting: &'a Linting<'a>,
     path: &'a str,
@@ -294,7 +293,7 @@ impl Checker<'_> {
     fn masked(&mut self, document: &Document<'_>) {
         let gate = self.linting.gate;
         let mut found = Masked::default();
-        gate.redact_into(&strip_private(document.text()).0, &mut found);
+        gate.redact_into(&strip_private(document.text()), &mut found);
         if found.total() == 0 {
             return;
         }

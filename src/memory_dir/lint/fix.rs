@@ -48,7 +48,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
     if document.is_private() {
         return text.to_owned();
     }
-    let has_markers = document.blocks().iter().any(|block| block.part == Part::Marker);
+    let has_markers = document.first(Part::Marker).is_some();
     match rule {
         // While a merge is not finished the file is nobody's, and only that is repaired.
         "conflict-markers" => joined_whole(&document),
@@ -86,37 +86,28 @@ fn joined_whole(document: &Document<'_>) -> String {
 
 fn with_footer(document: &Document<'_>, day: &str) -> String {
     let text = document.text().to_owned();
-    let is_there = document.blocks().iter().any(|block| block.part == Part::Footer);
-    let Some(footer) = footer(document.kind(), day)
-        .filter(|_| !is_there && document.open().is_none() && misplaced_footer(document).is_none())
-    else {
-        return text;
-    };
+    let is_there = document.first(Part::Footer).is_some();
+    let fits = !is_there && document.open().is_none() && misplaced_footer(document).is_none();
+    let Some(footer) = footer(document.kind(), day).filter(|_| fits) else { return text };
     let end = document.line_end();
     let bare = text.trim_end().len();
     let kept = text.get(..bare).unwrap_or_default();
     let now = format!("{kept}{end}{end}---{end}{footer}{end}");
     // Behind front matter that does not end, say, it would be something else.
     let (after, _) = Document::parse(document.kind(), &now);
-    let is_there = after.blocks().iter().any(|block| block.part == Part::Footer);
-    if is_there { now } else { text }
+    if after.first(Part::Footer).is_some() { now } else { text }
 }
 
 /// Rewrites tags with the exact blanks and lower-case values; leaves other tags as they are.
 fn with_exact_tags(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     for (at, block) in document.blocks().iter().enumerate() {
-        let body = document.body(block);
-        let raw = document.raw(block);
-        let tags = if block.part == Part::StrayTag {
-            raw
-        } else {
-            raw.get(body.len()..).unwrap_or_default()
-        };
+        let is_stray = block.part == Part::StrayTag;
+        let body = if is_stray { "" } else { document.body(block) };
+        let tags = document.raw(block).get(body.len()..).unwrap_or_default();
         let lines: Vec<String> = tags.split_inclusive('\n').map(exact).collect();
         let tags_now = lines.concat();
         if tags_now != tags {
-            let body = if block.part == Part::StrayTag { "" } else { body };
             edits.replace_raw(at, &format!("{body}{tags_now}"));
         }
     }

@@ -55,11 +55,11 @@ pub struct Issue {
     pub column: u32,
     /// The rule's name.
     pub rule: &'static str,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// What was expected and what to do, in one line.
+    /// Expectation and remedy, in one line.
     pub message: String,
-    /// Whether [`fix()`] repairs it.
+    /// True if [`fix()`] repairs it.
     pub fixable: bool,
 }
 

@@ -15,12 +15,10 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at byte `at`.
     pub(super) fn new(text: &'a str, at: usize) -> Cursor<'a> {
         Cursor { text, at }
     }
 
-    /// The same text at another place.
     pub(super) fn to(self, at: usize) -> Cursor<'a> {
         Cursor { at, ..self }
     }
@@ -56,7 +54,6 @@ impl<'a> Cursor<'a> {
         Some(Cursor { at: self.at + next.len_utf8(), ..self })
     }
 
-    /// Takes this character.
     pub(super) fn char(self, wanted: char) -> Option<Cursor<'a>> {
         self.one(|next| next == wanted)
     }
@@ -71,7 +68,6 @@ impl<'a> Cursor<'a> {
         (0..count).try_fold(self, |cursor, _| cursor.one(&fits))
     }
 
-    /// Takes `count` digits.
     pub(super) fn digits(self, count: usize) -> Option<Cursor<'a>> {
         self.exactly(count, is_digit)
     }

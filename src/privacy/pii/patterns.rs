@@ -30,7 +30,6 @@ pub(super) enum Digits {
     AnyScript,
 }
 
-/// Looks over the text.
 pub(super) fn survey(text: &str) -> Survey {
     if has_digits_of_other_scripts(text) {
         let digits = Digits::AnyScript;
@@ -102,7 +101,6 @@ fn has_digits_of_other_scripts(text: &str) -> bool {
     letters.any(is_digit)
 }
 
-/// Every run of digits.
 pub(super) fn digit_runs(text: &str, digits: Digits) -> impl Iterator<Item = Span> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -206,7 +204,6 @@ fn iban(text: &str, start: usize) -> Option<usize> {
 /// Words between the house number and the kind of street.
 const STREET_WORDS_MAX: usize = 3;
 
-/// Every e-mail address in the text.
 pub(super) fn emails(text: &str) -> Vec<Span> {
     let mut found: Vec<Span> = Vec::new();
     let mut passed_to = 0;
@@ -339,7 +336,6 @@ fn number_before_blanks<'a>(text: &'a str, run: &Span) -> Option<Cursor<'a>> {
     Cursor::new(text, run.start).word_starts().then_some(blanks)
 }
 
-/// Bytes of an identifier.
 const ID_BYTES: usize = 36;
 /// Positions of the dashes.
 const DASHES: [usize; 4] = [8, 13, 18, 23];

@@ -1,13 +1,8 @@
 //! Headers that carry a login: `Authorization`, `Cookie`, and `curl -u`.
 
-use super::scan::Scan;
+use super::scan::{Scan, is_blank};
 use super::value;
 use std::ops::Range;
-
-/// The bytes between two words of a header.
-fn is_blank(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t'
-}
 
 /// Returns whether a header's value ends here: at a quote, an escape or the end of the line.
 fn ends_value(byte: u8) -> bool {
@@ -17,7 +12,7 @@ fn ends_value(byte: u8) -> bool {
 /// The place of a header's value: behind the closing quote of the name, a colon, and an opening
 /// quote.
 fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
-    let named = scan.quote(name_end).map_or(name_end, |(_, end)| end);
+    let named = scan.quote_or(name_end).1;
     let separator = scan.run(scan.run(named, |byte| byte == b']'), is_blank);
     let after = match scan.byte(separator) {
         b':' | b',' => separator + 1,
@@ -30,7 +25,7 @@ fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
         b'[' if scan.quote(inner).is_some() => inner,
         _ => value,
     };
-    Some(scan.quote(value).map_or(value, |(_, end)| end))
+    Some(scan.quote_or(value).1)
 }
 
 /// Bytes of a header that are read for its form; servers take 8 KiB.
@@ -167,6 +162,9 @@ pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Bytes of a command that are read for its login.
+const COMMAND_MAX: usize = 512;
+
 /// Masks the password in a command line.
 pub(super) fn command_login(scan: &mut Scan<'_>, at: Range<usize>) {
     if scan.piece(at.clone()).eq_ignore_ascii_case("curl") {
@@ -178,8 +176,6 @@ pub(super) fn command_login(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Masks the password of `mysql -ppassword`, of its dump and of its sister.
 fn mysql_login(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Bytes of a command that are read for its login.
-    const COMMAND_MAX: usize = 512;
     let name = scan.run_within(at.end, "-dump".len(), |byte| !is_blank(byte));
     if !["", "dump", "-dump"].contains(&scan.piece(at.end..name)) || !scan.word_starts(at.start) {
         return;
@@ -187,7 +183,7 @@ fn mysql_login(scan: &mut Scan<'_>, at: Range<usize>) {
     let end = scan.run_within(name, COMMAND_MAX, |byte| !b"\n\r|;".contains(&byte));
     let Some(flag) = scan.piece(name..end).find(" -p") else { return };
     let start = name + flag + " -p".len();
-    let start = scan.quote(start).map_or(start, |(_, start)| start);
+    let start = scan.quote_or(start).1;
     let end = scan.run(start, |byte| !ends_value(byte) && !byte.is_ascii_whitespace());
     let secret = scan.piece(start..end);
     let is_word = ["ort", "assword", "rotocol"].iter().any(|word| secret.starts_with(word));
@@ -198,8 +194,6 @@ fn mysql_login(scan: &mut Scan<'_>, at: Range<usize>) {
 
 /// Masks the password of `curl -u user:password` and `--user user:password`.
 fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
-    /// Bytes of a command that are read for its login.
-    const COMMAND_MAX: usize = 512;
     let end = scan.run_within(at.end, COMMAND_MAX, |byte| byte != b'\n');
     let Some(command) = scan.text.get(at.end..end) else { return };
     let flag = [" -u ", " --user ", " --user="]
@@ -207,7 +201,7 @@ fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
         .find_map(|flag| Some(command.find(flag)? + flag.len()));
     let Some(flag) = flag else { return };
     let login = scan.run(at.end + flag, is_blank);
-    let login = scan.quote(login).map_or(login, |(_, end)| end);
+    let login = scan.quote_or(login).1;
     let end = scan.run(login, |byte| !ends_value(byte) && !byte.is_ascii_whitespace());
     let Some(colon) = scan.piece(login..end).find(':') else { return };
     let start = login + colon + 1;

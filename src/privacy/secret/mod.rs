@@ -17,9 +17,9 @@ mod words;
 
 use super::redacted::Report;
 use rules::{KEYWORDS, RULES};
-use scan::{Hit, PLACEHOLDER, Scan};
+pub(super) use scan::PLACEHOLDER;
+use scan::{Hit, Scan};
 
-/// The names of the rules.
 pub(super) fn rules() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|rule| rule.name)
 }

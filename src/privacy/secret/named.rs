@@ -5,7 +5,7 @@
 //! stay.
 
 use super::name::{self, Kind};
-use super::scan::{Quote, Scan};
+use super::scan::{Quote, Scan, is_blank};
 use super::value;
 use std::ops::Range;
 
@@ -49,7 +49,6 @@ struct Named<'a> {
     /// The quote behind the name, if it stands in quotes.
     quote: Option<Quote>,
     joint: Joint,
-    /// Start of the value.
     value: usize,
     /// Blanks surround the joint.
     spaced: bool,
@@ -81,10 +80,6 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-fn is_blank(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t'
-}
-
 /// The name that the word is part of, if a value may follow it.
 fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     let core = scan.run(at.start, |byte| !is_name_byte(byte)).min(at.end);
@@ -114,10 +109,7 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Joint) -> Option<Kind>
 
 /// Token that joins the name to a value, and the value's start.
 fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
-    let (quote, after) = match scan.quote(end) {
-        Some((quote, after)) => (Some(quote), after),
-        None => (None, end),
-    };
+    let (quote, after) = scan.quote_or(end);
     let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
     let closed = scan.run(after, marks);
     let at = scan.run(closed, is_blank);
@@ -150,7 +142,6 @@ fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Jo
     (value < scan.bytes.len()).then_some((quote, joint, value))
 }
 
-/// A value in quotes.
 fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     let same = named.quote.is_some_and(|name| name.mark == quote.mark);
     if !same && scan.lies_in_string(named.start, quote) {
@@ -166,7 +157,7 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     let continues = secret.trim_start().starts_with([')', ',', ';', ']', '}', '+'])
         && secret.len() != secret.trim_start().len()
         || matches!(secret.bytes().next(), Some(b')' | b',' | b';' | b']' | b'}'))
-            && !named_as_key(named);
+            && named.quote.is_none();
     let secret_by_form = match named.joint {
         Joint::Equals | Joint::Colon | Joint::Compares | Joint::Flag => match named.kind {
             Kind::Password | Kind::Token => true,
@@ -205,10 +196,6 @@ fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
         }
         at = after + 1;
     }
-}
-
-fn named_as_key(named: &Named<'_>) -> bool {
-    named.quote.is_some()
 }
 
 /// Range of an unquoted word. A quote, an escape and a tag end it in any form.
@@ -274,7 +261,6 @@ fn form(scan: &Scan<'_>, named: &Named<'_>) -> Form {
     }
 }
 
-/// A value without quotes.
 fn unquoted(scan: &mut Scan<'_>, named: &Named<'_>) {
     let form = form(scan, named);
     if named.joint == Joint::Tag {
@@ -447,25 +433,18 @@ fn tagged(scan: &mut Scan<'_>, named: &Named<'_>) {
     let closes = scan.piece(end..end + 2) == "</" || scan.piece(end..end + 3) == "<\\/";
     let secret = scan.piece(named.value..end);
     if closes && !secret.is_empty() && !value::is_no_secret(secret, named.name) {
-        let at = named.value..end;
-        scan.mark(at);
+        scan.mark(named.value..end);
     }
 }
 
 /// Start of the value of the pair whose name is at `start..end`.
 fn pair_value(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
-    let (quote, after) = match scan.quote(end) {
-        Some((quote, after)) => (Some(quote), after),
-        None => (None, end),
-    };
+    let (quote, after) = scan.quote_or(end);
     let key = gap_end(scan, after);
     if key == after {
         return None;
     }
-    let (key_quote, word) = match scan.quote(key) {
-        Some((quote, word)) => (Some(quote), word),
-        None => (None, key),
-    };
+    let (key_quote, word) = scan.quote_or(key);
     let word_end = word + "value".len();
     if !scan.piece(word..word_end).eq_ignore_ascii_case("value") || !is_pair_name(scan, start) {
         return None;

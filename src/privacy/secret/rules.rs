@@ -7,7 +7,6 @@ use super::{header, name, named, shape};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// One rule.
 pub(super) struct Rule {
     /// Its name, for ever.
     pub(super) name: &'static str,
@@ -90,7 +89,6 @@ const COMMON: &[u8] = b" etaoinsrlcdpmuhfg.-/\x7fy\"b:,0(1w)=v2k'3x4;5[68j79q&?z
 /// Two letters that are common together though neither is common alone.
 const COMMON_PAIRS: [&[u8]; 7] = [b"co", b"ng", b"si", b"ck", b"ok", b"rk", b"/w"];
 
-/// A word of a rule.
 struct Word {
     letters: &'static [u8],
     /// Offset of its rarest two letters.
@@ -105,7 +103,6 @@ pub(super) struct Keywords {
     buckets: Vec<Vec<Word>>,
 }
 
-/// All words of all rules.
 pub(super) static KEYWORDS: LazyLock<Keywords> = LazyLock::new(Keywords::new);
 
 /// Two bytes as a number, upper and lower case as one. Some marks fall together too; the words are

@@ -18,11 +18,9 @@ pub(super) struct Hit {
     pub(super) quotes: Option<usize>,
 }
 
-/// A text on its way through the rules.
 pub(super) struct Scan<'a> {
     pub(super) text: &'a str,
     pub(super) bytes: &'a [u8],
-    /// The rule that reads now.
     pub(super) rule: &'static str,
     pub(super) hits: Vec<Hit>,
     /// Names before this place have been read.
@@ -30,6 +28,11 @@ pub(super) struct Scan<'a> {
     /// Position of the next end of a key block, once looked up; the length of the text if there is
     /// none.
     pub(super) pem_end: Option<usize>,
+}
+
+/// True for the bytes between two words of a line.
+pub(super) fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
 }
 
 /// A quote that opens a string.
@@ -51,7 +54,6 @@ impl Quote {
 }
 
 impl Scan<'_> {
-    /// Marks a place.
     pub(super) fn mark(&mut self, at: Range<usize>) {
         self.mark_as(at, None);
     }
@@ -67,7 +69,6 @@ impl Scan<'_> {
         self.text.get(at).unwrap_or_default()
     }
 
-    /// Text from a position on.
     pub(super) fn from(&self, at: usize) -> &str {
         self.text.get(at..).unwrap_or_default()
     }
@@ -124,7 +125,6 @@ impl Scan<'_> {
         letter || unicode || percent || colour
     }
 
-    /// The start of the character at `at`.
     pub(super) fn floor(&self, at: usize) -> usize {
         self.text.floor_char_boundary(at)
     }
@@ -149,6 +149,11 @@ impl Scan<'_> {
         let depth = mark_at - at;
         let is_quote = matches!(mark, b'"' | b'\'' | b'`') && depth <= BACKSLASHES_MAX;
         is_quote.then_some((Quote { mark, depth }, mark_at + 1))
+    }
+
+    /// As [`Scan::quote`]; without one, the place itself.
+    pub(super) fn quote_or(&self, at: usize) -> (Option<Quote>, usize) {
+        self.quote(at).map_or((None, at), |(quote, after)| (Some(quote), after))
     }
 
     /// Range between the quote and the one that closes it; without one, the rest of the line. A

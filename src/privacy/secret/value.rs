@@ -1,8 +1,8 @@
 //! Classification of values: a secret, or a reference, placeholder, type or sentence.
 
+use super::scan::PLACEHOLDER;
 use super::words;
 
-/// Words for nothing.
 const NOTHING: [&str; 8] = ["null", "none", "nil", "true", "false", "undefined", "empty", "unset"];
 /// Marks that people fill a value with that they do not show.
 const FILLING: &[char] = &['*', '.', '-', '_', '#', '?', '\u{2022}', '\u{2026}', ' '];
@@ -20,11 +20,7 @@ const ENCODED_MIN: usize = 20;
 /// Returns whether the value only refers to a secret, hides it already, or is none.
 pub(super) fn is_reference(value: &str) -> bool {
     let value = value.trim();
-    let first = value.bytes().next();
     let enclosed = |open: char, close: char| value.starts_with(open) && value.ends_with(close);
-    let is_name = |name: &str| {
-        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
-    };
     value.trim_matches(FILLING).is_empty()
         || (3 <= value.len() && value.trim_matches(['x', 'X']).is_empty())
         || (value.starts_with("...") && value.len() <= SHOWN_MAX)
@@ -34,14 +30,10 @@ pub(super) fn is_reference(value: &str) -> bool {
         || enclosed('[', ']')
         || enclosed('{', '}')
         || enclosed('(', ')')
-        || (enclosed('%', '%') && is_name(value.trim_matches('%')))
+        || (enclosed('%', '%') && is_path(value.trim_matches('%')))
         || matches!(value, "%s" | "%v" | "%q" | "%d" | "{}" | "%r" | "%@")
-        || value.contains("${")
-        || value.contains("{{")
-        || value.contains("$(")
-        || value.contains("#{")
-        || value.contains("<SECRET>")
-        || (first == Some(b'$') && is_variable(value))
+        || ["${", "{{", "$(", "#{", PLACEHOLDER].iter().any(|mark| value.contains(mark))
+        || (value.starts_with('$') && is_variable(value))
         || KEEPERS.iter().any(|keeper| value.starts_with(keeper))
         || value.to_ascii_lowercase().starts_with("redacted")
 }
@@ -68,7 +60,12 @@ fn is_starred(value: &str) -> bool {
 fn is_variable(value: &str) -> bool {
     let name = value.trim_start_matches('$');
     let starts = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-    starts && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
+    starts && is_path(name)
+}
+
+/// True for names and the marks that join them.
+fn is_path(name: &str) -> bool {
+    name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.->[]'".contains(&byte))
 }
 
 /// Returns whether a quoted value under a secret's name is no secret: a word about it, a sentence,
