@@ -11,7 +11,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{Options, Plan, Replay, Stop, Tally, Totals};
+use crate::pipeline::{End, Options, Plan, Replay, Tally, Totals};
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -82,13 +82,13 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     };
     let tally = Arc::new(Tally::default());
     let started = Instant::now();
-    let stop = if args.dry_run {
+    let end = if args.dry_run {
         let store = settings::known_store(&config)?;
         let model_name = args.model.name(&config)?;
         let (cancel, tally) = (CancellationToken::new(), Arc::clone(&tally));
         let plan = Plan { config, model_name, cancel, tally };
         settings::runtime()?.block_on(plan.run(options, store))?;
-        None
+        End::Nothing
     } else {
         let runtime = settings::runtime()?;
         runtime.block_on(replay(config, &args, options, Arc::clone(&tally)))?
@@ -113,13 +113,13 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         output::line("")?;
         super::records::list_all(file)?;
     }
-    match &stop {
-        Some(Stop::Needs(what)) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
-        Some(Stop::Asked) => output::note(&format!(
+    match &end {
+        End::Needs(what) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
+        End::Asked => output::note(&format!(
             "{YELLOW}stopped{YELLOW:#}: {} entries wait; the same command goes on from here",
             count(totals.coverage.pending)
         )),
-        None => {}
+        End::Nothing => {}
     }
     if !totals.balance() {
         let (entries, counted) = (totals.entries, totals.coverage.total());
@@ -127,7 +127,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             "{RED}error:{RED:#} the totals do not balance: {entries} entries, {counted} accounted for"
         ));
     }
-    let failed = totals.failed() || stop.is_some();
+    let failed = totals.failed() || end != End::Nothing;
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }
 
@@ -136,7 +136,7 @@ async fn replay(
     args: &Args,
     options: Options,
     tally: Arc<Tally>,
-) -> Result<Option<Stop>, Failure> {
+) -> Result<End, Failure> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
     let cancel = cancelled_by_signal()?;

@@ -8,11 +8,13 @@ use crate::domain::{
 };
 use crate::extract::Exchange;
 use crate::llm::{Cassette, Origin};
-use crate::pipeline::dialogue::{Deferral, DialogueEnd, OutputModeFallback, ReplySource, talk};
-use crate::pipeline::extractor::{failure, prove, run_id, stuck};
+use crate::pipeline::budget::{CapOwner, cost};
+use crate::pipeline::dialogue::{self, Deferral, DialogueEnd, ReplySource};
+use crate::pipeline::extractor::{Proven, SliceRequest, failure, run_id};
 use crate::pipeline::model_client::{
-    AskError, Billing, CallContext, CapOwner, ModelClient, Spending, cost, counted,
+    AskError, Billing, CallContext, CallRetry, ModelClient, Spending, counted,
 };
+use crate::pipeline::output_mode::OutputModeFallback;
 use crate::store::{RunFailure, StoreError};
 use futures_util::FutureExt;
 use tokio_util::sync::CancellationToken;
@@ -66,7 +68,7 @@ impl ReplySource for Recorder<'_> {
                 }
             },
             Source::Model { client, context, spent } => {
-                (client.ask(request, *context, spent).await?, Origin::Recorded)
+                (client.ask(request, 0, *context, spent).await?, Origin::Recorded)
             }
         };
         let usage = counted(&reply, request);
@@ -109,7 +111,7 @@ pub(super) async fn from_model(
     case: &PreparedCase,
     slice: CaseSlice<'_>,
     client: &ModelClient,
-    output_modes: &OutputModeFallback,
+    output_mode: &OutputModeFallback,
     stop: &CancellationToken,
 ) -> Result<SliceResult, StoreError> {
     let session = slice.session;
@@ -119,13 +121,13 @@ pub(super) async fn from_model(
         // No run is staged that could bear the cost.
         billing: Billing::Own { task, purpose: Purpose::Test, about: &[] },
         stop,
-        patience: None,
+        retry: CallRetry::within(&case.contents.config.limits),
         returns: false,
     };
     let source = Source::Model { client, context, spent: Spending::default() };
-    let (result, worked) = extract(case, slice, source, output_modes.rung()).await?;
+    let (result, worked) = extract(case, slice, source, output_mode.current()).await?;
     if let Some((rung, refused)) = worked {
-        output_modes.learn(rung, refused);
+        output_mode.learn(rung, refused);
     }
     Ok(result)
 }
@@ -141,22 +143,29 @@ async fn extract(
     let mut recorder = Recorder { source, price, result: SliceResult::default() };
     let cut = &slice.cutting.slice;
     let (mut exchange, first) = Exchange::start(&case.asking, cut, slice.before, rung, 0);
-    let (ended, refused) = talk((&mut exchange, first), false, &mut recorder).await?;
+    let (end, refused) = dialogue::run(&mut exchange, first, false, &mut recorder).await?;
     let mut result = recorder.result;
     result.asks.slices = 1;
     let mut worked = None;
-    match ended {
+    match end {
         DialogueEnd::Done(Ok(extraction)) => {
-            worked = Some((extraction.rung, refused.0));
+            worked = Some((extraction.rung, refused));
             let answers = result.answers.total();
             result.asks.fitted = u64::from(answers == 1 && extraction.findings.is_empty());
             result.asks.repaired = u64::from(answers > 1);
-            let of = (slice.session, run_id(case.asking_digest, cut.id));
-            (result.records, result.findings) = prove(&case.gate, cut, of, extraction);
+            let request = SliceRequest {
+                session: slice.session,
+                run: run_id(case.asking_digest, cut.id),
+                slice: cut,
+                before: slice.before,
+                generation: 0,
+            };
+            let Proven { records, findings, .. } = request.prove(&case.gate, extraction);
+            (result.records, result.findings) = (records, findings);
         }
         DialogueEnd::Done(Err(why)) => {
-            let (failure, findings) = stuck(why);
-            (result.failure, result.findings) = (Some(failure), findings);
+            let failure = RunFailure { kind: why.kind.name().to_owned(), detail: why.detail };
+            (result.failure, result.findings) = (Some(failure), why.findings);
         }
         DialogueEnd::Failed(error) => result.failure = Some(failure(error)),
         DialogueEnd::TooLong(error) => {

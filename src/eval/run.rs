@@ -13,9 +13,9 @@ use crate::config::Config;
 use crate::domain::{OutputMode, Timestamp};
 use crate::extract::SCHEMA_VERSION as ANSWERS_VERSION;
 use crate::llm::Endpoint;
-use crate::pipeline::dialogue::OutputModeFallback;
-use crate::pipeline::model_client::{CallRetry, Model, ModelClient};
-use crate::pipeline::retrying_store::{RetryPolicy, RetryingStore};
+use crate::pipeline::model_client::{Model, ModelClient};
+use crate::pipeline::output_mode::OutputModeFallback;
+use crate::pipeline::retrying_store::RetryingStore;
 use crate::pipeline::setup::Setup;
 use crate::pipeline::tally::Tally;
 use crate::store::{Store, StoreError};
@@ -125,12 +125,12 @@ impl EvalRun {
     /// The store's.
     pub(crate) async fn live(&self, model: LiveModel) -> Result<EvalResult, StoreError> {
         let (tally, cancel) = (Arc::clone(&model.tally), model.cancel.clone());
-        let mut output_modes_of_all = Vec::new();
+        let mut output_modes = Vec::new();
         for variation in &self.variations {
             let name = variation.model.as_deref().unwrap_or(&self.config.model.model);
             let known = model.store.capability(&self.config.model.base_url, name).await?;
             let rung = self.config.model.rung.or(known).unwrap_or(OutputMode::ForcedTool);
-            output_modes_of_all.extend(std::iter::repeat_n(
+            output_modes.extend(std::iter::repeat_n(
                 Arc::new(OutputModeFallback::new(rung)),
                 self.cases.len(),
             ));
@@ -143,23 +143,22 @@ impl EvalRun {
                 (folder, prepare(&self.config, &self.answers, folder, variation))
             })
             .collect();
-        let case_slices = cases.iter().zip(&output_modes_of_all).enumerate().flat_map(
-            |(at, (it, output_modes))| {
+        let case_slices =
+            cases.iter().zip(&output_modes).enumerate().flat_map(|(at, (it, output_mode))| {
                 let case = it.1.as_ref().ok();
                 case.into_iter().flat_map(move |case| {
-                    case.slices().map(move |slice| (at, case, slice, &**output_modes))
+                    case.slices().map(move |slice| (at, case, slice, &**output_mode))
                 })
-            },
-        );
+            });
         let case_slices: Vec<_> = case_slices.collect();
         tally.with(|totals| totals.slices += case_slices.len() as u64);
         let (client, breaker_of, tally_of) = (&client, &breaker, &tally);
         // The client limits how many calls are made at once.
-        let asking = case_slices.into_iter().map(|(at, case, slice, output_modes)| async move {
+        let asking = case_slices.into_iter().map(|(at, case, slice, output_mode)| async move {
             if breaker_of.cancel.is_cancelled() {
                 return Ok((at, SliceResult::unanswered("stopped before it was asked about")));
             }
-            let result = from_model(case, slice, client, output_modes, &breaker_of.cancel).await?;
+            let result = from_model(case, slice, client, output_mode, &breaker_of.cancel).await?;
             breaker_of.after(&result);
             tally_of.with(|totals| totals.slices_done += 1);
             Ok::<_, StoreError>((at, result))
@@ -188,21 +187,11 @@ impl EvalRun {
 
     async fn client(&self, model: LiveModel) -> Result<ModelClient, StoreError> {
         let LiveModel { endpoint, store, cancel, tally, clock } = model;
-        let limits = &self.config.limits;
-        // A person waits: trouble of the store is reported at once.
-        let policy = RetryPolicy {
-            patience: Duration::ZERO,
-            grace: Duration::ZERO,
-            closing: cancel.clone(),
-            tell: |_| {},
-            meters: None,
-        };
         let setup = Setup {
             config: &self.config,
             model: Model::Endpoint(Box::new(endpoint)),
             model_name: &self.config.model.model,
-            store: RetryingStore::new(store, policy),
-            patience: CallRetry::Waits { tries_max: limits.tries_max, wait_max: limits.wait_max },
+            store: RetryingStore::without_retries(store),
             tally,
             cancel,
             grace: GRACE,

@@ -1,11 +1,10 @@
 //! Adjudication: puts to a model what no rule decides about memory, batch by batch, within the same limits as every
 //! other question. The verdicts come back checked; the plan is made by the rules.
 
+use super::budget::CapOwner;
 use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
-use super::model_client::{
-    Billing, CallContext, CallRetry, CapOwner, Model, ModelClient, Spending,
-};
-use super::retrying_store::{RetryPolicy, RetryingStore};
+use super::model_client::{Billing, CallContext, CallRetry, Model, ModelClient, Spending};
+use super::retrying_store::RetryingStore;
 use super::setup::Setup;
 use super::tally::Tally;
 use crate::config::Config;
@@ -79,7 +78,8 @@ pub(crate) enum Halt {
 
 pub(super) struct BatchClient {
     client: Arc<ModelClient>,
-    patience: CallRetry,
+    /// Waits: a user waits for the answer, or nothing is lost by waiting.
+    retry: CallRetry,
 }
 
 /// The bill of a batch.
@@ -93,24 +93,16 @@ pub(super) struct BatchBill<'a> {
 
 impl BatchClient {
     pub(super) fn beside(client: Arc<ModelClient>, config: &Config) -> BatchClient {
-        BatchClient { client, patience: patience(config) }
+        BatchClient { client, retry: CallRetry::within(&config.limits) }
     }
 
     pub(super) async fn new(source: ModelSource<'_>) -> Result<BatchClient, StoreError> {
         let ModelSource { config, model, model_name, store, cancel, clock } = source;
-        let policy = RetryPolicy {
-            patience: Duration::ZERO,
-            grace: Duration::ZERO,
-            closing: cancel.clone(),
-            tell: |_| {},
-            meters: None,
-        };
         let setup = Setup {
             config,
             model,
             model_name,
-            store: RetryingStore::new(store, policy),
-            patience: patience(config),
+            store: RetryingStore::without_retries(store),
             tally: Arc::new(Tally::default()),
             cancel,
             grace: GRACE,
@@ -120,7 +112,7 @@ impl BatchClient {
     }
 
     pub(super) fn rung(&self) -> OutputMode {
-        self.client.output_modes.rung()
+        self.client.output_mode.current()
     }
 
     pub(super) async fn ask<T: BatchTask>(
@@ -139,10 +131,10 @@ impl BatchClient {
             },
             stop: &self.client.cancel,
             returns: false,
-            patience: Some(self.patience),
+            retry: self.retry,
         };
         let mut spent = Spending::default();
-        let ended = self.client.talk(&mut dialogue, first, context, &mut spent).await?;
+        let ended = self.client.run(&mut dialogue, first, context, &mut spent).await?;
         Ok((ended, spent))
     }
 
@@ -152,13 +144,8 @@ impl BatchClient {
         worked: OutputMode,
         spent: Spending,
     ) -> Result<(), StoreError> {
-        self.client.learn(model, (worked, spent.refused)).await
+        self.client.learn(model, worked, spent.refused).await
     }
-}
-
-/// Waits, since a user waits for the answer, or nothing is lost by waiting.
-fn patience(config: &Config) -> CallRetry {
-    CallRetry::Waits { tries_max: config.limits.tries_max, wait_max: config.limits.wait_max }
 }
 
 /// Lays the settings over a task's defaults.
@@ -381,7 +368,7 @@ pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item 
 }
 
 impl<T: BatchTask> ModelDialogue for Dialogue<T> {
-    type End = T::Outcome;
+    type Outcome = T::Outcome;
 
     fn reply(&mut self, reply: &Reply) -> DialogueStep<T::Outcome> {
         next(Dialogue::reply(self, reply))

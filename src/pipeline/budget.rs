@@ -1,11 +1,9 @@
-//! Hard caps on tokens and money: which of them a call is under, and what it may cost. What a call may
-//! cost is reserved in the store before it is made, so that many calls at once, of many workers, do
-//! not run past a cap together.
+//! Hard caps on tokens and money. The worst case of a call is reserved in the store before the call is made, so that
+//! concurrent calls of many workers do not pass a cap together.
 
-use super::model_client::{CapOwner, cost};
 use super::retrying_store::RetryingStore;
 use crate::config::{Limits, Price};
-use crate::domain::{Timestamp, Usage};
+use crate::domain::{SessionId, Timestamp, Usage};
 use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, StoreError};
 use std::fmt;
 
@@ -16,7 +14,15 @@ pub(crate) struct Budget {
     price: Price,
 }
 
-/// What is reserved for a call.
+/// Namespace and session whose caps a call counts for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CapOwner<'a> {
+    pub(crate) namespace: &'a str,
+    /// `None` for a call about no single conversation.
+    pub(crate) session: Option<SessionId>,
+}
+
+/// Worst case of a call, held under its caps until the call is settled.
 #[derive(Debug)]
 #[must_use = "what is reserved and never settled counts as spent"]
 pub(super) struct Reservation {
@@ -24,21 +30,19 @@ pub(super) struct Reservation {
     charge: Charge,
 }
 
-/// Why nothing was reserved.
+/// A refused reservation.
 #[derive(Debug)]
-pub(super) enum Refusal {
-    /// A cap is reached.
-    Reached(ReachedCap),
-    /// Calls under way hold what is left under this cap, and may leave some of it.
-    Passes(ReachedCap),
+pub(super) struct Refusal {
+    pub(super) cap: ReachedCap,
+    /// Calls under way hold what is left under the cap, and may leave some of it.
+    pub(super) passes: bool,
 }
 
 /// A cap that a call would go beyond.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ReachedCap {
-    /// The key of the settings.
+    /// Key of the settings.
     pub(super) key: &'static str,
-    /// Whose cap it is.
     pub(super) scope: CapScope,
 }
 
@@ -53,52 +57,41 @@ impl Budget {
         Budget { limits: limits.clone(), price }
     }
 
-    /// Whether there is any cap.
+    /// Returns whether there is any cap.
     pub(super) fn is_set(&self) -> bool {
-        let Limits {
-            requests_per_minute: _,
-            tokens_per_minute: _,
-            session_tokens,
-            day_tokens,
-            namespace_day_tokens,
-            session_micros,
-            day_micros,
-            namespace_day_micros,
-            tries_max: _,
-            wait_max: _,
-        } = &self.limits;
-        let caps = [session_tokens, day_tokens, namespace_day_tokens];
-        let money = [session_micros, day_micros, namespace_day_micros];
-        caps.into_iter().chain(money).any(Option::is_some)
+        let limits = &self.limits;
+        let tokens = [limits.session_tokens, limits.day_tokens, limits.namespace_day_tokens];
+        let micros = [limits.session_micros, limits.day_micros, limits.namespace_day_micros];
+        tokens.iter().chain(&micros).any(Option::is_some)
     }
 
-    /// Reserves the worst case of a call for `cap_owner`, or says at which cap it waits.
+    /// Reserves the worst case of a call.
     pub(super) async fn reserve(
         &self,
         store: &RetryingStore,
-        cap_owner: CapOwner<'_>,
-        (worst, now): (Usage, Timestamp),
+        owner: CapOwner<'_>,
+        worst: Usage,
+        now: Timestamp,
     ) -> Result<Result<Reservation, Refusal>, StoreError> {
         let tokens = worst.prompt_tokens + worst.completion_tokens;
         let charge = Charge { tokens, micros: cost(worst, self.price) };
-        let caps = self.caps(cap_owner, now);
+        let caps = self.caps(owner, now);
         if caps.is_empty() {
             return Ok(Ok(Reservation { caps, charge }));
         }
-        let reached = store.retry(|store| {
+        let reserve = |store: crate::store::Store| {
             let caps = caps.clone();
             async move { store.reserve(caps, charge).await }
-        });
-        Ok(match reached.await? {
+        };
+        Ok(match store.retry(reserve).await? {
             None => Ok(Reservation { caps, charge }),
             Some(CapReached { cap, passes }) => {
-                let reached = ReachedCap { key: key(&cap), scope: cap.scope };
-                Err(if passes { Refusal::Passes(reached) } else { Refusal::Reached(reached) })
+                Err(Refusal { cap: ReachedCap { key: key(&cap), scope: cap.scope }, passes })
             }
         })
     }
 
-    /// Replaces what was reserved by what the call cost.
+    /// Replaces the reserved charge by the real one.
     pub(super) async fn settle(
         &self,
         store: &RetryingStore,
@@ -116,11 +109,10 @@ impl Budget {
         store.retry(settle).await
     }
 
-    /// The caps that a call for `cap_owner` is under now; those of a session where it is about one.
-    fn caps(&self, cap_owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {
+    fn caps(&self, owner: CapOwner<'_>, now: Timestamp) -> Vec<Cap> {
         let (limits, midnight) = (&self.limits, now.midnight());
-        let namespace = || Some(CapScope::NamespaceDay(cap_owner.namespace.to_owned(), midnight));
-        let session = || cap_owner.session.map(CapScope::Session);
+        let namespace = || Some(CapScope::NamespaceDay(owner.namespace.to_owned(), midnight));
+        let session = || owner.session.map(CapScope::Session);
         let set = [
             (limits.day_tokens, CapUnit::Tokens, Some(CapScope::Day(midnight))),
             (limits.day_micros, CapUnit::Micros, Some(CapScope::Day(midnight))),
@@ -146,4 +138,13 @@ fn key(cap: &Cap) -> &'static str {
         (CapScope::Session(_), CapUnit::Tokens) => "limits.session_tokens_max",
         (CapScope::Session(_), CapUnit::Micros) => "limits.session_usd_max",
     }
+}
+
+/// Cost in micro-dollars: dollars for a million tokens are micro-dollars for one.
+pub(crate) fn cost(usage: Usage, price: Price) -> u64 {
+    let fresh = usage.prompt_tokens.saturating_sub(usage.cached_tokens) as f64;
+    let sum = fresh * price.sent
+        + usage.cached_tokens as f64 * price.cached
+        + usage.completion_tokens as f64 * price.answered;
+    sum.round() as u64
 }

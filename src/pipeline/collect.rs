@@ -1,5 +1,4 @@
-//! A transcript as it would be asked about, all at once and kept nowhere: for those who make cassettes of it
-//! and test prompts with it.
+//! The slices of a transcript without a store, for cassettes and prompt tests.
 
 use super::preamble::PreambleSettings;
 use super::reader::{Reader, Reading, SliceSink, Work};
@@ -17,24 +16,18 @@ use std::sync::Arc;
 /// One conversation of it.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// Whose entries they are.
     pub(crate) session: Arc<Session>,
-    /// Its slices, each with what it is told of the entries before it.
+    /// Its slices with their preambles.
     pub(crate) slices: Vec<(Cutting, Option<Redacted>)>,
-    /// Entries that no model reads.
+    /// Entries in no slice.
     pub(crate) skipped: Vec<Entry>,
-    /// How many entries it has.
     pub(crate) entries: u64,
-    /// What was wrong with it.
     pub(crate) findings: Vec<Finding>,
-    /// What the gate masked in it.
     pub(crate) masked: Report,
-    /// Its memory card, if somebody wanted cards.
     pub(crate) card: Option<Card>,
 }
 
-/// Reads `transcript`: the conversation that is named by its id or its number, or all that it holds; with
-/// their memory cards where somebody wants `cards`.
+/// Reads the conversation that is named by its id or its number, or all conversations of the transcript.
 ///
 /// # Errors
 /// One line, if it cannot be read or holds nothing of that to ask about.
@@ -74,16 +67,12 @@ pub(crate) fn collect(
     }
 }
 
-/// Whether memory cards are made.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Cards {
-    /// Somebody looks at them.
     Wanted,
-    /// Nobody does.
     None,
 }
 
-/// Keeps what is wanted.
 struct Collector<'a> {
     conversation: Option<&'a str>,
     wanted: bool,

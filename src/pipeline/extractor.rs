@@ -1,116 +1,201 @@
-//! One slice from question to records: ask, decode, ground. Stores nothing but answers; what a slice
-//! came to is its caller's to store.
+//! Extraction of one slice: asks a model, decodes and grounds its answer, and prepares what is staged. Stores nothing
+//! but answers.
 
 use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
-use super::model_client::{Billing, CallContext, CapOwner, ModelClient, Spending};
+use super::model_client::{CallContext, ModelClient, Spending};
 use crate::domain::{
-    Digest, Finding, ModelError, OutputMode, Provenance, Record, Reply, RunId, Session, Slice,
-    SliceId,
+    CoverageState, Digest, Entry, Finding, Job, JobId, ModelError, OutputMode, Provenance, Record,
+    Reply, RunId, RunState, Session, Slice, SliceId, Timestamp,
 };
-use crate::extract::{self, Exchange, Extraction, ExtractionSpec, Step};
+use crate::extract::{self, Exchange, Extraction, ExtractionSpec, SCHEMA_VERSION, Step};
 use crate::grounding::ground;
 use crate::privacy::{Gate, Redacted};
-use crate::store::{RunFailure, StoreError};
+use crate::slicing::{Cutting, SliceCut};
+use crate::store::{CoveredEntry, Run, RunFailure, Staging, StoreError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
-/// What slices are asked about with.
+/// Failure kind of the run of a slice that was cut in two.
+pub(super) const CUT_IN_TWO: &str = "cut-in-two";
+
 pub(crate) struct Extractor {
     pub(crate) client: Arc<ModelClient>,
-    pub(crate) asking: Arc<ExtractionSpec>,
-    /// Everything that makes two answers to one slice comparable.
-    pub(crate) asking_digest: Digest,
+    pub(crate) spec: Arc<ExtractionSpec>,
+    /// Digest of everything that makes two answers to one slice comparable.
+    pub(crate) asking: Digest,
     pub(crate) gate: Gate,
 }
 
-/// A slice, and what it is told.
+/// A slice with all that its request and its records depend on.
 #[derive(Clone, Copy)]
-pub(crate) struct About<'a> {
+pub(crate) struct SliceRequest<'a> {
     pub(crate) session: &'a Session,
     pub(crate) run: RunId,
     pub(crate) slice: &'a Slice,
-    /// What went before it.
+    /// The preamble.
     pub(crate) before: Option<&'a Redacted>,
+    pub(crate) generation: u32,
 }
 
-impl<'a> About<'a> {
-    /// Who asks: its session pays, and its run has the bill.
-    pub(crate) fn asks(&self, stop: &'a CancellationToken, returns: bool) -> CallContext<'a> {
-        let cap_owner =
-            CapOwner { namespace: &self.session.namespace, session: Some(self.session.id) };
-        CallContext { cap_owner, billing: Billing::Run(self.run), stop, patience: None, returns }
-    }
-}
-
-/// What a slice came to.
 pub(crate) enum Outcome {
     /// There is an extraction; it may be empty.
-    Extracted {
-        /// Its claims, proven or quarantined.
-        records: Vec<Record>,
-        /// What was wrong with the answers.
-        findings: Vec<Finding>,
-        /// The rung that worked.
-        rung: OutputMode,
-    },
-    /// It failed for good.
+    Extracted(Proven),
+    /// Failed for good.
     Failed(RunFailure, Vec<Finding>),
-    /// It is longer than the model reads.
+    /// The slice is longer than the model reads.
     TooLong(ModelError),
-    /// There is no answer now.
     Deferred(Deferral),
 }
 
+/// A grounded extraction.
+pub(crate) struct Proven {
+    /// Staged or quarantined.
+    pub(crate) records: Vec<Record>,
+    /// Findings about the answers.
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) output_mode: OutputMode,
+}
+
+/// A run of a slice with its cost.
+#[derive(Debug)]
+pub(super) struct RunAttempt {
+    pub(super) cutting: Cutting,
+    pub(super) run: RunId,
+    /// 0, and one more each time the slice was asked about afresh.
+    pub(super) generation: u32,
+    pub(super) spent: Spending,
+    pub(super) started_at: Timestamp,
+}
+
 impl Extractor {
-    /// The id of the run that asks about `slice` in our way.
     pub(crate) fn run_id(&self, slice: SliceId) -> RunId {
-        run_id(self.asking_digest, slice)
+        run_id(self.asking, slice)
     }
 
-    /// Asks about a slice until it is known what it comes to; adds what that cost to `paid`. Only the
-    /// store's errors are errors.
+    /// Asks about a slice until it has an outcome, and adds the cost to `spent`. Only the store's errors are errors.
     pub(crate) async fn extract(
         &self,
-        about: About<'_>,
+        slice: SliceRequest<'_>,
         context: CallContext<'_>,
-        generation: u32,
         spent: &mut Spending,
     ) -> Result<Outcome, StoreError> {
-        let (slice, start) = (about.slice, self.client.output_modes.rung());
-        let (mut exchange, request) =
-            Exchange::start(&self.asking, slice, about.before, start, generation);
-        Ok(match self.client.talk(&mut exchange, request, context, spent).await? {
+        let SliceRequest { slice: cut, before, generation, .. } = slice;
+        let begin = self.client.output_mode.current();
+        let (mut exchange, first) = Exchange::start(&self.spec, cut, before, begin, generation);
+        Ok(match self.client.run(&mut exchange, first, context, spent).await? {
             DialogueEnd::Done(Ok(extraction)) => {
-                let rung = extraction.rung;
-                self.client.learn(&self.asking.model, (rung, spent.refused)).await?;
-                let of = (about.session, about.run);
-                let (records, findings) = prove(&self.gate, slice, of, extraction);
-                Outcome::Extracted { records, findings, rung }
+                self.client.learn(&self.spec.model, extraction.rung, spent.refused).await?;
+                Outcome::Extracted(slice.prove(&self.gate, extraction))
             }
             DialogueEnd::Done(Err(why)) => {
-                let (failure, findings) = stuck(why);
-                Outcome::Failed(failure, findings)
+                let failure = RunFailure { kind: why.kind.name().to_owned(), detail: why.detail };
+                Outcome::Failed(failure, why.findings)
             }
             DialogueEnd::TooLong(error) => Outcome::TooLong(error),
             DialogueEnd::Failed(error) => Outcome::Failed(failure(error), Vec::new()),
             DialogueEnd::Deferred(why) => Outcome::Deferred(why),
         })
     }
+
+    pub(super) fn extracted(&self, attempt: RunAttempt, proven: Proven) -> Staging {
+        let Proven { records, findings, output_mode } = proven;
+        let run = Run { rung: output_mode, findings, ..self.run(&attempt) };
+        let evidence = records.iter().flat_map(|record| &record.evidence);
+        let used: BTreeSet<u32> = evidence.map(|evidence| evidence.ordinal).collect();
+        let state = |entry: &Entry| match used.contains(&entry.ordinal) {
+            true => CoverageState::Extracted,
+            false => CoverageState::Nothing,
+        };
+        let cover = |entry| CoveredEntry { state: state(&entry), entry, reason: None };
+        let entries = attempt.cutting.entries.into_iter().map(cover).collect();
+        Staging { run, entries, records }
+    }
+
+    pub(super) fn failed(
+        &self,
+        attempt: RunAttempt,
+        failure: RunFailure,
+        findings: Vec<Finding>,
+    ) -> Staging {
+        let (state, reason) = (CoverageState::Failed, Some(failure.kind.clone()));
+        let failure = Some(failure);
+        let run = Run { state: RunState::Failed, failure, findings, ..self.run(&attempt) };
+        let cover = |entry| CoveredEntry { entry, state, reason: reason.clone() };
+        let entries = attempt.cutting.entries.into_iter().map(cover).collect();
+        Staging { run, entries, records: Vec::new() }
+    }
+
+    /// The run of a slice that was too long. Its halves cover its entries.
+    pub(super) fn cut_in_two(&self, attempt: &RunAttempt, error: ModelError) -> Staging {
+        let failure = Some(RunFailure { kind: CUT_IN_TWO.to_owned(), detail: error.detail });
+        let run = Run { failure, ..self.run(attempt) };
+        Staging { run, entries: Vec::new(), records: Vec::new() }
+    }
+
+    fn run(&self, attempt: &RunAttempt) -> Run {
+        let (slice, spent) = (&attempt.cutting.slice, attempt.spent);
+        let (first, last) = places(slice);
+        let prompts = self.spec.prompts();
+        Run {
+            id: attempt.run,
+            session: slice.session,
+            slice: slice.id,
+            index: slice.index,
+            first,
+            last,
+            asking: self.asking,
+            model: self.spec.model.clone(),
+            prompt_id: prompts.id().to_owned(),
+            prompt_version: prompts.version(),
+            prompt_digest: Some(prompts.digest()),
+            schema_version: SCHEMA_VERSION,
+            rung: self.client.output_mode.current(),
+            generation: attempt.generation,
+            asks: spent.asks,
+            calls: spent.calls,
+            usage: spent.usage,
+            cost_micros: spent.cost_micros,
+            state: RunState::Done,
+            failure: None,
+            findings: Vec::new(),
+            started_at: attempt.started_at,
+            finished_at: (self.client.clock)(),
+        }
+    }
+}
+
+impl SliceRequest<'_> {
+    /// Grounds an extraction of the slice.
+    pub(crate) fn prove(&self, gate: &Gate, extraction: Extraction) -> Proven {
+        let from = Provenance {
+            namespace: self.session.namespace.clone(),
+            session: self.session.id,
+            slice: self.slice.id,
+            run: self.run,
+            entries: self.slice.range(),
+            at: self.slice.parts.iter().find_map(|part| part.at),
+        };
+        // Words that a model wrote in escapes passed the gate unseen; they pass it again.
+        let pass = |text: &str| gate.redact(text).as_str().to_owned();
+        let Extraction { claims, findings, rung: output_mode, .. } = extraction;
+        let claims = claims.into_iter().map(|claim| claim.map(&pass)).collect();
+        Proven { records: ground(self.slice, claims, &from), findings, output_mode }
+    }
 }
 
 impl ModelDialogue for Exchange {
-    type End = Result<Extraction, extract::Failure>;
+    type Outcome = Result<Extraction, extract::Failure>;
 
-    fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::End> {
-        next(Exchange::reply(self, reply))
+    fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::Outcome> {
+        step(Exchange::reply(self, reply))
     }
 
-    fn rung_refused(&mut self) -> DialogueStep<Self::End> {
-        next(Exchange::rung_refused(self))
+    fn rung_refused(&mut self) -> DialogueStep<Self::Outcome> {
+        step(Exchange::rung_refused(self))
     }
 
-    fn stop(&mut self) -> DialogueStep<Self::End> {
-        next(Exchange::stop(self))
+    fn stop(&mut self) -> DialogueStep<Self::Outcome> {
+        step(Exchange::stop(self))
     }
 
     fn has_kept(&self) -> bool {
@@ -118,7 +203,7 @@ impl ModelDialogue for Exchange {
     }
 }
 
-fn next(step: Step) -> DialogueStep<Result<Extraction, extract::Failure>> {
+fn step(step: Step) -> DialogueStep<Result<Extraction, extract::Failure>> {
     match step {
         Step::Ask(request) => DialogueStep::Ask(request),
         Step::Done(extraction) => DialogueStep::End(Ok(extraction)),
@@ -131,33 +216,32 @@ pub(crate) fn failure(error: ModelError) -> RunFailure {
     RunFailure { kind: error.kind.name().to_owned(), detail: error.detail }
 }
 
-/// A talk that came to nothing as the failure of its slice.
-pub(crate) fn stuck(why: extract::Failure) -> (RunFailure, Vec<Finding>) {
-    (RunFailure { kind: why.kind.name().to_owned(), detail: why.detail }, why.findings)
-}
-
-/// The records that an extraction of `slice` comes to, proven or quarantined, and what was wrong with the answers.
-pub(crate) fn prove(
-    gate: &Gate,
-    slice: &Slice,
-    (session, run): (&Session, RunId),
-    extraction: Extraction,
-) -> (Vec<Record>, Vec<Finding>) {
-    let from = Provenance {
-        namespace: session.namespace.clone(),
-        session: session.id,
-        slice: slice.id,
-        run,
-        entries: slice.range(),
-        at: slice.parts.iter().find_map(|part| part.at),
-    };
-    // What a model wrote in escapes passed the gate unseen; its words pass it again.
-    let pass = |text: &str| gate.redact(text).as_str().to_owned();
-    let claims = extraction.claims.into_iter().map(|claim| claim.map(&pass)).collect();
-    (ground(slice, claims, &from), extraction.findings)
-}
-
 /// The id of the run that asks about `slice` in the way that `asking` digests.
 pub(crate) fn run_id(asking: Digest, slice: SliceId) -> RunId {
     RunId(Digest::of(&["run", &slice.to_string(), &asking.to_string()]))
+}
+
+/// The job that asks about `cutting` with the preamble `before`, in the way that `asking` digests.
+pub(super) fn job_of(cutting: &Cutting, before: Option<Redacted>, asking: Digest) -> Job {
+    let slice = &cutting.slice;
+    let (first, last) = places(slice);
+    let cut = serde_json::to_string(&SliceCut::of(cutting));
+    Job {
+        id: JobId(Digest::of(&["job", &slice.id.to_string(), &asking.to_string()])),
+        slice: slice.id,
+        index: slice.index,
+        first,
+        last,
+        tokens: slice.tokens,
+        // Numbers always have a JSON.
+        cut: cut.unwrap_or_default(),
+        context: before,
+    }
+}
+
+/// The lowest and the highest place in a slice: ordinal and part. A call is kept beside its result, so the last place
+/// is not always the last part.
+fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
+    let places = || slice.parts.iter().map(|part| (part.ordinal, part.part));
+    (places().min().unwrap_or_default(), places().max().unwrap_or_default())
 }

@@ -1,13 +1,11 @@
-//! Joins the rooms and the edge: reads transcripts, cuts, asks, grounds and stages. The loops, their
-//! bounds and the shutdown are here; the rooms know nothing of one another.
+//! The pipeline: ingests transcripts, and workers extract, ground and store their slices. Loops, bounds and shutdown are
+//! here; the modules below know nothing of one another.
 
 pub mod model_client;
-mod budget;
-mod cards;
+pub mod budget;
 pub mod collect;
 mod consolidating;
 mod worker;
-mod cut;
 pub mod extractor;
 mod feed;
 mod forgetting;
@@ -21,7 +19,7 @@ mod reader;
 mod retrospective;
 mod replay;
 pub mod setup;
-mod stage;
+pub mod output_mode;
 pub(crate) mod stop;
 pub mod retrying_store;
 pub mod dialogue;
@@ -36,7 +34,7 @@ pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
 pub use model_client::Model;
 pub(crate) use preamble::dialog_of;
-pub(crate) use replay::{Options, Plan, Replay, Stop};
+pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
 pub use worker::{Consumer, Counts, End, Jobs, Report, Until};

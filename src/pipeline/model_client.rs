@@ -1,15 +1,16 @@
-//! One question at a time: from the journal if it was paid for already, else from the model, within
-//! the pace, the rates, the caps and the bounds on tries. The answer is stored before anybody reads it.
+//! Asks a model: takes the answer from the journal if it was paid for, else calls within the limits on concurrency,
+//! rates, caps and tries. An answer is journaled before it is read.
 
-use super::budget::{Budget, ReachedCap, Refusal, Reservation};
-use super::dialogue::OutputModeFallback;
+use super::budget::{Budget, CapOwner, ReachedCap, Reservation, cost};
+use super::output_mode::OutputModeFallback;
 use super::rate_limit::RateLimit;
 use super::retrying_store::RetryingStore;
 use super::tally::Tally;
-use crate::config::Price;
+use crate::config::{Limits, Price};
+use crate::domain::LanguageModel;
 use crate::domain::{
-    Digest, ErrorKind, LanguageModel, ModelError, Purpose, Reply, Request, RequestDigest, Retry,
-    RunId, SessionId, Timestamp, Usage, estimate_tokens,
+    Digest, ErrorKind, ModelError, Purpose, Reply, Request, RequestDigest, Retry, RunId, Timestamp,
+    Usage, estimate_tokens,
 };
 use crate::llm::{CallPermit, Cassette, ConcurrencyLimit, Endpoint, back_off};
 use crate::store::{Bill, Charge, JournalEntry, Journaled, Store, StoreError};
@@ -19,15 +20,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The shortest wait that an endpoint is believed, in milliseconds: one that asks for none at all,
-/// say by a date that has passed, and goes on refusing would be asked without end.
-const WAIT_LEAST: Duration = Duration::from_millis(50);
+/// Shortest wait of an endpoint that is believed: one that names a date in the past and goes on refusing would be
+/// asked without end.
+const WAIT_MIN: Duration = Duration::from_millis(50);
 /// Interval of looking whether a call of another process has left room under a cap.
 const SETTLED_LOOK: Duration = Duration::from_millis(200);
-/// Maximum number of looks; what is reserved for longer than ten minutes belongs to a process that died.
+/// Maximum number of looks; a reservation that is held for ten minutes belongs to a process that died.
 const SETTLED_LOOKS_MAX: u32 = 3_000;
 
-/// What answers.
+/// Source of answers.
 pub enum Model {
     /// A server.
     Endpoint(Box<Endpoint>),
@@ -35,90 +36,74 @@ pub enum Model {
     Cassette(Box<Cassette>),
 }
 
-/// Asks with a memory: journal, pace, rates, caps.
 pub(crate) struct ModelClient {
     pub(crate) model: Model,
     pub(crate) store: RetryingStore,
-    pub(crate) pace: ConcurrencyLimit,
+    pub(crate) concurrency: ConcurrencyLimit,
     pub(crate) rate_limit: RateLimit,
     pub(crate) budget: Budget,
-    pub(crate) patience: CallRetry,
     pub(crate) price: Price,
     pub(crate) tally: Arc<Tally>,
-    /// Where the endpoint is, by which what it can do is remembered.
+    /// The endpoint's URL, under which its capabilities are remembered.
     pub(crate) base_url: String,
-    pub(crate) output_modes: OutputModeFallback,
-    /// Somebody asked to stop.
+    pub(crate) output_mode: OutputModeFallback,
     pub(crate) cancel: CancellationToken,
-    /// How long a call under way is waited for then.
+    /// Wait for a call under way after `cancel`.
     pub(crate) grace: Duration,
     pub(crate) clock: fn() -> Timestamp,
-    /// A call under a cap was settled.
+    /// Notified when a call under a cap was settled.
     pub(crate) settled: Notify,
-    /// The questions that are being asked.
-    pub(crate) flights: Mutex<HashMap<RequestDigest, Weak<tokio::sync::Mutex<()>>>>,
+    /// Requests under way: the same request at the same time waits for the first one's answer.
+    pub(crate) in_flight: Mutex<HashMap<RequestDigest, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-/// What is done where an endpoint is busy or away.
+/// Reaction to an endpoint that is busy or away.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallRetry {
-    /// It is asked again, so often and for so long in all.
+    /// Calls again within the same request.
     Waits {
-        /// Tries of one question; rate limits do not count.
+        /// Tries of one request; rate limits do not count.
         tries_max: u32,
-        /// The longest wait, all together.
+        /// Sum of all waits.
         wait_max: Duration,
     },
-    /// Whoever asks comes back later.
+    /// Returns the error; the caller comes back later.
     ComesBack,
 }
 
-/// Whose caps a question counts for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CapOwner<'a> {
-    pub(crate) namespace: &'a str,
-    /// None where it is about no single conversation.
-    pub(crate) session: Option<SessionId>,
+impl CallRetry {
+    pub(crate) fn within(limits: &Limits) -> CallRetry {
+        CallRetry::Waits { tries_max: limits.tries_max, wait_max: limits.wait_max }
+    }
 }
 
-/// On which bill a call stands.
+/// The bill that a call is charged to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Billing<'a> {
-    /// On a run's, which is staged with what its answers cost.
+    /// A run's, which is staged with the cost of its answers.
     Run(RunId),
-    /// On its own, which is written with the answer.
+    /// Its own, which is written with the answer.
     Own {
-        /// What is worked on.
         task: RunId,
         purpose: Purpose,
-        /// The records and memories that are shown: the answer is erased with any of them.
+        /// The records and memories in the prompt: the answer is erased with any of them.
         about: &'a [Digest],
     },
 }
 
-impl Billing<'_> {
-    fn run(self) -> RunId {
-        match self {
-            Billing::Run(run) => run,
-            Billing::Own { task, .. } => task,
-        }
-    }
-}
-
-/// For whom a question is asked.
+/// Circumstances of a request, the same for a whole dialogue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallContext<'a> {
     pub(crate) cap_owner: CapOwner<'a>,
     pub(crate) billing: Billing<'a>,
     /// Cancelled with the client's, or alone: then no call begins, and one under way ends well.
     pub(crate) stop: &'a CancellationToken,
-    /// What is done where the endpoint is busy or away, if not what the client does.
-    pub(crate) patience: Option<CallRetry>,
-    /// Whether it is asked again later if there is no answer now.
+    pub(crate) retry: CallRetry,
+    /// The caller asks again later if there is no answer now.
     pub(crate) returns: bool,
 }
 
-/// What a question has cost so far.
+/// Cost of a dialogue so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spending {
     pub(crate) asks: u32,
@@ -127,14 +112,13 @@ pub(crate) struct Spending {
     pub(crate) journaled: u32,
     pub(crate) usage: Usage,
     pub(crate) cost_micros: u64,
-    /// Whether the endpoint refused a way of asking.
+    /// The endpoint refused an output mode.
     pub(crate) refused: bool,
-    /// Whether the endpoint said anything at all, be it no.
+    /// The endpoint responded, be it with a refusal.
     pub(crate) answered: bool,
 }
 
 impl Spending {
-    /// A call more.
     fn add(&mut self, usage: Usage, cost_micros: u64) {
         self.calls += 1;
         self.usage.prompt_tokens += usage.prompt_tokens;
@@ -147,11 +131,10 @@ impl Spending {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(crate) enum AskError {
-    /// The model or the endpoint.
     Model(ModelError),
-    /// A cap; the work waits.
+    /// A cap is reached; the work waits.
     Cap(ReachedCap),
-    /// The store, which ends everything.
+    /// Ends everything.
     Store(StoreError),
 }
 
@@ -161,19 +144,16 @@ impl From<StoreError> for AskError {
     }
 }
 
-impl ModelClient {
-    /// The answer to `request`, and what it cost added to `paid`.
-    pub(crate) async fn ask(
-        &self,
-        request: &Request,
-        context: CallContext<'_>,
-        spent: &mut Spending,
-    ) -> Result<Reply, AskError> {
-        self.sample(request, 0, context, spent).await
-    }
+/// A finished call with its permit and its reservation.
+struct FinishedCall<'a> {
+    permit: CallPermit<'a>,
+    reservation: Reservation,
+    result: Result<Reply, ModelError>,
+}
 
-    /// As [`ModelClient::ask`], of a question that was asked `before` so often: another answer to it.
-    pub(crate) async fn sample(
+impl ModelClient {
+    /// Returns the answer to `request`, which was asked `before` so often in its dialogue, and adds its cost to `spent`.
+    pub(crate) async fn ask(
         &self,
         request: &Request,
         before: u32,
@@ -185,64 +165,54 @@ impl ModelClient {
             // A cassette is a journal itself.
             Model::Cassette(cassette) => {
                 let reply = cassette.call(request).await.map_err(AskError::Model)?;
-                // Shown, since somebody paid for it once; not billed, since nobody does now.
+                // Shown, since it was paid for once; not billed, since nobody pays now.
                 self.tally.call(counted(&reply, request), 0);
                 return Ok(reply);
             }
             Model::Endpoint(endpoint) => endpoint,
         };
         let digest = sample_digest(request, before);
-        // Who asks the same at the same time waits for this answer.
-        let flight = self.flight(digest);
-        let _flies = tokio::select! {
+        let in_flight = self.in_flight(digest);
+        let _turn = tokio::select! {
             biased;
             () = context.stop.cancelled() => return Err(AskError::Model(cancelled())),
-            flies = flight.lock() => flies,
+            turn = in_flight.lock() => turn,
         };
         let journaled = |store: Store| async move { store.journaled(digest).await };
         if let Some(kept) = self.store.retry(journaled).await? {
             self.tally.with(|totals| totals.journaled += 1);
             spent.journaled += 1;
-            self.bill_kept(&kept, request, context, spent);
+            self.bill_journaled(&kept, request, context, spent);
             return Ok(kept.reply);
         }
-        let (reply, reserved) = match self.call(endpoint, request, context).await {
-            Ok(called) => {
-                spent.answered = true;
-                called
-            }
-            Err(error) => {
-                spent.answered |= says_something(&error);
-                return Err(error);
-            }
-        };
+        let called = self.call(endpoint, request, context).await;
+        spent.answered |= called.as_ref().map_or_else(is_response, |_| true);
+        let (reply, reservation) = called?;
         let usage = counted(&reply, request);
         let cost_micros = cost(usage, self.price);
         self.tally.call(usage, cost_micros);
         // What was paid for is kept before anything else is done.
-        let kept = self.journal((request, digest), context, (&reply, usage, cost_micros)).await?;
-        let store = &self.store;
+        let kept = self.journal(request, digest, context, &reply).await?;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
-        self.budget.settle(store, reserved, Charge { tokens, micros: cost_micros }).await?;
-        self.settled.notify_waiters();
+        self.settle(reservation, Charge { tokens, micros: cost_micros }).await?;
         let sent = estimate(request);
         let used = sent + reply.usage.completion_tokens;
-        self.rate_limit.settle(store, sent, Some(used)).await?;
+        self.rate_limit.settle(&self.store, sent, Some(used)).await?;
         match kept {
             None => {
                 spent.add(usage, cost_micros);
                 Ok(reply)
             }
-            // Somebody's answer came first, and this one stands on a bill of its own.
+            // Another process's answer came first, and this one stands on a bill of its own.
             Some(kept) => {
-                self.bill_kept(&kept, request, context, spent);
+                self.bill_journaled(&kept, request, context, spent);
                 Ok(kept.reply)
             }
         }
     }
 
-    /// What an answer of the journal cost, if this very run paid for it before it was staged.
-    fn bill_kept(
+    /// Adds the cost of a journaled answer if the same run paid for it before it was staged.
+    fn bill_journaled(
         &self,
         kept: &Journaled,
         request: &Request,
@@ -255,52 +225,62 @@ impl ModelClient {
         }
     }
 
-    /// The lock of a question that is being asked.
-    fn flight(&self, digest: RequestDigest) -> Arc<tokio::sync::Mutex<()>> {
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        flights.retain(|_, flight| flight.strong_count() > 0);
-        let known = flights.get(&digest).and_then(Weak::upgrade);
+    /// The lock of a request under way.
+    fn in_flight(&self, digest: RequestDigest) -> Arc<tokio::sync::Mutex<()>> {
+        let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        in_flight.retain(|_, lock| lock.strong_count() > 0);
+        let known = in_flight.get(&digest).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
-            let flight = Arc::default();
-            flights.insert(digest, Arc::downgrade(&flight));
-            flight
+            let lock = Arc::default();
+            in_flight.insert(digest, Arc::downgrade(&lock));
+            lock
         })
     }
 
-    /// Keeps the answer; gives the one that is kept instead, if somebody's came first.
+    /// Journals an answer; returns the journaled one instead if another process's came first.
     async fn journal(
         &self,
-        (request, digest): (&Request, RequestDigest),
+        request: &Request,
+        digest: RequestDigest,
         context: CallContext<'_>,
-        (reply, usage, cost_micros): (&Reply, Usage, u64),
+        reply: &Reply,
     ) -> Result<Option<Journaled>, StoreError> {
-        let (at, run) = ((self.clock)(), context.billing.run());
-        let namespace = context.cap_owner.namespace.to_owned();
-        let (bill, spare_bill) = match context.billing {
-            Billing::Run(_) => {
-                let (purpose, about) = (Purpose::Extract, Vec::new());
-                (None, Some(Bill { namespace, purpose, usage, cost_micros, about }))
-            }
-            Billing::Own { purpose, about, .. } => {
-                let about = about.to_vec();
-                (Some(Bill { namespace, purpose, usage, cost_micros, about }), None)
+        let usage = counted(reply, request);
+        let bill = |purpose, about| Bill {
+            namespace: context.cap_owner.namespace.to_owned(),
+            purpose,
+            usage,
+            cost_micros: cost(usage, self.price),
+            about,
+        };
+        let (run, bill, spare_bill) = match context.billing {
+            Billing::Run(run) => (run, None, Some(bill(Purpose::Extract, Vec::new()))),
+            Billing::Own { task, purpose, about } => {
+                (task, Some(bill(purpose, about.to_vec())), None)
             }
         };
+        let entry = JournalEntry {
+            digest,
+            run,
+            model: request.model.clone(),
+            rung: request.rung,
+            at: (self.clock)(),
+            reply: reply.clone(),
+            request: None,
+            bill,
+            spare_bill,
+        };
         let keep = |store: Store| {
-            let entry = JournalEntry {
-                digest,
-                run,
-                model: request.model.clone(),
-                rung: request.rung,
-                at,
-                reply: reply.clone(),
-                request: None,
-                bill: bill.clone(),
-                spare_bill: spare_bill.clone(),
-            };
+            let entry = entry.clone();
             async move { store.journal(entry).await }
         };
         self.store.retry(keep).await
+    }
+
+    async fn settle(&self, reservation: Reservation, charge: Charge) -> Result<(), StoreError> {
+        self.budget.settle(&self.store, reservation, charge).await?;
+        self.settled.notify_waiters();
+        Ok(())
     }
 
     async fn call(
@@ -310,33 +290,32 @@ impl ModelClient {
         context: CallContext<'_>,
     ) -> Result<(Reply, Reservation), AskError> {
         let (mut failures, mut tries, mut waited) = (0_u32, 0, Duration::ZERO);
-        let seed = u64::from_le_bytes(first_bytes(request.digest().0.as_bytes()));
+        let seed = request.digest().0.short();
         let error = loop {
-            let Some((permit, reserved, result)) = self.once(endpoint, request, context).await?
-            else {
+            let Some(call) = self.once(endpoint, request, context).await? else {
                 break cancelled();
             };
+            let FinishedCall { permit, reservation, result } = call;
             let error = match result {
                 Ok(reply) => {
                     permit.ok();
-                    return Ok((reply, reserved));
+                    return Ok((reply, reservation));
                 }
                 Err(error) => error,
             };
-            self.budget.settle(&self.store, reserved, Charge::default()).await?;
-            self.settled.notify_waiters();
+            self.settle(reservation, Charge::default()).await?;
             let Retry::After { wait, charged } = error.retry() else {
-                // The endpoint answered; it is the request that is wrong.
+                // The endpoint responded; the request is wrong.
                 permit.ok();
                 break error;
             };
             if let Some(meters) = self.tally.meters() {
                 meters.retried(&error.kind);
             }
-            let asked_for = wait.filter(|wait| WAIT_LEAST <= *wait);
-            let patience = context.patience.unwrap_or(self.patience);
-            let CallRetry::Waits { tries_max, wait_max } = patience else {
-                let pause = asked_for.unwrap_or_else(|| back_off(self.pace.slowed() + 1, seed));
+            let asked_for = wait.filter(|wait| WAIT_MIN <= *wait);
+            let CallRetry::Waits { tries_max, wait_max } = context.retry else {
+                let pause =
+                    asked_for.unwrap_or_else(|| back_off(self.concurrency.slowed() + 1, seed));
                 permit.slow_down((!charged).then_some(pause));
                 break with_wait(error, pause);
             };
@@ -346,11 +325,18 @@ impl ModelClient {
             let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
             if tries >= tries_max || waited + pause > wait_max {
                 permit.slow_down(None);
-                break given_up(error, failures, (waited, pause));
+                let detail = format!(
+                    "{}; given up after {failures} tries and {} s of waiting, the next wait would be {} s \
+                     (limits.tries_max, limits.wait_secs_max)",
+                    error.detail,
+                    waited.as_secs(),
+                    pause.as_secs()
+                );
+                break ModelError { detail, ..error };
             }
             waited += pause;
-            // Rate limits are everybody's; other failures are this call's alone.
-            permit.slow_down(if charged { None } else { Some(pause) });
+            // Rate limits slow every call down; other failures are this call's alone.
+            permit.slow_down((!charged).then_some(pause));
             if charged {
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
@@ -361,106 +347,87 @@ impl ModelClient {
         Err(AskError::Model(error))
     }
 
-    /// Makes one call when it may be made; none if it was stopped before.
+    /// Makes one call as soon as the limits allow; `None` if it was stopped before.
     async fn once(
         &self,
         endpoint: &Endpoint,
         request: &Request,
         context: CallContext<'_>,
-    ) -> Result<Option<Called<'_>>, AskError> {
+    ) -> Result<Option<FinishedCall<'_>>, AskError> {
         let sent = estimate(request);
         let permit = tokio::select! {
             biased;
             () = context.stop.cancelled() => return Ok(None),
-            permit = self.pace.acquire() => permit,
+            permit = self.concurrency.acquire() => permit,
         };
         if !self.rate_limit.draw(&self.store, sent, context.stop).await? {
             return Ok(None);
         }
-        // Somebody may have been told to wait meanwhile.
-        tokio::select! {
+        // A rate limit may have begun meanwhile.
+        let reserved = tokio::select! {
             biased;
-            () = context.stop.cancelled() => {
-                self.rate_limit.settle(&self.store, sent, None).await?;
-                return Ok(None);
-            }
-            () = self.pace.released() => {}
-        }
-        let Some(reserved) = self.reserve(request, context).await? else {
-            return Ok(None);
+            () = context.stop.cancelled() => Ok(None),
+            () = self.concurrency.released() => self.reserve(request, context).await,
         };
-        // What was sent will be paid for: its answer is waited for, though not for ever.
-        let patience = async {
+        let Ok(Some(reservation)) = reserved else {
+            self.rate_limit.settle(&self.store, sent, None).await?;
+            return reserved.map(|_| None);
+        };
+        // A request that was sent will be paid for: its answer is waited for, within the grace.
+        let grace = async {
             self.cancel.cancelled().await;
             tokio::time::sleep(self.grace).await;
         };
-        let meters = self.tally.meters();
-        let meter = meters.map(|meters| {
-            meters.limited(self.pace.limit());
+        let meter = self.tally.meters().map(|meters| {
+            meters.limited(self.concurrency.limit());
             meters.call()
         });
         let result = tokio::select! {
             biased;
             result = endpoint.call(request) => result,
-            () = patience => Err(cancelled()),
+            () = grace => Err(cancelled()),
         };
-        if let Some(meter) = meter {
-            match &result {
-                Ok(reply) => {
-                    let usage = counted(reply, request);
-                    meter.answered(usage, cost(usage, self.price), (self.clock)());
-                }
-                Err(error) => meter.failed(&error.kind),
+        match (meter, &result) {
+            (Some(meter), Ok(reply)) => {
+                let usage = counted(reply, request);
+                meter.answered(usage, cost(usage, self.price), (self.clock)());
             }
+            (Some(meter), Err(error)) => meter.failed(&error.kind),
+            (None, _) => {}
         }
-        Ok(Some((permit, reserved, result)))
+        Ok(Some(FinishedCall { permit, reservation, result }))
     }
 
-    /// Reserves the worst case of a call under its caps. Waits while calls under way hold what is left
-    /// of one; none if it was stopped before.
+    /// Reserves the worst case of a call under its caps. Waits while calls under way hold what is left of one; `None`
+    /// if it was stopped before.
     async fn reserve(
         &self,
         request: &Request,
         context: CallContext<'_>,
     ) -> Result<Option<Reservation>, AskError> {
-        let worst = worst_case(request);
-        let mut looks = 0;
+        let (worst, mut looks) = (worst_case(request), 0);
         loop {
             let settled = self.settled.notified();
-            let now = (self.clock)();
-            let why =
-                match self.budget.reserve(&self.store, context.cap_owner, (worst, now)).await? {
-                    Ok(reserved) => return Ok(Some(reserved)),
-                    Err(why) => why,
-                };
-            let stopped = match why {
-                Refusal::Passes(_) if looks < SETTLED_LOOKS_MAX => tokio::select! {
-                    biased;
-                    () = context.stop.cancelled() => true,
-                    () = settled => false,
-                    () = tokio::time::sleep(SETTLED_LOOK) => {
-                        looks += 1;
-                        false
-                    }
-                },
-                Refusal::Passes(reached) | Refusal::Reached(reached) => {
-                    self.rate_limit.settle(&self.store, estimate(request), None).await?;
-                    return Err(AskError::Cap(reached));
+            let (owner, now) = (context.cap_owner, (self.clock)());
+            match self.budget.reserve(&self.store, owner, worst, now).await? {
+                Ok(reservation) => return Ok(Some(reservation)),
+                Err(refusal) if !refusal.passes || SETTLED_LOOKS_MAX <= looks => {
+                    return Err(AskError::Cap(refusal.cap));
                 }
-            };
-            if stopped {
-                self.rate_limit.settle(&self.store, estimate(request), None).await?;
-                return Ok(None);
+                Err(_) => {}
+            }
+            tokio::select! {
+                biased;
+                () = context.stop.cancelled() => return Ok(None),
+                () = settled => {}
+                () = tokio::time::sleep(SETTLED_LOOK) => looks += 1,
             }
         }
     }
 }
 
-/// A call that was made, with what is reserved for it.
-type Called<'a> = (CallPermit<'a>, Reservation, Result<Reply, ModelError>);
-
-/// The digest under which the answer to a request is journaled that was asked `before` so often in one
-/// dialogue: asking again is asking for another answer.
+/// The journal's key of a request that was asked `before` so often in its dialogue: asking again is asking for another
+/// answer.
 fn sample_digest(request: &Request, before: u32) -> RequestDigest {
     let digest = request.digest();
     match before {
@@ -469,69 +436,32 @@ fn sample_digest(request: &Request, before: u32) -> RequestDigest {
     }
 }
 
-/// Whether an endpoint that answers was heard.
-fn says_something(error: &AskError) -> bool {
-    match error {
-        AskError::Model(error) => match error.kind {
-            ErrorKind::Unavailable { .. } | ErrorKind::Stale | ErrorKind::Cancelled => false,
-            ErrorKind::RateLimited { .. }
-            | ErrorKind::QuotaExhausted
-            | ErrorKind::TooLong
-            | ErrorKind::Unsupported
-            | ErrorKind::Unauthorised
-            | ErrorKind::NotFound
-            | ErrorKind::BadRequest => true,
-        },
-        AskError::Cap(_) | AskError::Store(_) => false,
-    }
+/// Returns whether the error is a response of the endpoint.
+fn is_response(error: &AskError) -> bool {
+    let AskError::Model(error) = error else { return false };
+    let (stale, cancelled) = (ErrorKind::Stale, ErrorKind::Cancelled);
+    !matches!(error.kind, ErrorKind::Unavailable { .. })
+        && ![stale, cancelled].contains(&error.kind)
 }
 
-/// A rate limit with the wait that is kept.
+/// Writes the wait into a rate limit.
 fn with_wait(error: ModelError, pause: Duration) -> ModelError {
-    match error.kind {
-        ErrorKind::RateLimited { .. } => {
-            ModelError { kind: ErrorKind::RateLimited { wait: Some(pause) }, ..error }
-        }
-        ErrorKind::QuotaExhausted
-        | ErrorKind::Unavailable { .. }
-        | ErrorKind::TooLong
-        | ErrorKind::Unsupported
-        | ErrorKind::Unauthorised
-        | ErrorKind::NotFound
-        | ErrorKind::BadRequest
-        | ErrorKind::Stale
-        | ErrorKind::Cancelled => error,
+    if !matches!(error.kind, ErrorKind::RateLimited { .. }) {
+        return error;
     }
+    ModelError { kind: ErrorKind::RateLimited { wait: Some(pause) }, ..error }
 }
 
 fn cancelled() -> ModelError {
     ModelError::new(ErrorKind::Cancelled, "stopped before the answer came")
 }
 
-fn given_up(error: ModelError, tries: u32, (waited, next): (Duration, Duration)) -> ModelError {
-    let detail = format!(
-        "{}; given up after {tries} tries and {} s of waiting, the next wait would be {} s \
-         (limits.tries_max, limits.wait_secs_max)",
-        error.detail,
-        waited.as_secs(),
-        next.as_secs()
-    );
-    ModelError { kind: error.kind, detail }
-}
-
-fn first_bytes(bytes: &[u8; 16]) -> [u8; 8] {
-    let mut first = [0; 8];
-    first.copy_from_slice(&bytes[..8]);
-    first
-}
-
-/// What a request may cost, in tokens: what is sent, and the longest answer is seldom given.
+/// Estimated tokens of a request, for the rate limit. The longest answer is seldom given and not counted.
 pub(crate) fn estimate(request: &Request) -> u64 {
     request.messages.iter().map(|m| u64::from(estimate_tokens(m.content.as_str()))).sum()
 }
 
-/// The most that a call may take: the longest answer, and more tokens than we estimate for what is
-/// sent, since tokenisers differ.
+/// Upper bound of a call: the longest answer, and more tokens than estimated for the request, since tokenisers differ.
 fn worst_case(request: &Request) -> Usage {
     let tool = [request.tool.schema(), request.tool.description.as_str()];
     let offered: u64 = tool.iter().map(|text| u64::from(estimate_tokens(text))).sum();
@@ -543,7 +473,7 @@ fn worst_case(request: &Request) -> Usage {
     }
 }
 
-/// What the endpoint counted, or our estimate where it did not count.
+/// Tokens as the endpoint counted them, or as estimated where it did not.
 pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
     if reply.usage != Usage::default() {
         return reply.usage;
@@ -552,13 +482,4 @@ pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
     let answered = arguments.sum::<u32>() + estimate_tokens(reply.content.as_str());
     let completion_tokens = u64::from(answered);
     Usage { prompt_tokens: estimate(request), cached_tokens: 0, completion_tokens }
-}
-
-/// Micro-dollars: dollars for a million tokens are micro-dollars for one.
-pub(crate) fn cost(usage: Usage, price: Price) -> u64 {
-    let fresh = usage.prompt_tokens.saturating_sub(usage.cached_tokens) as f64;
-    let sum = fresh * price.sent
-        + usage.cached_tokens as f64 * price.cached
-        + usage.completion_tokens as f64 * price.answered;
-    sum.round() as u64
 }

@@ -1,6 +1,6 @@
-//! What the slices of a session are told of the entries before them: the conversation's memory that the
-//! settings name, and the last turns of the dialog. The same entries give the same text, whoever reads
-//! them and however often the session was handed over: requests are known by their words.
+//! The preamble of a slice's prompt: the conversation memory that the settings name and the last turns of the dialog, as
+//! of the entries before the slice. The same entries give the same text, however the session was ingested: the journal
+//! knows requests by their words.
 
 use crate::config::Config;
 use crate::conversation_memory::{self, SliceContext};
@@ -14,7 +14,6 @@ use std::sync::Arc;
 /// Stored entries that are read at once.
 const PAGE_ENTRIES: u32 = 512;
 
-/// What slices are told, and how much of it.
 #[derive(Debug)]
 pub(super) struct PreambleSettings {
     conversation: conversation_memory::ConversationSettings,
@@ -39,7 +38,7 @@ impl PreambleSettings {
         Arc::new(PreambleSettings { conversation, dialog, gate, digest })
     }
 
-    /// Everything that two texts about the same entries may differ by.
+    /// Digest of everything that two preambles of the same entries may differ by.
     pub(super) fn digest(&self) -> Digest {
         self.digest
     }
@@ -49,102 +48,91 @@ impl PreambleSettings {
     }
 }
 
-/// What is to be told of one session, as it is read from its beginning or gone on with.
+/// The preamble of one session, which grows with its entries.
 #[derive(Debug)]
 pub(super) struct Preamble {
-    telling: Arc<PreambleSettings>,
+    settings: Arc<PreambleSettings>,
     format: Format,
-    /// None where nobody will ask for it, or where the settings name a limit that their strategy cannot
+    /// `None` if a session is only resumed for its dialog, or if the settings name a limit that their strategy cannot
     /// have, which reading them refuses.
     context: Option<SliceContext>,
     dialog: DialogSummary,
-    /// The ordinal of the first entry that it knows nothing of.
+    /// Ordinal of the first entry that is not in it.
     next: u32,
-    /// Entries that a slice to come may begin with: it is not told of them.
+    /// Entries that a later slice may begin with.
     pending: VecDeque<Entry>,
 }
 
 impl Preamble {
-    /// Of a session in `format` that is read from its beginning.
-    pub(super) fn begin(telling: &Arc<PreambleSettings>, format: Format) -> Preamble {
-        let context = SliceContext::new(&telling.conversation, &telling.gate).ok();
-        Preamble::with(telling, format, context, (DialogSummary::default(), 0))
+    /// The preamble of a session that is read from its beginning.
+    pub(super) fn begin(settings: &Arc<PreambleSettings>, format: Format) -> Preamble {
+        Preamble {
+            settings: Arc::clone(settings),
+            format,
+            context: SliceContext::new(&settings.conversation, &settings.gate).ok(),
+            dialog: DialogSummary::default(),
+            next: 0,
+            pending: VecDeque::new(),
+        }
     }
 
-    /// Goes on from what is remembered of the entries before `before`, if that can be used.
+    /// Resumes a remembered preamble, unless it was made under other settings or knows entries behind `end`.
     fn resume(
-        telling: &Arc<PreambleSettings>,
+        settings: &Arc<PreambleSettings>,
         format: Format,
-        (kept, before): (&ConversationState, u32),
+        kept: &ConversationState,
+        end: u32,
     ) -> Option<Preamble> {
-        if kept.settings != telling.digest() || before < kept.next {
+        if kept.settings != settings.digest() || end < kept.next {
             return None;
         }
-        let tokens_max = telling.conversation.context_tokens;
-        let context = match comes_in_pieces(format) {
-            true => {
-                Some(SliceContext::from_json(&kept.conversation, tokens_max, &telling.gate).ok()?)
-            }
-            false => None,
-        };
-        let dialog = serde_json::from_str(&kept.dialog).ok()?;
-        Some(Preamble::with(telling, format, context, (dialog, kept.next)))
+        let tokens_max = settings.conversation.context_tokens;
+        let context = || SliceContext::from_json(&kept.conversation, tokens_max, &settings.gate);
+        Some(Preamble {
+            context: comes_in_pieces(format).then(context).transpose().ok()?,
+            dialog: serde_json::from_str(&kept.dialog).ok()?,
+            next: kept.next,
+            ..Preamble::begin(settings, format)
+        })
     }
 
-    fn with(
-        telling: &Arc<PreambleSettings>,
-        format: Format,
-        context: Option<SliceContext>,
-        (dialog, next): (DialogSummary, u32),
-    ) -> Preamble {
-        let telling = Arc::clone(telling);
-        Preamble { telling, format, context, dialog, next, pending: VecDeque::new() }
-    }
-
-    /// Of the entries of `session` before `end`: from what is `kept` of them, if it can be used, and the
-    /// stored ones behind it.
+    /// The preamble of the stored entries of `session` before `end`; resumes `kept` if possible.
     pub(super) async fn upto(
         store: &Store,
-        (telling, session): (&Arc<PreambleSettings>, &Session),
+        settings: &Arc<PreambleSettings>,
+        session: &Session,
         kept: Option<ConversationState>,
         end: u32,
     ) -> Result<Preamble, StoreError> {
-        let resumed = kept.and_then(|kept| Preamble::resume(telling, session.format, (&kept, end)));
-        let mut told = resumed.unwrap_or_else(|| Preamble::begin(telling, session.format));
-        while told.next < end {
-            let page = told.next..end.min(told.next.saturating_add(PAGE_ENTRIES));
+        let resumed = kept.and_then(|kept| Preamble::resume(settings, session.format, &kept, end));
+        let mut preamble = resumed.unwrap_or_else(|| Preamble::begin(settings, session.format));
+        while preamble.next < end {
+            let page = preamble.next..end.min(preamble.next.saturating_add(PAGE_ENTRIES));
             let entries = store.entries_of(session.id, page.clone()).await?;
             // Ordinals have no gaps within a session: there are no more.
             if entries.is_empty() {
                 break;
             }
-            entries.iter().for_each(|entry| told.push(entry));
-            told.pass(page.end);
+            entries.iter().for_each(|entry| preamble.push(entry));
+            preamble.pass(page.end);
         }
-        Ok(told)
+        Ok(preamble)
     }
 
     /// Takes the next entry of the session.
     pub(super) fn push(&mut self, entry: &Entry) {
-        self.pending.push_back(match entry.kind {
-            EntryKind::ToolResult => without_words(entry),
-            EntryKind::Prompt
-            | EntryKind::Steering
-            | EntryKind::Answer
-            | EntryKind::Rejection
-            | EntryKind::Command
-            | EntryKind::Text
-            | EntryKind::ToolCall
-            | EntryKind::Summary
-            | EntryKind::Injected
-            | EntryKind::Notice => entry.clone(),
-        });
+        let mut entry = entry.clone();
+        if entry.kind == EntryKind::ToolResult {
+            // Results of tools are in no preamble, and can be long.
+            (entry.text, entry.native_id) = (Redacted::default(), None);
+        }
+        self.pending.push_back(entry);
     }
 
-    /// What the slice is told whose lowest ordinal is `first`; none if that is nothing.
+    /// The preamble of the slice with `first` as its lowest ordinal; `None` if it is empty.
     pub(super) fn before(&mut self, first: u32) -> Option<Redacted> {
         self.pass(first);
-        let turns = self.dialog.block(&[], self.telling.rules()).text;
+        let turns = self.dialog.block(&[], self.settings.rules()).text;
         let turns = (!turns.is_empty()).then_some(turns);
         match (turns, self.context.as_ref().and_then(SliceContext::text)) {
             (Some(turns), Some(said)) => {
@@ -155,22 +143,22 @@ impl Preamble {
         }
     }
 
-    /// No slice to come begins with an entry before `first`.
+    /// No later slice begins with an entry before `first`.
     pub(super) fn pass(&mut self, first: u32) {
         while let Some(entry) = self.pending.pop_front_if(|entry| entry.ordinal < first) {
             if let Some(context) = &mut self.context {
                 context.push(&entry, self.format);
             }
-            self.dialog.push(&entry, self.telling.rules());
+            self.dialog.push(&entry, self.settings.rules());
             self.next = entry.ordinal.saturating_add(1);
         }
     }
 
-    /// What is to be remembered of the entries that no slice to come begins with.
+    /// The state to store, as of the entries that no later slice begins with.
     pub(super) fn remembered(&self) -> ConversationState {
         let conversation = self.context.as_ref().filter(|_| comes_in_pieces(self.format));
         ConversationState {
-            settings: self.telling.digest(),
+            settings: self.settings.digest(),
             next: self.next,
             // Turns are numbers, names and texts: they always have a JSON.
             dialog: serde_json::to_string(&self.dialog).unwrap_or_default(),
@@ -179,8 +167,7 @@ impl Preamble {
     }
 }
 
-/// The dialog of a stored session, all of its entries told: from what is remembered of it, so that a
-/// session of any length is not read again.
+/// The dialog of a stored session, resumed from the remembered one, so that a session of any length is not read again.
 ///
 /// # Errors
 /// The store's.
@@ -190,43 +177,14 @@ pub(crate) async fn dialog_of(
     session: &Session,
 ) -> Result<DialogSummary, StoreError> {
     let kept = store.remembered(session.id).await?;
-    let told =
-        Preamble::upto(store, (&PreambleSettings::of(config), session), kept, u32::MAX).await?;
-    Ok(told.dialog)
+    let settings = PreambleSettings::of(config);
+    Ok(Preamble::upto(store, &settings, session, kept, u32::MAX).await?.dialog)
 }
 
-/// Whether who goes on with a session of this format has only what is new of it. Files are read from their
-/// beginning each time: the memory of their conversation need not be kept.
+/// True for formats whose sessions come in pieces. Files are read from their beginning each time: the memory of their
+/// conversation need not be stored.
 fn comes_in_pieces(format: Format) -> bool {
-    match format {
-        Format::Slice => true,
-        Format::ClaudeCode
-        | Format::Codex
-        | Format::Openai
-        | Format::Anthropic
-        | Format::Chatgpt
-        | Format::Aider
-        | Format::Specstory
-        | Format::Plain => false,
-    }
-}
-
-/// What tools answered is told to nobody, and can be long.
-fn without_words(entry: &Entry) -> Entry {
-    Entry {
-        text: Redacted::default(),
-        native_id: None,
-        tool: entry.tool.clone(),
-        ordinal: entry.ordinal,
-        line: entry.line,
-        speaker: entry.speaker,
-        kind: entry.kind,
-        branch: entry.branch,
-        outcome: entry.outcome,
-        exit_code: entry.exit_code,
-        at: entry.at,
-        skip: entry.skip,
-    }
+    format == Format::Slice
 }
 
 #[cfg(test)]
@@ -288,7 +246,7 @@ mod tests {
                     let kept = pieces.remembered();
                     prop_assert_eq!(kept.next, first);
                     let telling = telling(strategy);
-                    let resumed = Preamble::resume(&telling, Format::Slice, (&kept, first));
+                    let resumed = Preamble::resume(&telling, Format::Slice, &kept, first);
                     pieces = resumed.expect("made under the same settings");
                 }
                 let before = whole.before(first);
@@ -305,13 +263,13 @@ mod tests {
         told.pass(1);
         let kept = told.remembered();
         let resume = |strategy, before| {
-            Preamble::resume(&telling(strategy), Format::Slice, (&kept, before)).is_some()
+            Preamble::resume(&telling(strategy), Format::Slice, &kept, before).is_some()
         };
         assert!(resume(MemoryType::Window, 1) && resume(MemoryType::Window, 5));
         assert!(!resume(MemoryType::Window, 0), "it knows what is being told anew");
         assert!(!resume(MemoryType::Entity, 1));
         let broken = ConversationState { conversation: "{".to_owned(), ..kept.clone() };
         let telling = telling(MemoryType::Window);
-        assert!(Preamble::resume(&telling, Format::Slice, (&broken, 1)).is_none());
+        assert!(Preamble::resume(&telling, Format::Slice, &broken, 1).is_none());
     }
 }

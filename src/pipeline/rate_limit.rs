@@ -1,4 +1,4 @@
-//! Requests and tokens a minute, shared by all who ask the same endpoint through this store.
+//! Requests and tokens a minute, shared by all processes that ask the same endpoint through this store.
 
 use super::retrying_store::RetryingStore;
 use crate::domain::Timestamp;
@@ -6,21 +6,20 @@ use crate::store::{Rates, Store, StoreError};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Lets calls begin no faster than allowed.
 pub(crate) struct RateLimit {
     rates: Option<Rates>,
-    /// Who holds it has drawn and waits for its moment; so this process is one call ahead at most.
+    /// Held by the one call of this process that has drawn and waits for its moment.
     turn: tokio::sync::Mutex<()>,
     clock: fn() -> Timestamp,
 }
 
 impl RateLimit {
-    /// None is no limit.
+    /// `None` is no limit.
     pub(super) fn new(rates: Option<Rates>, clock: fn() -> Timestamp) -> RateLimit {
         RateLimit { rates, turn: tokio::sync::Mutex::new(()), clock }
     }
 
-    /// Waits until a call of `tokens` tokens may begin; false if it was stopped before.
+    /// Waits until a call of `tokens` tokens may begin; returns false if it was stopped before.
     pub(super) async fn draw(
         &self,
         store: &RetryingStore,
@@ -50,7 +49,7 @@ impl RateLimit {
         }
     }
 
-    /// Replaces the tokens that were drawn by those that were used; none if there was no call.
+    /// Replaces the tokens that were drawn by those that were used; `None` if there was no call.
     pub(super) async fn settle(
         &self,
         store: &RetryingStore,

@@ -1,5 +1,5 @@
-//! Replays transcripts: one thread reads them into a batch of the queue, and a worker of this process
-//! drains that batch meanwhile. The totals are the store's.
+//! Replays transcripts: one thread reads them into a batch of the queue, and a worker of this process drains that batch
+//! meanwhile. The totals are the store's.
 
 use super::extractor::run_id;
 use super::ingest::{Asking, CountSink, ReadSession, ReplaySink};
@@ -7,7 +7,7 @@ use super::model_client::Model;
 use super::preamble::PreambleSettings;
 use super::reader::{Lookup, Reader, Reading};
 use super::setup::{asking_digest, extraction_spec};
-use super::stop::{blocking, resume_panic};
+use super::stop::{blocking, joined};
 use super::tally::{Tally, Totals};
 use super::worker::{Batch, Consumer, Counts, End, Report, Until};
 use crate::adapters::process;
@@ -25,25 +25,22 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Jobs that the reader may be ahead of the model, beyond twice those that are asked about at once:
-/// claiming, decoding and storing must not keep the endpoint waiting.
+/// Jobs that the reader may be ahead of the model, beyond twice the concurrency: claiming, decoding and storing must not
+/// keep the endpoint waiting.
 const AHEAD_MORE: u32 = 32;
 /// Sessions that are closed at once: they are written in few commits.
 const CLOSING_MAX: usize = 32;
-/// What a slice is answered with in a dry run's estimate, in tokens: recorded answers of slices near
-/// the default budget have 200 to 600.
+/// Tokens of an answer in a dry run's estimate: recorded answers of slices near the default budget have 200 to 600.
 const ANSWER_TOKENS_ESTIMATE: u64 = 400;
 
-/// What to replay.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
-    /// The format of files that are named; found out otherwise.
+    /// Format of the named files; `None` detects it.
     pub format: Option<Format>,
     /// Leaves out sessions that began before.
     pub since: Option<Timestamp>,
-    /// The most sessions that are read.
     pub sessions_max: Option<u64>,
     /// Asks afresh about slices that failed.
     pub retry_failed: bool,
@@ -51,47 +48,28 @@ pub(crate) struct Options {
     pub also_forgotten: bool,
 }
 
-/// Why a replay ended early.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum Stop {
-    /// Somebody asked for it.
-    Asked,
-    /// Something that only a person can mend, and how.
-    Needs(String),
-}
-
-/// What a replay works with.
 pub(crate) struct Replay {
-    /// Settings.
     pub config: Config,
-    /// What answers.
     pub model: Model,
     /// The model's name: in requests and in runs.
     pub model_name: String,
-    /// Where it is kept.
     pub store: Store,
-    /// Stops it.
     pub cancel: CancellationToken,
-    /// Counts it.
     pub tally: Arc<Tally>,
-    /// Tells the time.
     pub clock: fn() -> Timestamp,
 }
 
 /// A dry run: reads, masks, cuts and counts; asks nothing, keeps nothing.
 pub(crate) struct Plan {
-    /// Settings.
     pub config: Config,
     /// The model that would be asked.
     pub model_name: String,
-    /// Stops it.
     pub cancel: CancellationToken,
-    /// Counts it.
     pub tally: Arc<Tally>,
 }
 
 impl Plan {
-    /// Reads everything; knows what is done from `store`, if there is one.
+    /// Reads everything; `store` knows the slices that are done.
     ///
     /// # Errors
     /// The store's.
@@ -126,11 +104,8 @@ impl Plan {
             open: None,
         };
         let mut reader = Reader::new(&reading, &gate, &self.tally, sink);
-        for file in &files {
-            if reader.file(file).is_break() {
-                break;
-            }
-        }
+        // The sink knows why a reading broke off.
+        let _ = files.iter().try_for_each(|file| reader.file(file));
         let slices = reader.finish()?.finish()?;
         self.tally.with(|totals| {
             let (sent, answered) = (totals.tokens.estimated, slices * ANSWER_TOKENS_ESTIMATE);
@@ -177,95 +152,84 @@ fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
 
 impl Replay {
     /// Replays everything that `options` names. Content never ends it; the store's errors do.
-    pub(crate) async fn run(self, options: Options) -> Result<Option<Stop>, StoreError> {
-        let files = find(&options, &self.tally);
-        let calls = u32::try_from(self.config.model.concurrency).unwrap_or(u32::MAX);
+    pub(crate) async fn run(self, options: Options) -> Result<End, StoreError> {
+        let Replay { config, model, model_name, store, cancel, tally, clock } = self;
+        let calls = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
         let ahead_max = calls.saturating_mul(2).saturating_add(AHEAD_MORE);
         let batch = Arc::new(Batch::new(process::name(), ahead_max));
-        let asking = asking(&self.config, &self.model_name, &options);
-        let closing = self.cancel.child_token();
-        let reader =
-            self.reader((files, reading(&self.config, &options, false)), asking, &batch, &closing);
-        let (cancel, tally, store, clock) =
-            (self.cancel.clone(), Arc::clone(&self.tally), self.store.clone(), self.clock);
-        let worker = self.worker(&batch, closing.clone());
-        let (report, read) = tokio::join!(
-            async {
-                let report = worker.drain(Arc::clone(&batch)).await;
-                // Where it ended early, nobody works on what would be read.
-                closing.cancel();
-                report
-            },
-            reader
-        );
-        let read = read.unwrap_or_else(|died| {
-            resume_panic(died);
-            Ok(Vec::new())
-        });
-        let (report, sessions) = (report?, read?);
-        let ending = Ending { store, batch: batch.id().to_owned(), asking: asking.digest, clock };
-        ending.close(sessions, &tally).await?;
-        let stopped = !matches!(report.end, End::Nothing);
-        wait(&tally, &report, stopped);
-        Ok(match report.end {
-            End::Needs(line) => Some(Stop::Needs(line)),
-            End::Asked | End::Nothing => cancel.is_cancelled().then_some(Stop::Asked),
-        })
-    }
-
-    /// Reads the files into the batch, on a thread of its own.
-    fn reader(
-        &self,
-        (files, reading): (Vec<Candidate>, Reading),
-        asking: Asking,
-        batch: &Arc<Batch>,
-        closing: &CancellationToken,
-    ) -> tokio::task::JoinHandle<Result<Vec<ReadSession>, StoreError>> {
-        let lookup = Lookup::new(Handle::current(), self.store.clone());
-        let (batch, closing) = (Arc::clone(batch), closing.clone());
-        let (tally, gate) = (Arc::clone(&self.tally), Gate::new(&self.config.pii));
+        let asking = asking(&config, &model_name, &options);
+        let closing = cancel.child_token();
+        let lookup = Lookup::new(Handle::current(), store.clone());
         let (counted, stop) = (Arc::clone(&tally), closing.clone());
-        let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), counted, stop, self.clock);
-        tokio::task::spawn_blocking(move || {
-            let ended = EndsReading(batch);
-            let mut reader = Reader::new(&reading, &gate, &tally, sink);
-            for file in &files {
-                if reader.file(file).is_break() {
-                    break;
-                }
-            }
-            let read = reader.finish().and_then(ReplaySink::finish);
-            if read.is_err() {
-                closing.cancel();
-            }
-            drop(ended);
-            read
-        })
-    }
-
-    fn worker(self, batch: &Arc<Batch>, closing: CancellationToken) -> Consumer {
-        Consumer {
-            config: self.config,
-            model: self.model,
-            model_name: self.model_name,
-            store: self.store,
+        let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), counted, stop, clock);
+        let reader = ReplayReader {
+            files: find(&options, &tally),
+            reading: reading(&config, &options, false),
+            gate: Gate::new(&config.pii),
+            tally: Arc::clone(&tally),
+            batch: Arc::clone(&batch),
+            closing: closing.clone(),
+        };
+        let reading = tokio::task::spawn_blocking(move || reader.read(sink));
+        let worker = Consumer {
+            config,
+            model,
+            model_name,
+            store: store.clone(),
             id: batch.id().to_owned(),
             until: Until::Drained,
-            closing,
-            tally: self.tally,
+            closing: closing.clone(),
+            tally: Arc::clone(&tally),
             counts: Arc::new(Counts::default()),
             tell: |_| {},
-            clock: self.clock,
-        }
+            clock,
+        };
+        let draining = async {
+            let report = worker.drain(Arc::clone(&batch)).await;
+            // If it ended early, nothing works on what would be read.
+            closing.cancel();
+            report
+        };
+        let (report, read) = tokio::join!(draining, reading);
+        let (report, sessions) = (report?, joined(read).unwrap_or(Ok(Vec::new()))?);
+        let ending = Ending { store, batch: batch.id().to_owned(), asking: asking.digest, clock };
+        ending.close(sessions, &tally).await?;
+        count_pending(&tally, &report);
+        Ok(match report.end {
+            End::Needs(line) => End::Needs(line),
+            End::Asked | End::Nothing if cancel.is_cancelled() => End::Asked,
+            End::Asked | End::Nothing => End::Nothing,
+        })
     }
 }
 
-/// Says that nothing more is read, however the reading ended.
-struct EndsReading(Arc<Batch>);
+/// Reads the files of a replay into its batch.
+struct ReplayReader {
+    files: Vec<Candidate>,
+    reading: Reading,
+    gate: Gate,
+    tally: Arc<Tally>,
+    batch: Arc<Batch>,
+    closing: CancellationToken,
+}
 
-impl Drop for EndsReading {
+impl ReplayReader {
+    fn read(self, sink: ReplaySink) -> Result<Vec<ReadSession>, StoreError> {
+        let mut reader = Reader::new(&self.reading, &self.gate, &self.tally, sink);
+        // The sink knows why a reading broke off.
+        let _ = self.files.iter().try_for_each(|file| reader.file(file));
+        let read = reader.finish().and_then(ReplaySink::finish);
+        if read.is_err() {
+            self.closing.cancel();
+        }
+        read
+    }
+}
+
+/// Ends the reading also after a panic.
+impl Drop for ReplayReader {
     fn drop(&mut self) {
-        self.0.end_reading();
+        self.batch.end_reading();
     }
 }
 
@@ -298,7 +262,7 @@ impl Ending {
             if closing.len() >= CLOSING_MAX
                 && let Some(closed) = closing.join_next().await
             {
-                sums.extend(closed_session(closed)?);
+                sums.extend(joined(closed).transpose()?);
             }
             let of = by_session.remove(&session.id).unwrap_or_default();
             tally.with(|totals| totals.slices_known += session.slices_known);
@@ -306,27 +270,31 @@ impl Ending {
             closing.spawn(async move { ending.session(session, of).await });
         }
         while let Some(closed) = closing.join_next().await {
-            sums.extend(closed_session(closed)?);
+            sums.extend(joined(closed).transpose()?);
         }
         self.store.end_batch(self.batch).await?;
         tally.with(|totals| sums.into_iter().for_each(|sum| add(totals, sum)));
         Ok(())
     }
 
-    /// Lets the session be covered by what was found now, if all of it was asked about; gives what
-    /// became of it. One that was stopped keeps the runs that it had.
+    /// Lets the runs of this replay cover the session if all of its slices have one; a session that was stopped keeps
+    /// its earlier runs. Returns its totals.
     async fn session(
         &self,
         session: ReadSession,
         of: BatchRuns,
     ) -> Result<SessionTotals, StoreError> {
         let ReadSession { id, reached, known, whole, .. } = session;
-        // What failed now is counted, also where an earlier extraction stands in its place.
+        // A failure of this replay counts, also where an earlier extraction covers its slice.
         let before = self.store.session_totals(id, reached).await?.coverage;
         if let Some((findings, masked)) = whole.filter(|_| !of.is_open) {
-            let runs = known.into_iter().chain(of.runs).collect();
-            let at = (self.clock)();
-            let end = SessionEnd { entries: reached, findings, masked, runs, at };
+            let end = SessionEnd {
+                entries: reached,
+                findings,
+                masked,
+                runs: known.into_iter().chain(of.runs).collect(),
+                at: (self.clock)(),
+            };
             self.store.end_session(id, end).await?;
         }
         let mut totals = self.store.session_totals(id, reached).await?;
@@ -334,19 +302,6 @@ impl Ending {
             totals.coverage = before;
         }
         Ok(totals)
-    }
-}
-
-/// None where the runtime is shutting down.
-fn closed_session(
-    closed: Result<Result<SessionTotals, StoreError>, tokio::task::JoinError>,
-) -> Result<Option<SessionTotals>, StoreError> {
-    match closed {
-        Ok(totals) => totals.map(Some),
-        Err(died) => {
-            resume_panic(died);
-            Ok(None)
-        }
     }
 }
 
@@ -362,15 +317,15 @@ fn add(totals: &mut Totals, session: SessionTotals) {
     }
 }
 
-/// What was read and is not accounted for waits, where there is a reason to wait: somebody stopped it,
-/// a cap was reached, a file could not be read to its end. Else the totals do not balance, and say so.
-fn wait(tally: &Tally, report: &Report, stopped: bool) {
+/// Counts the remaining entries as pending if there is a reason: a stop, a cap, a file that could not be read to its
+/// end. Otherwise the totals do not balance, and say so.
+fn count_pending(tally: &Tally, report: &Report) {
     tally.with(|totals| {
         if report.left.capped > 0 {
             let cap = report.left.cap.clone().unwrap_or_default();
             totals.waiting.insert(cap, report.left.capped);
         }
-        if stopped || !totals.waiting.is_empty() || !totals.problems.is_empty() {
+        if report.end != End::Nothing || !totals.waiting.is_empty() || !totals.problems.is_empty() {
             let waiting = totals.entries.saturating_sub(totals.coverage.total());
             totals.coverage.add(CoverageState::Pending, waiting);
         }

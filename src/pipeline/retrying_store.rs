@@ -1,5 +1,4 @@
-//! What must reach the store although it is in trouble for a while: locked, full, restarting. Tried
-//! again until it is kept, within a bound, and said once.
+//! A store that is asked again while it is in trouble: locked, full, restarting. Reports the trouble once.
 
 use crate::adapters::metrics::Meters;
 use crate::llm::back_off;
@@ -9,11 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// The longest pause between two tries, in seconds: what is in hand should be kept soon after the
-/// trouble is over.
+/// Maximum pause between two tries: what is in hand should be stored soon after the trouble is over.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
-/// A store that is asked again.
 #[derive(Clone)]
 pub(crate) struct RetryingStore {
     store: Store,
@@ -22,27 +19,36 @@ pub(crate) struct RetryingStore {
 
 struct Shared {
     policy: RetryPolicy,
-    troubled: AtomicBool,
+    is_troubled: AtomicBool,
 }
 
-/// How much trouble is borne.
 pub(crate) struct RetryPolicy {
-    /// For how long it is tried again; nothing gives up at the first error.
-    pub(crate) patience: Duration,
-    /// For how long once somebody asked to stop.
+    /// Sum of all pauses; zero returns the first error.
+    pub(crate) wait_max: Duration,
+    /// The same once `closing` is cancelled.
     pub(crate) grace: Duration,
-    /// Somebody asked to stop.
     pub(crate) closing: CancellationToken,
-    /// Says a line to a person.
+    /// Prints a line for the user.
     pub(crate) tell: fn(&str),
-    /// Counts what the store failed to do, if somebody looks.
     pub(crate) meters: Option<Arc<Meters>>,
 }
 
 impl RetryingStore {
     pub(crate) fn new(store: Store, policy: RetryPolicy) -> RetryingStore {
-        let troubled = AtomicBool::new(false);
-        RetryingStore { store, shared: Arc::new(Shared { policy, troubled }) }
+        let is_troubled = AtomicBool::new(false);
+        RetryingStore { store, shared: Arc::new(Shared { policy, is_troubled }) }
+    }
+
+    /// Reports the first error at once, to a person who waits.
+    pub(crate) fn without_retries(store: Store) -> RetryingStore {
+        let policy = RetryPolicy {
+            wait_max: Duration::ZERO,
+            grace: Duration::ZERO,
+            closing: CancellationToken::new(),
+            tell: |_| {},
+            meters: None,
+        };
+        RetryingStore::new(store, policy)
     }
 
     /// The store without retries.
@@ -58,43 +64,35 @@ impl RetryingStore {
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let policy = &self.shared.policy;
+        let Shared { policy, is_troubled } = &*self.shared;
         let (mut waited, mut tries) = (Duration::ZERO, 0);
         loop {
             let error = match work(self.store.clone()).await {
                 Ok(done) => {
-                    self.over();
+                    if is_troubled.swap(false, Ordering::Relaxed) {
+                        (policy.tell)("the store is available again");
+                    }
                     return Ok(done);
                 }
                 Err(error) => error,
             };
             let closing = policy.closing.is_cancelled();
-            let patience = if closing { policy.grace } else { policy.patience };
-            if !error.is_passing() || patience <= waited {
+            let wait_max = if closing { policy.grace } else { policy.wait_max };
+            if !error.is_passing() || wait_max <= waited {
                 return Err(error);
             }
             if let Some(meters) = &policy.meters {
                 meters.store_failed();
             }
-            self.trouble(&error);
+            if !is_troubled.swap(true, Ordering::Relaxed) {
+                let secs = policy.wait_max.as_secs();
+                let kept = format!("{error}; what is in hand is kept and tried again for {secs} s");
+                (policy.tell)(&kept);
+            }
             tries += 1;
-            let pause = back_off(tries, 0).min(PAUSE_MAX).min(patience - waited);
+            let pause = back_off(tries, 0).min(PAUSE_MAX).min(wait_max - waited);
             waited += pause;
             tokio::time::sleep(pause).await;
-        }
-    }
-
-    fn trouble(&self, error: &StoreError) {
-        if !self.shared.troubled.swap(true, Ordering::Relaxed) {
-            let secs = self.shared.policy.patience.as_secs();
-            let line = format!("{error}; what is in hand is kept and tried again for {secs} s");
-            (self.shared.policy.tell)(&line);
-        }
-    }
-
-    fn over(&self) {
-        if self.shared.troubled.swap(false, Ordering::Relaxed) {
-            (self.shared.policy.tell)("the store takes what it is given again");
         }
     }
 }

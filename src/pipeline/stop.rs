@@ -2,7 +2,7 @@
 
 use tokio::task::JoinError;
 
-/// Resumes a panic of another task: going on would pass over what it was working on.
+/// Resumes the panic of another task: going on would pass over its work.
 pub(crate) fn resume_panic(died: JoinError) {
     if let Ok(panic) = died.try_into_panic() {
         std::panic::resume_unwind(panic);
@@ -19,4 +19,9 @@ pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send 
             std::future::pending().await
         }
     }
+}
+
+/// The result of a task; `None` where the runtime is shutting down. Resumes its panic.
+pub(crate) fn joined<T>(task: Result<T, JoinError>) -> Option<T> {
+    task.map_err(resume_panic).ok()
 }

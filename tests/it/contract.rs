@@ -5,6 +5,7 @@ use super::input::{SESSION, claude, extracted};
 use super::place::{Place, balanced, count, records};
 use super::stub::{Answer, Ask, Stub};
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A second file beside `p/s.jsonl`, replayed with it: nothing is lost, asked about or counted twice.
@@ -333,4 +334,27 @@ fn an_edited_prompt_of_the_same_version_is_told_apart() {
     let record: Value = serde_json::from_str(&record).unwrap();
     let why = place.run(&["why", record["id"].as_str().unwrap()]).stdout;
     assert!(why.contains(&short(new)), "{why}");
+}
+
+#[test]
+fn an_identical_re_ask_is_a_fresh_sample_and_billed_once() {
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    let stub = Stub::new(move |ask| {
+        seen.lock().unwrap().push(ask.body["messages"].clone());
+        let broken = json!({"decisions": [{"chosen": 5}], "discussions": [], "attempts": [], "requests": []});
+        if ask.number < 3 { Answer::Call(broken) } else { ask.good() }
+    });
+    let place = Place::with_endpoint(stub.url());
+    place.write("s.jsonl", claude(0..1));
+    let totals = place.json(&["replay", "s.jsonl", "--json"]);
+    balanced(&totals);
+    let messages = asked.lock().unwrap().clone();
+    assert_eq!(messages.len(), 3, "{totals}");
+    assert_eq!(messages[1], messages[2], "two broken answers alike lead to the same request");
+    assert_eq!((count(&totals, "/calls"), count(&totals, "/journaled")), (3, 0), "{totals}");
+    assert_eq!(records(&totals), 1, "{totals}");
+    let again = place.json(&["replay", "s.jsonl", "--json"]);
+    assert_eq!((stub.count(), count(&again, "/calls")), (3, 0), "{again}");
+    assert_eq!(count(&place.json(&["status", "--json"]), "/spent/calls"), 3);
 }

@@ -192,7 +192,7 @@ impl Enqueuer {
             _ => self.store.remembered(session.id).await?,
         };
         let mut preamble =
-            Preamble::upto(&self.store, (&self.preamble, session), remembered, taken).await?;
+            Preamble::upto(&self.store, &self.preamble, session, remembered, taken).await?;
         let ends = growth.ends.iter().copied().collect();
         let slicer = Slicer::new(session.id, self.settings, ends);
         let mut slicer = slicer.starting_at(growth.next_index);

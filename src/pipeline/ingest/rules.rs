@@ -1,7 +1,7 @@
 //! Turns slices into jobs, and decides which slice waits for more of its session.
 
 use crate::domain::{Digest, Entry, EntryKind, Job, Timestamp, Tokens};
-use crate::pipeline::cut::job_of;
+use crate::pipeline::extractor::job_of;
 use crate::privacy::Redacted;
 use crate::slicing::Cutting;
 use std::time::Duration;

@@ -1,26 +1,24 @@
-//! The batch of a replay: its jobs are read and worked on at the same time, and reading never runs far
-//! ahead of the model.
+//! The batch of a replay. It is read and worked on at the same time; reading never runs far ahead of the model.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// The batch that a worker drains while it is being read.
 #[derive(Debug)]
 pub(crate) struct Batch {
     id: String,
-    /// Jobs that were handed over and did not end yet.
+    /// Enqueued jobs that have not ended.
     ahead: AtomicU32,
     ahead_max: u32,
     is_read: AtomicBool,
-    /// The reader handed something over, or ended.
+    /// Notified when the reader enqueued something or ended.
     news: Notify,
-    /// A job ended.
+    /// Notified when a job ended.
     room: Notify,
 }
 
 impl Batch {
-    /// A batch in which the reader is at most about `ahead_max` jobs ahead.
+    /// The reader stays at most about `ahead_max` jobs ahead.
     pub(crate) fn new(id: &str, ahead_max: u32) -> Batch {
         Batch {
             id: id.to_owned(),
@@ -36,13 +34,11 @@ impl Batch {
         &self.id
     }
 
-    /// Notes jobs that were handed over.
     pub(crate) fn enqueued(&self, jobs: usize) {
         self.ahead.fetch_add(u32::try_from(jobs).unwrap_or(u32::MAX), Ordering::Relaxed);
         self.news.notify_one();
     }
 
-    /// Notes that nothing more will be handed over.
     pub(crate) fn end_reading(&self) {
         self.is_read.store(true, Ordering::SeqCst);
         self.news.notify_one();
@@ -58,16 +54,15 @@ impl Batch {
         }
     }
 
-    /// Notes that a job ended here.
     pub(super) fn ended(&self) {
         let less = |ahead: u32| Some(ahead.saturating_sub(1));
-        // The closure always gives a value.
+        // The closure always returns a value.
         let _ = self.ahead.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         self.room.notify_one();
     }
 
-    /// Notes that nothing is left to claim: what was handed over ended elsewhere, or waits.
-    pub(super) fn is_idle(&self) {
+    /// Nothing is left to claim: the enqueued jobs ended elsewhere or wait.
+    pub(super) fn idle(&self) {
         self.ahead.store(0, Ordering::Relaxed);
         self.room.notify_one();
     }
@@ -76,7 +71,6 @@ impl Batch {
         self.is_read.load(Ordering::SeqCst)
     }
 
-    /// Waits until the reader has something new.
     pub(super) async fn news(&self) {
         self.news.notified().await;
     }

@@ -1,62 +1,57 @@
-//! Whether the endpoint is away. One job without an answer may be the job's own fault; several in a
-//! row are not, and charging them would kill the queue's jobs one after another.
+//! Notices that the endpoint is away. One job without an answer may be the job's own fault; several in a row are not,
+//! and charging them would kill the queue's jobs one after another.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Jobs in a row without an answer after which the endpoint is held to be away. Less than any sensible
-/// number of attempts, so that no job dies of an outage.
+/// Unanswered jobs in a row that open the breaker. Less than any sensible number of attempts, so that no job dies of an
+/// outage.
 pub(super) const UNANSWERED_MAX: u32 = 3;
 
-/// What is known of the endpoint.
 #[derive(Debug, Default)]
-pub(super) struct CircuitBreaker(Mutex<State>);
+pub(super) struct CircuitBreaker(Mutex<Counts>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Counts {
     unanswered: u32,
-    /// Tries since it is away.
-    tries: u32,
+    probes: u32,
 }
 
-/// What a job without an answer means.
+/// State of the breaker after an unanswered job.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BreakerState {
-    /// So far, only that this job had none.
     Closed,
-    /// The endpoint is away; this is seen for the first time.
+    /// The endpoint is away; this job opened the breaker.
     Opened,
-    /// It still is.
     Open,
 }
 
 impl CircuitBreaker {
-    /// The endpoint answered something; says whether it had been away.
+    /// Closes the breaker; returns whether it was open.
     pub(super) fn answered(&self) -> bool {
-        std::mem::take(&mut *self.state()).unanswered >= UNANSWERED_MAX
+        std::mem::take(&mut *self.counts()).unanswered >= UNANSWERED_MAX
     }
 
-    /// A job had no answer.
     pub(super) fn unanswered(&self) -> BreakerState {
-        let mut state = self.state();
-        state.unanswered = state.unanswered.saturating_add(1);
-        match state.unanswered {
+        let mut counts = self.counts();
+        counts.unanswered = counts.unanswered.saturating_add(1);
+        match counts.unanswered {
             ..UNANSWERED_MAX => BreakerState::Closed,
             UNANSWERED_MAX => BreakerState::Opened,
             _ => BreakerState::Open,
         }
     }
 
-    /// How often it was tried since it is away, one more each time this is asked; none if it is not.
-    pub(super) fn tries(&self) -> Option<u32> {
-        let mut state = self.state();
-        if state.unanswered < UNANSWERED_MAX {
+    /// Number of the next probe of an endpoint that is away, from 1; `None` while the breaker is closed.
+    pub(super) fn next_probe(&self) -> Option<u32> {
+        let mut counts = self.counts();
+        if counts.unanswered < UNANSWERED_MAX {
             return None;
         }
-        state.tries = state.tries.saturating_add(1);
-        Some(state.tries)
+        counts.probes = counts.probes.saturating_add(1);
+        Some(counts.probes)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn counts(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -71,13 +66,13 @@ mod tests {
         assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
         assert!(!breaker.answered());
         assert_eq!([breaker.unanswered(), breaker.unanswered()], [BreakerState::Closed; 2]);
-        assert_eq!(breaker.tries(), None);
+        assert_eq!(breaker.next_probe(), None);
         assert_eq!(
             [breaker.unanswered(), breaker.unanswered()],
             [BreakerState::Opened, BreakerState::Open]
         );
-        assert_eq!([breaker.tries(), breaker.tries()], [Some(1), Some(2)]);
+        assert_eq!([breaker.next_probe(), breaker.next_probe()], [Some(1), Some(2)]);
         assert!(breaker.answered());
-        assert_eq!(breaker.tries(), None);
+        assert_eq!(breaker.next_probe(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What a worker has done so far: counted while it works, told when it ends.
+//! When a worker ends, its counts, and the report of its end.
 
 use crate::adapters::metrics::{Meters, Outcome};
 use crate::domain::{Record, Timestamp};
@@ -106,18 +106,28 @@ impl Counts {
     }
 }
 
-/// How a worker ended.
+/// Condition on which a worker ends.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Until {
+    /// When it is stopped.
+    Stopped,
+    /// When nothing is left that could be done, now or after a while.
+    Drained,
+    /// After one job.
+    OneJob,
+}
+
+/// The end of a worker.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Why.
+    /// Reason.
     pub end: End,
     /// When it began.
     pub started_at: Timestamp,
-    /// What is left.
     pub(crate) left: RemainingJobs,
 }
 
-/// Why a worker ended.
+/// Reason for the end of a worker.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum End {
     /// Somebody asked for it.

@@ -1,5 +1,5 @@
-//! The beat beside the work: leases are extended, the clock is watched, and others see that we are
-//! here. Goes on until the last job has ended.
+//! The heartbeat of a worker: extends its leases, watches the clock and reports its presence, until the last job has
+//! ended.
 
 use super::state::WorkerState;
 use crate::adapters::clock::Drift;
@@ -8,16 +8,15 @@ use crate::store::{StoreError, WorkerStatus};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Beats of one lease: two may be missed.
+/// Beats within one lease: two may be missed.
 const BEATS: u32 = 3;
-/// The longest time between two beats, in seconds: a worker is shown as gone after a few.
+/// Maximum interval: a worker is shown as gone after a few.
 const BEAT_MAX: Duration = Duration::from_secs(10);
-/// When a beat failed, the next one comes sooner, in seconds.
+/// Interval after a beat that failed.
 const BEAT_AGAIN: Duration = Duration::from_secs(1);
 /// A clock that went back by more, in milliseconds, was set; less is how clocks are kept right.
 const BACK_MILLIS: i64 = 2_000;
 
-/// Who we are.
 #[derive(Clone, Debug)]
 pub(super) struct Heartbeat {
     pub(super) id: String,
@@ -25,8 +24,8 @@ pub(super) struct Heartbeat {
 }
 
 impl Heartbeat {
-    /// Says that we are here, or why we stopped.
-    pub(super) async fn say(&self, state: &WorkerState) -> Result<(), StoreError> {
+    /// Reports that the worker is alive, or why it stopped.
+    pub(super) async fn report(&self, state: &WorkerState) -> Result<(), StoreError> {
         let presence = WorkerStatus {
             id: self.id.clone(),
             started_at: self.started_at,
@@ -36,7 +35,6 @@ impl Heartbeat {
         state.store().inner().seen(presence).await
     }
 
-    /// Beats until it is `over`.
     pub(super) async fn beat(&self, state: &WorkerState, over: &CancellationToken) {
         let whole = (state.queue.lease / BEATS).min(BEAT_MAX);
         let (mut pause, mut drift) = (whole, Drift::new(state.now()));
@@ -60,10 +58,10 @@ impl Heartbeat {
         let ahead = drift.since_last(now);
         state.extend().await?;
         if ahead < -BACK_MILLIS {
-            // What was written before lies in the future now, and would be waited for.
+            // Times that were written before lie in the future now.
             let jobs = state.store().inner().recover(now).await?;
             tracing::warn!(millis = -ahead, jobs, "the clock went back");
         }
-        self.say(state).await
+        self.report(state).await
     }
 }

@@ -1,122 +1,132 @@
-//! One job, from its lease to the end of its claim. What an outcome leads to is decided here.
+//! One job, from its lease to the end of its claim. Decides what each outcome leads to.
 
 use super::circuit_breaker::{BreakerState, UNANSWERED_MAX};
 use super::leases::LeaseGuard;
 use super::state::{CallSlot, WorkerState};
-use crate::adapters::metrics::Outcome as Closed;
+use crate::adapters::metrics::Outcome as JobOutcome;
 use crate::adapters::otel::JobSpan;
-use crate::domain::{Claimed, Entry, ErrorKind, Finding, Job, ModelError, RunState, Session, Wait};
+use crate::domain::{Claimed, Finding, Job, ModelError, Retry, RunState, Session, Timestamp, Wait};
 use crate::llm::back_off;
-use crate::pipeline::budget::ReachedCap;
-use crate::pipeline::cut::job_of;
+use crate::pipeline::budget::{CapOwner, ReachedCap};
 use crate::pipeline::dialogue::Deferral;
-use crate::pipeline::extractor::{About, Outcome, failure};
-use crate::pipeline::model_client::Spending;
-use crate::pipeline::stage::{CUT_IN_TWO, RunAttempt};
+use crate::pipeline::extractor::{CUT_IN_TWO, Outcome, RunAttempt, SliceRequest, failure, job_of};
+use crate::pipeline::model_client::{Billing, CallContext, Spending};
 use crate::privacy::Redacted;
 use crate::slicing::{Cutting, SliceCut, halve, rebuild};
 use crate::store::{
     CapScope, JobEnding, JobRelease, KnownRun, RunFailure, Staging, Store, StoreError,
     StoreErrorKind,
 };
-use std::time::Duration;
 use tracing::Instrument;
 
-/// How the claim of a job ends.
+/// The end of a claim.
 enum ClaimEnd {
-    /// The job ends with it.
-    End(Option<Box<Staging>>, JobEnding, Closed),
-    /// The job goes back.
-    Back(JobRelease),
-    /// Another worker has it.
+    Ended {
+        staging: Option<Box<Staging>>,
+        ending: JobEnding,
+        outcome: JobOutcome,
+    },
+    Released(JobRelease),
+    /// Another worker has the job.
     Lost,
 }
 
 impl ClaimEnd {
-    /// A stable name for why the job is not done, if so.
-    fn why(&self) -> Option<String> {
+    fn ended(staging: Option<Staging>, ending: JobEnding, outcome: JobOutcome) -> ClaimEnd {
+        ClaimEnd::Ended { staging: staging.map(Box::new), ending, outcome }
+    }
+
+    fn uncharged(wait: Option<(Wait, Timestamp, String)>) -> ClaimEnd {
+        ClaimEnd::Released(JobRelease { wait, charged: false })
+    }
+
+    /// A stable name for why the job is not done.
+    fn reason(&self) -> Option<String> {
         match self {
-            ClaimEnd::End(_, JobEnding::Dead { kind, .. }, _) => Some(kind.clone()),
-            ClaimEnd::Back(JobRelease { wait: Some((wait, ..)), .. }) => {
+            ClaimEnd::Ended { ending: JobEnding::Dead { kind, .. }, .. } => Some(kind.clone()),
+            ClaimEnd::Released(JobRelease { wait: Some((wait, ..)), .. }) => {
                 Some(wait.name().to_owned())
             }
-            ClaimEnd::End(..) | ClaimEnd::Back(_) | ClaimEnd::Lost => None,
+            ClaimEnd::Ended { .. } | ClaimEnd::Released(_) | ClaimEnd::Lost => None,
         }
     }
-}
-
-/// A job that failed for good.
-struct Death {
-    failure: RunFailure,
-    staging: Option<Box<Staging>>,
 }
 
 impl WorkerState {
     /// Works on a job until its claim ends. Only the store's errors are errors.
-    pub(super) async fn work(&self, claimed: Claimed, asking: CallSlot) -> Result<(), StoreError> {
+    pub(super) async fn work(&self, claimed: Claimed, slot: CallSlot) -> Result<(), StoreError> {
         let span = JobSpan::begin(claimed.job.id, claimed.attempt);
-        let ended = self.to_the_end(claimed, asking).instrument(span.span()).await;
+        let ended = self.process(claimed, slot).instrument(span.span()).await;
         if let Some(batch) = &self.batch {
             batch.ended();
         }
-        let (closed, why) = ended?;
-        span.ended(closed, why.as_deref());
+        let (outcome, reason) = ended?;
+        span.ended(outcome, reason.as_deref());
         Ok(())
     }
 
-    /// How the claim ended, and a stable name for why the job is not done.
-    async fn to_the_end(
+    /// Returns the outcome and a stable name for why the job is not done.
+    async fn process(
         &self,
         claimed: Claimed,
-        asking: CallSlot,
-    ) -> Result<(Closed, Option<String>), StoreError> {
+        slot: CallSlot,
+    ) -> Result<(JobOutcome, Option<String>), StoreError> {
         let began = self.now();
         let lease = self.leases.take(claimed.lease, &self.closing);
-        let close = self.close(&claimed, &lease).await;
-        // Storing what came of it must not keep the endpoint waiting.
-        drop(asking);
-        let close = close?;
-        let why = close.why();
-        let closed = self.write(&claimed, close).await?;
-        self.counts.ended(closed);
+        let end = self.extract(&claimed, &lease).await;
+        // Storing the outcome must not keep the endpoint waiting.
+        drop(slot);
+        let end = end?;
+        let reason = end.reason();
+        let outcome = self.write(&claimed, end).await?;
+        self.counts.ended(outcome);
         self.extractor.client.tally.with(|totals| totals.slices_done += 1);
         let duration_ms = self.now().0 - began.0;
-        tracing::info!(outcome = closed.name(), why, duration_ms, "job ended");
-        Ok((closed, why))
+        tracing::info!(outcome = outcome.name(), why = reason, duration_ms, "job ended");
+        Ok((outcome, reason))
     }
 
-    async fn close(
+    async fn extract(
         &self,
         claimed: &Claimed,
         lease: &LeaseGuard<'_>,
     ) -> Result<ClaimEnd, StoreError> {
-        let load = |store: Store| async move { store.work_of(claimed.session, &claimed.job).await };
-        let (session, entries) = self.store().retry(load).await?;
-        let cutting = match cutting_of(claimed, &session, &entries) {
-            Ok(cutting) => cutting,
+        let (session, mut cutting) = match self.load(claimed).await? {
+            Ok(loaded) => loaded,
             Err(detail) => {
                 let failure = RunFailure { kind: "unreadable".to_owned(), detail };
-                return Ok(self.dead(Death { failure, staging: None }));
+                return Ok(self.dead(failure, None));
             }
         };
         let run = self.extractor.run_id(cutting.slice.id);
         let known = |store: Store| async move { store.known_run(run).await };
         let known = self.store().retry(known).await?;
-        let told = claimed.job.context.as_ref();
-        if let Some(close) = self.known(known.as_ref(), (&cutting, told)) {
-            return Ok(close);
+        if let Some(end) = self.known(claimed, known.as_ref(), &cutting) {
+            return Ok(end);
         }
-        let started_at = self.now();
-        // What was asked afresh here is asked afresh beyond what a replay did.
+        // An entry may be as long as thousands of slices. Only a slice that is too long needs its words again.
+        cutting.entries.iter_mut().for_each(|entry| entry.text = Redacted::default());
+        let (started_at, mut spent) = (self.now(), Spending::default());
+        // A generation of this job comes after those of replays.
         let before = known.map_or(0, |known| known.generation);
         let generation = before.saturating_add(claimed.generation);
-        let returns = self.batch.is_none() && claimed.attempt < self.queue.attempts_max;
-        let mut spent = Spending::default();
-        let about = About { session: &session, run, slice: &cutting.slice, before: told };
-        let context = about.asks(&lease.stop, returns);
-        let outcome = self.extractor.extract(about, context, generation, &mut spent).await?;
-        let of = RunAttempt { run, generation, spent, started_at };
-        // Who gave up on a busy endpoint had no answer either.
+        let slice = SliceRequest {
+            session: &session,
+            run,
+            slice: &cutting.slice,
+            before: claimed.job.context.as_ref(),
+            generation,
+        };
+        let context = CallContext {
+            cap_owner: CapOwner { namespace: &session.namespace, session: Some(session.id) },
+            billing: Billing::Run(run),
+            stop: &lease.stop,
+            retry: self.retry,
+            returns: self.batch.is_none() && claimed.attempt < self.queue.attempts_max,
+        };
+        let outcome = self.extractor.extract(slice, context, &mut spent).await?;
+        let attempt = RunAttempt { cutting, run, generation, spent, started_at };
+        // A busy endpoint that was given up on did not answer either.
         let given_up =
             self.batch.is_some() && matches!(outcome, Outcome::Deferred(Deferral::Unanswered(_)));
         if spent.answered && !given_up && self.breaker.answered() {
@@ -124,138 +134,133 @@ impl WorkerState {
         }
         match outcome {
             Outcome::Deferred(Deferral::Stopped) if lease.is_lost() => Ok(ClaimEnd::Lost),
-            Outcome::Deferred(why) => self.wait(claimed, (cutting, of), why).await,
-            Outcome::Extracted { records, findings, rung } => {
-                self.note_findings(&findings);
-                let staging = self.extractor.extracted(cutting, of, (records, findings, rung));
-                Ok(ClaimEnd::End(Some(Box::new(staging)), JobEnding::Done, Closed::Done))
+            Outcome::Deferred(why) => self.defer(claimed, attempt, why).await,
+            Outcome::Extracted(proven) => {
+                self.count_findings(&proven.findings);
+                let staging = self.extractor.extracted(attempt, proven);
+                Ok(ClaimEnd::ended(Some(staging), JobEnding::Done, JobOutcome::Done))
             }
-            Outcome::Failed(failure, findings) => Ok(self.fail(cutting, of, (failure, findings))),
-            Outcome::TooLong(error) => Ok(self.cut((cutting, told), of, error)),
+            Outcome::Failed(failure, findings) => Ok(self.fail(attempt, failure, findings)),
+            Outcome::TooLong(error) => self.cut(claimed, attempt, error).await,
         }
     }
 
-    /// What a run from before leads to: nothing is asked where it did its work.
+    /// Loads the job's slice as it was cut. Returns a sentence if it cannot be rebuilt.
+    async fn load(
+        &self,
+        claimed: &Claimed,
+    ) -> Result<Result<(Session, Cutting), String>, StoreError> {
+        let load = |store: Store| async move { store.work_of(claimed.session, &claimed.job).await };
+        let (session, entries) = self.store().retry(load).await?;
+        let Ok(cut) = serde_json::from_str::<SliceCut>(&claimed.job.cut) else {
+            return Ok(Err("how it was cut cannot be read".to_owned()));
+        };
+        let cutting = rebuild(session.id, &cut, &entries).map_err(|error| error.to_string());
+        Ok(cutting.map(|cutting| (session, cutting)))
+    }
+
+    /// Ends the job without a request where an earlier run did its work.
     fn known(
         &self,
+        claimed: &Claimed,
         known: Option<&KnownRun>,
-        cutting: (&Cutting, Option<&Redacted>),
+        cutting: &Cutting,
     ) -> Option<ClaimEnd> {
         let known = known.filter(|known| known.state == RunState::Done)?;
         if known.failure.as_deref() != Some(CUT_IN_TWO) {
-            return Some(ClaimEnd::End(None, JobEnding::Done, Closed::Known));
+            return Some(ClaimEnd::ended(None, JobEnding::Done, JobOutcome::Known));
         }
-        let halves = self.halves(cutting);
-        (!halves.is_empty()).then_some(ClaimEnd::End(None, JobEnding::Cut(halves), Closed::Cut))
+        let halves = self.halves(claimed, cutting);
+        (!halves.is_empty()).then(|| ClaimEnd::ended(None, JobEnding::Cut(halves), JobOutcome::Cut))
     }
 
-    /// Both are told what the whole was told: what stands between them is of one piece.
-    fn halves(&self, (cutting, told): (&Cutting, Option<&Redacted>)) -> Vec<Job> {
-        let asking = self.extractor.asking_digest;
-        halve(cutting).iter().map(|half| job_of(half, told.cloned(), asking)).collect()
+    /// Both halves have the preamble of the whole: the entries between them belong together.
+    fn halves(&self, claimed: &Claimed, cutting: &Cutting) -> Vec<Job> {
+        let (preamble, asking) = (claimed.job.context.as_ref(), self.extractor.asking);
+        halve(cutting).iter().map(|half| job_of(half, preamble.cloned(), asking)).collect()
     }
 
-    /// A slice that was too long is cut in two, unless it is the smallest already.
-    fn cut(
+    /// Cuts a slice that was too long in two, unless it is the smallest already.
+    async fn cut(
         &self,
-        (cutting, told): (Cutting, Option<&Redacted>),
-        of: RunAttempt,
+        claimed: &Claimed,
+        attempt: RunAttempt,
         error: ModelError,
-    ) -> ClaimEnd {
-        let halves = self.halves((&cutting, told));
+    ) -> Result<ClaimEnd, StoreError> {
+        let loaded = self.load(claimed).await?;
+        let halves = loaded.map(|(_, cutting)| self.halves(claimed, &cutting)).unwrap_or_default();
         if halves.is_empty() {
-            return self.fail(cutting, of, (failure(error), Vec::new()));
+            return Ok(self.fail(attempt, failure(error), Vec::new()));
         }
-        let staging = self.extractor.cut_in_two(&cutting.slice, of, error);
-        ClaimEnd::End(Some(Box::new(staging)), JobEnding::Cut(halves), Closed::Cut)
+        let staging = self.extractor.cut_in_two(&attempt, error);
+        Ok(ClaimEnd::ended(Some(staging), JobEnding::Cut(halves), JobOutcome::Cut))
     }
 
-    fn fail(
-        &self,
-        cutting: Cutting,
-        of: RunAttempt,
-        (failure, findings): (RunFailure, Vec<Finding>),
-    ) -> ClaimEnd {
-        self.note_findings(&findings);
+    fn fail(&self, attempt: RunAttempt, failure: RunFailure, findings: Vec<Finding>) -> ClaimEnd {
+        self.count_findings(&findings);
         // An entry in several parts fails once.
-        let entries = cutting.slice.parts.iter().filter(|part| part.part == 0).count();
+        let entries = attempt.cutting.slice.parts.iter().filter(|part| part.part == 0).count();
         self.extractor.client.tally.with(|totals| {
             let count = totals.failures.entry(failure.kind.clone()).or_default();
             count.slices += 1;
             count.entries += entries as u64;
             count.example.clone_from(&failure.detail);
         });
-        let staging = self.extractor.failed(cutting, of, (failure.clone(), findings));
-        self.dead(Death { failure, staging: Some(Box::new(staging)) })
+        let staging = self.extractor.failed(attempt, failure.clone(), findings);
+        self.dead(failure, Some(staging))
     }
 
-    fn note_findings(&self, findings: &[Finding]) {
+    fn count_findings(&self, findings: &[Finding]) {
         findings.iter().for_each(|finding| self.extractor.client.tally.finding(finding));
     }
 
-    fn dead(&self, death: Death) -> ClaimEnd {
-        let Death { failure: RunFailure { kind, detail }, staging } = death;
-        let ending = JobEnding::Dead { kind, detail, asking: self.extractor.asking_digest };
-        ClaimEnd::End(staging, ending, Closed::Dead)
+    fn dead(&self, failure: RunFailure, staging: Option<Staging>) -> ClaimEnd {
+        let RunFailure { kind, detail } = failure;
+        let ending = JobEnding::Dead { kind, detail, asking: self.extractor.asking };
+        ClaimEnd::ended(staging, ending, JobOutcome::Dead)
     }
 
-    /// Without an answer: until when, and whether the attempt counts.
-    async fn wait(
+    async fn defer(
         &self,
         claimed: &Claimed,
-        (cutting, of): (Cutting, RunAttempt),
+        attempt: RunAttempt,
         why: Deferral,
     ) -> Result<ClaimEnd, StoreError> {
-        let uncharged = |wait| ClaimEnd::Back(JobRelease { wait, charged: false });
         Ok(match why {
-            Deferral::Stopped => uncharged(None),
+            Deferral::Stopped => ClaimEnd::uncharged(None),
             Deferral::Needs(error) => {
                 self.stop(error.to_string());
-                uncharged(None)
+                ClaimEnd::uncharged(None)
             }
-            Deferral::Cap(reached) => ClaimEnd::Back(self.hold_back(&reached).await?),
-            Deferral::Unanswered(error) if self.batch.is_some() => {
-                self.given_up(cutting, of, error)
-            }
-            Deferral::Unanswered(error) => match error.kind {
-                ErrorKind::RateLimited { wait } => {
-                    let until = self.now().after(wait.unwrap_or_default());
-                    uncharged(Some((Wait::RateLimited, until, error.to_string())))
-                }
-                ErrorKind::Unavailable { wait } => {
-                    self.unanswered(claimed, (cutting, of), (error, wait))
-                }
-                ErrorKind::QuotaExhausted
-                | ErrorKind::TooLong
-                | ErrorKind::Unsupported
-                | ErrorKind::Unauthorised
-                | ErrorKind::NotFound
-                | ErrorKind::BadRequest
-                | ErrorKind::Stale
-                | ErrorKind::Cancelled => self.fail(cutting, of, (failure(error), Vec::new())),
-            },
+            Deferral::Cap(cap) => ClaimEnd::Released(self.hold_back(&cap).await?),
+            Deferral::Unanswered(error) if self.batch.is_some() => self.give_up(attempt, error),
+            Deferral::Unanswered(error) => self.come_back(claimed, attempt, error),
         })
     }
 
-    /// After all tries and waits: the slice failed, or, where it is not the only one, the endpoint is
-    /// away and thousands of slices more would each try, wait and fail.
-    fn given_up(&self, cutting: Cutting, of: RunAttempt, error: ModelError) -> ClaimEnd {
+    /// After all tries and waits of a replay: the slice failed. If it is not the only one, the endpoint is away, and
+    /// thousands of slices more would each try, wait and fail.
+    fn give_up(&self, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
         if self.breaker.unanswered() == BreakerState::Closed {
-            return self.fail(cutting, of, (failure(error), Vec::new()));
+            return self.fail(attempt, failure(error), Vec::new());
         }
         self.stop(format!(
             "{error}; {UNANSWERED_MAX} slices in a row had no answer: what is left waits, the same \
              command goes on when the endpoint is back"
         ));
-        ClaimEnd::Back(JobRelease { wait: None, charged: false })
+        ClaimEnd::uncharged(None)
     }
 
-    fn unanswered(
-        &self,
-        claimed: &Claimed,
-        (cutting, of): (Cutting, RunAttempt),
-        (error, wait): (ModelError, Option<Duration>),
-    ) -> ClaimEnd {
+    /// Gives a job without an answer back for later.
+    fn come_back(&self, claimed: &Claimed, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
+        let Retry::After { wait, charged } = error.retry() else {
+            return self.fail(attempt, failure(error), Vec::new());
+        };
+        let wait = wait.unwrap_or_default();
+        if !charged {
+            let until = self.now().after(wait);
+            return ClaimEnd::uncharged(Some((Wait::RateLimited, until, error.to_string())));
+        }
         let breaker = self.breaker.unanswered();
         if breaker == BreakerState::Opened {
             (self.tell)(&format!(
@@ -265,29 +270,27 @@ impl WorkerState {
         }
         let charged = breaker == BreakerState::Closed;
         if charged && claimed.attempt >= self.queue.attempts_max {
-            return self.fail(cutting, of, (failure(error), Vec::new()));
+            return self.fail(attempt, failure(error), Vec::new());
         }
-        let pause = back_off(claimed.attempt, seed_of(claimed)).max(wait.unwrap_or_default());
-        let until = self.now().after(pause);
-        ClaimEnd::Back(JobRelease {
-            wait: Some((Wait::BackOff, until, error.to_string())),
-            charged,
-        })
+        // Jobs that fail together do not come back together.
+        let pause = back_off(claimed.attempt, claimed.job.id.0.short()).max(wait);
+        let wait = Some((Wait::BackOff, self.now().after(pause), error.to_string()));
+        ClaimEnd::Released(JobRelease { wait, charged })
     }
 
-    /// At a cap of many sessions, others need not find out one by one.
-    async fn hold_back(&self, reached: &ReachedCap) -> Result<JobRelease, StoreError> {
+    /// Holds back all jobs under the cap, so that they need not reach it one by one.
+    async fn hold_back(&self, cap: &ReachedCap) -> Result<JobRelease, StoreError> {
         let now = self.now();
-        let wait = Some((Wait::Cap, now.next_midnight(), reached.to_string()));
+        let wait = Some((Wait::Cap, now.next_midnight(), cap.to_string()));
         let release = JobRelease { wait, charged: false };
-        let namespace = match &reached.scope {
+        let namespace = match &cap.scope {
             CapScope::Session(_) => return Ok(release),
             CapScope::NamespaceDay(namespace, _) => Some(namespace.clone()),
             CapScope::Day(_) => None,
         };
         if self.batch.is_some() && namespace.is_none() {
-            // What is in hand may still fit: the worst case of each slice is its own.
-            self.capped.get_or_init(|| format!("{reached}; what is left waits, nothing is lost"));
+            // Jobs in hand may still fit: the worst case of each slice is its own.
+            self.capped.get_or_init(|| format!("{cap}; what is left waits, nothing is lost"));
         }
         let hold = |store: Store| {
             let (namespace, release) = (namespace.clone(), release.clone());
@@ -295,55 +298,44 @@ impl WorkerState {
             async move { store.hold_ready(namespace, batch, release, now).await }
         };
         let jobs = self.store().retry(hold).await?;
-        tracing::info!(cap = reached.key, jobs, "jobs wait at a cap");
+        tracing::info!(cap = cap.key, jobs, "jobs wait at a cap");
         Ok(release)
     }
 
-    /// Writes how the claim ended; says how it is counted.
-    async fn write(&self, claimed: &Claimed, close: ClaimEnd) -> Result<Closed, StoreError> {
+    /// Writes the end of the claim.
+    async fn write(&self, claimed: &Claimed, end: ClaimEnd) -> Result<JobOutcome, StoreError> {
         let (lease, now) = (claimed.lease, self.now());
-        let written = match close {
-            ClaimEnd::Lost => return Ok(Closed::Lost),
-            ClaimEnd::Back(release) => {
-                let closed = if release.charged { Closed::Retried } else { Closed::Released };
-                let give = |store: Store| {
+        let written = match end {
+            ClaimEnd::Lost => return Ok(JobOutcome::Lost),
+            ClaimEnd::Released(release) => {
+                let charged = release.charged;
+                let give_back = |store: Store| {
                     let release = release.clone();
                     async move { store.release(lease, release, now).await }
                 };
-                self.store().retry(give).await.map(|()| closed)
+                let outcome = if charged { JobOutcome::Retried } else { JobOutcome::Released };
+                self.store().retry(give_back).await.map(|()| outcome)
             }
-            ClaimEnd::End(staging, ending, closed) => {
-                let end = |store: Store| {
+            ClaimEnd::Ended { staging, ending, outcome } => {
+                let finish = |store: Store| {
                     let (staging, ending) = (staging.as_deref().cloned(), ending.clone());
                     async move { store.finish(lease, staging, ending, now).await }
                 };
-                self.store().retry(end).await.map(|staged| {
+                self.store().retry(finish).await.map(|staged| {
                     let records = staging.as_deref().map_or(&[][..], |it| it.records.as_slice());
                     self.counts.staged(staged, records);
                     if let JobEnding::Dead { kind, detail, .. } = &ending {
                         self.counts.failed(kind, detail);
                     }
-                    closed
+                    outcome
                 })
             }
         };
         match written {
-            Err(error) if matches!(error.kind, StoreErrorKind::LeaseLost(_)) => Ok(Closed::Lost),
+            Err(error) if matches!(error.kind, StoreErrorKind::LeaseLost(_)) => {
+                Ok(JobOutcome::Lost)
+            }
             written => written,
         }
     }
-}
-
-/// The job's slice as it was cut.
-fn cutting_of(claimed: &Claimed, session: &Session, entries: &[Entry]) -> Result<Cutting, String> {
-    let cut: SliceCut =
-        serde_json::from_str(&claimed.job.cut).map_err(|_| "how it was cut cannot be read")?;
-    rebuild(session.id, &cut, entries).map_err(|error| error.to_string())
-}
-
-/// Jobs that fail together do not come back together.
-fn seed_of(claimed: &Claimed) -> u64 {
-    let mut seed = [0; 8];
-    seed.copy_from_slice(&claimed.job.id.0.as_bytes()[..8]);
-    u64::from_le_bytes(seed)
 }

@@ -1,11 +1,10 @@
-//! The leases in hand: held for as long as their jobs are worked on, and let go of when they are lost.
+//! The leases of the jobs under way.
 
 use crate::domain::{JobId, Lease};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
-/// The leases of this worker's jobs.
 #[derive(Debug, Default)]
 pub(super) struct Leases(Mutex<HashMap<(JobId, u64), LeaseEntry>>);
 
@@ -15,7 +14,7 @@ struct LeaseEntry {
     stop: CancellationToken,
 }
 
-/// A lease in hand; dropping it lets go of it, whatever the store says of the job.
+/// A held lease. Dropping it ends the extensions, whatever the store says of the job.
 #[derive(Debug)]
 pub(super) struct LeaseGuard<'a> {
     leases: &'a Leases,
@@ -26,7 +25,6 @@ pub(super) struct LeaseGuard<'a> {
 }
 
 impl Leases {
-    /// Takes a lease in hand.
     pub(super) fn take(&self, lease: Lease, closing: &CancellationToken) -> LeaseGuard<'_> {
         let stop = closing.child_token();
         let held = LeaseEntry { lease, stop: stop.clone() };
@@ -34,13 +32,12 @@ impl Leases {
         LeaseGuard { leases: self, lease, stop, closing: closing.clone() }
     }
 
-    /// Those in hand.
     pub(super) fn all(&self) -> Vec<Lease> {
         self.held().values().map(|held| held.lease).collect()
     }
 
-    /// The store gave these to others. Says how many of them are still in hand: who ended a job
-    /// meanwhile let go of its lease.
+    /// Stops the jobs whose leases other workers have now. Returns how many of them are under way: a job that ended
+    /// meanwhile has dropped its lease.
     pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
         let mut held = self.held();
         let lost = extended.iter().filter(|lease| lost.contains(&lease.subject));
@@ -56,7 +53,7 @@ impl Leases {
 }
 
 impl LeaseGuard<'_> {
-    /// Whether another worker may have the job by now.
+    /// True if another worker may have the job.
     pub(super) fn is_lost(&self) -> bool {
         self.stop.is_cancelled() && !self.closing.is_cancelled()
     }

@@ -1,16 +1,17 @@
-//! Works on the queue: claims as many jobs as the endpoint bears calls, and waits where there are none.
+//! The worker: claims as many jobs of the queue as the endpoint bears calls, and waits where there are none.
 
 mod batch;
-mod state;
-mod counts;
-mod job;
-mod heartbeat;
-mod leases;
 mod circuit_breaker;
 mod claim_loop;
+mod counts;
+mod heartbeat;
+mod job;
+mod leases;
+mod state;
+mod tasks;
 
 pub(super) use batch::Batch;
-pub use counts::{Counts, End, Jobs, Report};
+pub use counts::{Counts, End, Jobs, Report, Until};
 
 use super::adjudicate::Adjudicator;
 use super::model_client::{CallRetry, Model};
@@ -31,47 +32,35 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How long a store in trouble is tried again, in seconds: a database restarts in less, and a person
-/// can make room on a disk.
-const STORE_PATIENCE: Duration = Duration::from_secs(300);
+/// Retries of a store in trouble: a database restarts in less, and a person can make room on a disk.
+const STORE_RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// How long a call of a replay is waited for once somebody asked to stop.
+/// Wait for the calls under way of a replay after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// When a worker is done.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Until {
-    /// When somebody stops it.
-    Stopped,
-    /// When nothing is left that could be done, now or after a while.
-    Drained,
-    /// After one job.
-    OneJob,
-}
-
-/// What a worker works with.
+/// A worker before it runs.
 pub struct Consumer {
     /// Settings.
     pub config: Config,
-    /// What answers.
+    /// Source of answers.
     pub model: Model,
-    /// The model's name: in requests and in runs.
+    /// The model's name, in requests and in runs.
     pub model_name: String,
-    /// The queue, and where what is found is kept.
+    /// The queue and the records.
     pub store: Store,
     /// Its name among the workers.
     pub id: String,
-    /// When it is done.
+    /// When it ends.
     pub until: Until,
     /// Cancelled, it claims no more, lets calls under way end, and gives back the rest.
     pub closing: CancellationToken,
-    /// Counts calls and what they cost.
+    /// Counts calls and their cost.
     pub tally: Arc<Tally>,
     /// Counts jobs.
     pub counts: Arc<Counts>,
-    /// Says a line to a person.
+    /// Prints a line for the user.
     pub tell: fn(&str),
-    /// Tells the time.
+    /// The clock.
     pub clock: fn() -> Timestamp,
 }
 
@@ -90,11 +79,11 @@ impl Consumer {
     }
 
     async fn work(self, batch: Option<Arc<Batch>>) -> Result<Report, StoreError> {
-        let (until, longest) = (self.until, self.config.limits.wait_max);
+        let (until, outage_max) = (self.until, self.config.limits.wait_max);
         let started_at = (self.clock)();
         let heartbeat = Heartbeat { id: self.id.clone(), started_at };
         let state = &Arc::new(self.state(batch).await?);
-        let asking = state.extractor.asking_digest;
+        let asking = state.extractor.asking;
         let reopens = state.batch.is_none();
         let opening = |store: Store| async move {
             let gone = store.holders().await?.into_iter().filter(|it| process::is_gone(it));
@@ -103,20 +92,20 @@ impl Consumer {
             if reopens { store.reopen(asking, started_at).await } else { Ok(0) }
         };
         let reopened = state.store().retry(opening).await?;
-        state.store().retry(|_| heartbeat.say(state)).await?;
+        state.store().retry(|_| heartbeat.report(state)).await?;
         tracing::info!(worker.id = heartbeat.id, reopened, "working");
         let over = CancellationToken::new();
         let work = async {
-            let end = claim_loop::run(state, (&heartbeat.id, until), longest).await;
+            let end = claim_loop::run(state, until, outage_max).await;
             over.cancel();
             end
         };
         let (end, ()) = tokio::join!(work, heartbeat.beat(state, &over));
         let end = end?;
         match &end {
-            // Others, and people, see why.
+            // Other processes show why.
             End::Needs(_) if state.batch.is_none() => {
-                state.store().retry(|_| heartbeat.say(state)).await?;
+                state.store().retry(|_| heartbeat.report(state)).await?;
             }
             End::Needs(_) | End::Asked | End::Nothing => {
                 let id = heartbeat.id.as_str();
@@ -128,32 +117,26 @@ impl Consumer {
     }
 
     async fn state(self, batch: Option<Arc<Batch>>) -> Result<WorkerState, StoreError> {
-        let Consumer { config, model, model_name, store, closing, tally, counts, .. } = self;
-        // Somebody waits for a replay: a store in trouble is told at once, and calls are tried again
-        // at once instead of later.
+        let Consumer { config, model, model_name, store, id, closing, tally, counts, .. } = self;
+        // A user waits for a replay: trouble of the store is reported at once, and calls are tried again at once
+        // instead of later.
         let waits = batch.is_some();
-        let (store_patience, grace, patience) = if waits {
-            let (tries_max, wait_max) = (config.limits.tries_max, config.limits.wait_max);
-            (Duration::ZERO, GRACE, CallRetry::Waits { tries_max, wait_max })
-        } else {
-            (STORE_PATIENCE, config.queue.grace, CallRetry::ComesBack)
-        };
         let policy = RetryPolicy {
-            patience: store_patience,
-            grace: if waits { Duration::ZERO } else { grace },
+            wait_max: if waits { Duration::ZERO } else { STORE_RETRY_MAX },
+            grace: if waits { Duration::ZERO } else { config.queue.grace },
             closing: closing.clone(),
             tell: self.tell,
             meters: tally.meters().cloned(),
         };
+        let retry = if waits { CallRetry::within(&config.limits) } else { CallRetry::ComesBack };
         let setup = Setup {
             config: &config,
             model,
             model_name: &model_name,
             store: RetryingStore::new(store, policy),
-            patience,
             tally,
             cancel: closing.clone(),
-            grace,
+            grace: if waits { GRACE } else { config.queue.grace },
             clock: self.clock,
         };
         let extractor = setup.extractor().await?;
@@ -161,7 +144,9 @@ impl Consumer {
             Arc::new(Adjudicator::beside(Arc::clone(&extractor.client), &config, name))
         });
         Ok(WorkerState {
+            id,
             extractor,
+            retry,
             adjudicator,
             queue: config.queue.clone(),
             batch,
@@ -172,7 +157,7 @@ impl Consumer {
             closing,
             tell: self.tell,
             extended_at: AtomicI64::new((self.clock)().0),
-            asking: AtomicU32::new(0),
+            calling: AtomicU32::new(0),
             freed: Notify::new(),
             capped: OnceLock::new(),
             needs: Mutex::new(None),

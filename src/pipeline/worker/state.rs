@@ -1,4 +1,4 @@
-//! What jobs are worked with, the same for all of them.
+//! State that all jobs of a worker share.
 
 use super::batch::Batch;
 use super::circuit_breaker::CircuitBreaker;
@@ -8,6 +8,7 @@ use crate::config::{Queue, Thresholds};
 use crate::domain::Timestamp;
 use crate::pipeline::adjudicate::Adjudicator;
 use crate::pipeline::extractor::Extractor;
+use crate::pipeline::model_client::CallRetry;
 use crate::pipeline::retrying_store::RetryingStore;
 use crate::store::{RemainingJobs, Store, StoreError};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
@@ -15,36 +16,38 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// What jobs are worked with.
 pub(super) struct WorkerState {
+    /// The worker's name, in leases.
+    pub(super) id: String,
     pub(super) extractor: Extractor,
-    /// Decides about memory where no rule does, if the settings name a model for it.
+    pub(super) retry: CallRetry,
+    /// Adjudicates candidate pairs, if the settings name a model for it.
     pub(super) adjudicator: Option<Arc<Adjudicator>>,
     pub(super) queue: Queue,
-    /// The batch whose jobs alone are worked on, if it drains one.
+    /// The batch of a replay; only its jobs are worked on.
     pub(super) batch: Option<Arc<Batch>>,
-    /// When records become memory.
+    /// Records that are enough for a consolidation.
     pub(super) thresholds: Thresholds,
     pub(super) leases: Leases,
     pub(super) breaker: CircuitBreaker,
     pub(super) counts: Arc<Counts>,
-    /// Nothing new begins, and what is under way ends well.
+    /// Cancelled, nothing new begins, and calls under way end well.
     pub(super) closing: CancellationToken,
-    /// Says a line to a person.
+    /// Prints a line for the user.
     pub(super) tell: fn(&str),
-    /// When the leases in hand were extended last, in milliseconds of the clock.
+    /// Time of the last extension of the leases, in milliseconds.
     pub(super) extended_at: AtomicI64,
-    /// Jobs that are being asked about, or wait for their call.
-    pub(super) asking: AtomicU32,
-    /// One job less is asked about.
+    /// Jobs that call a model, or wait for their call.
+    pub(super) calling: AtomicU32,
+    /// Notified when a call slot was freed.
     pub(super) freed: Notify,
-    /// The cap of a day that a replay reached: what is in hand still tries, nothing more is claimed.
+    /// The day's cap that a replay reached: jobs in hand still try, nothing more is claimed.
     pub(super) capped: OnceLock<String>,
     /// The first thing that only a person can mend.
     pub(super) needs: Mutex<Option<String>>,
 }
 
-/// A job that is being asked about.
+/// A job's share of the concurrency, until it is dropped.
 pub(super) struct CallSlot(Arc<WorkerState>);
 
 impl WorkerState {
@@ -60,7 +63,7 @@ impl WorkerState {
         self.batch.as_ref().map(|batch| batch.id().to_owned())
     }
 
-    /// What is left to do; of the dead, those that died at `since` or later.
+    /// The jobs that are left; of the dead, those that died at `since` or later.
     pub(super) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
         let left = |store: Store| {
             let batch = self.batch_id();
@@ -74,7 +77,7 @@ impl WorkerState {
         self.store().retry(left).await
     }
 
-    /// Extends the leases in hand.
+    /// Extends the leases of the jobs under way.
     pub(super) async fn extend(&self) -> Result<(), StoreError> {
         let (now, leases) = (self.now(), self.leases.all());
         if !leases.is_empty() {
@@ -89,8 +92,8 @@ impl WorkerState {
         Ok(())
     }
 
-    /// Whether the leases in hand may have run out: the machine slept, or the store was in trouble.
-    /// Who claims then would take its own jobs a second time.
+    /// True if the leases may have expired: the machine slept, or the store was in trouble. A claim would take the
+    /// worker's own jobs a second time.
     pub(super) fn is_late(&self) -> bool {
         let at = Timestamp(self.extended_at.load(Ordering::Relaxed));
         at.after(self.queue.lease / 2) < self.now()
@@ -101,15 +104,14 @@ impl WorkerState {
         if self.capped.get().is_some() {
             return 0;
         }
-        let limit = self.extractor.client.pace.limit();
-        // A replay claims some jobs ahead: a store that is busy must not keep the endpoint waiting.
+        let limit = self.extractor.client.concurrency.limit();
+        // A replay claims some jobs ahead: a busy store must not keep the endpoint waiting.
         let ahead = if self.batch.is_some() { limit / 2 + 1 } else { 0 };
-        (limit + ahead).saturating_sub(self.asking.load(Ordering::Relaxed))
+        (limit + ahead).saturating_sub(self.calling.load(Ordering::Relaxed))
     }
 
-    /// A job more is asked about until what is returned is dropped.
-    pub(super) fn ask(self: &Arc<WorkerState>) -> CallSlot {
-        self.asking.fetch_add(1, Ordering::Relaxed);
+    pub(super) fn take_slot(self: &Arc<WorkerState>) -> CallSlot {
+        self.calling.fetch_add(1, Ordering::Relaxed);
         CallSlot(Arc::clone(self))
     }
 
@@ -119,7 +121,7 @@ impl WorkerState {
         self.closing.cancel();
     }
 
-    /// What only a person can mend: what ended the work, or what keeps memory waiting beside it.
+    /// The thing that only a person can mend: it ended the work, or it keeps memory waiting.
     pub(super) fn needs(&self) -> Option<String> {
         let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         needs.or_else(|| self.adjudicator.as_ref()?.needs())
@@ -128,7 +130,7 @@ impl WorkerState {
 
 impl Drop for CallSlot {
     fn drop(&mut self) {
-        self.0.asking.fetch_sub(1, Ordering::Relaxed);
+        self.0.calling.fetch_sub(1, Ordering::Relaxed);
         self.0.freed.notify_one();
     }
 }
