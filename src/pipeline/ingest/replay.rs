@@ -3,10 +3,10 @@
 use crate::domain::{
     CoverageState, Digest, Entry, Finding, RunId, RunState, Session, SessionId, Timestamp,
 };
+use crate::pipeline::extractor::CUT_IN_TWO;
 use crate::pipeline::extractor::job_of;
 use crate::pipeline::extractor::run_id;
 use crate::pipeline::reader::{Lookup, SessionEnding, SliceSink, Work};
-use crate::pipeline::extractor::CUT_IN_TWO;
 use crate::pipeline::tally::Tally;
 use crate::pipeline::worker::Batch;
 use crate::privacy::{Redacted, Report};
