@@ -1,26 +1,26 @@
 //! annalist turns what agents and people said into memory that can be trusted: transcripts in,
 //! proven records out. `ARCHITECTURE.md` has the modules; they are listed from the ground up.
 
-pub mod privacy;
-pub mod domain;
-pub mod text;
-pub mod adapters;
-pub mod llm;
-pub mod transcripts;
-pub mod slicing;
-pub mod extract;
-pub mod grounding;
-pub mod consolidate;
-pub mod conversation_memory;
-pub mod dialog_summary;
-pub mod memory_card;
-pub mod memory_dir;
-pub mod agents;
-pub mod context;
-pub mod store;
-pub mod config;
-pub mod pipeline;
-pub mod eval;
+mod privacy;
+mod domain;
+mod text;
+mod adapters;
+mod llm;
+mod transcripts;
+mod slicing;
+mod extract;
+mod grounding;
+mod consolidate;
+mod conversation_memory;
+mod dialog_summary;
+mod memory_card;
+mod memory_dir;
+mod agents;
+mod context;
+mod store;
+mod config;
+mod pipeline;
+mod eval;
 mod cli;
 #[cfg(test)]
 mod testing;
@@ -28,22 +28,15 @@ mod testing;
 pub use adapters::clock::now;
 #[cfg(feature = "otel")]
 pub use adapters::otel::{Traces, TracesConfig};
-pub use adapters::{
-    hook_folder::HookFolder, metrics::Outcome as JobOutcome, otel::JobSpan,
-    watch::Options as WatchOptions, watch::Watch,
-};
+pub use adapters::{hook_folder::HookFolder, metrics::Outcome as JobOutcome, otel::JobSpan};
 pub use agents::{
-    Event as HookEvent, Input as HookInput, Merged as MergedSettings,
-    OUTPUT_UNITS_MAX as HOOK_OUTPUT_UNITS_MAX, Output as HookOutput, Seen as HookSeen,
-    State as HookState, TAIL_BYTES as TRANSCRIPT_TAIL_BYTES, Tail as TranscriptTail,
-    Thresholds as HookThresholds, changes as settings_changes, decide as decide_hook,
-    install as install_hooks, last_usage, percent as window_percent,
+    OUTPUT_UNITS_MAX as HOOK_OUTPUT_UNITS_MAX, TAIL_BYTES as TRANSCRIPT_TAIL_BYTES, last_usage,
 };
 pub use cli::main;
 pub use config::{Config, DEFAULT as DEFAULT_CONFIG};
 pub use consolidate::{
     Adjudication, AdjudicationSpec, LessonSpec, LessonTask, Memories, REFLECT_TOOL_NAME, Verdicts,
-    as_of as memory_as_of, consolidate, history as memory_history, lesson_batches, pair_batches,
+    consolidate, lesson_batches, pair_batches,
 };
 pub use context::{
     Budget as ContextBudget, Decision as ContextDecision, Document as ContextDocument,
@@ -60,18 +53,18 @@ pub use dialog_summary::{
     AskedQuestion, CompactSummary, DialogLimits, DialogRules, DialogSummary, DialogTurn,
 };
 pub use domain::{
-    Attempt, Branch, CLAIMS_MAX, Call as ToolCall, Claim, ClaimKind, Claimed, CoverageState,
-    Decision, Digest, Discussion, Entry, EntryKind, Evidence, FINDINGS_MAX, Finish, Format, Job,
-    JobId, LanguageModel, Match as EvidenceMatch, Memory, MemoryId, MemoryMap, MemoryState,
-    Message, Outcome as ToolOutcome, OutputMode, Part, PersonRequest, Provenance, Record, RecordId,
+    Attempt, Branch, Call as ToolCall, Claim, ClaimKind, Claimed, CoverageState, Decision, Digest,
+    Discussion, Entry, EntryKind, Evidence, Finish, Format, Job, JobId, LanguageModel,
+    Match as EvidenceMatch, Memory, MemoryId, MemoryMap, MemoryState, Message,
+    Outcome as ToolOutcome, OutputMode, Part, PersonRequest, Provenance, Record, RecordId,
     RecordState, Reply, Request, Role, RunId, RunState, Session, SessionId, Slice, SliceId,
-    Speaker, Stage, Timestamp, Usage, Wait as JobWait, WriteExtracted, estimate_tokens,
+    Speaker, Stage, Timestamp, Usage, Wait as JobWait, WriteExtracted,
 };
 pub use extract::{
-    Exchange as ExtractionExchange, ExtractionSpec, SCHEMA_VERSION as EXTRACTION_SCHEMA_VERSION,
-    decode as decode_answer, tool as extraction_tool, validate as validate_answer,
+    Exchange as ExtractionExchange, ExtractionSpec, decode as decode_answer,
+    tool as extraction_tool, validate as validate_answer,
 };
-pub use grounding::{SCORE_MIN as GROUNDING_SCORE_MIN, ground as ground_claims};
+pub use grounding::{Grounded, ground as ground_claims};
 pub use llm::{
     CassetteFile, Endpoint, EndpointConfig, Origin as AnswerOrigin, prompt::BatchPrompt,
     prompt::Prompts, prompt::SummaryPrompt,

@@ -73,8 +73,8 @@ fn values_out_of_bounds_are_refused() {
         "[model]\nbase_url = \"localhost\"",
         "config.toml:2: model.base_url: expected a URL such as http://127.0.0.1:11434/v1",
     );
-    let error = load("[slice]\ntokens = 800", &[]).unwrap_err();
-    assert!(error.what.starts_with("slice.tool_tokens: 1000 is too much"), "{error}");
+    let error = load("[slice]\ntokens = 600", &[]).unwrap_err();
+    assert!(error.what.starts_with("slice.tool_tokens: 300 is too much"), "{error}");
     let error = load("[privacy]\npii = [\"mail\"]", &[]).unwrap_err();
     assert!(error.what.contains("mail") && error.what.contains("email"), "{error}");
 }

@@ -6,9 +6,13 @@ use super::message::MemoryMessage;
 use super::snapshot::from_json;
 use super::strategy::{ConversationSettings, MemoryError};
 use super::summary::Absorbed;
-use crate::domain::{Branch, Entry, EntryKind, Format, Role, Skip, Speaker, Tokens};
+use crate::domain::{Branch, Entry, EntryKind, Format, Message, Role, Skip, Speaker, Tokens};
 use crate::privacy::{Gate, Redacted};
+use crate::slicing::bound;
 use serde::{Deserialize, Serialize};
+
+/// Tokens of a label, and of the mark in a message that is cut.
+const CUT_TOKENS: Tokens = 40;
 
 /// Context of a session's next slice. Summaries are made by rule, so that the same entries give the same text.
 #[derive(Debug)]
@@ -74,9 +78,19 @@ impl SliceContext {
         Ok(SliceContext { memory, branch, tokens_max, gate: gate.clone() })
     }
 
-    /// Text before the next slice, within the budget; none if there is nothing to show.
+    /// Text before the next slice, within the budget; none if there is nothing to show. Where the last
+    /// message alone exceeds the budget its head and tail stand there: the slice answers it.
     pub(crate) fn text(&self) -> Option<Redacted> {
-        render(&within(&self.memory.messages(), self.tokens_max))
+        let messages = self.memory.messages();
+        let is_said = |message: &&Message| message.role != Role::System;
+        let shown = within(&messages, self.tokens_max);
+        if shown.iter().any(|message| is_said(&message)) {
+            return render(&shown);
+        }
+        let last = messages.iter().rev().find(is_said)?;
+        let room = self.tokens_max.checked_sub(CUT_TOKENS).filter(|room| CUT_TOKENS < *room)?;
+        let content = bound(&last.content, room).unwrap_or_else(|| last.content.clone());
+        render(&[Message { role: last.role, content }])
     }
 }
 
@@ -209,6 +223,7 @@ mod tests {
     mod context {
         use super::super::*;
         use crate::conversation_memory::{ConversationLimits, MemoryType};
+        use crate::domain::estimate_tokens;
         use crate::domain::testing::said;
 
         fn entry(ordinal: u32, speaker: Speaker, kind: EntryKind, text: &str) -> Entry {
@@ -252,9 +267,26 @@ mod tests {
         }
 
         #[test]
+        fn a_last_message_beyond_the_budget_is_cut_and_a_mark_alone_is_nothing() {
+            let limits = ConversationLimits::default();
+            let strategy = MemoryType::Window;
+            let settings = ConversationSettings { strategy, limits, context_tokens: 120 };
+            let mut context = SliceContext::new(&settings, &Gate::new(&[])).unwrap();
+            let rules = "Follow the policy. ".repeat(200);
+            context.push(&entry(0, Speaker::Client, EntryKind::Injected, &rules), Format::Openai);
+            assert_eq!(context.text(), None);
+            let long = format!("{}Shall I do so?", "A plan of many steps. ".repeat(90));
+            context.push(&entry(1, Speaker::Assistant, EntryKind::Text, &long), Format::Openai);
+            let text = context.text().unwrap();
+            let text = text.as_str();
+            assert!(text.starts_with("[Assistant] A plan") && text.ends_with("Shall I do so?"));
+            assert!(text.contains(" bytes left out;") && estimate_tokens(text) <= 120, "{text}");
+        }
+
+        #[test]
         fn a_context_keeps_to_its_budget() {
             check(MemoryType::Buffer, 26, Some(&format!("{FIRST}\n\n{LAST}")));
-            check(MemoryType::Buffer, 25, Some("[System] [… 3 messages left out …]"));
+            check(MemoryType::Buffer, 25, None);
             check(MemoryType::Buffer, 0, None);
         }
     }

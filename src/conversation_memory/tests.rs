@@ -1,5 +1,6 @@
 //! What each strategy shows of a conversation, as tables.
 
+use super::summary::SummaryRequest;
 use super::*;
 use crate::domain::{Message, Role};
 use crate::privacy::{Gate, Redacted};

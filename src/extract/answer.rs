@@ -61,6 +61,13 @@ fn read_calls(calls: &[Call], answer: &mut Answer) {
             answer.tried |= ours && !call.arguments.as_str().trim().is_empty();
             continue;
         }
+        let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+        if ours && is_empty {
+            // Meant as four empty lists by models that leave out what is empty.
+            answer.note("empty-arguments", "an empty object, taken for four empty lists");
+            (answer.tried, answer.shaped) = (true, true);
+            continue;
+        }
         let checked = validate(value);
         if !ours {
             // Servers and models mix names up; arguments that fit cannot be meant for another tool.

@@ -195,14 +195,20 @@ impl Exchange {
     }
 
     fn after_answer(&mut self, answer: Answer, reply: &Reply) -> Step {
-        let after_cut = self.turn.as_ref().is_some_and(|turn| turn.reason == RetryReason::Cut);
-        if after_cut && answer.claims.len() >= self.kept.len() {
+        let reason = self.turn.as_ref().map(|turn| turn.reason);
+        let kept = self.kept.len();
+        if reason == Some(RetryReason::Cut) && answer.claims.len() >= self.kept.len() {
             self.kept = answer.claims;
             self.salvaged = false;
         } else {
             join(&mut self.kept, answer.claims);
         }
         self.problems = answer.problems;
+        let asked_again = reason == Some(RetryReason::Broken);
+        if asked_again && self.problems.is_empty() && self.kept.len() == kept {
+            let detail = "asked again for broken claims, the model left them out";
+            self.note(vec![Finding::new(Severity::Warning, "omitted-claim", 0, detail)]);
+        }
         if !self.problems.is_empty() && self.repairs < REPAIRS_MAX && self.may_ask() {
             self.repairs += 1;
             return self.again(RetryReason::Broken, reply);

@@ -6,7 +6,9 @@ mod exchange;
 mod spec;
 mod validate;
 
-pub use exchange::{Exchange, Extraction, Failure, FailureKind, Step};
-pub use spec::{ExtractionSpec, SCHEMA_VERSION, tool};
+pub use exchange::Exchange;
+pub(crate) use exchange::{Extraction, Failure, Step};
+pub(crate) use spec::SCHEMA_VERSION;
+pub use spec::{ExtractionSpec, tool};
 pub(crate) use spec::{TOOL_NAME, schema_files};
-pub use validate::{Checked, decode, validate};
+pub use validate::{decode, validate};

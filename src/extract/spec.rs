@@ -87,7 +87,7 @@ pub(super) fn form(rung: OutputMode) -> Form {
 pub(crate) const TOOL_NAME: &str = "write_extracted";
 /// The version of the published schema; part of a run's id. A breaking change makes the next one,
 /// and readers keep the old.
-pub const SCHEMA_VERSION: u32 = 1;
+pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// Description of the tool for the model.
 const TOOL_DESCRIPTION: &str = "Hands over what happened in the slice: decisions, discussions, attempts and requests. \
      Call it once; every list may be empty.";

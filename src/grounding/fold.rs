@@ -1,6 +1,7 @@
 //! Text folded for comparing, with the way back to the bytes of the original. Labels of a slice, and marks of omitted
 //! tool output, are not part of it: their figures and digests are nobody's words.
 
+use super::spoken;
 use crate::domain::Slice;
 use crate::text::tokens::{Fold, fold, lower};
 use std::ops::Range;
@@ -125,6 +126,23 @@ impl Folded {
     pub(super) fn has_whole(&self, needle: &str) -> Option<Range<usize>> {
         let (start, end) = self.apart(needle, 0..self.text.len(), char::is_alphanumeric).next()?;
         Some(self.original(start, end))
+    }
+
+    /// Position of a word that begins with `stem`, folded too.
+    pub(super) fn has_start(&self, stem: &str) -> Option<Range<usize>> {
+        let stem = stem.strip_suffix('e').unwrap_or(stem);
+        let found = memchr::memmem::find_iter(self.text.as_bytes(), stem.as_bytes());
+        let mut starts = found.filter(|start| {
+            let before = self.text.get(..*start).and_then(|before| before.chars().next_back());
+            !before.is_some_and(char::is_alphanumeric)
+        });
+        starts.next().map(|start| self.original(start, start + stem.len()))
+    }
+
+    /// Position of a number that is said in words, such as `twelve fifty` for 12.50.
+    pub(super) fn has_spoken(&self, number: &str) -> Option<Range<usize>> {
+        let spoken = spoken::find(&self.text, number)?;
+        Some(self.original(spoken.start, spoken.end))
     }
 
     /// Where all of `pieces`, folded too, stand as whole words in one entry, one after another and

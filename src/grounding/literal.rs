@@ -1,6 +1,7 @@
 //! Literals, which may not be paraphrased: identifiers, paths, commands, numbers and quotes. Each must occur in
 //! the slice.
 
+use super::fold::Folded;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -11,6 +12,11 @@ const QUOTE_BYTES_MAX: usize = 160;
 /// The longest stretch that the pieces of code may be spread over, in bytes: a few lines. Code that
 /// is longer than half of it may take twice its own length.
 const PIECES_BYTES_MAX: usize = 400;
+
+/// Shorter names meet by chance once a letter is added.
+const INFLECTED_BYTES_MIN: usize = 3;
+/// Sounds that stand between the words of people who speak.
+const FILLERS: [&str; 6] = ["uh", "um", "uhm", "er", "erm", "hm"];
 
 /// A literal of a claim.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -30,7 +36,8 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"|(?<path>(?:[A-Za-z0-9_.~-]*/)+[A-Za-z0-9_.-]*[A-Za-z0-9_]|[A-Za-z0-9_-]+\.(?:rs|py|js|ts|tsx|jsx|go|java|kt|rb|c|h|cpp|hpp|cs|php|swift|sh|sql|md|toml|yaml|yml|json|jsonl|lock|txt|html|css|xml|env|cfg|ini)\b)",
         r"|(?<option>--[A-Za-z][A-Za-z0-9-]+)",
         r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]{2}[a-z0-9]*[A-Z][a-z][A-Za-z0-9]*\b)",
-        r"|(?<number>\b[0-9][0-9.,:]*[0-9]\b)",
+        r"|(?<digest>\b[0-9a-f]{7,64}\b)",
+        r"|(?<number>\b[0-9][0-9.,:]*[0-9])(?:ms|s|sec|min|h|k|K|kB|KB|MB|GB|TB|KiB|MiB|GiB|px|x)?\b",
     ))
     .ok()
 });
@@ -40,14 +47,17 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
     let mut found: Vec<Literal> = Vec::new();
     let Some(shapes) = SHAPES.as_ref() else { return found };
     for captures in shapes.captures_iter(text) {
-        let named = ["code", "quote", "path", "option", "name", "number"];
+        let named = ["code", "quote", "path", "option", "name", "digest", "number"];
         let hit = named.into_iter().find_map(|rule| Some((rule, captures.name(rule)?)));
         let Some((rule, hit)) = hit else { continue };
         let inner = hit.as_str().trim_matches(['`', '"', '“', '”']).trim();
-        let slash_only = rule == "path" && !is_path(inner);
+        // A field that is nothing but `feature/foo` names something.
+        let prose = rule == "path" && inner.len() < text.trim().len() && !is_path(inner);
+        let word = rule == "digest" && !is_digest(inner);
         let passage = rule != "code" && inner.len() > QUOTE_BYTES_MAX;
         let placeholder = inner.starts_with('<') && inner.ends_with('>');
-        if inner.is_empty() || passage || slash_only || placeholder {
+        let wordless = !inner.contains(char::is_alphanumeric);
+        if wordless || passage || prose || word || placeholder {
             continue;
         }
         if !found.iter().any(|literal| literal.text == inner) {
@@ -57,32 +67,72 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
     found
 }
 
-/// `read/write` and `and/or` are prose; a path has a dot, a leading or a second slash, or a digit.
+/// `read/write` and `and/or` are prose; a path has a dot, or a leading or a second slash.
 fn is_path(text: &str) -> bool {
     let slashes = text.matches('/').count();
     slashes == 0 || slashes > 1 || text.starts_with(['/', '~', '.']) || text.contains('.')
 }
 
+/// Returns whether `text` is the digest of a commit: letters and digits, as no word or number has them.
+fn is_digest(text: &str) -> bool {
+    text.contains(|letter: char| letter.is_ascii_digit())
+        && text.contains(|letter: char| letter.is_ascii_lowercase())
+}
+
 /// Position of `literal` in the slice.
-pub(super) fn find(literal: &Literal, slice: &super::fold::Folded) -> Option<Range<usize>> {
-    let folded = super::fold::Folded::new(&literal.text);
+pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
+    let folded = Folded::new(&literal.text);
+    let text = folded.as_str();
     if literal.rule == "number" {
         // Units are written with and without a blank, thousands with and without a comma.
-        let plain = folded.as_str().replace(',', "");
-        return slice.has_number(folded.as_str()).or_else(|| slice.has_number(&plain));
+        let plain = text.replace(',', "");
+        let found = slice.has_number(text).or_else(|| slice.has_number(&plain));
+        return found.or_else(|| slice.has_spoken(&plain));
     }
-    let whole = slice.has_whole(folded.as_str());
-    let whole = whole.or_else(|| bare(folded.as_str()).and_then(|bare| slice.has_whole(bare)));
+    let whole = slice.has_whole(text);
+    let whole = whole.or_else(|| bare(text).and_then(|bare| slice.has_whole(bare)));
+    let whole = whole.or_else(|| inflected(text, slice));
     match literal.rule {
-        "code" => whole.or_else(|| composed(folded.as_str(), slice)),
+        "code" => whole.or_else(|| composed(text, slice)),
+        "quote" => whole.or_else(|| without_fillers(text, slice)),
+        "path" => whole.or_else(|| alternatives(text, slice)),
         _ => whole,
     }
+}
+
+/// One of them where the slice has several, or the other way round: `have`, `have`s.
+fn inflected(text: &str, slice: &Folded) -> Option<Range<usize>> {
+    if text.len() < INFLECTED_BYTES_MIN || !text.ends_with(char::is_alphanumeric) {
+        return None;
+    }
+    let singular = || text.strip_suffix('s').and_then(|one| slice.has_whole(one));
+    slice.has_whole(&format!("{text}s")).or_else(singular)
+}
+
+/// `create/modify/delete`: alternatives in prose, each of which stands somewhere as a word.
+fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
+    let is_word =
+        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let mut places =
+        text.split('/').map(|word| is_word(word).then(|| slice.has_start(word)).flatten());
+    let first = places.next()??;
+    places.all(|place| place.is_some()).then_some(first)
+}
+
+/// A quote of somebody who spoke, without the "uh" and "um" between the words.
+fn without_fillers(text: &str, slice: &Folded) -> Option<Range<usize>> {
+    let words: Vec<&str> = text
+        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
+        .filter(|word| !word.is_empty() && !FILLERS.contains(word))
+        .collect();
+    let spoken = slice.has_in_order(&words, text.len() * 2)?;
+    (words.len() > 1).then_some(spoken)
 }
 
 /// Code is also said in pieces: `tokenizers==0.20.0` of a line `tokenizers 0.20.0`. Every name,
 /// option and number of it must stand in one entry, in order and close together; only a member, like
 /// `Coder.__init__` of a long class, may stand anywhere in the entry that has its owner.
-fn composed(code: &str, slice: &super::fold::Folded) -> Option<Range<usize>> {
+fn composed(code: &str, slice: &Folded) -> Option<Range<usize>> {
     let pieces = pieces(code);
     if let [owner, member] = pieces.as_slice() {
         let code = code.strip_suffix("()").unwrap_or(code);
@@ -118,7 +168,6 @@ fn bare(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fold::Folded;
     use super::*;
 
     #[track_caller]
@@ -135,7 +184,10 @@ mod tests {
         );
         check("set max_tokens to 4096 and readRow", &["max_tokens", "4096", "readRow"]);
         check("they said \"ship it on Friday\"", &["ship it on Friday"]);
-        check("read/write and 3 tries, step 2, cp1252, error 40P01, 64KB", &[]);
+        check("read/write and 3 tries, step 2, cp1252, error 40P01", &[]);
+        check("64KB after 999ms at a1b2c3d4e5", &["64", "999", "a1b2c3d4e5"]);
+        check("feature/foo", &["feature/foo"]);
+        check("the mark `{# … #}` and `//`", &[]);
     }
 
     #[test]
@@ -144,6 +196,23 @@ mod tests {
         let there = |text: &str| literals(text).iter().all(|it| find(it, &slice).is_some());
         assert!(there("12,000 ms") && there("1,255") && there("`readRow()`"));
         assert!(!there("13,000") && !there("`writeRow`"));
+    }
+
+    #[test]
+    fn literals_are_there_in_other_words_of_the_same_meaning() {
+        let there = |said: &str, text: &str| {
+            let slice = Folded::new(said);
+            literals(text).iter().all(|it| find(it, &slice).is_some())
+        };
+        assert!(there("it has many `have`s", "the `have` lines"));
+        assert!(there("we create, modify or delete", "create/modify/delete files"));
+        assert!(!there("we create or modify", "create/modify/delete files"));
+        assert!(there("it costs twelve fifty", "it costs 12.50") && there("twenty five", "25"));
+        assert!(there("wait half a minute", "30 s") && there("after half an hour", "30 minutes"));
+        assert!(there("one hundred twenty", "120") && there("three thousand rows", "3000 rows"));
+        assert!(!there("wait half a minute", "45 s") && !there("it costs twelve", "12.50"));
+        assert!(there("so uh the the um the remote is blue", "\"so the the remote is blue\""));
+        assert!(!there("the remote is blue", "\"the remote is not blue\""));
     }
 
     #[test]

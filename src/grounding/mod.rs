@@ -4,10 +4,12 @@
 mod fold;
 mod language;
 mod literal;
+mod negation;
 mod overlap;
+mod spoken;
 mod verdict;
 
-pub use verdict::{SCORE_MIN, ground};
+pub use verdict::{Grounded, ground};
 
 /// The most evidence kept for one string of a claim, in pieces.
 const EVIDENCE_PER_STRING_MAX: usize = 3;

@@ -2,12 +2,12 @@
 //! closest together.
 
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
-use crate::domain::{Slice, Speaker};
+use crate::domain::{Branch, EntryKind, Slice, Speaker};
 use crate::text::tokens::{Word, words};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A further entry is evidence only if it adds this share of the claim's weight, in percent.
+/// A further window is evidence, and one of a preferred speaker leads, only if it adds this share of the claim's weight, in percent.
 const GAIN_PERCENT_MIN: f64 = 12.0;
 /// The most places of one word in one entry that are looked at.
 const PLACES_MAX: usize = 64;
@@ -18,6 +18,18 @@ struct WordPosition {
     part: u32,
     start: u32,
     end: u32,
+}
+
+/// A stretch of one entry, with the words of a claim that it holds.
+#[derive(Debug)]
+struct Window {
+    part: u32,
+    /// Bytes of the slice's text.
+    span: Range<usize>,
+    /// Ids of the words.
+    held: Vec<u32>,
+    /// Their weight.
+    gain: f64,
 }
 
 /// Positions of the words of all claims in one slice. Built in one pass over its text.
@@ -37,8 +49,10 @@ pub(super) struct WordSupport {
     pub(super) score: f64,
     /// Weight of the string in its record.
     pub(super) weight: f64,
-    /// Number of its different words in the slice.
-    pub(super) shared: usize,
+    /// Number of its different words.
+    pub(super) words: usize,
+    /// Its different words in the slice, by number.
+    pub(super) shared: Vec<u32>,
     /// Bytes of the slice's text, best first, each with the weight that its entry covers.
     pub(super) spans: Vec<(Range<usize>, f64)>,
 }
@@ -86,8 +100,9 @@ impl<'a> WordIndex<'a> {
         WordIndex { slice, ids, places, weights }
     }
 
-    /// Support of `string` by the slice.
-    pub(super) fn support(&self, string: &str) -> WordSupport {
+    /// Support of `string` by the slice: the windows that hold most of its words, the best first. The
+    /// best window of the `first` of these speakers who says enough of them leads.
+    pub(super) fn support(&self, string: &str, first: &[Speaker]) -> WordSupport {
         let mut wanted: Vec<u32> = Vec::new();
         words(string, |word| {
             if let Some(id) = self.ids.get(&word.key)
@@ -102,17 +117,25 @@ impl<'a> WordIndex<'a> {
         }
         let present = |id: &&u32| !self.places[**id as usize].is_empty();
         let mut open: Vec<u32> = wanted.iter().filter(present).copied().collect();
-        let mut support =
-            WordSupport { weight: total, shared: open.len(), ..WordSupport::default() };
+        let mut support = WordSupport {
+            weight: total,
+            words: wanted.len(),
+            shared: open.clone(),
+            ..WordSupport::default()
+        };
         let mut covered = 0.0;
         while support.spans.len() < EVIDENCE_PER_STRING_MAX && !open.is_empty() {
-            let Some((part, gain)) = self.best_part(&open) else { break };
-            if !support.spans.is_empty() && gain * 100.0 < total * GAIN_PERCENT_MIN {
+            let leads = if support.spans.is_empty() { first } else { &[] };
+            let mut led =
+                leads.iter().filter_map(|speaker| self.best_window(&open, Some(*speaker)));
+            let led = led.find(|it| it.gain * 100.0 >= total * GAIN_PERCENT_MIN);
+            let Some(window) = led.or_else(|| self.best_window(&open, None)) else { break };
+            if !support.spans.is_empty() && window.gain * 100.0 < total * GAIN_PERCENT_MIN {
                 break;
             }
-            covered += gain;
-            support.spans.push((self.window(part, &open), gain));
-            open.retain(|id| !self.stands_in(*id, part));
+            covered += window.gain;
+            open.retain(|id| !window.held.contains(id));
+            support.spans.push((self.widen(window.part, window.span), window.gain));
         }
         support.score = covered / total;
         support
@@ -122,73 +145,74 @@ impl<'a> WordIndex<'a> {
         self.weights[id as usize]
     }
 
-    fn stands_in(&self, id: u32, part: u32) -> bool {
-        self.places[id as usize].binary_search_by_key(&part, |place| place.part).is_ok()
-    }
-
-    fn best_part(&self, open: &[u32]) -> Option<(u32, f64)> {
-        let mut gains = vec![0.0; self.slice.parts.len()];
-        for id in open {
-            let mut last = None;
-            for place in &self.places[*id as usize] {
-                if last != Some(place.part) {
-                    gains[place.part as usize] += self.weight(*id);
-                    last = Some(place.part);
-                }
+    /// The window of one entry with the most weight of the `open` words, by how far its speaker is trusted.
+    fn best_window(&self, open: &[u32], only: Option<Speaker>) -> Option<Window> {
+        let mut places: Vec<(WordPosition, usize)> = Vec::new();
+        for (slot, id) in open.iter().enumerate() {
+            places.extend(self.places[*id as usize].iter().map(|place| (*place, slot)));
+        }
+        places.sort_unstable_by_key(|(place, _)| (place.part, place.start));
+        let mut best: Option<(f64, Window)> = None;
+        for here in places.chunk_by(|(one, _), (other, _)| one.part == other.part) {
+            let part = here[0].0.part;
+            let speaker = self.slice.parts[part as usize].speaker;
+            if only.is_some_and(|only| only != speaker) {
+                continue;
+            }
+            let window = self.window(here, open);
+            let trusted = window.gain * self.trust(part);
+            if best.as_ref().is_none_or(|(most, _)| *most < trusted) {
+                best = Some((trusted, window));
             }
         }
-        let trusted = |part: u32, gain: f64| gain * self.trust(part);
-        let gains = (0u32..).zip(gains).filter(|(_, gain)| *gain > 0.0);
-        gains.max_by(|one, other| {
-            let order = trusted(one.0, one.1).total_cmp(&trusted(other.0, other.1));
-            order.then(other.0.cmp(&one.0))
-        })
+        best.map(|(_, window)| window)
     }
 
-    /// Of two entries that say the same, a person's is the better evidence.
+    /// Of two entries that say the same, a person's is the better evidence; and what is said to the person
+    /// is better than what is written into a tool or said to a helper.
     fn trust(&self, part: u32) -> f64 {
-        match self.slice.parts[part as usize].speaker {
+        let part = &self.slice.parts[part as usize];
+        let aside = part.branch != Branch::Active || part.kind == EntryKind::ToolCall;
+        match part.speaker {
             Speaker::Person => 1.2,
+            Speaker::Assistant if aside => 0.9,
             Speaker::Assistant => 1.0,
             Speaker::Tool => 0.95,
             Speaker::Web | Speaker::Client => 0.9,
         }
     }
 
-    /// The stretch of `part` with most of the wanted words, widened to whole lines where they are
-    /// short.
-    fn window(&self, part: u32, open: &[u32]) -> Range<usize> {
-        let mut places: Vec<(WordPosition, u32)> = Vec::new();
-        for id in open {
-            let list = &self.places[*id as usize];
-            let from = list.partition_point(|place| place.part < part);
-            let here = list[from..].iter().take_while(|place| place.part == part);
-            places.extend(here.map(|place| (*place, *id)));
-        }
-        places.sort_unstable_by_key(|(place, _)| place.start);
+    /// The stretch with most of the wanted words; `places` are those in one entry, in order.
+    fn window(&self, places: &[(WordPosition, usize)], open: &[u32]) -> Window {
         let mut times = vec![0u32; open.len()];
-        let slot = |id: &u32| open.iter().position(|other| other == id).unwrap_or_default();
-        let slots: Vec<usize> = places.iter().map(|(_, id)| slot(id)).collect();
+        let weigh = |slot: usize| self.weight(open[slot]);
         let (mut best, mut best_weight, mut weight, mut first) = (0..0, 0.0, 0.0, 0);
-        for (last, (to, id)) in places.iter().enumerate() {
-            times[slots[last]] += 1;
-            weight += if times[slots[last]] == 1 { self.weight(*id) } else { 0.0 };
+        for (last, (to, slot)) in places.iter().enumerate() {
+            times[*slot] += 1;
+            weight += if times[*slot] == 1 { weigh(*slot) } else { 0.0 };
             // What no longer fits leaves at the front, and so does what stands again further on.
             while (to.end - places[first].0.start) as usize > EVIDENCE_BYTES_MAX
-                || times[slots[first]] > 1
+                || times[places[first].1] > 1
             {
-                times[slots[first]] -= 1;
-                if times[slots[first]] == 0 {
-                    weight -= self.weight(places[first].1);
-                }
+                let slot = places[first].1;
+                times[slot] -= 1;
+                weight -= if times[slot] == 0 { weigh(slot) } else { 0.0 };
                 first += 1;
             }
             if weight > best_weight {
-                best_weight = weight;
-                best = places[first].0.start as usize..to.end as usize;
+                (best_weight, best) = (weight, first..last + 1);
             }
         }
-        self.widen(part, best)
+        let held = &places[best];
+        let mut ids: Vec<u32> = held.iter().map(|(_, slot)| open[*slot]).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let span = match held {
+            [] => 0..0,
+            [(from, _), ..] => from.start as usize..held[held.len() - 1].0.end as usize,
+        };
+        let part = places.first().map_or(0, |(place, _)| place.part);
+        Window { part, span, held: ids, gain: best_weight }
     }
 
     fn widen(&self, part: u32, span: Range<usize>) -> Range<usize> {

@@ -3,16 +3,23 @@
 use super::fold::Folded;
 use super::language::Language;
 use super::literal::{find, literals};
+use super::negation::negated;
 use super::overlap::{WordIndex, WordSupport};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
-    Claim, ClaimKind, Evidence, Match, Provenance, Record, RecordState, Slice, Speaker,
+    Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
+    Speaker,
 };
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Below this score a record is quarantined. `benches/README.md` has what recorded answers score in
 /// their own transcript and in strangers'.
-pub const SCORE_MIN: f64 = 0.42;
+pub(crate) const SCORE_MIN: f64 = 0.42;
+/// Below this share of its words a field has no support of its own.
+const FIELD_SCORE_MIN: f64 = 0.12;
+/// A field with fewer words may say them in other ones.
+const FIELD_WORDS_MIN: usize = 3;
 /// A string shorter than this is found anywhere by chance; its words are weighed instead. In bytes.
 const EXACT_BYTES_MIN: usize = 12;
 /// Score of folded words; a little less than that of the very words.
@@ -30,22 +37,30 @@ const LITERAL_WEIGHT: f64 = 0.5;
 /// in percent of its weight; the rest may be tool output.
 const TRUSTED_PERCENT_MIN: f64 = 40.0;
 
-/// Grounds `claims` in `slice`: each becomes a record, staged or quarantined, in the same order.
-pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Vec<Record> {
-    let strings: Vec<Vec<(String, String)>> = claims.iter().map(owned).collect();
-    let index = WordIndex::new(slice, strings.iter().flatten().map(|(_, text)| text.as_str()));
+/// Records of an answer, and what was dropped from it.
+#[derive(Clone, Debug, Default)]
+pub struct Grounded {
+    /// A record for each claim, staged or quarantined, in the same order.
+    pub records: Vec<Record>,
+    /// Points that the slice does not bear out.
+    pub findings: Vec<Finding>,
+}
+
+/// Grounds `claims` in `slice`.
+pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Grounded {
+    let strings: Vec<_> = claims.iter().flat_map(Claim::strings).map(|(_, text)| text).collect();
     let ground = Grounder {
         slice,
         folded: Folded::of_slice(slice),
-        index,
+        index: WordIndex::new(slice, strings.into_iter()),
         language: Language::of_slice(slice),
     };
-    let grounded = claims.into_iter().zip(strings);
-    grounded.map(|(claim, strings)| ground.record(claim, &strings, provenance)).collect()
-}
-
-fn owned(claim: &Claim) -> Vec<(String, String)> {
-    claim.strings().into_iter().map(|(field, text)| (field, text.to_owned())).collect()
+    let mut grounded = Grounded::default();
+    for claim in claims {
+        let claim = ground.without_unproven_points(claim, &mut grounded.findings);
+        grounded.records.push(ground.record(claim, provenance));
+    }
+    grounded
 }
 
 struct Grounder<'a> {
@@ -61,21 +76,46 @@ struct Grounder<'a> {
 struct ClaimSupport {
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
+    /// Fields that nothing in the slice bears out.
+    bare: Vec<String>,
     scores: Vec<(f64, f64)>,
     /// Weight by speaker.
     carried: Vec<(Speaker, f64)>,
-    shared: usize,
+    /// Words that are in the slice, by number.
+    shared: BTreeSet<u32>,
 }
 
 impl Grounder<'_> {
-    fn record(&self, claim: Claim, strings: &[(String, String)], from: &Provenance) -> Record {
-        let mut proof = ClaimSupport::default();
-        for (field, text) in strings {
-            self.prove(field, text, &mut proof);
+    /// A discussion without the points that have a literal or words that are not in the slice, as long as
+    /// one is left.
+    fn without_unproven_points(&self, claim: Claim, findings: &mut Vec<Finding>) -> Claim {
+        let Claim::Discussion(mut discussion) = claim else { return claim };
+        let foreign = self.is_foreign(discussion.points.iter().map(String::as_str));
+        let is_proven = |point: &String| {
+            let mut support = ClaimSupport::default();
+            self.prove(ClaimKind::Discussion, "points", point, &mut support);
+            support.absent.is_empty() && (foreign || support.bare.is_empty())
+        };
+        let proven: Vec<bool> = discussion.points.iter().map(is_proven).collect();
+        let dropped = proven.iter().filter(|proven| !**proven).count();
+        if dropped > 0 && dropped < proven.len() {
+            let mut proven = proven.into_iter();
+            discussion.points.retain(|_| proven.next().unwrap_or(true));
+            let detail = format!("{dropped} points of a discussion have no words in the slice");
+            findings.push(Finding::new(Severity::Warning, "unproven-point", 0, detail));
         }
-        let language = Language::of(strings.iter().map(|(_, text)| text.as_str()));
-        let score = score(&proof, self.language.is_foreign_to(language));
-        let reason = self.reason(&claim, &proof, score);
+        Claim::Discussion(discussion)
+    }
+
+    fn record(&self, claim: Claim, from: &Provenance) -> Record {
+        let mut proof = ClaimSupport::default();
+        let strings = claim.strings();
+        for (field, text) in &strings {
+            self.prove(claim.kind(), field, text, &mut proof);
+        }
+        let foreign = self.is_foreign(strings.iter().map(|(_, text)| *text));
+        let score = score(&proof, foreign);
+        let reason = self.reason(&claim, &proof, score, foreign);
         let state = match reason {
             Some(_) => RecordState::Quarantined,
             None => RecordState::Staged,
@@ -90,12 +130,24 @@ impl Grounder<'_> {
         Record { id, claim, provenance, evidence: proof.evidence, score, state, reason }
     }
 
-    fn prove(&self, field: &str, text: &str, proof: &mut ClaimSupport) {
-        let support = self.index.support(text);
-        proof.shared += support.shared;
+    fn is_foreign<'a>(&self, strings: impl Iterator<Item = &'a str>) -> bool {
+        self.language.is_foreign_to(Language::of(strings))
+    }
+
+    fn prove(&self, kind: ClaimKind, field: &str, text: &str, proof: &mut ClaimSupport) {
+        let first: &[Speaker] = match kind {
+            ClaimKind::Request => &[Speaker::Person],
+            ClaimKind::Decision => &[Speaker::Person, Speaker::Assistant],
+            ClaimKind::Discussion | ClaimKind::Attempt => &[],
+        };
+        let support = self.index.support(text, first);
+        proof.shared.extend(&support.shared);
         let found = self.verbatim(text);
-        let missing = |rule: &&super::literal::Literal| rule.text != text;
-        for literal in literals(text).iter().filter(missing) {
+        let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
+        if is_bare && FIELD_WORDS_MIN <= support.words {
+            proof.bare.push(field.to_owned());
+        }
+        for literal in &literals(text) {
             match find(literal, &self.folded) {
                 None => proof.absent.push((field.to_owned(), literal.text.clone())),
                 Some(span) => {
@@ -116,10 +168,21 @@ impl Grounder<'_> {
                 let score = if how == Match::Exact { 1.0 } else { FOLDED_SCORE };
                 let weight = support.weight.max(1.0);
                 proof.scores.push((score, weight));
+                let persons = |span: &Range<usize>| self.speaker_at(span) == Some(Speaker::Person);
+                if !first.is_empty() && !persons(&span) {
+                    let first = support.spans.into_iter().next().filter(|(span, _)| persons(span));
+                    if let Some((span, gain)) = first {
+                        self.add(field, span, Match::Overlap, gain, proof);
+                    }
+                }
                 self.add(field, span, how, weight, proof);
             }
             None => self.by_words(field, text, support, proof),
         }
+    }
+
+    fn speaker_at(&self, span: &Range<usize>) -> Option<Speaker> {
+        self.slice.part_at(span.start).map(|part| part.speaker)
     }
 
     fn by_words(&self, field: &str, text: &str, support: WordSupport, proof: &mut ClaimSupport) {
@@ -196,7 +259,13 @@ impl Grounder<'_> {
         })
     }
 
-    fn reason(&self, claim: &Claim, proof: &ClaimSupport, score: f64) -> Option<String> {
+    fn reason(
+        &self,
+        claim: &Claim,
+        proof: &ClaimSupport,
+        score: f64,
+        foreign: bool,
+    ) -> Option<String> {
         if let Some((field, literal)) = proof.absent.first() {
             let more = proof.absent.len() - 1;
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -206,6 +275,15 @@ impl Grounder<'_> {
         }
         if proof.evidence.is_empty() {
             return Some("no-evidence: none of its words are in the slice".to_owned());
+        }
+        // What a person wants is said twice, of which one may be in other words than theirs.
+        let is_wish = claim.kind() == ClaimKind::Request && proof.bare.len() < 2;
+        let bare = proof.bare.iter().find(|field| !foreign && !is_wish && !field.contains('['));
+        if let Some(field) = bare {
+            return Some(format!("unproven-field: no words of {field} are in the slice"));
+        }
+        if let Some(field) = negated(claim, &proof.evidence, self.slice) {
+            return Some(format!("negated: the words behind {field} say the opposite"));
         }
         if score < SCORE_MIN {
             return Some(format!("weak-evidence: score {score:.2} is below {SCORE_MIN:.2}"));
@@ -232,8 +310,8 @@ fn score(proof: &ClaimSupport, foreign: bool) -> f64 {
     let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
     // Rounding may leave a hair more than all.
     let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
-    if foreign && proof.shared >= SHARED_WORDS_MIN {
-        let shared = SCORE_MIN + 0.05 * proof.shared as f64;
+    if foreign && proof.shared.len() >= SHARED_WORDS_MIN {
+        let shared = SCORE_MIN + 0.05 * proof.shared.len() as f64;
         return score.max(shared.min(SHARED_SCORE_MAX));
     }
     score

@@ -12,13 +12,13 @@ mod cassette_file;
 mod concurrency;
 mod error;
 mod openai;
-pub mod prompt;
-pub mod prompt_files;
+pub(crate) mod prompt;
+pub(crate) mod prompt_files;
 mod probe;
 mod quirks;
 mod stale;
 mod request;
-pub mod tool;
+pub(crate) mod tool;
 mod transport;
 mod wait;
 mod wire;
@@ -26,7 +26,7 @@ mod wire;
 #[cfg(test)]
 mod faults_test;
 
-pub use cassette::{Cassette, Origins};
+pub(crate) use cassette::Cassette;
 pub(crate) use cassette_file::schema_file;
 pub use cassette_file::{CassetteFile, Origin};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};

@@ -177,9 +177,11 @@ impl SliceRequest<'_> {
         };
         // Words that a model wrote in escapes passed the gate unseen; they pass it again.
         let pass = |text: &str| gate.redact(text).as_str().to_owned();
-        let Extraction { claims, findings, rung: output_mode, .. } = extraction;
+        let Extraction { claims, mut findings, rung: output_mode, .. } = extraction;
         let claims = claims.into_iter().map(|claim| claim.map(&pass)).collect();
-        Proven { records: ground(self.slice, claims, &from), findings, output_mode }
+        let grounded = ground(self.slice, claims, &from);
+        findings.extend(grounded.findings);
+        Proven { records: grounded.records, findings, output_mode }
     }
 }
 

@@ -146,7 +146,7 @@ fn best(slices: &[&(Cutting, Option<Redacted>)], claim: &Claim) -> Option<usize>
             entries: slice.range(),
             at: None,
         };
-        let record = ground(slice, vec![claim.clone()], &from).pop();
+        let record = ground(slice, vec![claim.clone()], &from).records.pop();
         record.map_or(0.0, |it| it.score + f64::from(u8::from(it.state == RecordState::Staged)))
     };
     let grades: Vec<f64> = slices.iter().map(|(cutting, _)| grade(&cutting.slice)).collect();

@@ -1,29 +1,29 @@
 //! The pipeline: ingests transcripts, and workers extract, ground and store their slices. Loops, bounds and shutdown are
 //! here; the modules below know nothing of one another.
 
-pub mod model_client;
-pub mod budget;
-pub mod collect;
+pub(crate) mod model_client;
+pub(crate) mod budget;
+pub(crate) mod collect;
 mod consolidating;
 mod worker;
-pub mod extractor;
+pub(crate) mod extractor;
 mod feed;
 mod forgetting;
-pub mod import;
+pub(crate) mod import;
 mod ingest;
 mod adjudicate;
-pub mod dir_sync;
+pub(crate) mod dir_sync;
 mod preamble;
 mod rate_limit;
 mod reader;
 mod retrospective;
 mod replay;
-pub mod setup;
-pub mod output_mode;
+pub(crate) mod setup;
+pub(crate) mod output_mode;
 pub(crate) mod stop;
-pub mod retrying_store;
-pub mod dialogue;
-pub mod tally;
+pub(crate) mod retrying_store;
+pub(crate) mod dialogue;
+pub(crate) mod tally;
 
 pub(crate) use adjudicate::{Adjudicator, Halt, ModelSource, ModelUsage};
 pub(crate) use consolidating::{ConsolidationOutcome, Consolidator, PlannedConsolidation};
@@ -36,5 +36,7 @@ pub use model_client::Model;
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
-pub use tally::{ByKind, FailureCount, FileProblem, Tally, TokenTotals, Totals};
-pub use worker::{Consumer, Counts, End, Jobs, Report, Until};
+pub use tally::Tally;
+pub(crate) use tally::{TokenTotals, Totals};
+pub use worker::{Consumer, Counts, Until};
+pub(crate) use worker::{End, Jobs, Report};

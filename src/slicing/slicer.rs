@@ -1,10 +1,11 @@
-//! The cutter: entries in, slices out, holding no more than one slice and what waits for results.
+//! The cutter: entries in, slices out, holding no more than two slices and what waits for results.
 
 use super::assemble::{Cutting, LABEL_TOKENS_MAX, Stretch, assemble, label};
 use super::bound::{MARK_TOKENS_MAX, bound, split};
-use crate::domain::{Entry, EntryKind, SessionId, Speaker, Tokens, estimate_tokens};
+use crate::domain::{Entry, EntryKind, Outcome, SessionId, Speaker, Tokens, estimate_tokens};
 use crate::privacy::Redacted;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 /// Minimum budget of a slice, in tokens; below it a pair of call and result would not fit.
 pub const SLICE_TOKENS_MIN: u32 = 400;
@@ -18,6 +19,18 @@ pub fn tool_tokens_max(tokens: u32) -> u32 {
 }
 
 const _: () = assert!(SLICE_TOKENS_MIN / 2 > LABEL_TOKENS_MAX + MARK_TOKENS_MAX + TOOL_TOKENS_MIN);
+
+/// Share of its budget that a slice holds at least before it is cut at a better place than its end, in percent.
+const FILL_PERCENT_MIN: u64 = 50;
+/// Share of its budget below which the last slice of a session takes some of the one before, in percent.
+const TAIL_PERCENT_MIN: u64 = 25;
+/// Share of the budget that tools may fill without a word of a person or an assistant, in percent; what
+/// they print beyond it is shortened more.
+const QUIET_PERCENT_MAX: u64 = 50;
+/// Divisor of the bound of tool output in a long stretch without words.
+const QUIET_DIVISOR: u32 = 4;
+/// Factor of the bound for a tool that failed: how it failed is worth more than what it did.
+const FAILED_FACTOR: u32 = 2;
 
 /// Settings of slices.
 #[derive(serde::Deserialize, Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,26 +49,56 @@ pub struct Slicer {
     settings: SliceSettings,
     ends: BTreeSet<u32>,
     grouper: Grouper,
-    current: Current,
+    /// The slice before the one that is being filled.
+    held: Vec<Piece>,
+    /// The slice that is being filled.
+    current: Vec<Piece>,
+    /// Tokens of tool entries since the last word of a person or an assistant.
+    quiet: Tokens,
     index: u32,
     ready: Vec<Cutting>,
 }
 
-/// The slice that is being filled.
-#[derive(Debug, Default)]
-struct Current {
-    entries: Vec<Entry>,
-    /// Words of each entry.
-    stretches: Vec<Stretch>,
+/// An entry of a slice, or a part of one.
+#[derive(Debug)]
+struct Piece {
+    entry: Entry,
+    stretch: Stretch,
     tokens: Tokens,
+    /// How good a place to cut is the one before it.
+    cut: CutQuality,
+}
+
+/// How good a place for a cut is, the best last.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum CutQuality {
+    /// Inside of an entry or of a unit of entries that belong together.
+    Never,
+    /// Between a question and its answer, or between what is announced and done.
+    Poor,
+    /// Between two deeds.
+    Fair,
+    /// Before an assistant speaks after a deed.
+    Good,
+    /// Before a person's turn.
+    Best,
 }
 
 impl Slicer {
     /// A cutter for `session`. `ends` are the numbers of entries that it had when it was read
     /// before: what has grown since is cut there again, so that what was paid for is found again.
     pub fn new(session: SessionId, settings: SliceSettings, ends: BTreeSet<u32>) -> Slicer {
-        let (grouper, current) = (Grouper::default(), Current::default());
-        Slicer { session, settings, ends, grouper, current, index: 0, ready: Vec::new() }
+        Slicer {
+            session,
+            settings,
+            ends,
+            grouper: Grouper::default(),
+            held: Vec::new(),
+            current: Vec::new(),
+            quiet: 0,
+            index: 0,
+            ready: Vec::new(),
+        }
     }
 
     /// The same cutter for a session of which so many slices were cut before: it is given the
@@ -67,14 +110,17 @@ impl Slicer {
 
     /// Takes the next entry of the session; gives the slices that are whole.
     pub fn push(&mut self, mut entry: Entry) -> Vec<Cutting> {
-        if is_tool(&entry)
-            && let Some(bounded) = bound(&entry.text, self.settings.tool_tokens)
-        {
-            entry.text = bounded;
-        }
         if self.ends.first().is_some_and(|end| *end <= entry.ordinal) {
             self.end();
             self.ends = self.ends.split_off(&(entry.ordinal + 1));
+        }
+        if is_tool(&entry) {
+            if let Some(bounded) = bound(&entry.text, self.tool_tokens(&entry)) {
+                entry.text = bounded;
+            }
+            self.quiet = self.quiet.saturating_add(weight(&entry));
+        } else if matches!(entry.speaker, Speaker::Person | Speaker::Assistant) {
+            self.quiet = 0;
         }
         if let Some(unit) = self.grouper.push(entry) {
             self.place(unit);
@@ -88,20 +134,42 @@ impl Slicer {
         std::mem::take(&mut self.ready)
     }
 
+    /// The bound of a tool's text, within what a pair of call and result has room for.
+    fn tool_tokens(&self, entry: &Entry) -> Tokens {
+        let SliceSettings { tokens, tool_tokens } = self.settings;
+        let failed = entry.outcome == Some(Outcome::Failed);
+        let most = tool_tokens_max(tokens).max(tool_tokens);
+        if percent(tokens, QUIET_PERCENT_MAX) < self.quiet {
+            (tool_tokens / QUIET_DIVISOR).max(TOOL_TOKENS_MIN.min(tool_tokens))
+        } else if failed {
+            tool_tokens.saturating_mul(FAILED_FACTOR).min(most)
+        } else {
+            tool_tokens
+        }
+    }
+
     fn end(&mut self) {
         if let Some(unit) = self.grouper.take() {
             self.place(unit);
         }
-        self.flush();
+        self.balance();
+        for pieces in [std::mem::take(&mut self.held), std::mem::take(&mut self.current)] {
+            self.emit(pieces);
+        }
+        self.quiet = 0;
     }
 
     fn place(&mut self, unit: Unit) {
         let tokens = unit.iter().map(weight).fold(0, Tokens::saturating_add);
-        if self.current.tokens.saturating_add(tokens) > self.settings.tokens {
-            self.flush();
-        }
         if tokens <= self.settings.tokens {
-            unit.into_iter().for_each(|entry| self.add_whole(entry));
+            let mut cut = self.quality(&unit);
+            self.make_room(tokens, cut);
+            for entry in unit {
+                let tokens = weight(&entry);
+                let stretch = Stretch::whole(&entry);
+                self.current.push(Piece { entry, stretch, tokens, cut });
+                cut = CutQuality::Never;
+            }
         } else if unit.len() == 1 {
             unit.into_iter().for_each(|entry| self.add_parts(entry));
         } else {
@@ -119,12 +187,6 @@ impl Slicer {
         }
     }
 
-    fn add_whole(&mut self, entry: Entry) {
-        let tokens = weight(&entry);
-        let stretch = Stretch::whole(&entry);
-        self.add(entry, stretch, tokens);
-    }
-
     fn add_parts(&mut self, entry: Entry) {
         let label_tokens = LABEL_TOKENS_MAX + SEPARATOR_TOKENS;
         let tokens_max = self.settings.tokens.saturating_sub(label_tokens).max(1);
@@ -133,28 +195,120 @@ impl Slicer {
         for (part, range) in (0..).zip(ranges) {
             let words = entry.text.as_str().get(range.clone()).unwrap_or_default();
             let tokens = estimate_tokens(words).saturating_add(label_tokens);
-            if self.current.tokens.saturating_add(tokens) > self.settings.tokens {
-                self.flush();
-            }
-            self.add(entry.clone(), Stretch { range, part, parts }, tokens);
+            self.make_room(tokens, CutQuality::Fair);
+            let stretch = Stretch { range, part, parts };
+            let cut = CutQuality::Fair;
+            self.current.push(Piece { entry: entry.clone(), stretch, tokens, cut });
         }
     }
 
-    fn add(&mut self, entry: Entry, stretch: Stretch, tokens: Tokens) {
-        self.current.entries.push(entry);
-        self.current.stretches.push(stretch);
-        self.current.tokens = self.current.tokens.saturating_add(tokens);
+    /// Quality of a cut before `unit`.
+    fn quality(&self, unit: &Unit) -> CutQuality {
+        let before = self.current.last().or(self.held.last()).map(|piece| &piece.entry);
+        let (Some(before), Some(next)) = (before, unit.first()) else { return CutQuality::Best };
+        let asked = before.speaker == Speaker::Assistant && is_question(before.text.as_str());
+        match next.kind {
+            EntryKind::Prompt | EntryKind::Steering | EntryKind::Command | EntryKind::Text
+                if next.speaker == Speaker::Person =>
+            {
+                if asked {
+                    CutQuality::Poor
+                } else {
+                    CutQuality::Best
+                }
+            }
+            EntryKind::Answer | EntryKind::Rejection => CutQuality::Poor,
+            EntryKind::Text if is_tool(before) => CutQuality::Good,
+            EntryKind::ToolCall if before.kind == EntryKind::Text => CutQuality::Poor,
+            EntryKind::Text if before.speaker == Speaker::Person => CutQuality::Poor,
+            EntryKind::Prompt
+            | EntryKind::Steering
+            | EntryKind::Command
+            | EntryKind::Text
+            | EntryKind::ToolCall
+            | EntryKind::ToolResult
+            | EntryKind::Summary
+            | EntryKind::Injected
+            | EntryKind::Notice => CutQuality::Fair,
+        }
     }
 
-    fn flush(&mut self) {
-        if self.current.entries.is_empty() {
+    /// Makes room for `tokens` more: ends the slice at the best place behind its first half. A cut at its
+    /// end has the quality `at_end`.
+    fn make_room(&mut self, tokens: Tokens, at_end: CutQuality) {
+        while !self.current.is_empty()
+            && self.settings.tokens < sum(&self.current).saturating_add(tokens)
+        {
+            let least = percent(self.settings.tokens, FILL_PERCENT_MIN);
+            let end = self.current.len();
+            let at = best_cut(&self.current, least..=Tokens::MAX);
+            let at = at.filter(|at| at_end < self.current[*at].cut).unwrap_or(end);
+            let rest = self.current.split_off(at);
+            let whole = std::mem::replace(&mut self.current, rest);
+            let before = std::mem::replace(&mut self.held, whole);
+            self.emit(before);
+        }
+    }
+
+    /// A last slice that is small is not worth a call of its own: it joins the one before where both fit
+    /// in one, and takes some of it elsewhere.
+    fn balance(&mut self) {
+        let (budget, tail) = (self.settings.tokens, sum(&self.current));
+        let all = sum(&self.held).saturating_add(tail);
+        let least = percent(budget, TAIL_PERCENT_MIN);
+        if self.held.is_empty() || tail == 0 || least <= tail {
             return;
         }
-        let current = std::mem::take(&mut self.current);
-        let Current { entries, stretches, .. } = current;
+        self.held.append(&mut self.current);
+        if all <= budget {
+            return;
+        }
+        let from = all.saturating_sub(budget).max(percent(budget, FILL_PERCENT_MIN));
+        let at = best_cut(&self.held, from..=budget.min(all.saturating_sub(least)));
+        let joint = || {
+            self.held.iter().scan(0, |before, piece| {
+                *before += piece.tokens;
+                Some(*before)
+            })
+        };
+        let at = at.or_else(|| joint().position(|before| all - tail <= before).map(|at| at + 1));
+        self.current = self.held.split_off(at.unwrap_or(self.held.len()));
+    }
+
+    fn emit(&mut self, pieces: Vec<Piece>) {
+        if pieces.is_empty() {
+            return;
+        }
+        let (entries, stretches) = pieces.into_iter().map(|it| (it.entry, it.stretch)).unzip();
         self.ready.push(assemble(self.session, self.index, entries, stretches));
         self.index += 1;
     }
+}
+
+fn sum(pieces: &[Piece]) -> Tokens {
+    pieces.iter().map(|piece| piece.tokens).fold(0, Tokens::saturating_add)
+}
+
+/// The best place for a cut with `before` tokens in front of it, the last of equals.
+fn best_cut(pieces: &[Piece], before: RangeInclusive<Tokens>) -> Option<usize> {
+    let mut tokens: Tokens = 0;
+    let mut best: Option<(CutQuality, usize)> = None;
+    for (at, piece) in pieces.iter().enumerate() {
+        let better = best.is_none_or(|(quality, _)| quality <= piece.cut);
+        if 0 < at && before.contains(&tokens) && better && piece.cut != CutQuality::Never {
+            best = Some((piece.cut, at));
+        }
+        tokens = tokens.saturating_add(piece.tokens);
+    }
+    best.map(|(_, at)| at)
+}
+
+fn percent(tokens: Tokens, share: u64) -> Tokens {
+    Tokens::try_from(u64::from(tokens) * share / 100).unwrap_or(tokens)
+}
+
+fn is_question(text: &str) -> bool {
+    text.trim_end().ends_with(['?', '？'])
 }
 
 fn is_tool(entry: &Entry) -> bool {

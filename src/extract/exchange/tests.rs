@@ -156,6 +156,13 @@ fn what_stays_broken_is_reported_and_the_rest_kept() {
 }
 
 #[test]
+fn a_broken_claim_that_is_left_out_when_asked_again_is_reported() {
+    let broken = r#"{"discussions": [{"topic": "a", "points": []}, {"points": []}]}"#;
+    let findings = ["missing-array", "omitted-claim"];
+    check(&[called(broken), called(&topics(&[]))], &[claim("a")], &findings);
+}
+
+#[test]
 fn calls_of_one_reply_are_joined() {
     let (one, two) = (topics(&["a", "b"]), topics(&["b", "c"]));
     let both = reply(&[(TOOL_NAME, &one), (TOOL_NAME, &two)], "", Finish::ToolCalls);
@@ -212,8 +219,10 @@ fn empty_arguments_are_no_call() {
 
 #[test]
 fn an_object_without_lists_is_asked_for_again() {
-    let (requests, _) = check(&[called("{}"), called(&topics(&["a"]))], &[claim("a")], &[]);
+    let other = called(r#"{"answer": 1}"#);
+    let (requests, _) = check(&[other, called(&topics(&["a"]))], &[claim("a")], &[]);
     assert!(words(&requests[1]).contains("none of the four lists is there"));
+    check(&[called("{}")], &[], &["empty-arguments"]);
     check_stuck(OutputMode::Text, &[said("{}"), said("{}")], FailureKind::Malformed);
 }
 

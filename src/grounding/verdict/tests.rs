@@ -59,7 +59,7 @@ fn ground_one(slice: &Slice, claim: Claim) -> Record {
         entries: slice.range(),
         at: None,
     };
-    ground(slice, vec![claim], &provenance).remove(0)
+    ground(slice, vec![claim], &provenance).records.remove(0)
 }
 
 #[track_caller]
@@ -241,6 +241,87 @@ fn a_decision_that_rests_mostly_on_tool_text_is_nobodys_decision() {
     assert!(record.reason.unwrap_or_default().starts_with("untrusted-source"));
     let record = ground_one(&speak(Speaker::Person, EntryKind::Prompt), claim);
     assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+}
+
+#[test]
+fn a_literal_that_fills_its_field_quarantines_too() {
+    for target in ["/etc/shadow", "src/evil.rs", "--force", "a1b2c3d4e5", "feature/foo", "9999"] {
+        let claim = Claim::Request(PersonRequest {
+            intent: "take Postgres then".to_owned(),
+            target: Some(target.to_owned()),
+            summary: "Take Postgres and drop the Redis client".to_owned(),
+        });
+        check(claim, RecordState::Quarantined, &format!("literal-absent: `{target}` of target"));
+    }
+}
+
+#[test]
+fn every_field_needs_words_of_its_own() {
+    let claim = decision(&[], "Postgres for the queue", "four empty lists");
+    check(claim, RecordState::Quarantined, "unproven-field: no words of rationale");
+}
+
+#[test]
+fn evidence_that_says_the_opposite_quarantines() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "We do not keep Redis for the queue. Take Postgres."),
+        (Speaker::Assistant, EntryKind::Text, "I did not deploy it to production yet."),
+    ]);
+    let reason = |claim| ground_one(&slice, claim).reason.unwrap_or_default();
+    let keep = decision(&[], "Keep Redis for the queue", "Take Postgres");
+    assert!(reason(keep).starts_with("negated: the words behind chosen"));
+    let drop = decision(&[], "Do not keep Redis for the queue", "Take Postgres");
+    assert_eq!(reason(drop), "");
+    let attempt = |succeeded| {
+        Claim::Attempt(Attempt {
+            action: "Deployed it to production".to_owned(),
+            result: "production is deployed".to_owned(),
+            succeeded,
+        })
+    };
+    assert!(reason(attempt(true)).starts_with("negated"));
+    assert_eq!(reason(attempt(false)), "");
+}
+
+#[test]
+fn a_point_without_words_is_dropped_and_the_discussion_stays() {
+    let points =
+        ["`SKIP LOCKED` gives us leases", "`LISTEN` is slower", "Customers praise bigger buttons"];
+    let claim = Claim::Discussion(crate::domain::Discussion {
+        topic: "Redis or Postgres for the queue".to_owned(),
+        points: points.map(str::to_owned).to_vec(),
+    });
+    let slice = talk();
+    let from = ground_one(&slice, claim.clone()).provenance;
+    let grounded = ground(&slice, vec![claim], &from);
+    let Claim::Discussion(kept) = &grounded.records[0].claim else { panic!("a discussion") };
+    assert_eq!(kept.points, ["`SKIP LOCKED` gives us leases"]);
+    assert_eq!(grounded.records[0].state, RecordState::Staged);
+    assert_eq!(grounded.findings[0].rule, "unproven-point");
+}
+
+#[test]
+fn a_wish_rests_on_the_persons_words_though_the_assistant_repeats_them() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "can you make the importer skip empty rows?"),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "I will make the importer skip empty rows in the file, and count what it skipped.",
+        ),
+    ]);
+    let record = ground_one(
+        &slice,
+        Claim::Request(PersonRequest {
+            intent: "make the importer skip empty rows in the file".to_owned(),
+            target: None,
+            summary: "Make the importer skip empty rows and count what it skipped".to_owned(),
+        }),
+    );
+    for field in ["intent", "summary"] {
+        let first = record.evidence.iter().find(|it| it.field == field).unwrap();
+        assert_eq!(first.speaker, Speaker::Person, "{field}");
+    }
 }
 
 proptest! {

@@ -9,9 +9,10 @@ mod template;
 mod tests;
 
 pub use batch::{BatchPrompt, SummaryPrompt};
-pub use custom::{CustomPrompts, PromptFile};
+pub(crate) use custom::{CustomPrompts, PromptFile};
 pub(crate) use custom::{CustomTexts, FORMER_RETRY_NAME};
 #[cfg(test)]
 pub(crate) use extraction::BUILT_IN;
-pub use extraction::{Complaint, ExtractionTexts, Prompts, RetryReason};
-pub use template::{Form, PromptError};
+pub use extraction::Prompts;
+pub(crate) use extraction::{Complaint, RetryReason};
+pub(crate) use template::Form;

@@ -11,7 +11,8 @@ mod state;
 mod tasks;
 
 pub(super) use batch::Batch;
-pub use counts::{Counts, End, Jobs, Report, Until};
+pub use counts::{Counts, Until};
+pub(crate) use counts::{End, Jobs, Report};
 
 use super::adjudicate::Adjudicator;
 use super::model_client::{CallRetry, Model};
