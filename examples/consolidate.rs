@@ -6,7 +6,7 @@ use annalist::{
     RecordState, RunId, SessionId, SliceId, Speaker, Timestamp,
 };
 use annalist::{Gate, Pii};
-use annalist::{Memories, Verdicts, consolidate, memory_as_of, memory_history};
+use annalist::{Memories, Verdicts, consolidate};
 use std::error::Error;
 
 /// A person's choice between two stores, in these words, on a day of March.
@@ -62,13 +62,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     plan.apply(&mut state)?;
     for memory in state.values() {
         println!("{} {}: {}", memory.state.name(), memory.claim.headline(), memory.id);
-        for event in memory_history(memory.id, std::slice::from_ref(&plan)) {
-            println!("  {} by {}", event.disposition, event.rule);
-        }
-    }
-    let then = Timestamp::parse("2026-03-05T00:00:00").ok_or("a date")?;
-    for memory in memory_as_of(then, &state, std::slice::from_ref(&plan)).values() {
-        println!("on {}: {}", then.day(), memory.claim.headline());
     }
     plan.undo(&mut state)?;
     assert!(state.is_empty());

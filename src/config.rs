@@ -21,7 +21,8 @@ const WAIT_SECS_MAX: u32 = 86_400;
 /// Maximum number of claims of one job; each may be a call that is paid for.
 const ATTEMPTS_MOST: u32 = 100;
 
-pub use layer::{ConfigError, DEFAULT, Layer};
+pub use layer::DEFAULT;
+pub(crate) use layer::{ConfigError, Layer};
 pub(crate) use layer::{ENV_PREFIX, is_ours};
 
 /// Checked settings.

@@ -17,7 +17,7 @@ const PASSED_OVER: [&str; 4] = [".git", "node_modules", "target", ".annalist"];
 const DEPTH_MAX: usize = 32;
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The path as it will be shown: what was given, and the way down from there.
     pub path: PathBuf,
     /// True if it was named itself, not found in a folder.
@@ -30,7 +30,7 @@ pub struct Candidate {
 
 impl Candidate {
     /// The file at `path`, of which the file system says `meta`.
-    pub fn of(path: PathBuf, named: bool, meta: &Metadata) -> Candidate {
+    pub(crate) fn of(path: PathBuf, named: bool, meta: &Metadata) -> Candidate {
         let changed = meta.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         let changed_at = changed.and_then(|since| Timestamp::from_secs(since.as_secs_f64()));
         Candidate { path, named, bytes: meta.len(), changed_at }

@@ -16,7 +16,7 @@ const COMPACT_PERCENT: u32 = 90;
 /// State of a session between two hooks. Each time expires after [`STATE_TTL`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
-pub struct State {
+pub(crate) struct State {
     /// Time at which a sync was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nudged_at: Option<Timestamp>,
@@ -33,7 +33,7 @@ pub struct State {
 
 impl State {
     /// Reads the state; an empty one with a finding `bad-hook-state` if it is malformed.
-    pub fn read(text: &str) -> (State, Vec<Finding>) {
+    pub(crate) fn read(text: &str) -> (State, Vec<Finding>) {
         match serde_json::from_str(text) {
             Ok(state) => (state, Vec::new()),
             Err(_) => {
@@ -81,7 +81,7 @@ impl State {
 
 /// Observations at the time of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// The time.
     pub now: Timestamp,
     /// Used share of the window, if known.
@@ -92,7 +92,7 @@ pub struct Seen {
 
 /// Message to the client.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Say {
+pub(crate) enum Say {
     /// Nothing.
     Nothing,
     /// The context that a session starts with.
@@ -115,7 +115,7 @@ pub enum Say {
 
 /// Decision of a hook.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Message to the client.
     pub say: Say,
     /// True if new entries are to be enqueued; doing so twice changes nothing.
@@ -136,7 +136,12 @@ impl Answer {
 /// - New entries are enqueued when turns and sessions end and before a compaction.
 ///
 /// A session without a safe name is ignored.
-pub fn decide(kept: State, input: &Input, seen: Seen, thresholds: &Thresholds) -> (Answer, State) {
+pub(crate) fn decide(
+    kept: State,
+    input: &Input,
+    seen: Seen,
+    thresholds: &Thresholds,
+) -> (Answer, State) {
     if input.session.is_none() {
         return (Answer::NOTHING, kept);
     }

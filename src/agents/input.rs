@@ -12,7 +12,7 @@ pub(crate) const SYNC_COMMAND: &str = "/memory-sync";
 
 /// The events that we answer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Event {
+pub(crate) enum Event {
     /// A session begins, resumes, or goes on with an emptied window.
     SessionStart,
     /// A person sends a prompt.
@@ -27,7 +27,7 @@ pub enum Event {
 
 impl Event {
     /// Every event, in the order in which a session meets them.
-    pub const ALL: [Event; 5] = [
+    pub(crate) const ALL: [Event; 5] = [
         Event::SessionStart,
         Event::UserPromptSubmit,
         Event::PreCompact,
@@ -36,7 +36,7 @@ impl Event {
     ];
 
     /// Its name in the client's JSON and settings.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Event::SessionStart => "SessionStart",
             Event::UserPromptSubmit => "UserPromptSubmit",
@@ -47,7 +47,7 @@ impl Event {
     }
 
     /// Its name on our command line, behind `annalist hook`.
-    pub fn argument(self) -> &'static str {
+    pub(crate) fn argument(self) -> &'static str {
         match self {
             Event::SessionStart => "session-start",
             Event::UserPromptSubmit => "user-prompt-submit",
@@ -78,32 +78,32 @@ impl FromStr for Event {
 #[error(
     "unknown hook `{0}`: expected session-start, user-prompt-submit, pre-compact, stop or session-end"
 )]
-pub struct UnknownEvent(pub String);
+pub(crate) struct UnknownEvent(pub String);
 
 /// Client's name of a session, safe in file names and commands.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct SessionName(String);
+pub(crate) struct SessionName(String);
 
 impl SessionName {
     /// Maximum length: with an ending it fits every file system. Claude Code's have 36.
-    pub const BYTES_MAX: usize = 200;
+    pub(crate) const BYTES_MAX: usize = 200;
 
     /// Parses a name of ASCII letters, digits, `_` and `-`.
-    pub fn parse(text: &str) -> Option<SessionName> {
+    pub(crate) fn parse(text: &str) -> Option<SessionName> {
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
         let safe = (1..=Self::BYTES_MAX).contains(&text.len()) && text.bytes().all(is_part);
         safe.then(|| SessionName(text.to_owned()))
     }
 
     /// The name.
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// Reason of a session's start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
+pub(crate) enum Source {
     /// With an empty window: `startup`, `clear`, `compact`, or a word that is new to us.
     Anew,
     /// With the window as it was: `resume`.
@@ -112,7 +112,7 @@ pub enum Source {
 
 /// Initiator of a compaction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Trigger {
+pub(crate) enum Trigger {
     /// The person.
     Manual,
     /// The client, because the window is full.
@@ -121,7 +121,7 @@ pub enum Trigger {
 
 /// Command in a prompt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Prompt {
+pub(crate) enum Prompt {
     /// Nothing.
     Plain,
     /// To sync memory: it begins with [`SYNC_COMMAND`].
@@ -147,7 +147,7 @@ impl Prompt {
 
 /// An event with its details.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Happened {
+pub(crate) enum Happened {
     /// A session starts.
     SessionStart(Source),
     /// A person sends a prompt.
@@ -162,7 +162,7 @@ pub enum Happened {
 
 impl Happened {
     /// The event.
-    pub fn event(self) -> Event {
+    pub(crate) fn event(self) -> Event {
         match self {
             Happened::SessionStart(_) => Event::SessionStart,
             Happened::UserPromptSubmit(_) => Event::UserPromptSubmit,
@@ -194,7 +194,7 @@ impl Happened {
 
 /// Input of a hook.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Input {
+pub(crate) struct Input {
     /// An event with its details.
     pub happened: Happened,
     /// The session; `None` if its name is not safe, and then nothing is done.
@@ -212,7 +212,7 @@ impl Input {
     /// fields are ignored.
     ///
     /// Findings have the rule `bad-hook-input`, `wrong-hook-event` or `bad-session-id`.
-    pub fn read(text: &str, event: Event) -> (Option<Input>, Vec<Finding>) {
+    pub(crate) fn read(text: &str, event: Event) -> (Option<Input>, Vec<Finding>) {
         let wrong = |rule, detail: String| Finding::new(Severity::Error, rule, 0, detail);
         let told = match serde_json::from_str::<Value>(text.trim_start_matches('\u{feff}')) {
             Ok(Value::Object(fields)) => fields,

@@ -19,16 +19,16 @@ mod usage;
 mod usage_test;
 mod window;
 
-pub(crate) use decide::STATE_TTL;
-pub use decide::{Answer, Say, Seen, State, decide};
+pub(crate) use decide::{Answer, STATE_TTL, Say};
+pub(crate) use decide::{Seen, State, decide};
 #[cfg(test)]
 use input::OVERRIDE;
-pub use input::{Event, Happened, Input, Prompt, SessionName, Source, Trigger};
+pub(crate) use input::{Event, Input};
 #[cfg(test)]
 use output::EXIT_BLOCKED;
-pub use output::{OUTPUT_UNITS_MAX, Output};
-pub(crate) use settings::remove;
-pub use settings::{Merged, changes, install};
-pub use usage::{TAIL_BYTES, Tail, Usage, last_usage};
-pub(crate) use window::model_in_settings;
-pub use window::{Thresholds, percent};
+pub use output::OUTPUT_UNITS_MAX;
+pub(crate) use output::Output;
+pub(crate) use settings::{Merged, changes, install, remove};
+pub use usage::{TAIL_BYTES, last_usage};
+pub(crate) use usage::{Tail, Usage};
+pub(crate) use window::{Thresholds, model_in_settings, percent};

@@ -13,7 +13,7 @@ pub const OUTPUT_UNITS_MAX: usize = 10_000;
 
 /// Output and exit code of a hook.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Output {
+pub(crate) struct Output {
     /// For standard output, without a line end.
     pub stdout: Option<String>,
     /// For standard error, without a line end.
@@ -47,7 +47,12 @@ impl Output {
     /// The output for `answer`.
     ///
     /// `context` is the start block, or empty; `sync_command` is `annalist memory sync` without the session.
-    pub fn of(answer: Answer, input: &Input, context: &Redacted, sync_command: &str) -> Output {
+    pub(crate) fn of(
+        answer: Answer,
+        input: &Input,
+        context: &Redacted,
+        sync_command: &str,
+    ) -> Output {
         let session = input.session.as_ref().map(|name| format!(" --session {}", name.as_str()));
         let command = format!("{sync_command}{}", session.unwrap_or_default());
         match answer.say {

@@ -21,7 +21,7 @@ const OPERATORS: [char; 8] = ['$', '`', '|', ';', '&', '<', '>', '\n'];
 
 /// Result of editing a settings file.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Merged {
+pub(crate) enum Merged {
     /// It is as it should be.
     Unchanged,
     /// Its new text.
@@ -34,7 +34,7 @@ pub enum Merged {
 /// Puts our hooks into a settings file, or into a new one: one entry for each event, run as `program`, a
 /// name or path. An older entry of ours runs `program` from now on and keeps its flags; a second one for
 /// the same event is removed.
-pub fn install(existing: Option<&str>, program: &str) -> Merged {
+pub(crate) fn install(existing: Option<&str>, program: &str) -> Merged {
     let blank = ['\u{feff}', ' ', '\n', '\r', '\t'];
     let existing = existing.filter(|text| !text.trim_matches(blank).is_empty());
     edit(existing.unwrap_or("{}\n"), |top| {
@@ -103,7 +103,7 @@ fn with_lists_closed(text: &str) -> String {
 
 /// The removed lines with a `-`, the added ones with a `+`, and `…` for those that stay: they may hold
 /// keys of other programs.
-pub fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
+pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let mut page = String::new();
     for change in TextDiff::from_slices(&old, &new).iter_all_changes() {

@@ -1,5 +1,6 @@
 //! What hooks are told, what they decide, and what they say.
 
+use super::input::{Happened, SessionName};
 use super::*;
 use crate::domain::Timestamp;
 use crate::privacy::{Gate, Redacted};

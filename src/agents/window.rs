@@ -18,7 +18,7 @@ const _: () = assert!(0 < AUTO_PERCENT && AUTO_PERCENT <= HARD_PERCENT && HARD_P
 
 /// Checked thresholds: `0 < auto <= hard <= 100`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Thresholds {
+pub(crate) struct Thresholds {
     auto_percent: u32,
     hard_percent: u32,
     window_tokens: Option<u64>,
@@ -33,7 +33,7 @@ impl Default for Thresholds {
 impl Thresholds {
     /// Checks `auto_sync_threshold`, `hard_block_threshold` and `context_window_tokens` of a settings file.
     /// Invalid values give a finding `bad-threshold` and the defaults; both shares are valid together.
-    pub fn new(
+    pub(crate) fn new(
         auto_percent: Option<i64>,
         hard_percent: Option<i64>,
         window_tokens: Option<i64>,
@@ -66,17 +66,17 @@ impl Thresholds {
     }
 
     /// The share from which a sync is asked for.
-    pub fn auto_percent(&self) -> u32 {
+    pub(crate) fn auto_percent(&self) -> u32 {
         self.auto_percent
     }
 
     /// The share from which prompts wait for a sync.
-    pub fn hard_percent(&self) -> u32 {
+    pub(crate) fn hard_percent(&self) -> u32 {
         self.hard_percent
     }
 
     /// Window in tokens: the setting, else a million if the name of one of `models` says so, else 200,000.
-    pub fn window_tokens(&self, models: &[Option<&str>]) -> u64 {
+    pub(crate) fn window_tokens(&self, models: &[Option<&str>]) -> u64 {
         let is_wide = |model: &str| model.to_ascii_lowercase().contains(WIDE);
         let by_model = match models.iter().flatten().any(|model| is_wide(model)) {
             true => WIDE_TOKENS,
@@ -87,7 +87,7 @@ impl Thresholds {
 }
 
 /// Used share of a window in percent, rounded down; may exceed 100.
-pub fn percent(tokens: u64, window_tokens: u64) -> u32 {
+pub(crate) fn percent(tokens: u64, window_tokens: u64) -> u32 {
     let percent = u128::from(tokens) * 100 / u128::from(window_tokens.max(1));
     u32::try_from(percent).unwrap_or(u32::MAX)
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Something that happened to a memory.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Event {
+pub(crate) struct Event {
     pub plan: PlanId,
     pub record: RecordId,
     pub at: Option<Timestamp>,
@@ -20,7 +20,7 @@ pub struct Event {
 }
 
 /// Events of memory `id` by `plans`, the earliest first. Changes by people in between show in the events that follow.
-pub fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
+pub(crate) fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
     let mut events = Vec::new();
     for plan in plans {
         let touches = |operation: &&Operation| operation.touches().any(|other| other == id);
@@ -58,7 +58,7 @@ pub fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
 
 /// The memories as of `date`, by statements until then; `state` and `plans` are the present ones. Statements without
 /// a time count as earlier.
-pub fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
+pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
     let mut replay = Replay::default();
     let none = BTreeSet::new();
     for plan in plans {

@@ -23,7 +23,7 @@ pub use adjudication::{Adjudication, AdjudicationSpec, pair_batches};
 pub use candidates::Memories;
 pub(crate) use dialogue::{AskSpec, BatchTask, Dialogue, Step};
 pub(crate) use history::{Event, forget};
-pub use history::{as_of, history};
+pub(crate) use history::{as_of, history};
 pub(crate) use lessons::{LessonBatch, reflect_schema_files};
 pub use lessons::{LessonSpec, LessonTask, REFLECT_TOOL_NAME, lesson_batches};
 pub use planner::consolidate;

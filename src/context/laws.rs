@@ -1,5 +1,6 @@
 //! Laws of blocks, over material that nobody would keep.
 
+use super::budget::Kind;
 use super::tests::{gate, passed};
 use super::*;
 use crate::memory_card::Card;

@@ -28,8 +28,9 @@ mod material;
 #[cfg(test)]
 mod tests;
 
-pub use assemble::{Block, Part, assemble};
-pub use budget::{Budget, Kind};
+pub(crate) use assemble::Block;
+pub use assemble::assemble;
+pub use budget::Budget;
 pub(crate) use directory::{is_shown, material, newest_sessions};
 #[cfg(test)]
 pub(crate) use fence::{CLOSE, OPEN, PREAMBLE};

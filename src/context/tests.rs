@@ -1,5 +1,6 @@
 //! What a block shows, in which order, and what it leaves out.
 
+use super::budget::Kind;
 use super::*;
 use crate::memory_card::Card;
 use crate::memory_dir::Preset;

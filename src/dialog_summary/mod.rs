@@ -16,8 +16,8 @@ mod summary;
 mod tests;
 mod turn;
 
-pub(crate) use block::DIALOG_TOKENS_MIN;
-pub use block::{Block, DialogLimits, DialogRules};
+pub(crate) use block::{Block, DIALOG_TOKENS_MIN};
+pub use block::{DialogLimits, DialogRules};
 pub(crate) use document::document;
 pub use summary::DialogSummary;
 pub use turn::{AskedQuestion, CompactSummary, DialogTurn};

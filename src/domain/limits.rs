@@ -8,13 +8,13 @@ pub(crate) const HANDED_BYTES_MAX: usize = LINE_BYTES_MAX;
 /// Bytes at the beginning of a file from which its format is detected.
 pub(crate) const DETECT_BYTES_MAX: usize = 64 * 1024;
 /// Findings kept for one file; the others are counted.
-pub const FINDINGS_MAX: usize = 100;
+pub(crate) const FINDINGS_MAX: usize = 100;
 /// Asks for one slice, the first included: the ladder's rungs and re-asks together.
 pub(crate) const ASKS_MAX: u32 = 8;
 /// The largest body of a reply that is read, in bytes: 10 MB bodies were seen, and are junk.
 pub(crate) const REPLY_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Records kept of one reply; a model that hands over more repeats itself.
-pub const CLAIMS_MAX: usize = 200;
+pub(crate) const CLAIMS_MAX: usize = 200;
 /// The longest string kept of a claim, in bytes.
 pub(crate) const CLAIM_BYTES_MAX: usize = 8_000;
 /// Maximum depth of a model's JSON; deeper values are dropped and reported.
@@ -32,7 +32,7 @@ const ASCII_BYTES_PER_TOKEN: usize = 4;
 const OTHER_BYTES_PER_TOKEN: usize = 3;
 
 /// Estimates the tokens of `text`: never zero for text that is not empty.
-pub fn estimate_tokens(text: &str) -> Tokens {
+pub(crate) fn estimate_tokens(text: &str) -> Tokens {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let other = text.len() - ascii;
     let tokens = ascii.div_ceil(ASCII_BYTES_PER_TOKEN) + other.div_ceil(OTHER_BYTES_PER_TOKEN);

@@ -12,26 +12,26 @@ mod record;
 mod session;
 mod slice;
 #[cfg(test)]
-pub mod testing;
+pub(crate) mod testing;
 mod time;
 
-pub(crate) use entry::named;
+pub(crate) use entry::{Coverage, Skip, Tool, named};
 
 pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, WriteExtracted};
-pub use entry::{Branch, Coverage, CoverageState, Entry, EntryKind, Outcome, Skip, Speaker, Tool};
-pub use finding::{Finding, Severity};
-pub use id::{Digest, JobId, MemoryId, PlanId, RecordId, RequestDigest, RunId, SessionId, SliceId};
-pub use limits::*;
+pub use entry::{Branch, CoverageState, Entry, EntryKind, Outcome, Speaker};
+pub(crate) use finding::{Finding, Severity};
+pub use id::{Digest, JobId, MemoryId, RecordId, RunId, SessionId, SliceId};
+pub(crate) use id::{PlanId, RequestDigest};
+pub(crate) use limits::*;
 pub use memory::{Memory, MemoryState, Stage};
-pub use model::{
-    Call, ErrorKind, Finish, LanguageModel, Message, ModelError, OutputMode, Purpose, Reply,
-    Request, Retry, Role, ToolSpec, Usage,
-};
-pub use plan::{
-    Change, Disposition, Effect, Facts, LeftOpen, MemoryMap, Merging, Moved, Operation, Plan,
-    Settlement,
+pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request, Role, Usage};
+pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
+pub use plan::MemoryMap;
+pub(crate) use plan::{
+    Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, Plan, Settlement,
 };
 pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
 pub use session::{Format, Session};
-pub use slice::{Claimed, Job, JobState, Lease, Part, Slice, Wait};
+pub use slice::{Claimed, Job, Part, Slice, Wait};
+pub(crate) use slice::{JobState, Lease};
 pub use time::Timestamp;

@@ -23,4 +23,5 @@ mod laws;
 
 pub use builder::{CardBuilder, Ellipsis};
 pub use card::{Card, CardHead, yaml};
-pub use checklist::{CardCheck, checklist};
+pub(crate) use checklist::CardCheck;
+pub use checklist::checklist;

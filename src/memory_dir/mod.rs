@@ -39,15 +39,16 @@ pub(crate) use kind::{
     ACTIVE_CONTEXT, CONFIG, GLOSSARY, PATTERNS, PRODUCT_CONTEXT, PROGRESS, SESSIONS,
 };
 pub use kind::{Files, Initial, Kind, initial_files};
-pub(crate) use lint::fix;
-pub use lint::{Issue, Linting, lint, print_text};
+pub(crate) use lint::{Issue, fix};
+pub use lint::{Linting, lint, print_text};
 pub(crate) use literal::{LiteralQuery, literal};
 pub(crate) use merge::{Conflict, PersonEdit, merge};
 pub(crate) use name::*;
 pub(crate) use public::{Readable, readable};
 pub use render::{Rendered, render};
-pub(crate) use search::HITS_MAX;
-pub use search::{Hit, Query, search};
+pub(crate) use search::{HITS_MAX, Hit};
+pub use search::{Query, search};
 pub(crate) use tag::*;
+pub(crate) use update::Update;
+pub use update::update;
 pub(crate) use update::{FileChange, records_named, strike};
-pub use update::{Update, update};

@@ -12,9 +12,11 @@ mod secret;
 pub(crate) use block::{
     PRIVATE_MENTION, UNCLOSED_PRIVATE, is_private_file, private_spans, strip_private,
 };
-pub use mask::{Gate, Only};
-pub use pii::{Pii, UnknownPii};
-pub use redacted::{Redacted, Report, Woven};
+pub use mask::Gate;
+pub(crate) use mask::Only;
+pub use pii::Pii;
+pub(crate) use redacted::Woven;
+pub use redacted::{Redacted, Report};
 
 #[cfg(test)]
 mod tests;

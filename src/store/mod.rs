@@ -40,7 +40,8 @@ pub(crate) use card::StoredCard;
 pub(crate) use changes::ChangeListener;
 pub use entry::CoveredEntry;
 pub(crate) use entry::SpokenEntry;
-pub use error::{Refusal, StoreError, StoreErrorKind};
+pub use error::StoreError;
+pub(crate) use error::StoreErrorKind;
 pub(crate) use forget::{Erased, Erasure, StoredText};
 pub use handle::Store;
 pub(crate) use journal::{Bill, JournalEntry, Journaled};
@@ -49,28 +50,25 @@ pub(crate) use lease::{HeldLease, LeaseRequest};
 pub(crate) use memory::{AuditEntry, Backlog, Directory};
 pub use migrations::OpenMode;
 pub(crate) use plan::{AskedPair, StoredOpenPair, StoredPlan};
-pub(crate) use prefix::PrefixLookup;
-pub use prefix::{BadPrefix, IdPrefix};
-pub(crate) use queue::ABANDONED;
+pub(crate) use prefix::{IdPrefix, PrefixLookup};
+pub(crate) use queue::{ABANDONED, EnqueueResult, JobChange, WorkerStatus};
 pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
 pub(crate) use queue::{
     Cap, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage, JobSelection,
     OpenJobs, Overdue, QueueStats, Rates, RemainingJobs, StoredJob, Stuck,
 };
-pub use queue::{
-    ClaimRequest, ClaimedJobs, EnqueueResult, Gathering, Intake, JobChange, JobEnding, JobRelease,
-    WorkerStatus,
-};
-pub(crate) use record::RecordSources;
-pub use record::{RecordFilter, StoredRecord};
+pub use queue::{ClaimRequest, ClaimedJobs, Gathering, Intake, JobEnding, JobRelease};
+pub use record::RecordFilter;
+pub(crate) use record::{RecordSources, StoredRecord};
+pub use run::Run;
+pub(crate) use run::RunFailure;
 pub(crate) use run::{KnownRun, StoredRun};
-pub use run::{Run, RunFailure};
 pub use session::{ConversationState, SessionProgress};
 pub(crate) use session_end::SessionEnd;
-pub use spend::{BillLine, Spent};
-pub use staging::{Staged, Staging};
-pub(crate) use status::SessionTotals;
-pub use status::{FailedRun, SessionStatus, Status};
+pub(crate) use spend::{BillLine, Spent};
+pub(crate) use staging::Staged;
+pub use staging::Staging;
+pub(crate) use status::{SessionStatus, SessionTotals, Status};
 
 /// Longest wait for another process that writes, in seconds: its commits take milliseconds.
 pub(crate) const BUSY_SECS: u64 = 5;

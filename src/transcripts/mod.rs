@@ -44,7 +44,8 @@ mod testing;
 mod text;
 mod tools;
 
-pub use detect::{DetectError, detect};
+pub(crate) use detect::DetectError;
+pub use detect::detect;
 pub use formats::read;
 pub(crate) use raw::private_tag_finding;
 pub use raw::{RawEntry, RawSession, SessionSource, TranscriptItem, redact_entry, redact_session};

@@ -30,14 +30,10 @@ const EFFECTS: [&str; 8] = [
     "std::fs", "std::env::", "std::net", "std::process", "tokio::fs", "tokio::net",
     "SystemTime::now", "Instant::now",
 ];
-/// Functions that still take a tuple of arguments. Lower it with each one that goes; none may come.
-const PACKED_MAX: usize = 30;
-/// Groups of files that still import one another. Lower it with each one that goes.
-const CYCLES_MAX: usize = 15;
 /// Maximum number of public names.
-const PUBLIC_NAMES_MAX: usize = 189;
+const PUBLIC_NAMES_MAX: usize = 168;
 /// Doc comments that still begin with a clause ("What …", "Whether …"). Lower it with each one that goes.
-const CLAUSE_COMMENTS_MAX: usize = 445;
+const CLAUSE_COMMENTS_MAX: usize = 112;
 
 /// A module's file, without its tests.
 struct Source {
@@ -303,7 +299,7 @@ fn files_import_one_another_without_cycles() {
         .iter()
         .map(|group| group.iter().map(|module| module.join("::")).collect::<Vec<_>>().join(" "))
         .collect();
-    assert!(shown.len() <= CYCLES_MAX, "{} cycles:\n{}", shown.len(), shown.join("\n"));
+    assert!(shown.is_empty(), "{} cycles:\n{}", shown.len(), shown.join("\n"));
 }
 
 #[test]
@@ -338,7 +334,7 @@ fn no_function_takes_a_tuple_of_arguments() {
         }
     }
     assert!(
-        wrong.len() <= PACKED_MAX,
+        wrong.is_empty(),
         "{}, use a struct with named fields:\n{}",
         wrong.len(),
         wrong.join("\n")

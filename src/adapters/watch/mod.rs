@@ -34,7 +34,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 
 /// Options of a [`Watch`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Options {
+pub(crate) struct Options {
     /// Debounce interval: time without a change after which a file is reported. It is longer than the timestamp
     /// granularity of file systems, so that a file cannot change after it was reported and still look the same.
     pub quiet: Duration,
@@ -61,7 +61,7 @@ impl Default for Options {
 
 /// Files to read.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub(crate) struct Batch {
     /// Files that changed, in the order of [`walk`](super::walk::walk).
     pub files: Vec<Candidate>,
     /// Paths that could not be read; each reported once, until it changes.
@@ -70,7 +70,7 @@ pub struct Batch {
 
 /// Watched folders. Dropping it ends the watch.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     options: Options,
     signal: Arc<Signal>,
     /// The scanner; moved into `scanning` during a scan.
@@ -97,7 +97,7 @@ struct Pending {
 
 impl Watch {
     /// Starts to watch `paths`, which need not exist yet. Files among them are checked every second.
-    pub fn start(paths: &[PathBuf], options: Options) -> Watch {
+    pub(crate) fn start(paths: &[PathBuf], options: Options) -> Watch {
         Watch::start_with(paths, options, events::open)
     }
 
@@ -124,7 +124,7 @@ impl Watch {
     /// is none; the next ones are what changed since. `None` when the runtime ends.
     ///
     /// Cancel safe: nothing is lost if the future is dropped.
-    pub async fn next(&mut self) -> Option<Batch> {
+    pub(crate) async fn next(&mut self) -> Option<Batch> {
         loop {
             if let Some(scanning) = &mut self.scanning {
                 let (scanner, scan) = match scanning.await {

@@ -1,31 +1,21 @@
 //! `annalist test`: prompt tests, against gold, on recorded answers or live.
 
+mod live;
 mod new;
 mod print;
 
-use super::interrupt::cancelled_by_signal;
 use super::output::{self, DIM, Failure, GREEN, RED, counted};
-use super::progress::{self, OFTEN, Progress};
 use super::settings;
-use crate::adapters::{clock, files};
-use crate::config::Config;
+use crate::adapters::files;
 use crate::eval::{
-    Answers, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, LiveModel, Recording,
-    Report, ReportFile, SCHEMA_VERSION, Scope, Variation, compare, find, junit, page, update,
-    write_if_changed,
+    Answers, CaseFolder, CaseOutcome, Comparison, EvalResult, EvalRun, Recording, Report,
+    ReportFile, SCHEMA_VERSION, Scope, compare, find, junit, page, update, write_if_changed,
 };
-use crate::llm::prompt_files;
-use crate::pipeline::Tally;
-use crate::store::OpenMode;
 use clap::Subcommand;
-use std::collections::BTreeSet;
+use live::{CASES, run_live, variations};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-/// Folder of cases if none are named.
-const CASES: &str = "tests/fixtures/cases";
-const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg}";
 /// File name that means standard output.
 const STDOUT: &str = "-";
 
@@ -178,62 +168,6 @@ fn find_cases(named: &[PathBuf]) -> Result<(Vec<CaseFolder>, Scope), Failure> {
     find(&paths).map_err(Failure::usage)
 }
 
-/// Each model with each prompt.
-fn variations(
-    config: &Config,
-    models: &[String],
-    paths: &[PathBuf],
-) -> Result<Vec<Variation>, Failure> {
-    let mut sets = Vec::new();
-    for path in paths {
-        let read = prompt_files::read_extraction(path).map_err(Failure::usage)?;
-        sets.push((Some(label(path)), read));
-    }
-    if sets.is_empty() {
-        sets.push((None, config.prompts.extraction()));
-    }
-    let models: Vec<Option<&String>> = match models.is_empty() {
-        true => vec![None],
-        false => models.iter().map(Some).collect(),
-    };
-    let (mut variations, mut names) = (Vec::new(), BTreeSet::new());
-    for model in models {
-        for (label, prompts) in &sets {
-            let mut name = match (model, label) {
-                (None, None) => "all".to_owned(),
-                (Some(model), None) => model.clone(),
-                (None, Some(label)) => label.clone(),
-                (Some(model), Some(label)) => format!("{model}, {label}"),
-            };
-            if !names.insert(name.clone()) {
-                name = format!("{name} ({:.8})", prompts.digest().to_string());
-                if !names.insert(name.clone()) {
-                    return Err(Failure::usage(format!(
-                        "{name}: is named twice: name each model and each prompt once"
-                    )));
-                }
-            }
-            variations.push(Variation {
-                name,
-                model: model.cloned(),
-                prompts: Arc::clone(prompts),
-            });
-        }
-    }
-    Ok(variations)
-}
-
-/// Name of a prompt in a table: its file, or its folder if the file has a standard name.
-fn label(path: &Path) -> String {
-    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-    let own = name(path).unwrap_or_else(|| path.display().to_string());
-    let stem = own.strip_suffix(".md").unwrap_or(&own);
-    match (stem, path.parent().and_then(name)) {
-        ("extract" | "slice" | "retry", Some(folder)) => format!("{folder}/{stem}"),
-        _ => stem.to_owned(),
-    }
-}
-
 fn read_baseline(path: &Path) -> Result<Report, Failure> {
     let wrong = |what: String| Failure::usage(format!("{}: {what}", path.display()));
     let text =
@@ -248,34 +182,6 @@ fn read_baseline(path: &Path) -> Result<Report, Failure> {
         )));
     }
     Ok(report)
-}
-
-fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
-    let runtime = settings::runtime()?;
-    runtime.block_on(async {
-        let endpoint = super::model_args::endpoint(&run.config)?;
-        let store = settings::open_store(&run.config, OpenMode::Create)?;
-        let (cancel, tally) = (cancelled_by_signal()?, Arc::new(Tally::default()));
-        let seen = Arc::clone(&tally);
-        let state = move || {
-            let totals = seen.totals();
-            let tokens = totals.tokens.sent + totals.tokens.answered;
-            let text = format!(
-                "{}/{} slices, {} tokens, ${:.2}",
-                totals.slices_done, totals.slices, tokens, totals.cost
-            );
-            Progress { at: totals.slices_done, of: totals.slices, text }
-        };
-        let progress = progress::show(BAR, "asking".to_owned(), OFTEN, state);
-        let stopped = cancel.clone();
-        let model = LiveModel { endpoint, store, cancel, tally, clock: clock::now };
-        let mut result = progress::during(progress, run.live(model)).await?;
-        if stopped.is_cancelled() {
-            let by_user = || "you asked for it; what was answered is in the journal".to_owned();
-            result.stopped.get_or_insert_with(by_user);
-        }
-        Ok(result)
-    })
 }
 
 /// Writes the reports, and prints the run unless the JSON goes to stdout.

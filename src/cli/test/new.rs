@@ -2,7 +2,7 @@
 
 use super::super::output::{self, Failure, GREEN, YELLOW, counted, rules};
 use super::super::settings;
-use super::{CASES, run_live, variations};
+use super::live::{CASES, run_live, variations};
 use crate::adapters::files;
 use crate::config::Config;
 use crate::eval::{

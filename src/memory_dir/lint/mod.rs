@@ -8,4 +8,5 @@ mod tests;
 
 pub use check::lint;
 pub(crate) use fix::fix;
-pub use issue::{Issue, Linting, print_text};
+pub(crate) use issue::Issue;
+pub use issue::{Linting, print_text};

@@ -1,9 +1,10 @@
 //! Rules of the store that only a server has.
 
+use super::super::error::Refusal;
 use super::super::fixture::server::{self, Schema};
 use super::super::fixture::{begin, begun, conversation, ended, stage, staging};
 use super::super::handle::Backend;
-use super::super::{OpenMode, RecordFilter, Refusal, Staging, Store, StoreError, StoreErrorKind};
+use super::super::{OpenMode, RecordFilter, Staging, Store, StoreError, StoreErrorKind};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::sync::Barrier;

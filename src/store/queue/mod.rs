@@ -15,16 +15,17 @@ mod share_tests;
 #[cfg(test)]
 mod tests;
 
-pub use admin::JobChange;
+pub(crate) use admin::JobChange;
 pub(crate) use admin::{JobFilter, JobPage, JobSelection, StoredJob};
 pub(crate) use batch::{BatchPart, PartEnd};
 pub(crate) use claim::ABANDONED;
 pub use claim::{ClaimRequest, ClaimedJobs, JobEnding, JobRelease};
 pub(crate) use insertion::BatchJob;
-pub use intake::{EnqueueResult, Gathering, Intake};
+pub(crate) use intake::EnqueueResult;
+pub use intake::{Gathering, Intake};
 pub(crate) use limits::{Cap, CapReached, CapScope, CapUnit, Charge, Rates};
 pub(crate) use stats::{DeadJobs, OpenJobs, Overdue, QueueStats, RemainingJobs, Stuck};
-pub use workers::WorkerStatus;
+pub(crate) use workers::WorkerStatus;
 
 pub(super) use admin::outdo;
 pub(super) use stats::pending;
