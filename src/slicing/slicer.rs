@@ -24,11 +24,6 @@ const _: () = assert!(SLICE_TOKENS_MIN / 2 > LABEL_TOKENS_MAX + MARK_TOKENS_MAX 
 const FILL_PERCENT_MIN: u64 = 50;
 /// Share of its budget below which the last slice of a session takes some of the one before, in percent.
 const TAIL_PERCENT_MIN: u64 = 25;
-/// Share of the budget that tools may fill without a word of a person or an assistant, in percent; what
-/// they print beyond it is shortened more.
-const QUIET_PERCENT_MAX: u64 = 50;
-/// Divisor of the bound of tool output in a long stretch without words.
-const QUIET_DIVISOR: u32 = 4;
 /// Factor of the bound for a tool that failed: how it failed is worth more than what it did.
 const FAILED_FACTOR: u32 = 2;
 
@@ -53,8 +48,6 @@ pub struct Slicer {
     held: Vec<Piece>,
     /// The slice that is being filled.
     current: Vec<Piece>,
-    /// Tokens of tool entries since the last word of a person or an assistant.
-    quiet: Tokens,
     index: u32,
     ready: Vec<Cutting>,
 }
@@ -95,7 +88,6 @@ impl Slicer {
             grouper: Grouper::default(),
             held: Vec::new(),
             current: Vec::new(),
-            quiet: 0,
             index: 0,
             ready: Vec::new(),
         }
@@ -114,13 +106,10 @@ impl Slicer {
             self.end();
             self.ends = self.ends.split_off(&(entry.ordinal + 1));
         }
-        if is_tool(&entry) {
-            if let Some(bounded) = bound(&entry.text, self.tool_tokens(&entry)) {
-                entry.text = bounded;
-            }
-            self.quiet = self.quiet.saturating_add(weight(&entry));
-        } else if matches!(entry.speaker, Speaker::Person | Speaker::Assistant) {
-            self.quiet = 0;
+        if is_tool(&entry)
+            && let Some(bounded) = bound(&entry.text, self.tool_tokens(&entry))
+        {
+            entry.text = bounded;
         }
         if let Some(unit) = self.grouper.push(entry) {
             self.place(unit);
@@ -137,15 +126,11 @@ impl Slicer {
     /// The bound of a tool's text, within what a pair of call and result has room for.
     fn tool_tokens(&self, entry: &Entry) -> Tokens {
         let SliceSettings { tokens, tool_tokens } = self.settings;
-        let failed = entry.outcome == Some(Outcome::Failed);
-        let most = tool_tokens_max(tokens).max(tool_tokens);
-        if percent(tokens, QUIET_PERCENT_MAX) < self.quiet {
-            (tool_tokens / QUIET_DIVISOR).max(TOOL_TOKENS_MIN.min(tool_tokens))
-        } else if failed {
-            tool_tokens.saturating_mul(FAILED_FACTOR).min(most)
-        } else {
-            tool_tokens
+        if entry.outcome != Some(Outcome::Failed) {
+            return tool_tokens;
         }
+        let most = tool_tokens_max(tokens).max(tool_tokens);
+        tool_tokens.saturating_mul(FAILED_FACTOR).min(most)
     }
 
     fn end(&mut self) {
@@ -156,7 +141,6 @@ impl Slicer {
         for pieces in [std::mem::take(&mut self.held), std::mem::take(&mut self.current)] {
             self.emit(pieces);
         }
-        self.quiet = 0;
     }
 
     fn place(&mut self, unit: Unit) {

@@ -204,6 +204,11 @@ fn asked_twice_it_stops_at_once() {
             let mut hold = hold.lock().unwrap();
             let sql = rusqlite::Connection::open(&hold.0).unwrap();
             sql.busy_timeout(Duration::from_secs(60)).unwrap();
+            // The next job is claimed ahead; once the store is held none can be.
+            let ahead = "SELECT sum(state = 'done') >= 2 AND sum(state = 'leased') >= 2 FROM jobs";
+            while !sql.query_row(ahead, [], |row| row.get::<_, bool>(0)).unwrap() {
+                std::thread::yield_now();
+            }
             sql.execute_batch("BEGIN IMMEDIATE").unwrap();
             hold.1 = Some(sql);
             ask.good()
