@@ -195,7 +195,7 @@ pub struct Thresholds {
 }
 
 impl Config {
-    /// Loads the defaults, overridden by `file`, overridden by `env` (names with [`ENV_PREFIX`], and values).
+    /// Loads the defaults, overridden by `file`, overridden by `env` (names with `ENV_PREFIX`, and values).
     pub fn load(file: Option<Layer<'_>>, env: &[(String, String)]) -> Result<Config, ConfigError> {
         let mut settings = layer::parse(Layer { name: "built-in config.toml", text: DEFAULT })?;
         let defaults = settings.clone();

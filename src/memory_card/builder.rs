@@ -26,7 +26,7 @@ pub(crate) const ELLIPSIS: &str = "...";
 /// Part of the room that a cut at the end of a word must leave, in per cent; otherwise the cut goes through the word.
 const KEPT_PERCENT_MIN: usize = 70;
 
-/// Items that end with [`ELLIPSIS`].
+/// Items that end with `ELLIPSIS`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Ellipsis {
     /// Those that were cut.

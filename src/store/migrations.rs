@@ -5,7 +5,7 @@
 pub enum OpenMode {
     /// Creates the store, and its folder.
     Create,
-    /// Fails with [`Missing`](super::StoreErrorKind::Missing).
+    /// Fails with `Missing`.
     Existing,
 }
 

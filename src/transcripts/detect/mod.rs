@@ -44,7 +44,7 @@ const EXPECTED: &str = "a session of Claude Code or Codex, OpenAI or Anthropic m
 type Detected = Result<Format, DetectError>;
 const NOTHING: Detected = Err(DetectError::Nothing);
 
-/// Returns the format of a file that begins with `head`, of which at most [`DETECT_BYTES_MAX`] bytes are
+/// Returns the format of a file that begins with `head`, of which at most `DETECT_BYTES_MAX` bytes are
 /// read.
 pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectError> {
     const MAGIC: [(&[u8], &str); 5] = [
