@@ -1,6 +1,7 @@
 //! Words that decide how two statements relate: words of change, words that turn a statement round, and words that name
 //! a thing exactly. English, German, Turkish, Spanish, French, Japanese, Chinese.
 
+use crate::text::negation::NEGATIONS;
 use crate::text::tokens::hash;
 use aho_corasick::AhoCorasick;
 use std::collections::HashSet;
@@ -15,7 +16,7 @@ const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|swit
      cambié de idea|a partir de ahora|volvamos a|plutôt|au lieu de|finalement|ne plus|\
      changé d'avis|désormais|non,|やっぱり|やはり|ではなく|じゃなくて|代わりに|に変更|に戻|やめて|改用|还是用|換成|换成|不再";
 
-/// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NOES`], do
+/// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NEGATIONS`], do
 /// not say the same, however many others they share.
 const TURNS: &str = "avoid|stop|disable|before|after|only|until|unless|except|if|off|out|down|under|below|over|\
      above|less|instead|all|every|any|nur|vor|nach|bis|aus|sadece|önce|sonra|solo|sólo|antes|\
@@ -23,16 +24,10 @@ const TURNS: &str = "avoid|stop|disable|before|after|only|until|unless|except|if
 
 const TURNS_INSIDE: &[&str] = &["だけ", "只", "前に", "後に"];
 
-/// Words that say no.
-const NOES: &str = "not|no|never|don't|doesn't|didn't|won't|can't|cannot|shouldn't|isn't|aren't|wasn't|weren't|\
-     without|nicht|kein|keine|keinen|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
-     jamais|sans|aucun|non";
-
 const NOES_INSIDE: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
 
 static TURN_WORDS: LazyLock<HashSet<&str>> =
-    LazyLock::new(|| TURNS.split('|').chain(NOES.split('|')).collect());
-static NO_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| NOES.split('|').collect());
+    LazyLock::new(|| TURNS.split('|').chain(NEGATIONS.iter().copied()).collect());
 static CHANGED: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::new(CHANGES.split('|')).ok());
 
@@ -80,7 +75,7 @@ pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
 
 pub(super) fn says_no(folded: &str) -> bool {
     let inside = || NOES_INSIDE.iter().any(|word| folded.contains(*word));
-    folded.split(' ').map(bare).any(|word| NO_WORDS.contains(word))
+    folded.split(' ').map(bare).any(|word| NEGATIONS.contains(word))
         || (!folded.is_ascii() && inside())
 }
 

@@ -1,14 +1,10 @@
 //! Evidence that says the opposite of its claim: "keep Redis" where somebody said "not Redis".
 
 use crate::domain::{Claim, Evidence, Slice};
+use crate::text::negation::NEGATIONS;
 use crate::text::tokens::words;
 use std::collections::HashSet;
 
-/// Words that turn a sentence round, in the languages that agents are talked to in.
-const NEGATIONS: [&str; 22] = [
-    "not", "no", "never", "without", "cannot", "nicht", "kein", "keine", "keinen", "nie", "ohne",
-    "pas", "jamais", "sans", "sin", "nunca", "jamás", "niet", "geen", "não", "не", "değil",
-];
 /// Beginnings of words with which a claim itself says that something is not, or is taken away.
 const CONTRASTS: [&str; 22] = [
     "instead", "rather", "avoid", "stop", "drop", "remov", "refus", "reject", "skip", "disabl",
@@ -20,6 +16,7 @@ const REACH_WORDS: usize = 2;
 /// Share of a field's words that a sentence must hold to be about it, in percent.
 const ABOUT_PERCENT_MIN: usize = 50;
 
+/// Letters that end a sentence, or a line.
 const SENTENCE_ENDS: [char; 4] = ['.', '!', '?', '\n'];
 
 /// The main field of `claim` whose evidence says the opposite, if there is one.
@@ -99,7 +96,7 @@ fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
 
 fn is_negation(word: &str) -> bool {
     let word = word.to_lowercase();
-    NEGATIONS.contains(&word.as_str()) || word.ends_with("n't") || word.ends_with("n’t")
+    NEGATIONS.contains(word.as_str()) || word.ends_with("n't") || word.ends_with("n’t")
 }
 
 fn is_negative(text: &str) -> bool {

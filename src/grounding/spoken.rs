@@ -56,7 +56,7 @@ fn ten(word: &str) -> Option<u64> {
     TENS.iter().position(|ten| *ten == word).map(|at| at as u64 * 10 + 20)
 }
 
-/// What `words` can mean: one number, or two of which the second is its hundredths, as prices are said.
+/// Meanings of `words`: one number, or two of which the second is its hundredths, as prices are said.
 fn values(words: &[&str]) -> Vec<f64> {
     let mut values: Vec<f64> = whole(words).map(|value| value as f64).into_iter().collect();
     for at in 1..words.len() {

@@ -1,8 +1,9 @@
-//! Text primitives: tokens, names and sentences, truncation, lenient JSON, front matter. No I/O.
+//! Text primitives: tokens, negations, names and sentences, truncation, lenient JSON, front matter. No I/O.
 
 pub(crate) mod diff;
 pub(crate) mod front_matter;
 pub(crate) mod lenient_json;
 pub(crate) mod names;
+pub(crate) mod negation;
 pub(crate) mod tokens;
 pub(crate) mod truncate;
