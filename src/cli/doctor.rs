@@ -6,6 +6,7 @@ use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::OutputMode;
 use crate::llm::{Probe, probe};
+use crate::pipeline::trial;
 use crate::store::OpenMode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,8 +16,9 @@ use std::process::ExitCode;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Sends the endpoint a few small questions (a few hundred tokens) and remembers the best output mode. \
-Exits 1 if something is missing.")]
+Sends the endpoint a few small questions (a few hundred tokens), remembers the best output mode, and asks the \
+model about a conversation of three lines with one decision, as `replay` would (about 3,000 tokens). \
+Exits 1 if something is missing or the model does not find the decision.")]
 pub(super) struct Args {
     /// The model's name at the endpoint, instead of model.model
     #[arg(long, value_name = "NAME")]
@@ -90,8 +92,15 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         let detail = format!("{} is the best output mode", best.name());
         lines.push(Line::new("ladder", Some(true), detail));
     }
+    let mut usable = probe.best.is_some();
+    if let Some(best) = probe.best {
+        let found = runtime.block_on(trial(&config, &endpoint, &model, best));
+        usable = found.is_ok();
+        let detail = found.err().unwrap_or_else(|| "found the decision in three lines".to_owned());
+        lines.push(Line::new("extraction", Some(usable), detail));
+    }
     let store = runtime.block_on(store(&config, &probe, &model));
-    let usable = probe.best.is_some() && store.check.ok != Some(false);
+    usable &= store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
     lines.push(store);
     if args.json {

@@ -1,6 +1,7 @@
 //! Printing of results and errors. A reader that goes away ends the printing, not the work.
 
 use crate::config::ConfigError;
+use crate::pipeline::Totals;
 use crate::store::{StoreError, StoreErrorKind};
 use crate::text::truncate;
 use anstyle::{AnsiColor, Style};
@@ -111,6 +112,17 @@ pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
 pub(super) fn note(text: &str) {
     // Nothing can be said about a stderr that is gone.
     let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Warns of a model that found nothing at all.
+pub(super) fn warn_of_empty_answers(totals: &Totals) {
+    if totals.only_empty_answers() {
+        note(&format!(
+            "{YELLOW}warning:{YELLOW:#} the model found nothing in any of {} slices; \
+             `annalist doctor` shows whether it can fill the tool",
+            count(totals.slices_extracted)
+        ));
+    }
 }
 
 /// True if stderr is a terminal.

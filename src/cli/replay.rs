@@ -180,6 +180,7 @@ fn list_problems(totals: &Totals) {
     for (cap, slices) in &totals.waiting {
         output::note(&format!("{YELLOW}waiting:{YELLOW:#} {} slices: {cap}", count(*slices)));
     }
+    output::warn_of_empty_answers(totals);
 }
 
 /// A table of zeros says less than this.

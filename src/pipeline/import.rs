@@ -6,8 +6,8 @@ use super::setup::extraction_spec;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{
-    Call, Claim, Finding, Finish, OutputMode, Provenance, RecordState, Reply, RunId, Severity,
-    Slice, Usage, WriteExtracted,
+    Call, Claim, Digest, Finding, Finish, OutputMode, Provenance, RecordState, Reply, RunId,
+    Severity, Slice, Usage, WriteExtracted,
 };
 use crate::extract::{Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
@@ -136,22 +136,25 @@ pub(crate) fn spread(
 
 /// The slice that supports a claim best; the first of equals.
 fn best(slices: &[&(Cutting, Option<Redacted>)], claim: &Claim) -> Option<usize> {
-    let nobody = crate::domain::Digest::of(&[]);
     let grade = |slice: &Slice| {
-        let from = Provenance {
-            namespace: String::new(),
-            session: slice.session,
-            slice: slice.id,
-            run: RunId(nobody),
-            entries: slice.range(),
-            at: None,
-        };
-        let record = ground(slice, vec![claim.clone()], &from).records.pop();
+        let record = ground(slice, vec![claim.clone()], &unstored(slice)).records.pop();
         record.map_or(0.0, |it| it.score + f64::from(u8::from(it.state == RecordState::Staged)))
     };
     let grades: Vec<f64> = slices.iter().map(|(cutting, _)| grade(&cutting.slice)).collect();
     let most = grades.iter().copied().fold(f64::MIN, f64::max);
     grades.iter().position(|grade| *grade == most)
+}
+
+/// The origin of records that are not stored.
+pub(super) fn unstored(slice: &Slice) -> Provenance {
+    Provenance {
+        namespace: String::new(),
+        session: slice.session,
+        slice: slice.id,
+        run: RunId(Digest::of(&[])),
+        entries: slice.range(),
+        at: None,
+    }
 }
 
 fn reply(claims: Vec<Claim>, gate: &Gate) -> Reply {

@@ -24,6 +24,7 @@ pub(crate) mod stop;
 pub(crate) mod retrying_store;
 pub(crate) mod dialogue;
 pub(crate) mod tally;
+mod trial;
 
 pub(crate) use adjudicate::{Adjudicator, Halt, ModelSource, ModelUsage};
 pub(crate) use consolidating::{ConsolidationOutcome, Consolidator, PlannedConsolidation};
@@ -38,5 +39,6 @@ pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub use tally::Tally;
 pub(crate) use tally::{TokenTotals, Totals};
+pub(crate) use trial::trial;
 pub use worker::{Consumer, Counts, Until};
 pub(crate) use worker::{End, Jobs, Report};

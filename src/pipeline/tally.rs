@@ -8,6 +8,9 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Fewer slices in a row may well hold nothing worth keeping.
+const EMPTY_ANSWERS_MIN: u64 = 10;
+
 /// Counts behind a lock: a few additions a slice.
 #[derive(Debug, Default)]
 pub struct Tally {
@@ -104,6 +107,12 @@ pub struct Totals {
     /// Of those, done or failed now.
     #[serde(skip)]
     pub slices_done: u64,
+    /// Of those, extracted now.
+    #[serde(skip)]
+    pub slices_extracted: u64,
+    /// Of those, without a record, staged or quarantined.
+    #[serde(skip)]
+    pub slices_empty: u64,
     /// Calls of the model, paid for.
     pub calls: u64,
     /// Answers taken from the journal instead.
@@ -192,6 +201,11 @@ impl Totals {
             self.coverage.add(CoverageState::Skipped, entries);
             *self.skipped.entry(Skip::Copied.name()).or_default() += entries;
         }
+    }
+
+    /// Whether so many answers held nothing, and none held something, that the model is suspect.
+    pub fn only_empty_answers(&self) -> bool {
+        EMPTY_ANSWERS_MIN <= self.slices_extracted && self.slices_empty == self.slices_extracted
     }
 
     /// Whether every entry is accounted for.

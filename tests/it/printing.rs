@@ -2,7 +2,7 @@
 
 use super::input::claude;
 use super::place::{Place, balanced};
-use super::stub::Stub;
+use super::stub::{Answer, Stub};
 use serde_json::Value;
 use std::process::Stdio;
 
@@ -200,23 +200,58 @@ fn init_writes_the_defaults_once() {
 }
 
 #[test]
+fn doctor_fails_for_a_model_that_cannot_fill_the_tool() {
+    let stub = Stub::new(|ask| match ask.tool() {
+        "note_city" => Answer::Call(serde_json::json!({"city": "Lisbon"})),
+        "note_colour" => Answer::Call(serde_json::json!({"colour": "red"})),
+        _ => Answer::Call(super::input::extracted("nothing")),
+    });
+    let place = Place::with_endpoint(stub.url());
+    let doctor = place.run(&["doctor", "--json"]);
+    let report = doctor.json();
+    assert_eq!(doctor.code, 1, "{report}");
+    assert_eq!(report["checks"]["ladder"]["ok"], true);
+    let extraction = &report["checks"]["extraction"];
+    assert_eq!(extraction["ok"], false);
+    assert!(extraction["detail"].as_str().unwrap().contains("stub-1 does not find"), "{report}");
+}
+
+#[test]
+fn model_that_finds_nothing_anywhere_is_warned_of() {
+    let stub = Stub::new(|_| Answer::Call(super::input::extracted("nothing")));
+    let warned = |talks, command: &[&str]| {
+        let place = Place::with_endpoint(stub.url());
+        place.write("s.jsonl", claude(0..talks));
+        if command[0] == "worker" {
+            assert_eq!(place.run(&["enqueue", "s.jsonl"]).code, 0);
+        }
+        let output = place.run(command);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        output.stderr.contains("found nothing in any of")
+    };
+    assert!(warned(24, &["replay", "s.jsonl"]) && warned(24, &["replay", "s.jsonl", "--json"]));
+    assert!(warned(24, &["worker", "--drain"]));
+    assert!(!warned(3, &["replay", "s.jsonl"]), "so few slices may well hold nothing");
+}
+
+#[test]
 fn doctor_says_what_the_endpoint_can_do_and_the_next_replay_uses_it() {
     // An endpoint that knows no tools.
     let stub = Stub::new(|ask| match ask.body.get("tools") {
-        Some(_) => super::stub::Answer::Status(
+        Some(_) => Answer::Status(
             400,
             "",
             "{\"error\":{\"message\":\"tools are not supported\",\"param\":\"tools\"}}".to_owned(),
         ),
         None if ask.path.ends_with("/models") => {
-            super::stub::Answer::Status(200, "", "{\"data\":[{\"id\":\"stub-1\"}]}".to_owned())
+            Answer::Status(200, "", "{\"data\":[{\"id\":\"stub-1\"}]}".to_owned())
         }
         None => {
             let words = super::input::extracted(ask.slice()).to_string();
             let message = serde_json::json!({"role": "assistant", "content": words});
             let choice = serde_json::json!({"message": message, "finish_reason": "stop"});
             let body = serde_json::json!({"choices": [choice]});
-            super::stub::Answer::Status(200, "", body.to_string())
+            Answer::Status(200, "", body.to_string())
         }
     });
     let place = Place::with_endpoint(stub.url());
@@ -225,6 +260,7 @@ fn doctor_says_what_the_endpoint_can_do_and_the_next_replay_uses_it() {
     assert_eq!(doctor.code, 0, "{report}");
     let best = report["best"].as_str().unwrap().to_owned();
     assert!(best.starts_with("json"), "{report}");
+    assert_eq!(report["checks"]["extraction"]["ok"], true, "{report}");
     place.write("s.jsonl", claude(0..2));
     let before = stub.count();
     let totals = place.json(&["replay", "s.jsonl", "--json"]);

@@ -74,6 +74,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         summary.print()?;
     }
     summary.notes();
+    output::warn_of_empty_answers(&tally.totals());
     if let End::Needs(line) = &report.end {
         output::note(&format!("{RED}stopped:{RED:#} {line}"));
     }

@@ -137,6 +137,10 @@ impl WorkerState {
             Outcome::Deferred(why) => self.defer(claimed, attempt, why).await,
             Outcome::Extracted(proven) => {
                 self.count_findings(&proven.findings);
+                self.extractor.client.tally.with(|totals| {
+                    totals.slices_extracted += 1;
+                    totals.slices_empty += u64::from(proven.records.is_empty());
+                });
                 let staging = self.extractor.extracted(attempt, proven);
                 Ok(ClaimEnd::ended(Some(staging), JobEnding::Done, JobOutcome::Done))
             }
