@@ -26,6 +26,7 @@ fn decided(name: &str, chosen: &str, others: &[&str], rationale: &str) -> Memory
         said_by: Speaker::Person,
         confirmed: false,
         edited: None,
+        decided: None,
         valid_from: Some(TODAY),
         valid_until: None,
         superseded_by: None,

@@ -39,6 +39,7 @@ fn memory(n: usize) -> Memory {
         said_by: Speaker::Person,
         confirmed: false,
         edited: None,
+        decided: None,
         valid_from: Some(day(n)),
         valid_until: None,
         superseded_by: None,

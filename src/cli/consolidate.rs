@@ -11,7 +11,8 @@ use crate::adapters::{clock, process};
 use crate::config::Config;
 use crate::consolidate::is_judged;
 use crate::domain::{
-    Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, Settlement,
+    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan,
+    Settlement,
 };
 use crate::pipeline::{
     Adjudicator, ConsolidationOutcome, Consolidator, Halt, PlannedConsolidation,
@@ -39,7 +40,7 @@ Examples:
   annalist consolidate --namespace roofs  do it, for one namespace
   annalist consolidate --model qwen3:8b   ask a model what no rule decides
   annalist consolidate log                the plans that were applied
-  annalist consolidate --undo 3fa9        take one back
+  annalist consolidate --undo 3fa9        take one back; its records are set aside
 
 Both sides of what no rule decides are kept, and the pair is listed as left open. A model is asked \
 about such pairs only where --model, --cassette or consolidate.model name one. It gives verdicts; the \
@@ -59,9 +60,12 @@ pub(super) struct Args {
     /// Only this namespace
     #[arg(long, value_name = "NAME", conflicts_with = "undo")]
     namespace: Option<String>,
-    /// Take this plan back: its id, or the beginning of it
+    /// Take this plan back: its id, or the beginning of it. Its records are set aside
     #[arg(long, value_name = "PLAN", conflicts_with_all = ["model", "no_model", "cassette"])]
     undo: Option<String>,
+    /// Let the records of a plan that was undone wait again, and consolidate them
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["undo", "dry_run"])]
+    redo: Option<String>,
     #[command(flatten)]
     adjudication: AdjudicationArgs,
     /// Print JSON
@@ -168,9 +172,30 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         if let Some(id) = &args.undo {
             return undo(&consolidator(store, None), &config, id, args.json).await;
         }
+        if let Some(id) = &args.redo {
+            release(&consolidator(store.clone(), None), id).await?;
+        }
         let adjudicator = args.adjudication.adjudicator(&config, &store).await?;
         consolidate(&consolidator(store, adjudicator), &config, args).await
     })
+}
+
+async fn release(consolidator: &Consolidator, id: &str) -> Result<(), Failure> {
+    let stored = one(consolidator.store.plan(prefix(id)?).await?, "plan", id)?;
+    let plan = short(&stored.plan.id);
+    if stored.undone_at.is_none() {
+        return Err(Failure::usage(format!("plan {plan} stands: there is nothing to redo")));
+    }
+    match consolidator.release(&stored).await? {
+        Some(records) => {
+            output::note(&format!("plan {plan}: took up {} again", counted(records, "record")));
+            Ok(())
+        }
+        None => {
+            let busy = problem(&stored.plan.namespace, &ConsolidationOutcome::Busy);
+            Err(Failure::failed(format!("plan {plan}: {busy}")))
+        }
+    }
 }
 
 /// Changes memory for a person who waits: waits for other processes.
@@ -340,9 +365,9 @@ async fn undo(
             if as_json {
                 output::json(&UndonePlan { undone: id, records })?;
             } else {
-                let wait = if records == 1 { "waits" } else { "wait" };
-                let records = counted(records, "record");
-                output::line(&format!("plan {} is undone: {records} {wait} again", short(&id)))?;
+                let (id, records) = (short(&id), counted(records, "record"));
+                output::line(&format!("plan {id} is undone, and {records} set aside"))?;
+                output::note(&format!("`annalist consolidate --redo {id}` takes them up again"));
             }
             after_plan(&consolidator.store, config, &[namespace]).await?;
             Ok(ExitCode::SUCCESS)
@@ -446,6 +471,7 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
             };
             format!("{RED}- {kind} {text}{RED:#}  {rule}\n      read anew; {becomes}")
         }
+        Disposition::Decide { .. } => format!("* {kind} {text}  {rule}"),
         Disposition::Restate { memory, .. } => {
             format!("~ {kind} {text}  {rule}\n      in the words that are left: {}", of(memory))
         }
@@ -467,6 +493,9 @@ fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Res
 
 /// The rule or the verdict by which an operation was chosen.
 fn reason(rule: &str) -> String {
+    if rule.starts_with(BY_PERSON) {
+        return format!("by a person: {rule}");
+    }
     if !is_judged(rule) {
         return format!("by rule: {rule}");
     }

@@ -133,6 +133,7 @@ fn cli_schemas() -> String {
         "memory-search": Vec<Hit>,
         "memory-show": memory::MemoryRow<'static>,
         "memory-sync": memory::SyncWithPlans<'static>,
+        "memory-verdict": memory::VerdictRow,
         "memory-tags": TagCounts,
         "memory-tokens": memory::TokensReport<'static>,
         "records-cards": Vec<records::CardRow<'static>>,
@@ -143,7 +144,7 @@ fn cli_schemas() -> String {
         "replay": Totals,
         "status": status::StatusReport<'static>,
         "test": eval::ReportFile,
-        "why": records::WhyRow<'static>,
+        "why": records::WhyReport<'static>,
         "worker": worker::Summary,
     }
     let mut definitions = Map::new();

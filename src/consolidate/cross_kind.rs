@@ -8,7 +8,8 @@ use super::rules::is_protected;
 use super::subject::{Subject, is_generic, shared};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, Speaker, Stage,
+    Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Speaker,
+    Stage,
 };
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -119,11 +120,13 @@ impl Link<'_> {
             true => (&new.facts.claim, new.facts.at, new.person, new.hearsay),
             false => (&memory.claim, memory.valid_from, is_protected(memory), by_tools),
         };
-        if matches!(order, Order::Earlier | Order::Unknown) || hearsay {
+        // Words that a person edited say nothing of the stage; any other decision does.
+        let is_edit = asked.decided.as_ref().is_some_and(|it| it.rule == PERSON_EDITED);
+        let is_decided = !is_edit && asked.is_decided_after(at);
+        if matches!(order, Order::Earlier | Order::Unknown) || hearsay || is_decided {
             return Across::default();
         }
         let (stage, rule, open_rule, is_free) = match claim {
-            // What a person put into the directory waits for a person.
             Claim::Attempt(_) => {
                 let (stage, rule) = match answer.stage {
                     Stage::Decided => (Stage::Decided, "completed"),
@@ -134,7 +137,9 @@ impl Link<'_> {
                 if !asked.stage.may_become(stage) {
                     return Across::default();
                 }
-                let is_free = order == Order::Later && (!asked.confirmed || person);
+                // What a person confirmed is closed by a deed that succeeded, and else waits for a person.
+                let may_move = !asked.confirmed || person || stage == Stage::Decided;
+                let is_free = order == Order::Later && may_move;
                 (stage, rule, "may-complete", is_free)
             }
             Claim::Decision(_) if asked.stage != Stage::Proposed => return Across::default(),

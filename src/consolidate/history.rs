@@ -216,6 +216,7 @@ impl Replay {
             | Disposition::Settle { .. }
             | Disposition::Withdraw { .. }
             | Disposition::Restate { .. }
+            | Disposition::Decide { .. }
             | Disposition::Discard) => other,
         };
         let home = disposition.home();
@@ -234,7 +235,8 @@ fn without(memory: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
     (!emptied).then_some(rest)
 }
 
-fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
+/// `rest` with everything in which `actual` differs from `full`.
+pub(super) fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
     fn pick<T: Clone + PartialEq>(full: &T, rest: &T, actual: &T) -> T {
         if full == actual { rest.clone() } else { actual.clone() }
     }
@@ -252,6 +254,7 @@ fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
         said_by: pick(&full.said_by, &rest.said_by, &actual.said_by),
         confirmed: actual.confirmed,
         edited: actual.edited.clone(),
+        decided: actual.decided.clone(),
         valid_from: pick(&full.valid_from, &rest.valid_from, &actual.valid_from),
         state,
         valid_until,

@@ -9,6 +9,7 @@ mod dialogue;
 mod history;
 mod incoming;
 mod lessons;
+mod person_verdict;
 mod phrases;
 mod plan;
 mod planner;
@@ -26,6 +27,7 @@ pub(crate) use history::{Event, forget};
 pub(crate) use history::{as_of, history};
 pub(crate) use lessons::{LessonBatch, reflect_schema_files};
 pub use lessons::{LessonSpec, LessonTask, REFLECT_TOOL_NAME, lesson_batches};
+pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
 pub(crate) use planner::{consolidate_with, is_judged};
 pub(crate) use retrospective::{

@@ -84,7 +84,12 @@ impl RulePair<'_> {
     }
 
     pub(super) fn may_follow(&self) -> bool {
-        self.may_extend() && self.order == Order::Later && self.is_active()
+        self.may_extend() && self.order == Order::Later && self.is_active() && !self.is_decided()
+    }
+
+    /// A person decided on the memory after the record was said.
+    fn is_decided(&self) -> bool {
+        self.memory.is_decided_after(self.new.facts.at)
     }
 
     fn is_active(&self) -> bool {
@@ -166,6 +171,7 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
         Order::Earlier => Ruling::Merge(Merging::Provenance),
         Order::Same | Order::Unknown => Ruling::Unrelated,
         Order::Later if !pair.may_extend() => Ruling::Conflict,
+        Order::Later if pair.is_decided() => Ruling::Merge(Merging::Provenance),
         Order::Later => match (pair.memory.stage, pair.new.facts.stage) {
             (Stage::Refuted, Stage::Decided) => Ruling::Supersede,
             (Stage::Decided, Stage::Attempted) => Ruling::Outcome(Stage::Refuted),

@@ -3,6 +3,7 @@
 use super::entry::named;
 use super::{Claim, Digest, MemoryId, RecordId, Speaker, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 named! {
     /// Stage of a fact. Every kind of claim has the same stages: a request is proposed, attempted,
@@ -46,6 +47,18 @@ named! {
     }
 }
 
+/// The rule of a person who changed the words of an entry, or moved it.
+pub(crate) const PERSON_EDITED: &str = "person-edited";
+
+/// A person's decision on a memory, in the directory or by a command.
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+pub struct PersonDecision {
+    /// The rule, such as `person-closed`; no words.
+    pub rule: Cow<'static, str>,
+    /// The time of the decision.
+    pub at: Timestamp,
+}
+
 /// A kept fact. Nothing of it comes from a model but the claim, which was proven first.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Memory {
@@ -61,11 +74,14 @@ pub struct Memory {
     pub state: MemoryState,
     /// The most trusted speaker among the evidence of its records.
     pub said_by: Speaker,
-    /// True if a person wrote it in the directory, or kept it while editing around it.
+    /// True if a person wrote it in the directory, or decided on it.
     pub confirmed: bool,
     /// The person's words in the directory that replaced the claim, without private blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited: Option<String>,
+    /// A person's last decision on it: final against everything that was said before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<PersonDecision>,
     /// Start of validity: the time of its first evidence.
     pub valid_from: Option<Timestamp>,
     /// End of validity; none while it holds.
@@ -90,6 +106,29 @@ impl Memory {
         self.valid_until = None;
         self.superseded_by = None;
         self.reason = None;
+    }
+
+    /// True if it is neither settled nor found not to hold.
+    pub fn is_open(&self) -> bool {
+        matches!(self.stage, Stage::Proposed | Stage::Attempted)
+    }
+
+    /// Its stage once a person has closed it (`done`), or opened it again; `None` for what is never open.
+    pub fn stage_once(&self, done: bool) -> Option<Stage> {
+        match &self.claim {
+            Claim::Decision(_) => None,
+            Claim::Attempt(it) if it.succeeded => None,
+            Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) if done => {
+                Some(Stage::Decided)
+            }
+            Claim::Request(_) | Claim::Attempt(_) => Some(Stage::Attempted),
+            Claim::Discussion(_) => Some(Stage::Proposed),
+        }
+    }
+
+    /// True if a person decided on it later than `at`, so that what was said then changes nothing.
+    pub fn is_decided_after(&self, at: Option<Timestamp>) -> bool {
+        self.decided.as_ref().is_some_and(|it| at.is_none_or(|at| at <= it.at))
     }
 
     /// True if all of its records were withdrawn: it can still be looked up, and a record that comes back

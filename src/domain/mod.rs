@@ -24,11 +24,13 @@ pub use id::{Digest, JobId, MemoryId, RecordId, RunId, SessionId, SliceId};
 pub(crate) use id::{PlanId, RequestDigest};
 pub(crate) use limits::*;
 pub use memory::{Memory, MemoryState, Stage};
+pub(crate) use memory::{PERSON_EDITED, PersonDecision};
 pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request, Role, Usage};
 pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
 pub use plan::MemoryMap;
 pub(crate) use plan::{
-    Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, Plan, Settlement,
+    BY_PERSON, Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, Plan,
+    Settlement,
 };
 pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
 pub use session::{Format, Session};

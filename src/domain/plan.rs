@@ -117,6 +117,11 @@ pub enum Disposition {
         /// The change; none if the memory begins with this record.
         how: Option<Merging>,
     },
+    /// A person decided on a memory that rests on the record; the effects say what follows.
+    Decide {
+        /// That memory.
+        memory: MemoryId,
+    },
 }
 
 impl Disposition {
@@ -132,6 +137,7 @@ impl Disposition {
             Disposition::Settle { .. } => "settle",
             Disposition::Withdraw { .. } => "withdraw",
             Disposition::Restate { .. } => "restate",
+            Disposition::Decide { .. } => "decide",
         }
     }
 
@@ -142,7 +148,8 @@ impl Disposition {
             | Disposition::Supersede { memory, .. }
             | Disposition::Conflict { memory, .. }
             | Disposition::Settle { memory, .. }
-            | Disposition::Restate { memory, .. } => Some(*memory),
+            | Disposition::Restate { memory, .. }
+            | Disposition::Decide { memory } => Some(*memory),
             Disposition::Merge { into, .. } => Some(*into),
             Disposition::Duplicate { of } => Some(*of),
             Disposition::Discard | Disposition::Withdraw { .. } => None,
@@ -154,7 +161,8 @@ impl Disposition {
         match self {
             Disposition::Settle { .. }
             | Disposition::Withdraw { .. }
-            | Disposition::Restate { .. } => true,
+            | Disposition::Restate { .. }
+            | Disposition::Decide { .. } => true,
             Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Supersede { .. }
@@ -173,6 +181,7 @@ impl Disposition {
             Disposition::Add { .. }
             | Disposition::Merge { .. }
             | Disposition::Restate { .. }
+            | Disposition::Decide { .. }
             | Disposition::Discard
             | Disposition::Duplicate { .. } => None,
         }
@@ -214,7 +223,15 @@ pub struct Operation {
     pub effects: Vec<Effect>,
 }
 
+/// Prefix of the rules by which a person decides.
+pub(crate) const BY_PERSON: &str = "person-";
+
 impl Operation {
+    /// True if a person decided so.
+    pub fn is_by_person(&self) -> bool {
+        self.rule.starts_with(BY_PERSON)
+    }
+
     /// Every memory that it makes, changes or depends on; some more than once.
     pub fn touches(&self) -> impl Iterator<Item = MemoryId> + '_ {
         let own = [self.disposition.home(), self.disposition.other()];

@@ -73,6 +73,15 @@ fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
         ClaimKind::Attempt => 'a',
         ClaimKind::Request => 'r',
     };
+    Item {
+        id: format!("{initial}{number}"),
+        entry_hint: first.map(|it| it.entry.to_string()),
+        ..gold_item(record.kind, &record.claim, quote)
+    }
+}
+
+/// An item that asks for this claim by its fields, without a name.
+pub(crate) fn gold_item(kind: ClaimKind, claim: &Value, quote: Option<String>) -> Item {
     let field = |(name, value): (&String, &Value)| {
         let texts =
             |all: &[Value]| all.iter().filter_map(Value::as_str).map(str::to_owned).collect();
@@ -83,14 +92,14 @@ fn item(record: &RecordReport, number: usize, entries: &[ShownEntry]) -> Item {
         }
     };
     Item {
-        id: format!("{initial}{number}"),
-        kind: record.kind,
+        id: String::new(),
+        kind,
         importance: Importance::Useful,
-        statement: headline(record.kind, &record.claim).to_owned(),
+        statement: headline(kind, claim).to_owned(),
         terms: Vec::new(),
-        fields: record.claim.as_object().into_iter().flatten().filter_map(field).collect(),
-        succeeded: record.claim.get("succeeded").and_then(Value::as_bool),
+        fields: claim.as_object().into_iter().flatten().filter_map(field).collect(),
+        succeeded: claim.get("succeeded").and_then(Value::as_bool),
         quote,
-        entry_hint: first.map(|it| it.entry.to_string()),
+        entry_hint: None,
     }
 }

@@ -6,7 +6,7 @@ use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, table_head};
 use super::{line, tag};
 use crate::privacy::{Gate, Redacted};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// An entry that both sides changed; the person's stayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -121,7 +121,9 @@ impl Join<'_, '_> {
             if !is_ours || self.holds_private(theirs) {
                 continue;
             }
-            match same(base.body, theirs.body) && same(base.tags, theirs.tags) {
+            // A ticked box is no words of a person's.
+            let is_free = words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
+            match is_free {
                 true => edits.remove(theirs.at),
                 false => conflicts.push(self.conflict(key, None, theirs)),
             }
@@ -162,7 +164,14 @@ impl Join<'_, '_> {
         }
         let body_free = old_body.is_some_and(|old| same(old, theirs.body));
         let tags_free = old_tags.is_some_and(|old| same(old, theirs.tags));
-        if self.holds_private(theirs) || body_wanted && !body_free {
+        let holds_private = self.holds_private(theirs);
+        if let (true, false, false, Some(old)) = (body_wanted, body_free, holds_private, base)
+            && let Some(body) = marked_anew(old.body, ours.body, theirs.body)
+        {
+            let tags = if tags_wanted && tags_free { ours.tags } else { theirs.tags };
+            return Verdict::Write(format!("{body}{tags}"));
+        }
+        if holds_private || body_wanted && !body_free {
             // A day at the end of a file is nobody's claim.
             return if footer { Verdict::Leave } else { Verdict::Conflict };
         }
@@ -243,11 +252,26 @@ fn shape_of(body: &str) -> Shape {
 /// Something that a person did. Sections are named by their headings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PersonEdit {
-    Added { section: Redacted, text: Redacted },
-    Edited { tag: String, text: Redacted },
-    Moved { tag: String, section: Redacted },
-    Deleted { tag: String },
-    Confirmed { tag: String },
+    Added {
+        section: Redacted,
+        text: Redacted,
+    },
+    Edited {
+        tag: String,
+        text: Redacted,
+    },
+    /// The box of a task was ticked, or its tick taken away.
+    Ticked {
+        tag: String,
+        done: bool,
+    },
+    Moved {
+        tag: String,
+        section: Redacted,
+    },
+    Deleted {
+        tag: String,
+    },
 }
 
 fn person_edits(
@@ -261,31 +285,27 @@ fn person_edits(
     }
     let [before, ours, now] = sides;
     let mut edits = Vec::new();
-    let mut touched: BTreeSet<&str> = BTreeSet::new();
-    let mut left: Vec<(&str, &str)> = Vec::new();
     let text = |at: usize| {
         let block = disk.blocks().get(at);
         let shown = block.map(|block| disk.public(block)).unwrap_or_default();
         gate.redact(shown.trim())
     };
     for (key, unit) in &before.list {
-        let Some(tag) = source(key) else { continue };
+        let Some(tag) = source(key).map(str::to_owned) else { continue };
         let Some(found) = now.get(key) else {
-            touched.insert(unit.section);
-            edits.push(PersonEdit::Deleted { tag: tag.to_owned() });
+            edits.push(PersonEdit::Deleted { tag });
             continue;
         };
-        let is_moved = found.section != unit.section;
-        if is_moved {
-            touched.extend([unit.section, found.section]);
+        if found.section != unit.section {
             let section = gate.redact(found.section);
-            edits.push(PersonEdit::Moved { tag: tag.to_owned(), section });
+            edits.push(PersonEdit::Moved { tag: tag.clone(), section });
         }
-        if !same(unit.body, found.body) {
-            touched.insert(found.section);
-            edits.push(PersonEdit::Edited { tag: tag.to_owned(), text: text(found.at) });
-        } else if !is_moved {
-            left.push((found.section, tag));
+        let (was, is) = (item_of(unit.body), item_of(found.body));
+        if let Some(done) = is.done.filter(|done| was.done.unwrap_or(false) != *done) {
+            edits.push(PersonEdit::Ticked { tag: tag.clone(), done });
+        }
+        if was.words() != is.words() {
+            edits.push(PersonEdit::Edited { tag, text: text(found.at) });
         }
     }
     for (key, unit) in &now.list {
@@ -293,15 +313,12 @@ fn person_edits(
             disk.blocks().get(unit.at).is_some_and(|block| matches!(block.part, Part::Entry(_)));
         let is_new = before.get(key).is_none() && ours.get(key).is_none() && tag_of(key).is_none();
         if is_entry && is_new {
-            touched.insert(unit.section);
             let text = text(unit.at);
             if !text.is_empty() {
                 edits.push(PersonEdit::Added { section: gate.redact(unit.section), text });
             }
         }
     }
-    let confirmed = left.into_iter().filter(|(section, _)| touched.contains(section));
-    edits.extend(confirmed.map(|(_, tag)| PersonEdit::Confirmed { tag: tag.to_owned() }));
     edits
 }
 
@@ -376,12 +393,40 @@ fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
     fixed.or_else(|| (block.part == Part::Comment).then(words))
 }
 
-/// The words of an entry: a run of blanks is one, and its mark and box do not count.
-fn words(body: &str) -> String {
+/// An entry in its parts.
+struct Item<'t> {
+    /// The sign of a list and the box of a task.
+    mark: &'t str,
+    done: Option<bool>,
+    text: &'t str,
+}
+
+impl Item<'_> {
+    /// The words, in which a run of blanks is one.
+    fn words(&self) -> String {
+        self.text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn item_of(body: &str) -> Item<'_> {
     let text = body.trim_start();
     let text = line::item(text).unwrap_or(text);
-    let text = line::task(text).map_or(text, |(_, rest)| rest);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let (done, text) = line::task(text).map_or((None, text), |(done, rest)| (Some(done), rest));
+    let mark = body.get(..body.len() - text.len()).unwrap_or_default();
+    Item { mark, done, text }
+}
+
+fn words(body: &str) -> String {
+    item_of(body).words()
+}
+
+/// The words of `theirs` behind the mark of `ours`, where that mark is all that we change since `base`, and no person
+/// changed it.
+fn marked_anew(base: &str, ours: &str, theirs: &str) -> Option<String> {
+    let [base, ours, theirs] = [base, ours, theirs].map(item_of);
+    let is_ours = base.words() == ours.words();
+    let is_free = theirs.mark == base.mark || theirs.mark == ours.mark;
+    (is_ours && is_free).then(|| format!("{}{}", ours.mark, theirs.text))
 }
 
 fn same(one: &str, other: &str) -> bool {

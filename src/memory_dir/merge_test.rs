@@ -157,7 +157,6 @@ fn what_a_person_did_is_told() {
             PersonEdit::Edited { tag: tag("b"), text: text("- 2") },
             PersonEdit::Deleted { tag: tag("c") },
             PersonEdit::Added { section: text("Open Questions"), text: text("- mine") },
-            PersonEdit::Confirmed { tag: tag("a") },
         ]
     );
 }

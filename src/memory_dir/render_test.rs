@@ -21,6 +21,7 @@ fn memory(name: &str, day: i64, claim: Claim, stage: Stage) -> Memory {
         state: MemoryState::Active,
         said_by: Speaker::Person,
         confirmed: false,
+        decided: None,
         valid_from: Some(Timestamp(1_767_355_200_000 + day * DAY)),
         valid_until: None,
         superseded_by: None,

@@ -5,16 +5,16 @@ use super::adjudicate::{Adjudicator, Halt, ModelUsage, Progress};
 use super::stop::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
-    Memories, OpenPair, PairBatch, Undecided, Verdicts, Withdrawn, consolidate_with,
-    rests_on_nothing_else, withdraw,
+    Memories, OpenPair, PairBatch, PersonVerdict, Undecided, UnsettledPair, Verdicts, Withdrawn,
+    consolidate_with, decide, rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
     Disposition, Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
     Timestamp,
 };
 use crate::store::{
-    AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, Store, StoreError, StoredOpenPair,
-    StoredPlan,
+    AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, Store, StoreError,
+    StoredOpenPair, StoredPlan,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -52,6 +52,16 @@ pub(crate) enum ConsolidationOutcome {
     /// The model cannot be asked. Nothing was written: without the verdicts that were asked for there is no plan. Answers
     /// that came are kept, and records wait.
     Halted(Halt),
+}
+
+/// Result of a person's verdict.
+#[derive(Debug)]
+pub(crate) enum DecisionOutcome {
+    Done(Box<Plan>),
+    /// Another process changes the namespace.
+    Busy,
+    /// It makes no sense; the line says why.
+    Refused(String),
 }
 
 /// A plan with its findings and costs.
@@ -177,7 +187,7 @@ impl Consolidator {
             let memory = known.get(&pair.memory);
             let now = self.adjudicator.as_ref().zip(memory);
             now.is_some_and(|(adjudicator, it)| {
-                pair.asked != Some(adjudicator.question(pair.record, it))
+                !pair.is_undone && pair.asked != Some(adjudicator.question(pair.record, it))
             })
         });
         let more_open = pairs.len() > PLAN_PAIRS_MAX;
@@ -273,6 +283,58 @@ impl Consolidator {
             left_open,
             undecided: Vec::new(),
         })))
+    }
+
+    /// Applies a person's verdict on memories of `namespace`.
+    pub(crate) async fn decide(
+        &self,
+        namespace: &str,
+        verdict: PersonVerdict,
+    ) -> Result<DecisionOutcome, StoreError> {
+        let Some(held) = self.hold(namespace).await? else { return Ok(DecisionOutcome::Busy) };
+        let decided = self.decided(&held.lease, verdict).await;
+        held.release(None).await?;
+        decided
+    }
+
+    async fn decided(
+        &self,
+        lease: &NamespaceLease,
+        verdict: PersonVerdict,
+    ) -> Result<DecisionOutcome, StoreError> {
+        let mut memories = MemoryMap::new();
+        let mut wanted = verdict.memories();
+        while let Some(id) = wanted.pop() {
+            if let PrefixLookup::One(found) = self.store.memory(id.0.into()).await? {
+                // What superseded it may be brought out of its place.
+                wanted.extend(found.superseded_by.filter(|by| !memories.contains_key(by)));
+                memories.insert(id, *found);
+            }
+        }
+        let open = self.store.open_pairs(&lease.subject, PAIRS_MAX).await?;
+        let pair = |it: StoredOpenPair| UnsettledPair {
+            record: it.record,
+            home: it.home,
+            memory: it.memory,
+        };
+        let open: Vec<UnsettledPair> = open.into_iter().map(pair).collect();
+        let now = (self.clock)();
+        let plan = match decide(verdict, &memories, &open, now) {
+            Ok(plan) => plan,
+            Err(why) => return Ok(DecisionOutcome::Refused(why)),
+        };
+        Ok(match self.store.apply_plan(lease, &plan, &[], now).await? {
+            Ok(()) => DecisionOutcome::Done(Box::new(plan)),
+            Err(_) => DecisionOutcome::Busy,
+        })
+    }
+
+    /// Lets the records of an undone plan wait again; `None` while another process changes the namespace.
+    pub(crate) async fn release(&self, undone: &StoredPlan) -> Result<Option<u64>, StoreError> {
+        let Some(held) = self.hold(&undone.plan.namespace).await? else { return Ok(None) };
+        let released = self.store.release_undone(&held.lease, undone.plan.id, (self.clock)()).await;
+        held.release(None).await?;
+        released.map(Some)
     }
 
     pub(super) async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {

@@ -27,7 +27,9 @@ pub(crate) mod tally;
 mod trial;
 
 pub(crate) use adjudicate::{Adjudicator, Halt, ModelSource, ModelUsage};
-pub(crate) use consolidating::{ConsolidationOutcome, Consolidator, PlannedConsolidation};
+pub(crate) use consolidating::{
+    ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
+};
 pub(crate) use dir_sync::{DirSync, SyncError, SyncOutcome, SyncReport, directory_namespace};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};

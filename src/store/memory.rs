@@ -25,6 +25,7 @@ fn withdrawn() -> String {
         FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
             JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
             JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+                AND d.undone_no IS NULL
             JOIN memories m ON m.id = d.memory AND m.state <> 'retracted' GROUP BY s.namespace",
         OUTDATED = record::OUTDATED,
     )

@@ -23,11 +23,11 @@ macro_rules! migrations {
     ($folder:literal) => {
         migrations!(
             $folder: "0001_begin" "0002_queue" "0003_told" "0004_memory" "0005_forgotten"
-            "0006_directories" "0007_judged" "0008_withdrawn" "0009_batches"
+            "0006_directories" "0007_judged" "0008_withdrawn" "0009_batches" "0010_undone"
         )
     };
 }
 
 /// Migrations from version N to N + 1.
-pub(super) const SQLITE: [&str; 9] = migrations!("sqlite");
-pub(super) const POSTGRES: [&str; 9] = migrations!("postgres");
+pub(super) const SQLITE: [&str; 10] = migrations!("sqlite");
+pub(super) const POSTGRES: [&str; 10] = migrations!("postgres");

@@ -59,13 +59,48 @@ impl Store {
                 return Ok(Err(moved));
             }
             db.run("UPDATE plans SET undone_at = ?2 WHERE no = ?1", values![no, at])?;
-            db.run("DELETE FROM dispositions WHERE plan_no = ?1", values![no])?;
-            let sql = "UPDATE dispositions SET withdrawn_no = NULL WHERE withdrawn_no = ?1";
-            db.run(sql, values![no])?;
+            let own =
+                "UPDATE dispositions SET disposition = 'undone', memory = NULL, undone_no = ?1
+                WHERE plan_no = ?1";
+            db.run(own, values![no])?;
+            // The older disposition stands in the place of one that was undone before.
+            let newer = "DELETE FROM dispositions WHERE undone_no IS NOT NULL
+                AND record IN (SELECT record FROM dispositions WHERE withdrawn_no = ?1)";
+            db.run(newer, values![no])?;
+            let withdrawn = "UPDATE dispositions SET withdrawn_no = NULL, undone_no = ?1
+                WHERE withdrawn_no = ?1";
+            db.run(withdrawn, values![no])?;
             undo_open_pairs(db, no)?;
             let entry = AuditEntry { plan: Some(plan.id), ..AuditEntry::new(at, "undo") };
             entry.write(db, &plan.namespace)?;
             Ok(Ok(()))
+        })
+        .await
+    }
+
+    /// Forgets that a plan was undone: its records wait again, and its pairs are asked about again. Returns the number of
+    /// records.
+    pub(crate) async fn release_undone(
+        &self,
+        lease: &NamespaceLease,
+        plan: PlanId,
+        at: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let lease = lease.clone();
+        self.write("releasing what a plan dealt with", move |db| {
+            check_namespace(db, &lease)?;
+            let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
+            let no: Option<Option<i64>> = db.first(sql, values![&plan.0], |row| row.next())?;
+            let Some(no) = no.flatten() else { return Ok(0) };
+            let own = "DELETE FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1";
+            let waiting = db.execute(own, values![no])?;
+            for table in ["dispositions", "open_pairs"] {
+                let sql = format!("UPDATE {table} SET undone_no = NULL WHERE undone_no = ?1");
+                db.run(&sql, values![no])?;
+            }
+            let entry = AuditEntry { plan: Some(plan), ..AuditEntry::new(at, "release") };
+            entry.write(db, &lease.subject)?;
+            Ok(waiting)
         })
         .await
     }
@@ -200,6 +235,8 @@ pub(crate) struct StoredOpenPair {
     pub memory: MemoryId,
     pub rule: String,
     pub asked: Option<Digest>,
+    /// A person undid how it was settled, so no model is asked about it.
+    pub is_undone: bool,
 }
 
 /// A pair that a model was asked about and that is open nevertheless.
@@ -219,7 +256,7 @@ impl Store {
     ) -> Result<Vec<StoredOpenPair>, StoreError> {
         let namespace = namespace.to_owned();
         self.read("reading what was left open", move |from| {
-            let sql = "SELECT o.record, d.memory, o.memory, o.rule, o.asked FROM open_pairs o
+            let sql = "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no FROM open_pairs o
                     JOIN dispositions d ON d.record = o.record AND d.memory <> o.memory
                         AND d.withdrawn_no IS NULL
                     JOIN memories h ON h.id = d.memory AND h.state = 'active'
@@ -234,6 +271,7 @@ impl Store {
                     memory: MemoryId(row.next()?),
                     rule: row.next()?,
                     asked: row.next()?,
+                    is_undone: row.next::<Option<i64>>()?.is_some(),
                 })
             })
         })
@@ -282,14 +320,18 @@ fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
         let sql = "INSERT INTO open_pairs (record, memory, namespace, plan_no, rule)
             VALUES (?1, ?2, ?3, ?4, ?5)
             ON CONFLICT (record, memory) DO UPDATE SET plan_no = excluded.plan_no,
-                rule = excluded.rule, asked = NULL, settled_no = NULL";
+                rule = excluded.rule, asked = NULL, settled_no = NULL, undone_no = NULL";
         let (record, memory) = (&left.record.0, &left.memory.0);
         db.run(sql, values![record, memory, &plan.namespace, no, &*left.rule])?;
     }
     for operation in &plan.operations {
         if let Disposition::Settle { with, .. } = operation.disposition {
-            let sql = "UPDATE open_pairs SET settled_no = ?3 WHERE record = ?1 AND memory = ?2";
-            db.run(sql, values![&operation.record.0, &with.0, no])?;
+            let sql = "INSERT INTO open_pairs
+                    (record, memory, namespace, plan_no, rule, settled_no)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?4)
+                ON CONFLICT (record, memory) DO UPDATE SET settled_no = excluded.settled_no";
+            let (record, rule) = (&operation.record.0, &*operation.rule);
+            db.run(sql, values![record, &with.0, &plan.namespace, no, rule])?;
         }
     }
     Ok(())
@@ -298,7 +340,8 @@ fn write_open_pairs(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
 /// Removes the pairs that the plan left open, and reopens those that it settled.
 fn undo_open_pairs(db: &mut Db, no: i64) -> Result<(), Fault> {
     db.run("DELETE FROM open_pairs WHERE plan_no = ?1", values![no])?;
-    db.run("UPDATE open_pairs SET settled_no = NULL WHERE settled_no = ?1", values![no])
+    let sql = "UPDATE open_pairs SET settled_no = NULL, undone_no = ?1 WHERE settled_no = ?1";
+    db.run(sql, values![no])
 }
 
 pub(super) fn erase_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {

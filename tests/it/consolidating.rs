@@ -40,7 +40,10 @@ fn plans_are_undone_and_made_again_to_the_same_bytes() {
         place.json(&["consolidate", "--undo", plan["plan"].as_str().unwrap(), "--json"]);
     }
     assert!(memories(&place).is_empty());
-    place.json(&["consolidate", "--json"]);
+    assert_eq!(place.json(&["consolidate", "--json"]), Value::Array(vec![]), "it is remembered");
+    for plan in log.as_array().unwrap() {
+        place.json(&["consolidate", "--redo", plan["plan"].as_str().unwrap(), "--json"]);
+    }
     assert_eq!(memories(&place), kept);
     place.run(&["consolidate", "--undo", "0000"]).refused(2, &["no plan begins with `0000`"]);
     let other = place.json(&["consolidate", "log", "--namespace", "none", "--json"]);
@@ -215,7 +218,8 @@ fn what_a_newer_reading_does_not_say_is_believed_no_more_and_what_it_says_keeps_
     let plan = done[0]["plan"]["id"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);
     assert_eq!(kept(&place).0, before);
-    place.json(&BY_RULE);
+    assert_eq!(place.json(&BY_RULE), Value::Array(vec![]), "it is remembered");
+    place.json(&["consolidate", "--redo", plan, "--no-model", "--json"]);
     assert_eq!(states(&place), believed);
 
     // The older reading is in the store: it costs nothing to go back to it.

@@ -180,7 +180,9 @@ fn what_was_left_open_is_asked_about_later_settled_and_taken_back() {
     let plan = told[0]["plan"]["id"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);
     assert_eq!(states(&place), ["Postgres active", "Redis active"]);
-    check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
+    assert_eq!((place.json(&BY_MODEL), judged(&place)), (json!([]), 1), "it is remembered");
+    let redo: Vec<&str> = BY_MODEL.iter().copied().chain(["--redo", plan]).collect();
+    check(&place.json(&redo), &["settle judged-replaced"]);
     assert_eq!(
         (states(&place)[1].as_str(), judged(&place)),
         ("Redis superseded", 1),
@@ -193,7 +195,8 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
     let stub = judge(replaces);
     let place = opposed(&stub);
     place.json(&BY_RULE);
-    let back = "DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills;
+    let back = "DROP INDEX dispositions_undone; ALTER TABLE dispositions DROP COLUMN undone_no;
+        DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills;
         DROP TABLE batch_jobs; ALTER TABLE runs DROP COLUMN prompt_digest;
         DROP INDEX records_replaced; DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();

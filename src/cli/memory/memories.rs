@@ -7,10 +7,10 @@ use crate::cli::output::{
 use crate::cli::settings;
 use crate::consolidate::{Event, as_of, history as events_of};
 use crate::domain::{
-    Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, Plan, RecordId, Speaker,
-    Stage, Timestamp,
+    Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, PersonDecision, Plan,
+    RecordId, Speaker, Stage, Timestamp,
 };
-use crate::memory_dir::{SOURCE, is_day};
+use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN, is_day};
 use crate::store::{AuditEntry, PrefixLookup, Store, StoredPlan};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -82,6 +82,7 @@ pub(in crate::cli) struct MemoryRow<'a> {
     state: MemoryState,
     said_by: Speaker,
     confirmed: bool,
+    decided: Option<&'a PersonDecision>,
     edited: Option<&'a str>,
     valid_from: Option<String>,
     valid_until: Option<String>,
@@ -101,6 +102,7 @@ impl<'a> MemoryRow<'a> {
             state: memory.state,
             said_by: memory.said_by,
             confirmed: memory.confirmed,
+            decided: memory.decided.as_ref(),
             edited: memory.edited.as_deref(),
             valid_from: memory.valid_from.map(|at| at.to_string()),
             valid_until: memory.valid_until.map(|at| at.to_string()),
@@ -265,9 +267,18 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, F
     })
 }
 
-async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
+/// The memory with this id, the only one whose id begins so, or the one with this tag of the directory.
+pub(in crate::cli) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
     let digits = id.strip_prefix(SOURCE).unwrap_or(id);
-    one(store.memory(prefix(digits)?).await?, "memory", id)
+    let mut found = store.memory(prefix(digits)?).await?;
+    // Of ids that begin alike, the first has the shortest tag.
+    if let (true, PrefixLookup::Many(ids)) =
+        (digits != id && digits.len() >= SOURCE_DIGITS_MIN, &found)
+        && let Some(first) = ids.first()
+    {
+        found = store.memory((*first).into()).await?;
+    }
+    one(found, "memory", id)
 }
 
 async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
@@ -293,7 +304,11 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     }
     output::line("")?;
     let time = |at: Option<Timestamp>| at.map(|at| at.to_string());
-    let confirmed = if memory.confirmed { "by a person, in the directory" } else { "" };
+    let confirmed = match &memory.decided {
+        Some(decision) => format!("{} {}", decision.rule, decision.at),
+        None if memory.confirmed => "by a person, in the directory".to_owned(),
+        None => String::new(),
+    };
     let replaced_by = match memory.superseded_by {
         Some(next) => headline(store, next).await?,
         None => String::new(),
@@ -301,7 +316,7 @@ async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {
     pairs([
         ("namespace", memory.namespace.clone()),
         ("said by", memory.said_by.name().to_owned()),
-        ("confirmed", confirmed.to_owned()),
+        ("confirmed", confirmed),
         ("since", time(memory.valid_from).unwrap_or_else(|| "an unknown time".to_owned())),
         ("until", time(memory.valid_until).unwrap_or_default()),
         ("because of", memory.reason.clone().unwrap_or_default()),

@@ -6,11 +6,13 @@ pub(super) mod folder;
 mod memories;
 mod reflect;
 mod sync;
+mod verdicts;
 
 pub(super) use directory::{LintReport, TokensReport};
-pub(super) use memories::{HistoryRow, MemoryRow};
+pub(super) use memories::{HistoryRow, MemoryRow, named};
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
+pub(super) use verdicts::VerdictRow;
 
 use super::output::{self, Failure};
 use crate::adapters::clock;
@@ -65,6 +67,14 @@ enum Command {
     History(memories::MemoryArgs),
     /// List what was believed on a day
     At(memories::AtArgs),
+    /// Decide that both of two memories hold
+    KeepBoth(verdicts::KeepBothArgs),
+    /// Decide that a memory takes the place of another
+    Supersede(verdicts::SupersedeArgs),
+    /// Decide that a request is fulfilled, a question answered or a failure solved
+    Close(verdicts::OneArgs),
+    /// Decide that a memory is open again, or that one which was out of use holds again
+    Reopen(verdicts::OneArgs),
     /// Look back: what the records show about how the work went
     Reflect(reflect::Args),
 }
@@ -82,6 +92,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Command::Show(args) => memories::show(args, file),
         Command::History(args) => memories::history(args, file),
         Command::At(args) => memories::at(args, file),
+        Command::KeepBoth(args) => verdicts::keep_both(args, file),
+        Command::Supersede(args) => verdicts::supersede(args, file),
+        Command::Close(args) => verdicts::close(args, file),
+        Command::Reopen(args) => verdicts::reopen(args, file),
         Command::Reflect(args) => reflect::run(args, file),
     }
 }

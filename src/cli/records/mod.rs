@@ -4,7 +4,7 @@ mod rows;
 mod why;
 
 pub(super) use rows::{CardRow, RecordRow, RunDiff, RunRow};
-pub(super) use why::{WhyArgs, WhyRow, why};
+pub(super) use why::{WhyArgs, WhyReport, why};
 
 use super::arguments::{date, named, one, prefix};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten};

@@ -2,11 +2,13 @@
 
 use super::rows::{RecordRow, print_claim};
 use crate::cli::arguments::{one, prefix};
+use crate::cli::memory::named;
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, OutputMode, Speaker};
+use crate::memory_dir::SOURCE;
 use crate::privacy::Redacted;
-use crate::store::RecordSources;
+use crate::store::{PrefixLookup, RecordSources, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -14,11 +16,16 @@ use std::process::ExitCode;
 
 /// Letters of an entry before and after the words of evidence.
 const AROUND_LETTERS: usize = 60;
+/// Records of a memory that are printed.
+const RECORDS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: annalist why 3fa9")]
+#[command(after_help = "\
+Examples:
+  annalist why 3fa9          one record
+  annalist why src-1b0c22d4  the records that a memory rests on")]
 pub(in crate::cli) struct WhyArgs {
-    /// The record's id, or the beginning of it
+    /// The id of a record or of a memory, the beginning of it, or a tag of the directory
     id: String,
     /// Print JSON
     #[arg(long)]
@@ -35,6 +42,14 @@ pub(in crate::cli) struct WhyRow<'a> {
     rung: OutputMode,
 }
 
+/// One record, or the records that a memory rests on, as JSON.
+#[derive(JsonSchema, Serialize)]
+#[serde(untagged)]
+pub(in crate::cli) enum WhyReport<'a> {
+    Record(Box<WhyRow<'a>>),
+    Memory(Vec<WhyRow<'a>>),
+}
+
 #[derive(JsonSchema, Serialize)]
 struct EntryRow<'a> {
     entry: u32,
@@ -47,10 +62,42 @@ struct EntryRow<'a> {
 
 pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let (_, store) = settings::existing_store(file)?;
-    let found = settings::runtime()?.block_on(store.why(prefix(&args.id)?))?;
-    let why = one(found, "record", &args.id)?;
-    if args.json { output::json(&why_row(&why)) } else { print_why(&why) }?;
+    let (all, is_memory) = settings::runtime()?.block_on(records(&store, &args.id))?;
+    if args.json {
+        match (all.as_slice(), is_memory) {
+            ([why], false) => output::json(&WhyReport::Record(Box::new(why_row(why))))?,
+            (all, _) => output::json(&WhyReport::Memory(all.iter().map(why_row).collect()))?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (number, why) in all.iter().enumerate() {
+        if number > 0 {
+            output::line("")?;
+        }
+        print_why(why)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The record of this id, or those of a memory, and true if it is a memory's.
+async fn records(store: &Store, id: &str) -> Result<(Vec<RecordSources>, bool), Failure> {
+    if !id.starts_with(SOURCE) {
+        let found = store.why(prefix(id)?).await?;
+        let is_memory = || async {
+            Ok::<_, Failure>(matches!(store.memory(prefix(id)?).await?, PrefixLookup::One(_)))
+        };
+        if !matches!(found, PrefixLookup::None) || !is_memory().await? {
+            return Ok((vec![one(found, "record", id)?], false));
+        }
+    }
+    let memory = named(store, id).await?;
+    let mut all = Vec::new();
+    for record in memory.sources.iter().take(RECORDS_MAX) {
+        if let PrefixLookup::One(found) = store.why(record.0.into()).await? {
+            all.push(*found);
+        }
+    }
+    Ok((all, true))
 }
 
 fn why_row(why: &RecordSources) -> WhyRow<'_> {

@@ -92,6 +92,7 @@ impl Audit<'_> {
             | Disposition::Settle { .. }
             | Disposition::Withdraw { .. }
             | Disposition::Restate { .. }
+            | Disposition::Decide { .. }
             | Disposition::Discard => None,
         };
         if let Some(id) = makes {
@@ -121,6 +122,7 @@ impl Audit<'_> {
             | Disposition::Conflict { .. }
             | Disposition::Withdraw { .. }
             | Disposition::Restate { .. }
+            | Disposition::Decide { .. }
             | Disposition::Discard
             | Disposition::Duplicate { .. } => None,
         };

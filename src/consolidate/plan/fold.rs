@@ -2,8 +2,8 @@
 //! back and forgetting all fold the same operations.
 
 use crate::domain::{
-    Claim, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Merging, Operation,
-    Settlement, Stage, Timestamp,
+    BY_PERSON, Claim, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Merging,
+    Operation, PersonDecision, Settlement, Stage, Timestamp,
 };
 
 /// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
@@ -28,9 +28,18 @@ impl Operation {
             Disposition::Settle { memory, with, how } => self.settle(memory, with, how, map),
             Disposition::Withdraw { memory } => self.withdraw(memory, map),
             Disposition::Restate { memory, how } => self.restate(memory, how, map),
+            Disposition::Decide { .. } => {}
             Disposition::Discard => return,
         }
         self.effects.iter().for_each(|effect| effect.fold(map));
+        if let Some(at) = self.facts.at.filter(|_| self.is_by_person()) {
+            for id in self.touches() {
+                if let Some(memory) = map.get_mut(&id) {
+                    memory.confirmed = true;
+                    memory.decided = Some(PersonDecision { rule: self.rule.clone(), at });
+                }
+            }
+        }
     }
 
     /// Decides about `memory`, which stood beside `with`.
@@ -62,6 +71,7 @@ impl Operation {
                 said_by: facts.said_by,
                 confirmed: false,
                 edited: None,
+                decided: None,
                 valid_from: facts.at,
                 valid_until: None,
                 superseded_by: None,
@@ -73,7 +83,10 @@ impl Operation {
         };
         // Operations come in the order of time, so this is true for the first of the late ones only.
         let is_first = facts.at.is_some() && facts.at < memory.valid_from;
-        memory.sources.insert(if is_first { 0 } else { memory.sources.len() }, self.record);
+        // It rested on the record before a plan was undone after a person had changed it.
+        if !memory.sources.contains(&self.record) {
+            memory.sources.insert(if is_first { 0 } else { memory.sources.len() }, self.record);
+        }
         self.learn(how, memory);
     }
 
@@ -136,7 +149,9 @@ impl Effect {
         if let Some(memory) = map.get_mut(&self.memory) {
             let may = |stage: &Stage| self.restores || memory.stage.may_become(*stage);
             memory.stage = self.stage.filter(may).unwrap_or(memory.stage);
-            if self.restores && memory.superseded_by == Some(self.by) {
+            // A person brings back whatever was out of use.
+            let is_free = self.rule.starts_with(BY_PERSON) && !self.supersedes;
+            if self.restores && (is_free || memory.superseded_by == Some(self.by)) {
                 memory.reinstate();
             }
         }

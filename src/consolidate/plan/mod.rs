@@ -6,6 +6,7 @@ mod fold;
 #[cfg(test)]
 mod tests;
 
+use super::history::carry;
 use crate::domain::{
     Change, Digest, LeftOpen, Memory, MemoryId, MemoryMap, Moved, Operation, Plan, PlanId,
 };
@@ -75,11 +76,31 @@ impl Plan {
         replace(state, self.changes())
     }
 
-    /// Takes it back from `state`, with the same rules as [`Plan::apply`]. Plans are undone from the last one on.
+    /// Takes it back from `state`, with the same rules as [`Plan::apply`]. Plans are undone from the last one on. What
+    /// people changed since stays.
     pub fn undo(&self, state: &mut MemoryMap) -> Result<(), Moved> {
-        let back = |it: Change| Change { memory: it.memory, before: it.after, after: it.before };
-        replace(state, self.changes().into_iter().map(back).collect())
+        let back = |Change { memory, before, after }: Change| {
+            let amended = state.get(&memory).zip(after.as_ref());
+            let Some((now, after)) = amended.filter(|(now, after)| is_amended(after, now)) else {
+                return Change { memory, before: after, after: before };
+            };
+            let kept = before.map_or_else(|| now.clone(), |before| carry(after, &before, now));
+            Change { memory, before: Some(now.clone()), after: Some(kept) }
+        };
+        let changes = self.changes().into_iter().map(back).collect();
+        replace(state, changes)
     }
+}
+
+/// True if `now` differs from `after` in nothing but what people changed.
+fn is_amended(after: &Memory, now: &Memory) -> bool {
+    let Memory { confirmed, edited, decided, .. } = after.clone();
+    let mut bare = Memory { confirmed, edited, decided, ..now.clone() };
+    if now.decided != after.decided {
+        let Memory { stage, state, valid_until, superseded_by, reason, .. } = after.clone();
+        bare = Memory { stage, state, valid_until, superseded_by, reason, ..bare };
+    }
+    now != after && bare == *after
 }
 
 /// Makes these changes, all or none.

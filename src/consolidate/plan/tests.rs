@@ -1,7 +1,7 @@
 use super::*;
 use crate::domain::{
-    Claim, Disposition, Effect, Facts, MemoryState, Merging, PersonRequest, RecordId, Speaker,
-    Stage, Timestamp,
+    Claim, Disposition, Effect, Facts, MemoryState, Merging, PersonDecision, PersonRequest,
+    RecordId, Speaker, Stage, Timestamp,
 };
 use std::borrow::Cow;
 
@@ -160,4 +160,24 @@ fn what_something_else_changed_is_not_overwritten() {
     assert_eq!(made.undo(&mut known), Err(Moved(vec![own("a")])));
     assert_eq!(made.apply(&mut known), Err(Moved(vec![own("a")])));
     assert_eq!(known, edited);
+}
+
+#[test]
+fn an_undo_keeps_what_people_changed_since() {
+    let mut known = state(&["a"]);
+    let before = known.clone();
+    let supersede = Disposition::Supersede { old: own("a"), memory: own("b") };
+    let made = plan(vec![operation("b", supersede)], known.values().cloned().collect());
+    made.apply(&mut known).unwrap();
+    let decided = Some(PersonDecision { rule: "person-edited".into(), at: Timestamp(2_000) });
+    let edit = |memory: &mut Memory| {
+        (memory.confirmed, memory.decided) = (true, decided.clone());
+        memory.edited = Some("mine".to_owned());
+    };
+    known.values_mut().for_each(edit);
+    let mine = known[&own("b")].clone();
+    made.undo(&mut known).unwrap();
+    let mut expected = before[&own("a")].clone();
+    edit(&mut expected);
+    assert_eq!(known, MemoryMap::from([(own("a"), expected), (own("b"), mine)]));
 }

@@ -1,26 +1,32 @@
-//! Edits by people and what they make of memories: an entry that a person changes or keeps is confirmed, one that is
-//! taken out everywhere is retracted, one that is put back holds again.
+//! Edits by people and what they make of memories: an entry that a person changes is confirmed, one that is ticked off is
+//! closed, one that is taken out is retracted, one that is put back holds again. Each is a decision of that person.
 
 use crate::adapters::memory_files::DirectoryRead;
-use crate::domain::{Memory, MemoryState, Timestamp};
+use crate::domain::{
+    Memory, MemoryId, MemoryState, PERSON_EDITED, PersonDecision, Stage, Timestamp,
+};
 use crate::memory_dir::{
-    Files, Kind, PersonEdit, Rendered, SOURCE, Tag, Update, adr_number, merge, source_tags,
+    Document, Files, Kind, PROGRESS, PersonEdit, Rendered, SESSIONS, SOURCE, Status, Tag, Update,
+    adr_number, merge, meta, source_tags,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::store::{NamespaceLease, Store, StoreError};
 use crate::text::truncate::chars;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A person changed the words of an entry, or moved it.
-const EDITED: &str = "person-edited";
-/// A person changed the surroundings of an entry and left it.
-const CONFIRMED: &str = "person-confirmed";
-/// A person took an entry out, and nothing else shows the memory.
+/// A person ticked an entry off, or moved it to what is completed.
+const CLOSED: &str = "person-closed";
+/// A person took the tick away.
+const REOPENED: &str = "person-reopened";
+/// A person took an entry out, and no file shows any more that it holds.
 const REMOVED: &str = "person-removed";
-/// A person put such an entry back.
+/// A person put an entry back.
 const RESTORED: &str = "person-restored";
+/// A person changed the status of a decision record.
+const STATUS: &str = "person-status";
 /// Letters that are kept of a person's words.
 const EDITED_LETTERS_MAX: usize = 4_000;
+const COMPLETED: &str = "Completed (Recent)";
 
 /// A memory before and after a person's edit.
 pub(super) struct Amendment {
@@ -37,8 +43,27 @@ pub(super) struct PeopleEdits<'a> {
     pub(super) disk: &'a DirectoryRead,
 }
 
-/// The edit of an entry: its rule, and the words that a person put there.
-type EntryEdit = (&'static str, Option<Redacted>);
+/// Edits of the entries of one memory.
+#[derive(Default)]
+struct MemoryEdits {
+    is_edited: bool,
+    /// The words that a person put there.
+    text: Option<Redacted>,
+    done: Option<bool>,
+    removal: Option<Removal>,
+    is_back: bool,
+    /// The status of its record.
+    status: Option<Status>,
+}
+
+/// The files that an entry was taken out of.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Removal {
+    /// Files of sessions: they tell what was said.
+    History,
+    /// A file that tells what holds now.
+    Current,
+}
 
 impl PeopleEdits<'_> {
     /// The changes of `memories` by these edits, each memory at most once.
@@ -48,102 +73,198 @@ impl PeopleEdits<'_> {
         gate: &Gate,
         now: Timestamp,
     ) -> Vec<Amendment> {
-        let tags = source_tags(memories.iter().map(|it| it.id));
-        let there = tags_of_memories(&self.disk.files);
         let edits = self.by_tag(gate);
+        if edits.is_empty() {
+            return Vec::new();
+        }
+        let tags = source_tags(memories.iter().map(|it| it.id));
         let mut amended = Vec::new();
         for memory in memories {
-            let tag = tags.get(&memory.id).map_or("", String::as_str);
-            let is_there = there.contains(tag);
+            let Some(tag) = tags.get(&memory.id) else { continue };
+            let Some(edits) = edits.get(tag) else { continue };
             let mut after = memory.clone();
-            let rule = match (memory.state, edits.get(tag)) {
-                // A file that could not be read may show the entry.
-                (MemoryState::Active, Some((REMOVED, _)))
-                    if !is_there && self.disk.skipped.is_empty() =>
-                {
-                    after.state = MemoryState::Retracted;
-                    after.valid_until = Some(now);
-                    after.reason = Some(REMOVED.to_owned());
-                    REMOVED
-                }
-                (MemoryState::Active, Some((rule, text))) if *rule != REMOVED => {
-                    after.confirmed = true;
-                    let words = |it: &Redacted| chars(it.as_str(), EDITED_LETTERS_MAX).to_owned();
-                    after.edited = text.as_ref().map(words).or(after.edited);
-                    rule
-                }
-                (MemoryState::Retracted, _)
-                    if is_there && memory.reason.as_deref() == Some(REMOVED) =>
-                {
-                    after.state = MemoryState::Active;
-                    after.valid_until = None;
-                    after.reason = None;
-                    after.confirmed = true;
-                    RESTORED
-                }
-                (MemoryState::Active | MemoryState::Superseded | MemoryState::Retracted, _) => {
-                    continue;
-                }
-            };
-            if after != *memory {
-                amended.push(Amendment { rule, before: memory.clone(), after });
+            let Some(rule) = self.amend(&mut after, edits, tag, &tags) else { continue };
+            if after == *memory {
+                continue;
             }
+            if after.state == MemoryState::Active {
+                after.confirmed = true;
+            } else {
+                after.valid_until = Some(now);
+                after.reason = Some(rule.to_owned());
+            }
+            after.decided = Some(PersonDecision { rule: rule.into(), at: now });
+            amended.push(Amendment { rule, before: memory.clone(), after });
         }
         amended
     }
 
-    /// Edits since a file was last seen. Earlier ones were imported then; for a file that was never seen, everything
-    /// that differs from what was rendered.
-    fn edits(&self, gate: &Gate) -> Vec<(&str, PersonEdit)> {
-        let mut edits = Vec::new();
-        for path in self.rendered.files.keys() {
-            let Some(text) = self.disk.files.get(path) else { continue };
-            let old = self.rendered.renamed.get(path).unwrap_or(path);
-            let Some(seen) = self.seen.get(old) else {
-                let of_file = self.update.edits.iter().filter(|(it, _)| it == path);
-                edits.extend(of_file.map(|(_, edit)| (path.as_str(), edit.clone())));
-                continue;
-            };
-            let now = gate.redact(text);
-            let since = merge(Kind::of_path(path), seen, seen, now.as_str(), gate);
-            edits.extend(since.edits.into_iter().map(|edit| (path.as_str(), edit)));
-            // A record is one memory, whichever of its lines a person changed.
-            let is_same = seen.trim_end().lines().eq(now.as_str().trim_end().lines());
-            if adr_number(path).is_some()
-                && !is_same
-                && let Some(tag) = tags_in(text).next()
-            {
-                edits.push((path, PersonEdit::Edited { tag: tag.to_owned(), text: now }));
+    /// Makes the edits of the entries with `tag` in their memory; of several the rule that says most.
+    fn amend(
+        self,
+        memory: &mut Memory,
+        edits: &MemoryEdits,
+        tag: &str,
+        tags: &BTreeMap<MemoryId, String>,
+    ) -> Option<&'static str> {
+        if let Some(status) = edits.status {
+            self.set_status(memory, status, tags);
+            return Some(STATUS);
+        }
+        match memory.state {
+            MemoryState::Active => {}
+            MemoryState::Retracted if memory.reason.as_deref() != Some(REMOVED) => return None,
+            MemoryState::Retracted | MemoryState::Superseded => {
+                memory.reinstate();
+                return edits.is_back.then_some(RESTORED);
             }
         }
-        edits
+        let is_gone = edits.removal.is_some_and(|removal| !self.is_shown(tag, removal));
+        // A file that could not be read may show the entry.
+        if is_gone && self.disk.skipped.is_empty() {
+            memory.state = MemoryState::Retracted;
+            return Some(REMOVED);
+        }
+        let is_edited = edits.is_edited;
+        if is_edited {
+            memory.confirmed = true;
+            let words = |it: &Redacted| chars(it.as_str(), EDITED_LETTERS_MAX).to_owned();
+            memory.edited = edits.text.as_ref().map(words).or(memory.edited.take());
+        }
+        let stage = edits.done.filter(|done| *done == memory.is_open());
+        match stage.and_then(|done| Some((done, memory.stage_once(done)?))) {
+            Some((done, stage)) => {
+                memory.stage = stage;
+                Some(if done { CLOSED } else { REOPENED })
+            }
+            None => is_edited.then_some(PERSON_EDITED),
+        }
     }
 
-    /// The edit of each entry, by its tag; of several the rule that says most.
-    fn by_tag(self, gate: &Gate) -> BTreeMap<String, EntryEdit> {
-        let mut by_tag: BTreeMap<String, EntryEdit> = BTreeMap::new();
-        for (path, edit) in self.edits(gate) {
-            let (tag, rule, text) = match edit {
-                PersonEdit::Added { .. } => continue,
-                PersonEdit::Edited { tag, text } => (tag, EDITED, Some(text)),
-                PersonEdit::Moved { tag, .. } => (tag, EDITED, None),
-                PersonEdit::Confirmed { tag } => (tag, CONFIRMED, None),
-                PersonEdit::Deleted { tag } => (tag, REMOVED, None),
-            };
-            // An entry that we would not show there any more was taken out by us.
-            let ours = self.rendered.files.get(path);
-            if !ours.is_some_and(|text| tags_in(text).any(|it| it == tag)) {
-                continue;
+    fn set_status(self, memory: &mut Memory, status: Status, tags: &BTreeMap<MemoryId, String>) {
+        let successor = match status {
+            Status::SupersededBy(number) => {
+                let record =
+                    self.disk.files.iter().find(|(path, _)| adr_number(path) == Some(number));
+                let tag = record.and_then(|(_, text)| tags_in(text).next());
+                let found = tags.iter().find(|(_, it)| Some(it.as_str()) == tag);
+                found.map(|(id, _)| *id).filter(|id| *id != memory.id)
             }
-            let weight =
-                |rule: &str| [REMOVED, CONFIRMED, EDITED].iter().position(|it| *it == rule);
-            let slot = by_tag.entry(tag).or_insert((rule, None));
-            if weight(slot.0) < weight(rule) {
-                slot.0 = rule;
+            Status::Proposed | Status::Accepted | Status::Deprecated => None,
+        };
+        match status {
+            Status::Accepted => {
+                memory.reinstate();
+                memory.stage = Stage::Decided;
             }
-            slot.1 = text.or(slot.1.take());
+            Status::Proposed => {
+                memory.reinstate();
+                memory.stage = Stage::Proposed;
+            }
+            Status::Deprecated | Status::SupersededBy(_) => {
+                let by = successor.map_or(MemoryState::Retracted, |_| MemoryState::Superseded);
+                (memory.state, memory.superseded_by) = (by, successor);
+            }
         }
+    }
+
+    /// True if a file still shows the entry with `tag`, which was taken out of others. One of a session does not show that
+    /// it holds. A private block does: hiding is not taking back.
+    fn is_shown(self, tag: &str, removal: Removal) -> bool {
+        let files = self.disk.files.iter();
+        let mut shown = files.filter(|(path, _)| removal_of(path) >= removal);
+        shown.any(|(_, text)| tags_in(text).any(|it| it == tag))
+    }
+
+    /// Edits since a file was last seen. Earlier ones were imported then; for a file that was never seen, everything
+    /// that differs from what was rendered.
+    fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
+        let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
+        for (path, ours) in &self.rendered.files {
+            let Some(text) = self.disk.files.get(path) else { continue };
+            let old = self.rendered.renamed.get(path).unwrap_or(path);
+            let seen = self.seen.get(old).map(String::as_str);
+            let ours: BTreeSet<&str> = tags_in(ours).collect();
+            let now = gate.redact(text);
+            let edits = match seen {
+                Some(seen) => merge(Kind::of_path(path), seen, seen, now.as_str(), gate).edits,
+                None => {
+                    let of_file = self.update.edits.iter().filter(|(it, _)| it == path);
+                    of_file.map(|(_, edit)| edit.clone()).collect()
+                }
+            };
+            for edit in edits {
+                // An entry that we would not show there any more was taken out by us.
+                if let Some(tag) = tag_of(&edit).filter(|tag| ours.contains(tag)) {
+                    by_tag.entry(tag.to_owned()).or_default().note(path, edit);
+                }
+            }
+            let known: BTreeSet<&str> = seen.into_iter().flat_map(tags_in).collect();
+            for tag in tags_in(text).filter(|tag| !ours.contains(tag) && !known.contains(tag)) {
+                by_tag.entry(tag.to_owned()).or_default().is_back |= seen.is_some();
+            }
+            if let (Some(seen), Some(tag)) = (seen, tags_in(text).next())
+                && adr_number(path).is_some()
+            {
+                by_tag.entry(tag.to_owned()).or_default().note_record(seen, now);
+            }
+        }
+        by_tag.retain(|_, edits| edits.is_something());
         by_tag
+    }
+}
+
+fn removal_of(path: &str) -> Removal {
+    if path.starts_with(SESSIONS) { Removal::History } else { Removal::Current }
+}
+
+fn tag_of(edit: &PersonEdit) -> Option<&str> {
+    match edit {
+        PersonEdit::Added { .. } => None,
+        PersonEdit::Edited { tag, .. }
+        | PersonEdit::Ticked { tag, .. }
+        | PersonEdit::Moved { tag, .. }
+        | PersonEdit::Deleted { tag } => Some(tag),
+    }
+}
+
+impl MemoryEdits {
+    fn note(&mut self, path: &str, edit: PersonEdit) {
+        match edit {
+            PersonEdit::Added { .. } => {}
+            PersonEdit::Edited { text, .. } => {
+                (self.is_edited, self.text) = (true, Some(text));
+            }
+            PersonEdit::Ticked { done, .. } => self.done = Some(done),
+            PersonEdit::Moved { section, .. } => {
+                self.is_edited = true;
+                if path == PROGRESS {
+                    self.done = Some(section.as_str() == COMPLETED);
+                }
+            }
+            PersonEdit::Deleted { .. } => self.removal = self.removal.max(Some(removal_of(path))),
+        }
+    }
+
+    /// Notes the edits of a record: it is one memory, whichever of its lines a person changed.
+    fn note_record(&mut self, seen: &str, now: Redacted) {
+        let [(before, old), (after, new)] = [seen, now.as_str()].map(|text| {
+            let (document, _) = Document::parse(Kind::Decision, text);
+            let top = meta(&document);
+            let at = top.status_line.unwrap_or_default() as usize;
+            let lines = (1..).zip(text.trim_end().lines()).filter(|(number, _)| *number != at);
+            let others: Vec<String> = lines.map(|(_, line)| line.trim_end().to_owned()).collect();
+            (top.status.map(|(status, _)| status), others)
+        });
+        self.status = after.filter(|_| before != after);
+        if old != new {
+            (self.is_edited, self.text) = (true, Some(now));
+        }
+    }
+
+    fn is_something(&self) -> bool {
+        let MemoryEdits { is_edited, text: _, done, removal, is_back, status } = self;
+        *is_edited || *is_back || done.is_some() || removal.is_some() || status.is_some()
     }
 }
 
@@ -164,13 +285,11 @@ pub(super) async fn amend(
     amendments: &[Amendment],
     now: Timestamp,
 ) -> Result<bool, StoreError> {
-    for rule in [EDITED, CONFIRMED, REMOVED, RESTORED] {
-        let of_rule = amendments.iter().filter(|it| it.rule == rule);
-        let changes: Vec<(Memory, Memory)> =
-            of_rule.map(|it| (it.before.clone(), it.after.clone())).collect();
-        if changes.is_empty() {
-            continue;
-        }
+    let mut by_rule: BTreeMap<&'static str, Vec<(Memory, Memory)>> = BTreeMap::new();
+    for it in amendments {
+        by_rule.entry(it.rule).or_default().push((it.before.clone(), it.after.clone()));
+    }
+    for (rule, changes) in by_rule {
         if store.amend_memories(lease, changes, rule, now).await?.is_err() {
             return Ok(false);
         }

@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::domain::{
-    Attempt, Claim, Decision, Digest, Discussion, Disposition, MemoryId, MemoryState, Operation,
-    Plan, RecordId, Speaker, Stage,
+    Attempt, Claim, Decision, Digest, Discussion, Disposition, Effect, MemoryId, MemoryState,
+    Operation, PERSON_EDITED, PersonRequest, Plan, RecordId, Speaker, Stage,
 };
+use crate::memory_dir::source_tags;
 use crate::privacy::Pii;
 use crate::store::OpenMode;
 use std::cell::Cell;
@@ -329,16 +330,155 @@ fn an_unfinished_merge_holds_a_file_and_nothing_of_it_counts_as_removed() {
 }
 
 #[test]
-fn what_is_added_beside_a_persons_line_is_not_confirmed_by_it() {
+fn editing_a_line_confirms_that_entry_alone() {
     let scene = in_between();
-    let confirmed = |name| scene.memory(name).confirmed;
+    scene.edit("active-context.md", |text| text.replace("Who pays for it", "Who pays for that"));
+    let report = scene.sync();
+    assert_eq!(report.people.iter().map(|it| it.0).collect::<Vec<_>>(), [PERSON_EDITED]);
+    let confirmed: Vec<&str> = ["db", "names", "seal", "who"]
+        .into_iter()
+        .filter(|it| scene.memory(it).confirmed)
+        .collect();
+    assert_eq!(confirmed, ["who"]);
+    assert_eq!(scene.memory("who").edited.as_deref(), Some("- Who pays for that"));
+}
+
+fn asked(summary: &str) -> Claim {
+    let (intent, summary) = (summary.to_owned(), summary.to_owned());
+    Claim::Request(PersonRequest { intent, target: None, summary })
+}
+
+/// The lines below `heading`, without tags.
+fn below(text: &str, heading: &str) -> Vec<String> {
+    let lines = text.lines().skip_while(|line| line.trim_start_matches('#').trim() != heading);
+    let lines = lines.skip(1).take_while(|line| !line.starts_with('#'));
+    lines.filter(|it| it.starts_with('-') && *it != "---").map(str::to_owned).collect()
+}
+
+#[test]
+fn a_tick_closes_a_request_and_taking_it_away_opens_it_again() {
+    let scene = scene();
+    scene.apply(vec![
+        operation("gutter", asked("Mend the gutter"), None),
+        operation("tiles", asked("Order tiles"), None),
+    ]);
     scene.sync();
-    assert!(confirmed("who"), "it was left there as the person wrote beside it");
+    scene.edit("progress.md", |text| text.replace("- Mend the", "- [x] Mend the"));
+    let report = scene.sync();
+    assert_eq!(report.people.iter().map(|it| it.0).collect::<Vec<_>>(), ["person-closed"]);
+    let (memory, other) = (scene.memory("gutter"), scene.memory("tiles"));
+    assert_eq!((memory.stage, memory.edited), (Stage::Decided, None));
+    assert_eq!((other.stage, other.confirmed), (Stage::Proposed, false));
+    let shown = |heading| below(&scene.files()["progress.md"], heading);
+    assert_eq!(shown("Completed (Recent)"), ["- [x] Mend the gutter"]);
+    assert!(scene.sync().is_empty());
+    scene.edit("progress.md", |text| text.replace("- [x] Mend", "- [ ] Mend"));
     scene.sync();
-    assert!(!confirmed("when"), "nobody saw it yet");
-    scene.edit("active-context.md", |text| text.replace("- Mine\n", "- Mine, still\n"));
+    let memory = scene.memory("gutter");
+    let rule = memory.decided.map(|it| it.rule.into_owned());
+    assert_eq!((memory.stage, rule.as_deref()), (Stage::Attempted, Some("person-reopened")));
+    assert_eq!(shown("In Progress"), ["- [ ] Mend the gutter"]);
+    assert_eq!(shown("Completed (Recent)"), [""; 0]);
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn an_open_question_and_a_blocker_are_ticked_off_too() {
+    let scene = scene();
+    scene.apply(first());
     scene.sync();
-    assert!(confirmed("when"));
+    scene.edit("active-context.md", |text| {
+        text.replace("- Who pays", "- [x] Who pays").replace("- Seal it", "- [x] Seal it")
+    });
+    let report = scene.sync();
+    assert_eq!(report.conflicts, []);
+    assert_eq!([scene.memory("who").stage, scene.memory("seal").stage], [Stage::Decided; 2]);
+    let text = &scene.files()["active-context.md"];
+    assert!(!text.contains("Who pays") && !text.contains("Seal it"), "{text}");
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn a_deed_closes_a_request_visibly_also_where_a_person_edited_its_line() {
+    let scene = scene();
+    scene.apply(vec![operation("gutter", asked("Mend the gutter"), None)]);
+    scene.sync();
+    scene.edit("progress.md", |text| text.replace("the gutter", "the gutter in the north"));
+    scene.sync();
+    let claim = Claim::Attempt(Attempt {
+        action: "Mended the gutter".into(),
+        result: "it is tight".into(),
+        succeeded: true,
+    });
+    let mut deed = operation("mended", claim, None);
+    deed.effects = vec![Effect {
+        memory: id("gutter"),
+        by: id("mended"),
+        stage: Some(Stage::Decided),
+        supersedes: false,
+        restores: false,
+        at: Some(Timestamp(2)),
+        rule: "completed".into(),
+    }];
+    scene.apply(vec![deed]);
+    assert_eq!(scene.sync().conflicts, []);
+    let text = &scene.files()["progress.md"];
+    assert_eq!(below(text, "Completed (Recent)"), ["- [x] Mend the gutter in the north"]);
+    assert_eq!(below(text, "Backlog"), [""; 0]);
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
+fn a_line_that_is_put_back_revives_its_memory_and_not_the_successor() {
+    for takes_out in [false, true] {
+        let scene = scene();
+        scene.apply(first());
+        scene.sync();
+        scene.apply(second());
+        scene.sync();
+        assert_eq!(scene.memory("names").state, MemoryState::Superseded);
+        if takes_out {
+            scene.take_out("active-context.md", "Names in kebab-case");
+        }
+        let tag = &source_tags([id("names")])[&id("names")];
+        let line = format!("## Recent Decisions\n- Names in snake_case\n<!-- @tag: {tag} -->\n");
+        scene.edit("active-context.md", |text| text.replace("## Recent Decisions\n", &line));
+        scene.sync();
+        let (old, new) = (scene.memory("names"), scene.memory("kebab"));
+        assert_eq!((old.state, old.superseded_by), (MemoryState::Active, None));
+        let left = if takes_out { MemoryState::Retracted } else { MemoryState::Active };
+        assert_eq!(new.state, left);
+        assert_eq!(new.superseded_by, None);
+        assert!(scene.files()["active-context.md"].contains("- Names in snake_case"));
+        assert!(scene.sync().is_empty());
+    }
+}
+
+#[test]
+fn a_changed_status_of_a_record_is_a_decision_on_its_memory() {
+    let scene = scene();
+    scene.apply(first());
+    scene.apply(vec![operation("db2", decided("Use Redis", &["Use Redis", "Use Postgres"]), None)]);
+    scene.sync();
+    let files = scene.files();
+    let ends_with = |end: &str| files.keys().find(|path| path.ends_with(end)).unwrap();
+    let (path, other) = (ends_with("use-postgres.md"), ends_with("use-redis.md"));
+    let by_other = format!("Superseded by {}", other.get(10..17).unwrap());
+    let set = |from: &str, to: &str| {
+        let line = |status: &str| format!("**Status:** {status}\n");
+        scene.edit(path, |text| text.replace(&line(from), &line(to)));
+        scene.sync();
+        assert!(scene.sync().is_empty());
+        assert!(scene.files()[path].contains(&line(to)), "{}", scene.files()[path]);
+        let memory = scene.memory("db");
+        assert_eq!(memory.edited, None);
+        (memory.state, memory.superseded_by)
+    };
+    let (active, superseded) = (MemoryState::Active, MemoryState::Superseded);
+    assert_eq!(set("Accepted", "Deprecated"), (MemoryState::Retracted, None));
+    assert_eq!(set("Deprecated", &by_other), (superseded, Some(id("db2"))));
+    assert_eq!(set(&by_other, "Accepted"), (active, None));
+    assert_eq!(scene.memory("db2").state, active);
 }
 
 #[test]

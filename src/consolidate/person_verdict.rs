@@ -1,0 +1,353 @@
+//! Plans of a person's verdicts on memories: operations as any others, that can be undone. They decide nothing by
+//! themselves.
+
+use crate::domain::{
+    Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
+    RecordId, Settlement, Speaker, Timestamp,
+};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// A verdict on one memory or two.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum PersonVerdict {
+    /// Both hold.
+    KeepBoth { one: MemoryId, other: MemoryId },
+    /// The new one takes the place of the old one.
+    Supersede { old: MemoryId, new: MemoryId },
+    /// A request is fulfilled, a question answered, a failure solved.
+    Close { memory: MemoryId },
+    /// It is open again; what was out of use holds again.
+    Reopen { memory: MemoryId },
+}
+
+impl PersonVerdict {
+    fn rule(self) -> &'static str {
+        match self {
+            PersonVerdict::KeepBoth { .. } => "person-kept-both",
+            PersonVerdict::Supersede { .. } => "person-superseded",
+            PersonVerdict::Close { .. } => "person-closed",
+            PersonVerdict::Reopen { .. } => "person-reopened",
+        }
+    }
+
+    pub(crate) fn memories(self) -> Vec<MemoryId> {
+        match self {
+            PersonVerdict::KeepBoth { one, other } => vec![one, other],
+            PersonVerdict::Supersede { old, new } => vec![old, new],
+            PersonVerdict::Close { memory } | PersonVerdict::Reopen { memory } => vec![memory],
+        }
+    }
+}
+
+/// A pair that was left open: a record, the memory that rests on it, and the other one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct UnsettledPair {
+    pub record: RecordId,
+    pub home: MemoryId,
+    pub memory: MemoryId,
+}
+
+/// The plan of `verdict` on `memories`, which holds them; `open` are pairs of theirs. An error says why it makes no
+/// sense.
+pub(crate) fn decide(
+    verdict: PersonVerdict,
+    memories: &MemoryMap,
+    open: &[UnsettledPair],
+    now: Timestamp,
+) -> Result<Plan, String> {
+    let deciding = Deciding { verdict, memories, now };
+    let operations = match verdict {
+        PersonVerdict::KeepBoth { one, other } => {
+            deciding.keep_both(deciding.two(one, other)?, open)?
+        }
+        PersonVerdict::Supersede { old, new } => {
+            deciding.supersede(deciding.two(old, new)?, open)?
+        }
+        PersonVerdict::Close { memory } => deciding.close(deciding.get(memory)?)?,
+        PersonVerdict::Reopen { memory } => deciding.reopen(deciding.get(memory)?)?,
+    };
+    let touched: BTreeSet<MemoryId> = operations.iter().flat_map(Operation::touches).collect();
+    let before: Vec<Memory> = touched.iter().filter_map(|id| memories.get(id).cloned()).collect();
+    let namespace = before.first().map(|it| it.namespace.clone()).unwrap_or_default();
+    Ok(Plan::new(namespace, operations, before, Vec::new()))
+}
+
+/// Two memories, in the order in which they were named.
+#[derive(Clone, Copy)]
+struct Two<'a> {
+    one: &'a Memory,
+    other: &'a Memory,
+}
+
+struct Deciding<'a> {
+    verdict: PersonVerdict,
+    memories: &'a MemoryMap,
+    now: Timestamp,
+}
+
+impl<'a> Deciding<'a> {
+    fn get(&self, id: MemoryId) -> Result<&'a Memory, String> {
+        self.memories.get(&id).ok_or_else(|| format!("memory {id} is gone"))
+    }
+
+    fn two(&self, one: MemoryId, other: MemoryId) -> Result<Two<'a>, String> {
+        let (one, other) = (self.get(one)?, self.get(other)?);
+        if one.id == other.id {
+            return Err("both are the same memory: name two".to_owned());
+        }
+        if one.namespace != other.namespace {
+            let (one, other) = (&one.namespace, &other.namespace);
+            return Err(format!("they are of two namespaces: `{one}` and `{other}`"));
+        }
+        Ok(Two { one, other })
+    }
+
+    fn keep_both(&self, two: Two<'_>, open: &[UnsettledPair]) -> Result<Vec<Operation>, String> {
+        let Two { one, other } = two;
+        let effects = [self.revived(one, other)?, self.revived(other, one)?];
+        Ok(self.settle(two, open, effects.into_iter().flatten().collect()))
+    }
+
+    fn supersede(&self, two: Two<'_>, open: &[UnsettledPair]) -> Result<Vec<Operation>, String> {
+        let Two { one: old, other: new } = two;
+        let revived = self.revived(new, old)?;
+        if old.state != MemoryState::Active && old.superseded_by != Some(new.id) {
+            return Err(out_of_use(old));
+        }
+        let turned = Two { one: new, other: old };
+        let mut operations = self.settle(turned, open, revived.into_iter().collect());
+        let settles = |it: &&mut Operation| it.disposition.home() == Some(new.id);
+        match operations.iter_mut().find(settles) {
+            Some(operation) => {
+                let (memory, with, how) = (new.id, old.id, Settlement::Replaced);
+                operation.disposition = Disposition::Settle { memory, with, how };
+            }
+            None => {
+                let replaced = Effect { supersedes: true, ..self.effect(old, new) };
+                operations.iter_mut().take(1).for_each(|it| it.effects.push(replaced.clone()));
+            }
+        }
+        Ok(operations)
+    }
+
+    fn close(&self, memory: &Memory) -> Result<Vec<Operation>, String> {
+        if memory.state != MemoryState::Active {
+            return Err(out_of_use(memory));
+        }
+        let stage = memory.stage_once(true).ok_or_else(|| {
+            let kind = memory.claim.kind().name();
+            format!("a {kind} such as this is never open: `memory supersede` replaces it")
+        })?;
+        let stage = Some(stage).filter(|_| memory.is_open());
+        Ok(self.alone(memory, Effect { stage, ..self.effect(memory, memory) }))
+    }
+
+    fn reopen(&self, memory: &Memory) -> Result<Vec<Operation>, String> {
+        let is_active = memory.state == MemoryState::Active;
+        let stage = memory.stage_once(false).filter(|_| !memory.is_open());
+        if is_active && memory.stage_once(false).is_none() {
+            let kind = memory.claim.kind().name();
+            return Err(format!("this {kind} holds: there is nothing to open again"));
+        }
+        let by = memory.superseded_by.and_then(|by| self.memories.get(&by)).unwrap_or(memory);
+        let effect = self.effect(memory, by);
+        // What was out of use holds again as it did.
+        Ok(self
+            .alone(memory, Effect { stage: stage.filter(|_| is_active), restores: true, ..effect }))
+    }
+
+    /// The effect by which `memory` holds again beside `other`, if it was superseded by that.
+    fn revived(&self, memory: &Memory, other: &Memory) -> Result<Option<Effect>, String> {
+        if memory.state == MemoryState::Active {
+            return Ok(None);
+        }
+        if memory.superseded_by != Some(other.id) {
+            return Err(out_of_use(memory));
+        }
+        Ok(Some(Effect { restores: true, ..self.effect(memory, other) }))
+    }
+
+    fn effect(&self, memory: &Memory, by: &Memory) -> Effect {
+        Effect {
+            memory: memory.id,
+            by: by.id,
+            stage: None,
+            supersedes: false,
+            restores: false,
+            at: Some(self.now),
+            rule: Cow::Borrowed(self.verdict.rule()),
+        }
+    }
+
+    /// Settles every pair of the two that is open, and one that is not where there is none.
+    fn settle(&self, two: Two<'_>, open: &[UnsettledPair], effects: Vec<Effect>) -> Vec<Operation> {
+        let Two { one, other } = two;
+        let ids = [(one.id, other.id), (other.id, one.id)];
+        let of_two = |it: &&UnsettledPair| ids.contains(&(it.home, it.memory));
+        let mut pairs: Vec<UnsettledPair> = open.iter().filter(of_two).copied().collect();
+        if pairs.is_empty() {
+            pairs.push(UnsettledPair { record: first_record(one), home: one.id, memory: other.id });
+        }
+        let operation = |pair: &UnsettledPair| {
+            let home = if pair.home == one.id { one } else { other };
+            let (memory, with) = (pair.home, pair.memory);
+            let disposition = Disposition::Settle { memory, with, how: Settlement::Apart };
+            Operation { record: pair.record, ..self.operation(home, disposition) }
+        };
+        let mut operations: Vec<Operation> = pairs.iter().map(operation).collect();
+        if let Some(last) = operations.last_mut() {
+            last.effects = effects;
+        }
+        operations
+    }
+
+    fn alone(&self, memory: &Memory, effect: Effect) -> Vec<Operation> {
+        let disposition = Disposition::Decide { memory: memory.id };
+        vec![Operation { effects: vec![effect], ..self.operation(memory, disposition) }]
+    }
+
+    fn operation(&self, memory: &Memory, disposition: Disposition) -> Operation {
+        let (claim, stage) = (memory.claim.clone(), memory.stage);
+        let facts = Facts { claim, stage, said_by: Speaker::Person, at: Some(self.now) };
+        let rule = Cow::Borrowed(self.verdict.rule());
+        Operation { record: first_record(memory), disposition, rule, facts, effects: Vec::new() }
+    }
+}
+
+/// The first record that a memory rests on; where a person wrote it, an id of its own.
+fn first_record(memory: &Memory) -> RecordId {
+    memory.sources.first().copied().unwrap_or(RecordId(memory.id.0))
+}
+
+fn out_of_use(memory: &Memory) -> String {
+    let (id, state) = (memory.id, memory.state.name());
+    format!("memory {id} is {state}: `annalist memory reopen {id}` puts it back into use")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::*;
+    use super::*;
+    use crate::domain::{Record, Stage};
+
+    /// Two choices, the later one with words of a change or without, and what the rules make of them.
+    fn choices(words: &str) -> ([MemoryId; 2], MemoryMap, Vec<UnsettledPair>, [Record; 2]) {
+        let stores = ["Redis", "Postgres"];
+        let old = decision(&stores, "Redis", "the queue needs low latency");
+        let new = decision(&stores, "Postgres", "the queue must survive a restart");
+        let old = record(old, Speaker::Person, 1);
+        let new = record_of(new, &[(Speaker::Person, words)], 4);
+        let mut state = MemoryMap::new();
+        let made = plan(&[old.clone(), new.clone()], &mut state);
+        let ids = [of(&state, &old).id, of(&state, &new).id];
+        let pair = |it: &crate::domain::LeftOpen| UnsettledPair {
+            record: it.record,
+            home: ids[1],
+            memory: it.memory,
+        };
+        let open = made.left_open.iter().map(pair).collect();
+        (ids, state, open, [old, new])
+    }
+
+    /// Applies a verdict, and checks that it can be undone.
+    #[track_caller]
+    fn apply(verdict: PersonVerdict, state: &mut MemoryMap, open: &[UnsettledPair]) -> Plan {
+        let plan = decide(verdict, state, open, day(9)).unwrap();
+        assert_eq!(plan.check(&[], state), []);
+        let before = state.clone();
+        plan.apply(state).unwrap();
+        plan.undo(state).unwrap();
+        assert_eq!(*state, before);
+        plan.apply(state).unwrap();
+        plan
+    }
+
+    fn states(state: &MemoryMap, ids: [MemoryId; 2]) -> [MemoryState; 2] {
+        ids.map(|id| state[&id].state)
+    }
+
+    const ACTIVE: MemoryState = MemoryState::Active;
+    const GONE: MemoryState = MemoryState::Superseded;
+
+    #[test]
+    fn a_pair_that_was_left_open_is_settled() {
+        let (ids, state, open, _) = choices("Postgres it is, the queue must survive a restart");
+        let [old, new] = ids;
+        assert_eq!((open.len(), states(&state, ids)), (1, [ACTIVE; 2]));
+        let check = |verdict, expected, settlement| {
+            let mut state = state.clone();
+            let plan = apply(verdict, &mut state, &open);
+            let memory = new;
+            let settled = Disposition::Settle { memory, with: old, how: settlement };
+            assert_eq!(plan.operations[0].disposition, settled);
+            assert_eq!(states(&state, ids), expected);
+            assert!(state.values().all(|it| it.confirmed && it.is_decided_after(Some(day(9)))));
+        };
+        check(PersonVerdict::Supersede { old, new }, [GONE, ACTIVE], Settlement::Replaced);
+        check(PersonVerdict::Supersede { old: new, new: old }, [ACTIVE, GONE], Settlement::Apart);
+        check(PersonVerdict::KeepBoth { one: old, other: new }, [ACTIVE; 2], Settlement::Apart);
+    }
+
+    #[test]
+    fn a_wrong_supersession_is_turned_or_taken_back_and_no_rule_brings_it_back() {
+        let words = "we switched to Postgres, the queue must survive a restart";
+        let (ids, state, open, records) = choices(words);
+        let [old, new] = ids;
+        assert_eq!(states(&state, ids), [GONE, ACTIVE]);
+        for (verdict, expected) in [
+            (PersonVerdict::KeepBoth { one: old, other: new }, [ACTIVE; 2]),
+            (PersonVerdict::Reopen { memory: old }, [ACTIVE; 2]),
+            (PersonVerdict::Supersede { old: new, new: old }, [ACTIVE, GONE]),
+        ] {
+            let mut state = state.clone();
+            apply(verdict, &mut state, &open);
+            assert_eq!(states(&state, ids), expected);
+            // The same was said again, before the person decided.
+            let again = record_of(records[1].claim.clone(), &[(Speaker::Person, words)], 5);
+            plan(&[again], &mut state);
+            assert_eq!(state[&old].state, ACTIVE, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_opened_again_needs_a_later_deed() {
+        let asked = record(request("Add pagination to the orders endpoint"), Speaker::Person, 1);
+        let done = |on| {
+            let claim = attempt("Added pagination to the orders endpoint", "all tests pass", true);
+            record(claim, Speaker::Assistant, on)
+        };
+        let mut state = MemoryMap::new();
+        plan(&[asked.clone(), done(2)], &mut state);
+        let stage = |state: &MemoryMap| of(state, &asked).stage;
+        assert_eq!(stage(&state), Stage::Decided);
+        let memory = of(&state, &asked).id;
+        apply(PersonVerdict::Reopen { memory }, &mut state, &[]);
+        assert_eq!(stage(&state), Stage::Attempted);
+        plan(&[done(5)], &mut state);
+        assert_eq!(stage(&state), Stage::Attempted, "said before the person's verdict");
+        let mut closed = state.clone();
+        apply(PersonVerdict::Close { memory }, &mut closed, &[]);
+        assert_eq!(stage(&closed), Stage::Decided);
+        plan(&[done(30)], &mut state);
+        assert_eq!(stage(&state), Stage::Decided);
+    }
+
+    #[test]
+    fn a_verdict_that_makes_no_sense_says_why() {
+        let (ids, state, _, _) = choices("we switched to Postgres");
+        let [old, new] = ids;
+        let (two, gone) = (PersonVerdict::KeepBoth { one: old, other: old }, old);
+        let foreign = MemoryId(crate::domain::Digest::of(&["x"]));
+        for (verdict, why) in [
+            (two, "the same memory"),
+            (PersonVerdict::Close { memory: new }, "never open"),
+            (PersonVerdict::Close { memory: gone }, "is superseded"),
+            (PersonVerdict::Reopen { memory: new }, "nothing to open"),
+            (PersonVerdict::Supersede { old: foreign, new }, "is gone"),
+        ] {
+            let refused = decide(verdict, &state, &[], day(9)).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}
