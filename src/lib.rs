@@ -34,43 +34,34 @@ pub use agents::{
 };
 pub use cli::main;
 pub use config::{Config, DEFAULT as DEFAULT_CONFIG};
-pub use consolidate::{
-    Adjudication, AdjudicationSpec, LessonSpec, LessonTask, Memories, REFLECT_TOOL_NAME, Verdicts,
-    consolidate, lesson_batches, pair_batches,
-};
+pub use consolidate::{Memories, Verdicts, consolidate};
 pub use context::{
     Budget as ContextBudget, Decision as ContextDecision, Document as ContextDocument,
     Entry as ContextEntry, Material as ContextMaterial, Section as ContextSection,
     assemble as assemble_context,
 };
 pub use conversation_memory::{
-    Absorbed, ConversationLimits, ConversationMemory, MemoryMessage, MemoryType,
-    Metadata as MessageMetadata, create as create_conversation_memory,
-    from_json as messages_from_json, render as render_messages, summarise_by_rule,
-    within as messages_within,
+    ConversationLimits, ConversationMemory, MemoryMessage, MemoryType, Metadata as MessageMetadata,
+    create as create_conversation_memory, from_json as messages_from_json,
+    render as render_messages, summarise_by_rule, within as messages_within,
 };
-pub use dialog_summary::{
-    AskedQuestion, CompactSummary, DialogLimits, DialogRules, DialogSummary, DialogTurn,
-};
+pub use dialog_summary::{DialogLimits, DialogRules, DialogSummary};
 pub use domain::{
     Attempt, Branch, Call as ToolCall, Claim, ClaimKind, Claimed, CoverageState, Decision, Digest,
     Discussion, Entry, EntryKind, Evidence, Finish, Format, Job, JobId, LanguageModel,
     Match as EvidenceMatch, Memory, MemoryId, MemoryMap, MemoryState, Message,
     Outcome as ToolOutcome, OutputMode, Part, PersonRequest, Provenance, Record, RecordId,
     RecordState, Reply, Request, Role, RunId, RunState, Session, SessionId, Slice, SliceId,
-    Speaker, Stage, Timestamp, Usage, Wait as JobWait, WriteExtracted,
+    Speaker, Stage, Timestamp, Usage, WriteExtracted,
 };
 pub use extract::{
     Exchange as ExtractionExchange, ExtractionSpec, decode as decode_answer,
     tool as extraction_tool, validate as validate_answer,
 };
 pub use grounding::{Grounded, ground as ground_claims};
-pub use llm::{
-    CassetteFile, Endpoint, EndpointConfig, Origin as AnswerOrigin, prompt::BatchPrompt,
-    prompt::Prompts, prompt::SummaryPrompt,
-};
+pub use llm::{Endpoint, EndpointConfig, prompt::Prompts};
 pub use memory_card::{
-    Card, CardBuilder, CardHead, Ellipsis, checklist as card_checklist, yaml as card_yaml,
+    Card, CardBuilder, CardHead, checklist as card_checklist, yaml as card_yaml,
 };
 pub use memory_dir::{
     Document as MemoryDocument, Facts as DirectoryFacts, Files as DirectoryFiles,
@@ -84,12 +75,11 @@ pub use pipeline::{
 };
 pub use privacy::{Gate, Pii, Redacted, Report as RedactionReport};
 pub use slicing::{
-    Cutting, SLICE_TOKENS_MIN, SliceCut, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max,
+    Cutting, SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max,
 };
 pub use store::{
-    ClaimRequest, ClaimedJobs, ConversationState, CoveredEntry, Gathering, Intake, JobEnding,
-    JobRelease, OpenMode, RecordFilter, Run as StoreRun, SessionProgress, Staging, Store,
-    StoreError,
+    ClaimRequest, ClaimedJobs, ConversationState, CoveredEntry, Intake, JobEnding, OpenMode,
+    RecordFilter, Run as StoreRun, SessionProgress, Staging, Store, StoreError,
 };
 pub use transcripts::{
     RawEntry, RawSession, SessionSource, TranscriptItem, detect as detect_format,

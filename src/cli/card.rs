@@ -1,6 +1,6 @@
 //! `annalist card`: memory cards of conversations. Asks no model, keeps nothing.
 
-use super::output::{self, Failure, RED, YELLOW, count};
+use super::output::{self, Failure, RED, YELLOW, counted};
 use super::session_input::{Heard, Source, StoredSession, note_private, unreadable};
 use super::settings;
 use crate::adapters::walk::{Candidate, walk};
@@ -28,7 +28,8 @@ Examples:
   annalist card --session 079da                a session that was replayed or enqueued
 
 Text is redacted first. The same messages give the same bytes. The card of an agent's log holds what \
-the person and the assistant said; that of a session as JSON every message but those of tools.")]
+the person and the assistant said; that of a session as JSON every message but those of tools. \
+--all-roles counts them all.")]
 pub(super) struct Args {
     /// Transcripts, folders of them, or `-` for standard input; with --check also cards as JSON
     #[arg(required_unless_present = "session", value_name = "FILE")]
@@ -42,6 +43,9 @@ pub(super) struct Args {
     /// Lines that end with `...`: those that were cut, or all that neither ask nor exclaim
     #[arg(long, value_enum, default_value_t = Rule::Cut)]
     ellipsis: Rule,
+    /// Count messages of every role: those of tools and system messages too
+    #[arg(long)]
+    all_roles: bool,
     /// Print the checklist of each card instead, and fail where a check does
     #[arg(long)]
     check: bool,
@@ -81,6 +85,7 @@ impl MadeCard {
 struct Cards<'a> {
     gate: &'a Gate,
     ellipsis: Ellipsis,
+    all_roles: bool,
     from: Option<Format>,
     /// True if cards are read too.
     check: bool,
@@ -99,8 +104,15 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Rule::Cut => Ellipsis::Cut,
         Rule::Template => Ellipsis::Template,
     };
-    let (from, check) = (args.from, args.check);
-    let mut cards = Cards { gate: &gate, ellipsis, from, check, made: Vec::new(), whole: true };
+    let mut cards = Cards {
+        gate: &gate,
+        ellipsis,
+        all_roles: args.all_roles,
+        from: args.from,
+        check: args.check,
+        made: Vec::new(),
+        whole: true,
+    };
     for path in &args.files {
         match path.as_os_str() == "-" {
             true => cards.source(Source::open(path, EXPECTED)?, true),
@@ -108,7 +120,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         }
     }
     for id in &args.session {
-        let mut builder = CardBuilder::new(&gate).ellipsis(ellipsis);
+        let mut builder = cards.builder();
         let mut each = |entry: &_, _| builder.entry(entry);
         let stored = StoredSession::with_entries(id, &config, &mut each)?;
         cards.made.push(MadeCard::of(builder, stored.session.native_id));
@@ -121,7 +133,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::from(if cards.whole && all_hold { 0 } else { output::FAILED }))
 }
 
-impl Cards<'_> {
+impl<'a> Cards<'a> {
+    fn builder(&self) -> CardBuilder<'a> {
+        CardBuilder::new(self.gate).ellipsis(self.ellipsis).all_roles(self.all_roles)
+    }
+
     fn path(&mut self, path: &Path) {
         let (found, problems) = walk(&[path.to_owned()]);
         for (path, error) in &problems {
@@ -136,8 +152,8 @@ impl Cards<'_> {
         }
         let in_folder = found.iter().any(|candidate| !candidate.named);
         if in_folder && self.whole && self.made.len() == before {
-            let looked = count(found.len() as u64);
-            self.problem(&format!("{}: no transcripts in {looked} files", path.display()));
+            let looked = counted(found.len() as u64, "file");
+            self.problem(&format!("{}: no transcripts in {looked}", path.display()));
         }
     }
 
@@ -186,7 +202,7 @@ impl Cards<'_> {
     /// Makes the card of a session as JSON; `None` if the input is something else.
     fn session(&mut self, source: &mut Source) -> Result<Option<Vec<Finding>>, Failure> {
         let gate = self.gate;
-        let mut builder = CardBuilder::new(gate).ellipsis(self.ellipsis);
+        let mut builder = self.builder();
         let name = source.name.clone();
         let read = read_session(source.input()?, |message| {
             builder.message(&message.role, &gate.redact(&message.text), message.at);
@@ -202,12 +218,12 @@ impl Cards<'_> {
 
     /// Makes a card of every conversation in a transcript.
     fn transcript(&mut self, source: &mut Source, format: Format) -> Result<Vec<Finding>, Failure> {
-        let (gate, ellipsis) = (self.gate, self.ellipsis);
+        let (gate, builder) = (self.gate, || self.builder());
         let mut findings = Vec::new();
         let mut open: Vec<(Redacted, CardBuilder<'_>)> = Vec::new();
         source.hear(format, gate, &mut |heard| match heard {
             Heard::Session(session) => {
-                open.push((session.native_id.clone(), CardBuilder::new(gate).ellipsis(ellipsis)));
+                open.push((session.native_id.clone(), builder()));
             }
             Heard::Entry(entry, _) => {
                 if let Some((_, builder)) = open.last_mut() {
@@ -245,7 +261,8 @@ impl Cards<'_> {
 }
 
 fn nothing_read(name: &str, findings: usize) -> Failure {
-    Failure::failed(format!("{name}: nothing in it could be read: {findings} findings"))
+    let findings = counted(findings as u64, "finding");
+    Failure::failed(format!("{name}: nothing in it could be read: {findings}"))
 }
 
 fn print_yaml(made: &[MadeCard]) -> Result<(), Failure> {

@@ -1,16 +1,21 @@
-//! `annalist conversation`: what a model would see of a conversation under a memory strategy. Asks no
-//! model.
+//! `annalist conversation`: what a model would see of a conversation under a memory strategy.
 
-use super::output::{self, BOLD, Failure, YELLOW, count, numbers, rules};
+use super::model_args::{SummaryArgs, asked_line};
+use super::output::{self, BOLD, Failure, YELLOW, count, counted, numbers, rules};
 use super::session_input::{Heard, Source, StoredSession, note_private};
 use super::settings;
 use crate::config::Config;
 use crate::conversation_memory::{
-    BranchFilter, ConversationMemory, MemoryType, MessageAccount, MessageCount, create,
-    summarise_by_rule, within,
+    BranchFilter, ConversationMemory, MemoryMessage, MemoryType, MessageAccount, MessageCount,
+    create, from_json, messages_with_metadata, summarise_by_rule, within,
 };
-use crate::domain::{Entry, Format, Message, Session, Severity, Tokens, estimate_tokens};
+use crate::domain::{
+    Entry, Format, HANDED_BYTES_MAX, Message, Session, Severity, Tokens, estimate_tokens,
+};
+use crate::pipeline::{Summarised, Summariser};
 use crate::privacy::Gate;
+use crate::store::OpenMode;
+use crate::transcripts::DetectError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,13 +28,20 @@ Examples:
                                                      system messages and the last four
   annalist conversation --strategy entity --check chat.json
                                                      what was kept and what was dropped
+  annalist conversation --entity Postgres chat.json  what is known of one entity
+  annalist conversation --strategy summary --model qwen3:8b chat.json
+                                                     summaries that a model writes
+  annalist conversation --memory chat.json > memory.json
+                                                     all of it, to be named as FILE again
   annalist conversation --session 079da              a session in the store
 
 Messages are prompts, answers and the system messages of chats; tool calls and their results are not. \
-Summaries are made by rule, without a model. Of several conversations in a file the last one is shown; \
---only names another.")]
+Of several conversations in a file the last one is shown; --only names another. Messages as JSON may \
+have a `token_count` and `metadata`, with their entities under `entities`: a list of names, or an object \
+for each name. Without --model, summaries are made by rule. A model's answers are kept: the same messages \
+are paid for once, and `annalist status` has the bill.")]
 pub(super) struct Args {
-    /// A transcript, or `-` for standard input
+    /// A transcript, messages as JSON or a saved memory, or `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "session")]
     file: Option<PathBuf>,
     /// A session in the store instead: its id, or the beginning of it
@@ -50,58 +62,72 @@ pub(super) struct Args {
     /// Read the file as this format instead of detecting it
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
+    #[command(flatten)]
+    summaries: SummaryArgs,
     /// Print a table of what became of the messages instead of the messages
     #[arg(long, conflicts_with = "json")]
     check: bool,
     /// Print an array of `{role, content}` on stdout
     #[arg(long)]
     json: bool,
+    /// Print what is known of this entity as JSON; the strategy is entity
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["check", "json", "tokens"])]
+    entity: Option<String>,
+    /// Print the whole memory as JSON; as FILE it is read again
+    #[arg(long, conflicts_with_all = ["check", "json", "tokens", "entity"])]
+    memory: bool,
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
-    let kind = args.strategy.unwrap_or(config.conversation.strategy);
-    let mut limits = config.conversation.limits;
-    if let Some(limit) = args.limit {
-        let with = limits.with(kind, limit);
-        limits = with.map_err(|error| Failure::usage(format!("--limit: {error}")))?;
-    }
-    let memory = create(kind, &limits, None).map_err(|error| Failure::usage(error.to_string()))?;
-    let mut listener = Listener {
-        memory,
-        line: BranchFilter::default(),
-        gate: Gate::new(&config.pii),
-        only: args.only.as_deref(),
-        listens: args.session.is_some(),
-        was_found: args.session.is_some(),
-        sessions: 0,
-        left_out: 0,
-    };
+    let mut conversation = Conversation::begun(args, &config)?;
     match (&args.session, &args.file) {
         (Some(id), _) => {
-            let mut each = |entry: &_, format| listener.entry(entry, format);
-            StoredSession::with_entries(id, &config, &mut each)?;
+            let mut each = |entry: &_, format| conversation.entry(entry, format);
+            let stored = StoredSession::with_entries(id, &config, &mut each)?;
+            conversation.session = Some(stored.session);
         }
-        (None, Some(path)) => listener.read(path, args.format, &config)?,
+        (None, Some(path)) => conversation.read(path, args)?,
         (None, None) => return Err(Failure::usage("expected a file or --session ID")),
     }
-    let mut messages = listener.memory.messages();
+    conversation.check(args)?;
+    if args.summaries.is_named() {
+        conversation.summarise(&args.summaries, &config)?;
+    }
+    let Conversation { memory, left_out, .. } = conversation;
+    let mut messages = memory.messages();
     if let Some(tokens) = args.tokens {
         messages = within(&messages, tokens);
     }
-    let account = listener.memory.account();
-    match (args.json, args.check) {
-        (true, _) => output::json(&messages)?,
-        (_, true) => print_account(&account, &messages)?,
-        (_, _) => print(&messages)?,
+    let account = memory.account();
+    if let Some(name) = &args.entity {
+        let Some(known) = memory.entity(name) else {
+            let names = counted(account.entities, "entity");
+            return Err(Failure::failed(format!("no entity `{name}` is known, of {names}")));
+        };
+        output::json(&known)?;
+    } else if args.memory {
+        output::json(&memory.snapshot())?;
+    } else if args.json {
+        output::json(&messages)?;
+    } else if args.check {
+        print_account(&account, &messages)?;
+    } else {
+        print(&messages)?;
     }
-    output::note(&summary(&account, &messages, listener.left_out));
+    output::note(&summary(&account, &messages, left_out));
     Ok(ExitCode::SUCCESS)
 }
 
-struct Listener<'a> {
+/// A conversation as it is read.
+struct Conversation<'a> {
     memory: ConversationMemory,
-    line: BranchFilter,
+    /// Messages that wait until it is known which conversation is shown, so that a model is asked about no other.
+    waiting: Vec<MemoryMessage>,
+    asks_model: bool,
+    session: Option<Session>,
+    is_saved: bool,
+    branch: BranchFilter,
     gate: Gate,
     /// Name or number of the wanted conversation; `None` takes the last.
     only: Option<&'a str>,
@@ -112,24 +138,121 @@ struct Listener<'a> {
     left_out: u64,
 }
 
-impl Listener<'_> {
-    fn read(
-        &mut self,
-        path: &Path,
-        format: Option<Format>,
-        config: &Config,
-    ) -> Result<(), Failure> {
+impl<'a> Conversation<'a> {
+    fn begun(args: &'a Args, config: &Config) -> Result<Conversation<'a>, Failure> {
+        let otherwise = args.entity.as_ref().map(|_| MemoryType::Entity);
+        let kind = args.strategy.or(otherwise).unwrap_or(config.conversation.strategy);
+        let mut limits = config.conversation.limits;
+        if let Some(limit) = args.limit {
+            let with = limits.with(kind, limit);
+            limits = with.map_err(|error| Failure::usage(format!("--limit: {error}")))?;
+        }
+        let memory = create(kind, &limits, None);
+        Ok(Conversation {
+            memory: memory.map_err(|error| Failure::usage(error.to_string()))?,
+            waiting: Vec::new(),
+            asks_model: args.summaries.is_named(),
+            session: None,
+            is_saved: false,
+            branch: BranchFilter::default(),
+            gate: Gate::new(&config.pii),
+            only: args.only.as_deref(),
+            listens: args.session.is_some(),
+            was_found: args.session.is_some(),
+            sessions: 0,
+            left_out: 0,
+        })
+    }
+
+    /// Checks the flags against the memory, which may be a saved one.
+    fn check(&self, args: &Args) -> Result<(), Failure> {
+        let kind = self.memory.kind();
+        let wrong = if self.is_saved && (args.strategy.is_some() || args.limit.is_some()) {
+            "a saved memory has its own strategy and limit: leave out --strategy and --limit"
+                .to_owned()
+        } else if args.entity.is_some() && kind != MemoryType::Entity {
+            format!("--entity needs --strategy entity, not {kind}")
+        } else if self.asks_model && kind != MemoryType::Summary {
+            format!("--model writes summaries: expected --strategy summary, not {kind}")
+        } else {
+            return Ok(());
+        };
+        Err(Failure::usage(wrong))
+    }
+
+    fn add(&mut self, message: MemoryMessage) {
+        if let Some(finding) = self.memory.add_message(message) {
+            output::note(&finding.to_string());
+        }
+    }
+
+    /// Takes the next message; without a model, a rule writes the summary that is due.
+    fn take(&mut self, message: MemoryMessage) {
+        if self.asks_model {
+            self.waiting.push(message);
+        } else {
+            self.add(message);
+            summarise_by_rule(&mut self.memory, &self.gate);
+        }
+    }
+
+    /// Adds the messages that wait; a model writes the summaries that are due.
+    fn summarise(&mut self, args: &SummaryArgs, config: &Config) -> Result<(), Failure> {
+        let store = settings::open_store(config, OpenMode::Create)?;
+        settings::runtime()?.block_on(async {
+            let session = self.session.as_ref();
+            let mut summariser = args.summariser(config, &store, session).await?;
+            // A saved memory may have a summary that is due.
+            self.summary(&mut summariser).await?;
+            for message in std::mem::take(&mut self.waiting) {
+                self.add(message);
+                self.summary(&mut summariser).await?;
+            }
+            if summariser.usage.questions > 0 {
+                let about = counted(summariser.shown, "message");
+                output::note(&asked_line(&about, &summariser.usage));
+            }
+            Ok(())
+        })
+    }
+
+    async fn summary(&mut self, summariser: &mut Summariser) -> Result<(), Failure> {
+        let why = match summariser.summarise(&mut self.memory).await? {
+            Summarised::Done => return Ok(()),
+            Summarised::Empty => {
+                output::note("the model's summary is empty: its messages stay as they are");
+                return Ok(());
+            }
+            Summarised::Unanswered(why) => format!("no summary was written: {why}"),
+            Summarised::Stopped => {
+                "stopped; answers are kept and the same command goes on".to_owned()
+            }
+        };
+        Err(Failure::failed(why))
+    }
+
+    fn read(&mut self, path: &Path, args: &Args) -> Result<(), Failure> {
+        let format = args.format;
         let mut source = Source::open(path, "a transcript")?;
         let name = source.name.clone();
         let found = source.format(format);
-        let format = found.map_err(|unknown| Failure::failed(format!("{name}: {unknown}")))?;
         if source.is_private {
             note_private(&name);
             return Ok(());
         }
+        let may_be_messages = match &found {
+            Ok(Format::Openai | Format::Anthropic) => format.is_none(),
+            Ok(_) => false,
+            Err(error) => matches!(error, DetectError::Nothing),
+        };
+        if may_be_messages && self.only.is_none() && self.messages_or_memory(&mut source)? {
+            return Ok(());
+        }
+        let format = found.map_err(|unknown| Failure::failed(format!("{name}: {unknown}")))?;
         let (mut entries, mut bad) = (0_u64, 0_u64);
         let mut findings: BTreeMap<String, u64> = BTreeMap::new();
-        source.hear(format, &Gate::new(&config.pii), &mut |heard| match heard {
+        let gate = self.gate.clone();
+        source.hear(format, &gate, &mut |heard| match heard {
             Heard::Session(session) => self.begin(session),
             Heard::Entry(entry, format) => {
                 entries += 1;
@@ -141,7 +264,8 @@ impl Listener<'_> {
             }
         })?;
         if entries == 0 && bad > 0 {
-            let what = format!("{name}: nothing in it could be read as {format}: {bad} findings");
+            let bad = counted(bad, "finding");
+            let what = format!("{name}: nothing in it could be read as {format}: {bad}");
             return Err(Failure::failed(what));
         }
         if !findings.is_empty() {
@@ -163,6 +287,30 @@ impl Listener<'_> {
         }
     }
 
+    /// Takes a saved memory, or messages with metadata or token counts; false if the file holds neither.
+    fn messages_or_memory(&mut self, source: &mut Source) -> Result<bool, Failure> {
+        let head = source.head();
+        let is_memory = head.trim_start().starts_with('{') && head.contains("\"memory_type\"");
+        let text = source.text(HANDED_BYTES_MAX as u64)?;
+        let text = text.trim_start_matches('\u{feff}');
+        if is_memory {
+            let saved = from_json(text, &self.gate);
+            let failed = |error| Failure::failed(format!("{}: {error}", source.name));
+            (self.memory, self.is_saved) = (saved.map_err(failed)?, true);
+            return Ok(true);
+        }
+        match messages_with_metadata(text, &self.gate) {
+            Some(Ok(messages)) => messages.into_iter().for_each(|message| self.take(message)),
+            Some(Err(why)) => {
+                let what = "metadata and token counts are not read";
+                output::note(&format!("{}: {what}: {why}", source.name));
+                return Ok(false);
+            }
+            None => return Ok(false),
+        }
+        Ok(true)
+    }
+
     fn begin(&mut self, session: &Session) {
         let number = self.sessions.to_string();
         self.sessions += 1;
@@ -171,23 +319,20 @@ impl Listener<'_> {
         if self.listens {
             self.was_found = true;
             self.memory.clear();
-            self.line = BranchFilter::default();
+            self.waiting.clear();
+            self.session = Some(session.clone());
+            self.branch = BranchFilter::default();
             self.left_out = 0;
         }
     }
 
     fn entry(&mut self, entry: &Entry, format: Format) {
-        if !self.listens {
-            return;
+        if self.listens {
+            match self.branch.message(entry, format) {
+                Some(message) => self.take(message),
+                None => self.left_out += 1,
+            }
         }
-        let Some(message) = self.line.message(entry, format) else {
-            self.left_out += 1;
-            return;
-        };
-        if let Some(finding) = self.memory.add_message(message) {
-            output::note(&finding.to_string());
-        }
-        summarise_by_rule(&mut self.memory, &self.gate);
     }
 }
 
@@ -235,6 +380,7 @@ fn summary(account: &MessageAccount, messages: &[Message], left_out: u64) -> Str
     let of = if parts.is_empty() { parts } else { format!(": {parts}") };
     let others = match left_out {
         0 => String::new(),
+        1 => "; 1 entry is no message".to_owned(),
         left_out => format!("; {} entries are no messages", count(left_out)),
     };
     format!(

@@ -1,6 +1,6 @@
 //! `annalist dialog`: the last few turns of a dialog, as a prompt has them.
 
-use super::output::{self, DIM, Failure};
+use super::output::{self, DIM, Failure, counted};
 use super::session_input::{Heard, Source, StoredSession};
 use super::settings;
 use crate::dialog_summary::{
@@ -30,7 +30,10 @@ Examples:
                                                  \"action_taken\": \"called y\",
                                                  \"pending_items\": []}]}
 
-Asks no model. Words are redacted before they are cut. privacy.pii sets which personal data is masked, \
+A turn of a document may have the output of a router instead: {\"user_input\": \"…\", \"output\": \
+{\"route\", \"calendar_intent\", \"tool_plan\", \"assistant_reply\", \"requires_confirmation\", \
+\"ask_user\", \"question\"}}. Small talk, intents and requests for permission are recognised in English, \
+German, French, Spanish, Turkish, Japanese and Chinese. Asks no model. Words are redacted before they are cut. privacy.pii sets which personal data is masked, \
 dialog.tokens and dialog.turns how much is kept.")]
 pub(super) struct Args {
     /// A transcript, or a document of turns; `-` reads standard input
@@ -212,8 +215,8 @@ fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(
         output::print_table(&table)?;
     }
     output::line(&format!(
-        "{} turns, {shown} shown, {} evicted; {} of at most {} tokens",
-        all.len(),
+        "{}, {shown} shown, {} evicted; {} of at most {} tokens",
+        counted(all.len() as u64, "turn"),
         all.len() - shown,
         block.tokens,
         rules.limits.tokens_max,

@@ -5,9 +5,9 @@ use super::output::{self, Failure, count, counted, dollars, numbers, remark};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
-use crate::domain::Usage;
+use crate::domain::{Session, Usage};
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
-use crate::pipeline::{Adjudicator, Model, ModelSource, ModelUsage, Reflector};
+use crate::pipeline::{Adjudicator, Model, ModelSource, ModelUsage, Reflector, Summariser};
 use crate::privacy::Gate;
 use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
@@ -93,6 +93,36 @@ impl AdjudicationArgs {
         }
         let otherwise = set.unwrap_or(&config.model.model);
         model(config, cassette, self.model.as_deref(), otherwise).map(Some)
+    }
+}
+
+/// Flags of commands that can have a model write summaries.
+#[derive(Debug, clap::Args)]
+pub(super) struct SummaryArgs {
+    /// Have this model write the summaries, instead of the rule
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    model: Option<String>,
+    /// Take the model's answers from this folder of recorded ones instead of an endpoint
+    #[arg(long, value_name = "DIR")]
+    cassette: Option<PathBuf>,
+}
+
+impl SummaryArgs {
+    /// True if a model is to write summaries.
+    pub(super) fn is_named(&self) -> bool {
+        self.model.is_some() || self.cassette.is_some()
+    }
+
+    /// The writer of the summaries of `session`. Ctrl-C stops its calls.
+    pub(super) async fn summariser(
+        &self,
+        config: &Config,
+        store: &Store,
+        session: Option<&Session>,
+    ) -> Result<Summariser, Failure> {
+        let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
+        let (model, name) = model(config, cassette, named, &config.model.model)?;
+        Ok(Summariser::new(source(config, store, model, &name)?, session).await?)
     }
 }
 

@@ -4,6 +4,7 @@ use super::output::{self, Failure};
 use super::{consolidate, dialog, docs, doctor, forget, jobs, memory, records, status, worker};
 use crate::adapters::files;
 use crate::context::Block;
+use crate::conversation_memory::Snapshot;
 use crate::domain::Message;
 use crate::eval;
 use crate::extract::schema_files;
@@ -117,6 +118,8 @@ fn cli_schemas() -> String {
         "consolidate-undo": consolidate::UndonePlan,
         "context": Block,
         "conversation": Vec<Message>,
+        "conversation-entity": Map<String, Value>,
+        "conversation-memory": Snapshot,
         "dialog": Vec<dialog::DialogRow>,
         "doctor": doctor::DoctorReport<'static>,
         "enqueue": IntakeReport,

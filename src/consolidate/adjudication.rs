@@ -66,7 +66,7 @@ pub(crate) fn schema_files() -> Vec<(String, String)> {
 
 /// Model, prompt and schema of adjudication.
 #[derive(Debug)]
-pub struct AdjudicationSpec {
+pub(crate) struct AdjudicationSpec {
     /// Model, prompt and tool.
     pub ask: AskSpec,
     /// Digest of model, prompt, schema and language.
@@ -75,7 +75,7 @@ pub struct AdjudicationSpec {
 
 impl AdjudicationSpec {
     /// Asks `model` with `prompt`, about texts that are mostly in `language`.
-    pub fn new(
+    pub(crate) fn new(
         model: impl Into<String>,
         language: &str,
         prompt: Arc<BatchPrompt>,
@@ -89,7 +89,7 @@ impl AdjudicationSpec {
 
     /// Digest of the question how `record` stands to `memory`. It changes with the memory, the prompt and the model; a
     /// record never changes.
-    pub fn question(&self, record: RecordId, memory: &Memory) -> Digest {
+    pub(crate) fn question(&self, record: RecordId, memory: &Memory) -> Digest {
         let told = serde_json::to_string(&(&memory.claim, memory.stage, memory.said_by));
         let (record, told) = (record.to_string(), told.unwrap_or_default());
         Digest::of(&["question", &self.digest.to_string(), &record, &memory.id.to_string(), &told])
@@ -98,7 +98,7 @@ impl AdjudicationSpec {
 
 /// The adjudication of one batch.
 #[derive(Debug)]
-pub struct Adjudication {
+pub(crate) struct Adjudication {
     spec: Arc<AdjudicationSpec>,
     batch: PairBatch,
     done: BTreeSet<usize>,
@@ -107,14 +107,14 @@ pub struct Adjudication {
 
 /// Result of the adjudication of one batch. Pairs without a verdict stay open.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Adjudicated {
+pub(crate) struct Adjudicated {
     pub verdicts: Verdicts,
     pub summary: DialogueSummary,
 }
 
 impl Adjudication {
     /// Begins with `rung`, the best output mode that the endpoint is known to take.
-    pub fn start(
+    pub(crate) fn start(
         spec: &Arc<AdjudicationSpec>,
         batch: PairBatch,
         rung: OutputMode,
@@ -232,7 +232,7 @@ struct OfferedRecord {
 
 /// Records and memories that are shown together, under short ids that mean nothing outside of the batch.
 #[derive(Clone, Debug)]
-pub struct PairBatch {
+pub(crate) struct PairBatch {
     records: Vec<OfferedRecord>,
     about: BTreeSet<Digest>,
     text: Redacted,
@@ -242,7 +242,7 @@ pub struct PairBatch {
 
 impl PairBatch {
     /// Splits the batch in two for a model that reads no more; `None` for a single record.
-    pub fn halves(&self) -> Option<[PairBatch; 2]> {
+    pub(crate) fn halves(&self) -> Option<[PairBatch; 2]> {
         let (first, second) = self.pairs.split_at(self.pairs.len() / 2);
         let half = |pairs: &[(Record, Vec<Memory>)]| {
             let mut draft = Draft::default();
@@ -254,28 +254,19 @@ impl PairBatch {
         Some([half(first)?, half(second)?])
     }
 
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.records.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
     }
 
     /// Ids of all records and memories in the batch, and of the records under those memories, which may not be stored
     /// yet.
-    pub fn about(&self) -> Vec<Digest> {
+    pub(crate) fn about(&self) -> Vec<Digest> {
         self.about.iter().copied().collect()
     }
 
-    pub fn pairs(&self) -> impl Iterator<Item = (RecordId, MemoryId)> + '_ {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (RecordId, MemoryId)> + '_ {
         self.records.iter().flat_map(|it| it.targets.iter().map(|(_, memory)| (it.record, *memory)))
     }
-}
-
-/// Batches of the pairs that `plan` left open. `records` and `memories` are those it was made of.
-pub fn pair_batches(plan: &Plan, records: &[Record], memories: &Memories) -> Vec<PairBatch> {
-    Undecided { plan, records, earlier: &[], memories }.batches(&BTreeSet::new())
 }
 
 /// Everything that is still undecided after a plan.

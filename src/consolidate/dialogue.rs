@@ -31,7 +31,7 @@ const _: () = assert!(REPAIRS_MAX < ASKS_MAX);
 
 /// Model, prompt and tool of a task.
 #[derive(Debug)]
-pub struct AskSpec {
+pub(crate) struct AskSpec {
     pub model: String,
     pub reply_tokens_max: u32,
     /// Sampling temperature; `None` leaves it to the endpoint.
@@ -63,7 +63,7 @@ impl AskSpec {
 }
 
 /// A question to a model about one batch.
-pub trait BatchTask {
+pub(crate) trait BatchTask {
     type Outcome;
     const TOOL: &'static str;
     /// Key of the list of entries by which an answer is recognised.
@@ -79,7 +79,7 @@ pub trait BatchTask {
 
 /// Findings and costs of a dialogue that ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct DialogueSummary {
+pub(crate) struct DialogueSummary {
     pub findings: Vec<Finding>,
     pub rung: OutputMode,
     pub asks: u32,
@@ -87,14 +87,14 @@ pub struct DialogueSummary {
 
 /// The next step of a dialogue.
 #[derive(Debug)]
-pub enum Step<T> {
+pub(crate) enum Step<T> {
     Ask(Request),
     Done(T),
 }
 
 /// The dialogue about one batch.
 #[derive(Debug)]
-pub struct Dialogue<T> {
+pub(crate) struct Dialogue<T> {
     task: T,
     rung: OutputMode,
     asks: u32,
@@ -106,7 +106,7 @@ pub struct Dialogue<T> {
 
 impl<T: BatchTask> Dialogue<T> {
     /// Begins with `rung`, the best output mode that the endpoint is known to take.
-    pub fn start(task: T, rung: OutputMode) -> (Dialogue<T>, Request) {
+    pub(crate) fn start(task: T, rung: OutputMode) -> (Dialogue<T>, Request) {
         let mut dialogue = Dialogue {
             task,
             rung,
@@ -120,7 +120,7 @@ impl<T: BatchTask> Dialogue<T> {
         (dialogue, request)
     }
 
-    pub fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
+    pub(crate) fn reply(&mut self, reply: &Reply) -> Step<T::Outcome> {
         let Some(mut answer) = Answer::read(reply, self.rung.is_tool(), T::TOOL, T::LIST) else {
             self.task.check(None);
             return self.after_nothing(reply);
@@ -138,7 +138,7 @@ impl<T: BatchTask> Dialogue<T> {
     }
 
     /// Falls back to the next output mode: the endpoint refuses this one.
-    pub fn rung_refused(&mut self) -> Step<T::Outcome> {
+    pub(crate) fn rung_refused(&mut self) -> Step<T::Outcome> {
         match self.rung.next().filter(|_| self.asks < ASKS_MAX) {
             Some(rung) => {
                 self.rung = rung;
@@ -149,12 +149,12 @@ impl<T: BatchTask> Dialogue<T> {
     }
 
     /// Ends with what was accepted: the last request cannot be made.
-    pub fn stop(&mut self) -> Step<T::Outcome> {
+    pub(crate) fn stop(&mut self) -> Step<T::Outcome> {
         self.give_up("no-call", "the question could not be asked")
     }
 
     /// Number of entries that [`Dialogue::stop`] would end with.
-    pub fn accepted(&self) -> usize {
+    pub(crate) fn accepted(&self) -> usize {
         self.task.accepted()
     }
 
@@ -224,7 +224,7 @@ impl<T: BatchTask> Dialogue<T> {
 
 /// The entries of one answer.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     pub(super) entries: Vec<Value>,
     findings: Vec<Finding>,
 }

@@ -37,7 +37,7 @@ const BATCH_RECORDS_MAX: usize = 60;
 const BATCHES_MAX: usize = 20;
 
 /// Name of the tool that hands over lessons.
-pub const REFLECT_TOOL_NAME: &str = "write_reflection";
+pub(super) const REFLECT_TOOL_NAME: &str = "write_reflection";
 /// Version of the published schema. A breaking change makes the next one.
 const SCHEMA_VERSION: u32 = 1;
 const TOOL_DESCRIPTION: &str =
@@ -71,7 +71,7 @@ pub(crate) fn reflect_schema_files() -> Vec<(String, String)> {
 
 /// Model, prompt and gate of lessons.
 #[derive(Debug)]
-pub struct LessonSpec {
+pub(crate) struct LessonSpec {
     /// Model, prompt and tool.
     pub ask: AskSpec,
     gate: Gate,
@@ -79,7 +79,7 @@ pub struct LessonSpec {
 
 impl LessonSpec {
     /// Asks `model` with `prompt`, about texts that are mostly in `language`; what it writes goes through `gate`.
-    pub fn new(
+    pub(crate) fn new(
         model: impl Into<String>,
         language: &str,
         prompt: Arc<BatchPrompt>,
@@ -91,13 +91,13 @@ impl LessonSpec {
     }
 
     /// The gate for batches and answers.
-    pub fn gate(&self) -> &Gate {
+    pub(crate) fn gate(&self) -> &Gate {
         &self.gate
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Lessons {
+pub(crate) struct Lessons {
     pub lessons: Vec<Note>,
     /// True if the answer counts: it has proven lessons, or is well formed and has none.
     pub usable: bool,
@@ -106,7 +106,7 @@ pub struct Lessons {
 
 /// The drawing of lessons from one batch.
 #[derive(Debug)]
-pub struct LessonTask {
+pub(crate) struct LessonTask {
     spec: Arc<LessonSpec>,
     batch: LessonBatch,
     lessons: Vec<Note>,
@@ -117,7 +117,7 @@ pub struct LessonTask {
 
 impl LessonTask {
     /// Begins with `rung`, the best output mode that the endpoint is known to take.
-    pub fn start(
+    pub(crate) fn start(
         spec: &Arc<LessonSpec>,
         batch: LessonBatch,
         rung: OutputMode,
@@ -306,21 +306,17 @@ impl ShownRecord {
 /// Records that are shown together, conversation by conversation, under short ids that mean nothing outside of the
 /// batch.
 #[derive(Clone, Debug)]
-pub struct LessonBatch {
+pub(crate) struct LessonBatch {
     records: Vec<ShownRecord>,
     text: Redacted,
 }
 
 impl LessonBatch {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
-    }
-
-    pub fn about(&self) -> Vec<Digest> {
+    pub(crate) fn about(&self) -> Vec<Digest> {
         let about: BTreeSet<Digest> = self.records.iter().map(|it| it.id.0).collect();
         about.into_iter().collect()
     }
@@ -338,7 +334,7 @@ struct ShownLine<'a> {
 
 /// Staged `records` in batches, and how many of them are in none: too long, or earlier than the batches that fit. The
 /// order of `records` does not matter; later records leave the batches before them as they are.
-pub fn lesson_batches(records: &[Record], gate: &Gate) -> (Vec<LessonBatch>, usize) {
+pub(crate) fn lesson_batches(records: &[Record], gate: &Gate) -> (Vec<LessonBatch>, usize) {
     let mut sessions: BTreeMap<SessionId, Vec<&Record>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
     for record in records {

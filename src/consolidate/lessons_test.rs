@@ -216,7 +216,7 @@ fn batches_are_bounded_stay_the_same_and_show_only_what_stands() {
     let (made, left_out) = lesson_batches(&records, &gate);
     assert!(made.len() > 4 && left_out == 0, "{}", made.len());
     for batch in &made {
-        assert!(!batch.is_empty() && batch.len() <= BATCH_RECORDS_MAX);
+        assert!((1..=BATCH_RECORDS_MAX).contains(&batch.len()));
         assert!(estimate_tokens(batch.text.as_str()) <= BATCH_TOKENS_MAX);
     }
     records.reverse();

@@ -20,13 +20,13 @@ mod verdict;
 mod withdraw;
 
 pub(crate) use adjudication::{Adjudicated, PairBatch, Undecided, schema_files};
-pub use adjudication::{Adjudication, AdjudicationSpec, pair_batches};
+pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
 pub(crate) use dialogue::{AskSpec, BatchTask, Dialogue, Step};
 pub(crate) use history::{Event, forget};
 pub(crate) use history::{as_of, history};
 pub(crate) use lessons::{LessonBatch, reflect_schema_files};
-pub use lessons::{LessonSpec, LessonTask, REFLECT_TOOL_NAME, lesson_batches};
+pub(crate) use lessons::{LessonSpec, LessonTask, lesson_batches};
 pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
 pub(crate) use planner::{consolidate_with, is_judged};

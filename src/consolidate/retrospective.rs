@@ -19,7 +19,7 @@ named! {
     /// Subject of a note; the categories of retrospectives in the memory directory.
     #[derive(schemars::JsonSchema)]
     #[schemars(rename = "NoteCategory")]
-    pub Category {
+    pub(crate) Category {
         /// Repeated attempts and requests.
         Efficiency = "efficiency",
         /// Failures and fixes.
@@ -35,7 +35,7 @@ named! {
 
 /// One thing that the records show.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Note {
+pub(crate) struct Note {
     /// Its subject.
     pub category: Category,
     /// The headline of its latest record, or a lesson that a model drew from them.

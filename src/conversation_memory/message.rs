@@ -2,6 +2,7 @@
 
 use crate::domain::{Message, Role, Timestamp, Tokens, estimate_tokens};
 use crate::privacy::{Gate, Redacted};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
@@ -110,7 +111,7 @@ impl Serialize for Metadata {
 }
 
 /// Number of messages and their tokens.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct MessageCount {
     /// Messages.

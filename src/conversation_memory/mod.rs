@@ -14,6 +14,8 @@ mod budget;
 mod context;
 mod entity;
 #[cfg(test)]
+mod golden;
+#[cfg(test)]
 mod laws;
 mod memory;
 mod message;
@@ -30,6 +32,7 @@ pub use memory::{ConversationMemory, create};
 pub use message::{MemoryMessage, Metadata};
 pub(crate) use message::{MessageAccount, MessageCount};
 pub use snapshot::from_json;
+pub(crate) use snapshot::{Snapshot, messages_with_metadata};
 pub use strategy::{ConversationLimits, MemoryType};
 pub(crate) use strategy::{ConversationSettings, MemoryError};
-pub use summary::Absorbed;
+pub(crate) use summary::Absorbed;

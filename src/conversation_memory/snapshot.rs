@@ -8,6 +8,7 @@ use super::strategy::{ConversationLimits, MemoryError, MemoryType};
 use crate::domain::{Role, Timestamp, Tokens};
 use crate::privacy::{Gate, Redacted};
 use crate::text::lenient_json::expectation;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -15,14 +16,18 @@ use serde_json::{Map, Value, json};
 const VERSION: u64 = 1;
 /// Maximum number of messages that a memory can have read: every JSON number up to it is exact.
 const MESSAGES_MAX: u64 = 1 << 53;
+/// Keys of a message that no transcript has.
+const OWN_KEYS: [&str; 2] = ["metadata", "token_count"];
+const EXPECTED_TIME: &str = "expected a time such as 2026-11-21T09:00:00Z";
 
-#[derive(Deserialize, Serialize)]
+/// A memory as JSON.
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Snapshot {
+pub(crate) struct Snapshot {
     version: Option<u64>,
     memory_type: MemoryType,
     session_id: Option<Redacted>,
-    /// ConversationLimits of the strategy, by name.
+    /// Limits of the strategy, by name.
     limits: Option<Map<String, Value>>,
     read: Option<MessageCount>,
     messages: Vec<SavedMessage>,
@@ -34,7 +39,7 @@ struct Snapshot {
     entities_evicted: Option<u64>,
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct SavedMessage {
     ordinal: Option<u64>,
@@ -47,14 +52,14 @@ struct SavedMessage {
 }
 
 /// RFC 3339; milliseconds where the calendar ends before the time does.
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(untagged)]
 enum SavedTime {
     Text(String),
     Millis(i64),
 }
 
-#[derive(Deserialize, Serialize)]
+#[derive(Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct SavedSummary {
     text: Option<Redacted>,
@@ -66,6 +71,11 @@ struct SavedSummary {
 impl ConversationMemory {
     /// The memory as JSON, to be read by [`from_json`].
     pub fn to_json(&self) -> String {
+        // Every key is a text, so there is nothing that JSON could not hold.
+        serde_json::to_string(&self.snapshot()).unwrap_or_default()
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
         let ConversationMemory { kind, limits, history, summary, entities } = self;
         let mut named = json!({ kind.limit_name(): limits.of(*kind) });
         if *kind == MemoryType::Summary {
@@ -73,7 +83,7 @@ impl ConversationMemory {
         }
         let named: Option<Map<String, Value>> = serde_json::from_value(named).ok();
         let is_entity = *kind == MemoryType::Entity;
-        let snapshot = Snapshot {
+        Snapshot {
             version: Some(VERSION),
             memory_type: *kind,
             session_id: history.session_id.clone(),
@@ -90,14 +100,12 @@ impl ConversationMemory {
                 entities.iter().map(|(name, data)| (name.clone(), data.clone().into())).collect()
             }),
             entities_evicted: is_entity.then_some(entities.evicted),
-        };
-        // Every key is a text, so there is nothing that JSON could not hold.
-        serde_json::to_string(&snapshot).unwrap_or_default()
+        }
     }
 }
 
-/// Makes the memory that [`ConversationMemory::to_json`] wrote. ConversationLimits, positions, counts, times, ids and metadata may
-/// be missing and are then as if the messages had just been added.
+/// Makes the memory that [`ConversationMemory::to_json`] wrote. Limits, positions, counts, times, ids and metadata may be
+/// missing and are then as if the messages had just been added.
 ///
 /// # Errors
 /// If `text` is something else or contradicts itself: one sentence with the place and what was expected there, without
@@ -111,6 +119,26 @@ pub fn from_json(text: &str, gate: &Gate) -> Result<ConversationMemory, MemoryEr
     })?;
     json.end().map_err(|error| wrong(".", &expectation(&error)))?;
     saved.restore(gate)
+}
+
+/// Reads messages with their `metadata` or `token_count`: an array of messages, or an object with `messages`. `None` if
+/// no message has either; the error names the first message that cannot be kept, and what was expected there.
+pub(crate) fn messages_with_metadata(
+    text: &str,
+    gate: &Gate,
+) -> Option<Result<Vec<MemoryMessage>, String>> {
+    let document: Value = serde_json::from_str(text).ok()?;
+    let listed = document.as_array().or_else(|| document["messages"].as_array())?;
+    let has_own_key = |it: &Value| OWN_KEYS.iter().any(|key| !it[*key].is_null());
+    listed.iter().any(has_own_key).then(|| {
+        let read = |(number, message)| {
+            let saved = SavedMessage::deserialize(message)
+                .map_err(|error| format!("messages[{number}]: {}", expectation(&error)))?;
+            let message = saved.restore(gate);
+            message.ok_or_else(|| format!("messages[{number}].timestamp: {EXPECTED_TIME}"))
+        };
+        listed.iter().enumerate().map(read).collect()
+    })
 }
 
 fn wrong(path: &str, expected: &str) -> MemoryError {
@@ -192,9 +220,7 @@ fn restore_messages(
             return Err(wrong(&at("ordinal"), expected));
         }
         next = ordinal + 1;
-        let message = saved.restore(gate).ok_or_else(|| {
-            wrong(&at("timestamp"), "expected a time such as 2026-11-21T09:00:00Z")
-        })?;
+        let message = saved.restore(gate).ok_or_else(|| wrong(&at("timestamp"), EXPECTED_TIME))?;
         count.add(&message);
         memory.history.put(StoredMessage { ordinal, message });
     }

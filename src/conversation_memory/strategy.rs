@@ -9,7 +9,7 @@ use std::str::FromStr;
 const LIMIT_MIN: u32 = 1;
 
 /// The four strategies.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryType {
     /// Everything, up to a number of messages.

@@ -1,22 +1,52 @@
-//! A dialog whose turns are summarised already: `{"turns": [{"user_intent", "action_taken",
-//! "pending_items"}]}`, as a program that routes turns itself hands them over.
+//! A dialog as a program that routes turns itself hands it over: `{"turns": [...]}`, each turn summarised already
+//! (`user_intent`, `action_taken`, `pending_items`) or with the output that it was routed by (`user_input`, `output`).
 
 use super::block::DialogRules;
-use super::turn::CompactSummary;
+use super::turn::{AskedQuestion, CompactSummary, DialogTurn};
 use crate::domain::{Finding, Severity, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// One turn as it is written; the pending items may be absent.
+/// One turn as it is written.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum GivenTurn {
+    Summarised(SummarisedTurn),
+    Routed(RoutedTurn),
+}
+
+/// The pending items may be absent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct GivenTurn {
+struct SummarisedTurn {
     user_intent: String,
     action_taken: String,
     #[serde(default)]
     pending_items: Vec<String>,
     /// RFC 3339.
     timestamp: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RoutedTurn {
+    user_input: String,
+    output: RoutedOutput,
+    /// RFC 3339.
+    timestamp: Option<String>,
+}
+
+/// Output of a router; every field may be absent, and it may have others.
+#[derive(Deserialize)]
+struct RoutedOutput {
+    route: Option<String>,
+    #[serde(alias = "intent")]
+    calendar_intent: Option<String>,
+    tool_plan: Option<Vec<String>>,
+    assistant_reply: Option<String>,
+    requires_confirmation: Option<bool>,
+    ask_user: Option<bool>,
+    question: Option<String>,
 }
 
 /// Reads the turns of a document, and reports those that are none; nothing if it is no such document.
@@ -35,7 +65,8 @@ pub(crate) fn document(
     }
     for (place, turn) in (1..).zip(given) {
         match serde_json::from_value::<GivenTurn>(turn) {
-            Ok(given) => turns.push(compact(given, rules)),
+            Ok(GivenTurn::Summarised(given)) => turns.push(summarised(given, rules)),
+            Ok(GivenTurn::Routed(given)) => turns.push(routed(given, rules)),
             Err(_) => findings.push(Finding::new(Severity::Error, "bad-turn", place, EXPECTED)),
         }
     }
@@ -44,9 +75,11 @@ pub(crate) fn document(
 
 /// Expected form of a turn. The found value is not shown: it may be words of a conversation.
 const EXPECTED: &str = "no turn: expected `user_intent` and `action_taken`, texts, and perhaps \
-    `pending_items`, a list of texts, and `timestamp`; left out";
+    `pending_items`, a list of texts, and `timestamp`; or `user_input`, a text, and `output` with \
+    `route`, `calendar_intent`, `tool_plan`, `assistant_reply`, `requires_confirmation`, `ask_user`, \
+    `question`; left out";
 
-fn compact(given: GivenTurn, rules: DialogRules<'_>) -> CompactSummary {
+fn summarised(given: SummarisedTurn, rules: DialogRules<'_>) -> CompactSummary {
     let pass = |text: &String| rules.gate.redact(text);
     CompactSummary {
         user_intent: pass(&given.user_intent),
@@ -55,4 +88,23 @@ fn compact(given: GivenTurn, rules: DialogRules<'_>) -> CompactSummary {
         timestamp: given.timestamp.as_deref().and_then(Timestamp::parse),
         ..CompactSummary::default()
     }
+}
+
+fn routed(given: RoutedTurn, rules: DialogRules<'_>) -> CompactSummary {
+    let pass = |text: &String| rules.gate.redact(text);
+    let RoutedTurn { user_input, output, timestamp } = given;
+    let question = output.question.filter(|_| output.ask_user == Some(true));
+    let turn = DialogTurn {
+        said: pass(&user_input),
+        route: output.route.as_ref().map(pass),
+        intent: output.calendar_intent.as_ref().map(pass),
+        tools: output.tool_plan.iter().flatten().map(pass).collect(),
+        replied: output.assistant_reply.is_some_and(|reply| !reply.trim().is_empty()),
+        asked: AskedQuestion {
+            leave: output.requires_confirmation == Some(true),
+            question: question.as_ref().map(pass),
+        },
+    };
+    let timestamp = timestamp.as_deref().and_then(Timestamp::parse);
+    CompactSummary { timestamp, ..turn.compact(rules.gate) }
 }

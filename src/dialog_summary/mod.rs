@@ -20,4 +20,4 @@ pub(crate) use block::{Block, DIALOG_TOKENS_MIN};
 pub use block::{DialogLimits, DialogRules};
 pub(crate) use document::document;
 pub use summary::DialogSummary;
-pub use turn::{AskedQuestion, CompactSummary, DialogTurn};
+pub(crate) use turn::CompactSummary;

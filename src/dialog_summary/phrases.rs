@@ -1,5 +1,5 @@
 //! Word lists and rules for what a person's words and an assistant's question are about: small talk, intents that want
-//! something done, questions, and requests for permission. English and Turkish.
+//! something done, questions, and requests for permission. English, Turkish, German, Spanish, French, Japanese, Chinese.
 
 /// Maximum size of a text that may be small talk, in bytes; longer ones say something.
 const SMALLTALK_BYTES_MAX: usize = 100;
@@ -20,12 +20,25 @@ const SMALLTALK: &str = "\
     nasilsiniz, iyi misin, iyi misiniz, naber, ne haber, nasil gidiyor, tesekkurler, \
     tesekkur ederim, cok tesekkurler, cok tesekkur ederim, sagol, sag ol, sagolun, \
     sag olun, eyvallah, eline saglik, ellerine saglik, rica ederim, hosca kal, hoscakal, \
-    hoscakalin, gorusuruz, yarin gorusuruz, gule gule, kendine iyi bak";
+    hoscakalin, gorusuruz, yarin gorusuruz, gule gule, kendine iyi bak, hallo, moin, \
+    guten morgen, guten tag, guten abend, gute nacht, wie geht s, wie geht es dir, danke, \
+    danke schon, vielen dank, tschuss, bis bald, bis morgen, auf wiedersehen, hola, \
+    buenos días, buenas tardes, buenas noches, qué tal, cómo estás, gracias, \
+    muchas gracias, adiós, hasta luego, hasta mañana, bonjour, bonsoir, salut, ca va, merci, \
+    merci beaucoup, bonne nuit, bonne journée, au revoir, à bientôt, こんにちは, おはよう, \
+    おはようございます, こんばんは, ありがとう, ありがとうございます, さようなら, 你好, 您好, \
+    早上好, 谢谢, 謝謝, 再见, 再見";
 /// Verbs in the names of intents that change something or send something.
 const DOING: &str = "\
     create, add, book, schedule, set, make, insert, update, edit, change, modify, move, \
     reschedule, rename, delete, remove, cancel, clear, send, write, reply, forward, share, \
-    invite, call, start, stop, play, open, close, buy, order, pay";
+    invite, call, start, stop, play, open, close, buy, order, pay, erstellen, anlegen, \
+    hinzufugen, planen, buchen, ändern, verschieben, loschen, entfernen, absagen, \
+    stornieren, senden, schicken, schreiben, antworten, teilen, einladen, kaufen, bestellen, \
+    bezahlen, crear, añadir, agregar, programar, reservar, actualizar, cambiar, mover, borrar, \
+    eliminar, cancelar, enviar, escribir, responder, compartir, invitar, comprar, pagar, \
+    créer, ajouter, planifier, réserver, modifier, changer, déplacer, supprimer, annuler, \
+    envoyer, écrire, répondre, partager, inviter, acheter, commander, payer";
 /// The same in Turkish, as stems.
 const DOING_STEMS: &str = "\
     olustur, ekle, ayarla, planla, duzenle, guncelle, degistir, tasi, ertele, sil, kaldir, \
@@ -46,11 +59,25 @@ const PERMISSION: &str = "\
     _approve_|_ok_to_|_okay_to_|_is_that_ok_|_is_that_okay_|_is_it_ok_|_is_it_okay_|\
     _is_this_ok_|_is_this_okay_|_are_you_sure_|_sound_good_|_sounds_good_|_look_good_|\
     _looks_good_|_emin_misin|_uygun_mu_|_tamam_mi_|_olur_mu_|_ister_misin|_istiyor_musun|\
-    _kabul_ediyor_mu|_onayliyor_mu|_onay|eyim_mi_|ayim_mi_|elim_mi_|alim_mi_";
+    _kabul_ediyor_mu|_onayliyor_mu|_onay|eyim_mi_|ayim_mi_|elim_mi_|alim_mi_|\
+    _soll_ich_|_sollen_wir_|_darf_ich_|_kann_ich_fortfahren_|_dass_ich_|_bist_du_sicher_|\
+    _sind_sie_sicher_|_einverstanden_|_in_ordnung_|_passt_das_|_quieres_que_|_quiere_que_|\
+    _desea_que_|_deseas_que_|_puedo_|_debo_|_procedo_|_estás_segur|_está_segur|_de_acuerdo_|\
+    _te_parece_bien_|_confirmas_|_dois_je_|_puis_je_|_tu_que_je_|_vous_que_je_|_es_tu_sur|\
+    _êtes_vous_sur|_d_accord_|_je_continue_|_tu_confirmes_|_vous_confirmez_|ましょうか|\
+    てもいいですか|てもよいですか|よろしいですか|要我|我可以|是否继续|可以吗|可以嗎|好吗|好嗎|确认吗";
 /// First words of a question that wants to know something, not permission.
 const ASKING: &str = "\
     which, what, where, when, who, whom, whose, how, why, hangi, hangisi, hangisini, ne, \
-    neyi, nerede, nereye, nereden, kim, kimi, kime, nasil, neden, nicin, niye, kac, kacta";
+    neyi, nerede, nereye, nereden, kim, kimi, kime, nasil, neden, nicin, niye, kac, kacta, \
+    was, welche, welcher, welches, welchen, welchem, wo, wohin, woher, wann, wer, wen, wem, \
+    wie, warum, wieso, weshalb, qué, cuál, cuáles, dónde, cuándo, quién, cómo, cuánto, \
+    cuántos, quel, quelle, quels, quelles, qu, où, quand, qui, comment, pourquoi, combien";
+/// The same of scripts without blanks, anywhere in a question.
+const ASKING_INSIDE: [&str; 15] = [
+    "どの", "どれ", "どちら", "どこ", "どう", "何", "いつ", "誰", "なぜ", "哪", "什么", "什麼",
+    "怎么", "怎麼", "谁",
+];
 /// The particle that makes a Turkish sentence a question, in its persons, folded.
 const PARTICLES: &str = "\
     mi, mu, misin, misiniz, musun, musunuz, miyim, muyum, miyiz, muyuz, midir, mudur, \
@@ -110,9 +137,13 @@ pub(super) fn first_question(text: &str) -> Option<&str> {
 /// Returns whether a question asks for permission to do something.
 pub(super) fn asks_permission(question: &str) -> bool {
     let words = words(question);
-    let first = words.split(' ').next().unwrap_or_default();
+    // The second word too: "On which port should I listen?"
+    let mut first = words.split(' ').take(2);
+    let asks = first.any(|word| is_among(ASKING, word))
+        || words.starts_with("que ")
+        || ASKING_INSIDE.iter().any(|word| words.contains(word));
     let padded = format!("_{}_", words.replace(' ', "_"));
-    !is_among(ASKING, first) && PERMISSION.split('|').any(|phrase| padded.contains(phrase))
+    !asks && PERMISSION.split('|').any(|phrase| padded.contains(phrase))
 }
 
 /// The sentences of a line: each ends where a blank follows its last sign.
@@ -189,6 +220,7 @@ mod tests {
             for text in [
                 "hi", "Hello there!", "thanks a lot, bye :)", "Selam", "MERHABA, nasılsın?",
                 "günaydın", "Teşekkürler!", "tesekkur ederim, gorusuruz", "İyi akşamlar",
+                "Guten Morgen! Vielen Dank.", "¡Hola! ¿Qué tal?", "Bonjour, ça va ?", "你好！",
             ] {
                 assert!(is_smalltalk(text), "{text}");
             }
@@ -204,7 +236,7 @@ mod tests {
         fn intents_want_doing_or_knowing() {
             for intent in [
                 "create", "event_create", "cancel-event", "send", "iptal", "İPTAL_ET", "silme",
-                "gönder",
+                "gönder", "termin_löschen", "reunión_crear", "réunion_annuler",
             ] {
                 assert!(wants_doing(intent), "{intent}");
             }
@@ -253,6 +285,38 @@ mod tests {
             check("Found two. Do you want me to go on?", Some(("Do you want me to go on?", true)));
             check("What should I do?", Some(("What should I do?", false)));
             check("Do you want tea or coffee?", Some(("Do you want tea or coffee?", false)));
+        }
+
+        #[test]
+        fn leave_is_asked_for_in_every_language_of_the_lists() {
+            for question in [
+                "Soll ich alles löschen?",
+                "Möchten Sie, dass ich fortfahre?",
+                "Einverstanden?",
+                "Quieres que borre todo?",
+                "Puedo continuar?",
+                "Dois-je tout supprimer ?",
+                "Voulez-vous que je continue ?",
+                "削除してもよろしいですか？",
+                "続けましょうか？",
+                "要我删除吗？",
+                "可以吗？",
+            ] {
+                check(question, Some((question, true)));
+            }
+            for question in [
+                "Was soll ich löschen?",
+                "Auf welchem Port soll ich lauschen?",
+                "On which port should I listen?",
+                "Qué debo borrar?",
+                "En qué puerto debo escuchar?",
+                "Que dois-je supprimer ?",
+                "Quel port dois-je utiliser ?",
+                "どのポートを使いましょうか？",
+                "要我用哪个端口？",
+            ] {
+                check(question, Some((question, false)));
+            }
         }
 
         #[test]

@@ -69,7 +69,7 @@ impl CompactSummary {
 
 /// An answer that the assistant waits for.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
-pub struct AskedQuestion {
+pub(super) struct AskedQuestion {
     /// True if it waits for permission to do something.
     pub leave: bool,
     /// The question that it asked.
@@ -78,7 +78,7 @@ pub struct AskedQuestion {
 
 /// Facts of one turn: filled from a transcript, or by a program that routes turns.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
-pub struct DialogTurn {
+pub(super) struct DialogTurn {
     /// The person's words.
     pub said: Redacted,
     /// Route of the words, such as `calendar` or `smalltalk`.
@@ -95,7 +95,7 @@ pub struct DialogTurn {
 
 impl DialogTurn {
     /// The turn in a sentence or two; its number is given by the dialog that it is added to.
-    pub fn compact(&self, gate: &Gate) -> CompactSummary {
+    pub(super) fn compact(&self, gate: &Gate) -> CompactSummary {
         CompactSummary {
             user_intent: self.user_intent(gate),
             action_taken: self.action_taken(gate),

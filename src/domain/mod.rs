@@ -34,6 +34,7 @@ pub(crate) use plan::{
 };
 pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
 pub use session::{Format, Session};
-pub use slice::{Claimed, Job, Part, Slice, Wait};
+pub(crate) use slice::Wait;
+pub use slice::{Claimed, Job, Part, Slice};
 pub(crate) use slice::{JobState, Lease};
 pub use time::Timestamp;

@@ -20,6 +20,8 @@ named! {
         Consolidate = "consolidate",
         /// Lessons of the records.
         Reflect = "reflect",
+        /// Summaries of a conversation memory.
+        Summarise = "summarise",
         /// To try a prompt or a model.
         Test = "test",
     }

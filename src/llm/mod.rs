@@ -28,7 +28,7 @@ mod faults_test;
 
 pub(crate) use cassette::Cassette;
 pub(crate) use cassette_file::schema_file;
-pub use cassette_file::{CassetteFile, Origin};
+pub(crate) use cassette_file::{CassetteFile, Origin};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};
 pub use openai::{Endpoint, EndpointConfig};
 pub(crate) use probe::{Probe, probe};

@@ -2,7 +2,7 @@
 
 use super::card::{Card, ITEM_LETTERS_MAX, ITEMS_MAX, TITLE_LETTERS_MAX, UNTITLED, WORDS_MAX};
 use super::excerpt::{self, ExcerptKind, Keywords, is_stop_word};
-use crate::domain::{Branch, Entry, EntryKind, Timestamp};
+use crate::domain::{Branch, Entry, EntryKind, Skip, Timestamp};
 use crate::privacy::{Gate, Redacted};
 use crate::text::names::{CLOSERS, Mentions, is_blank};
 use crate::text::truncate::letters;
@@ -28,7 +28,7 @@ const KEPT_PERCENT_MIN: usize = 70;
 
 /// Items that end with `ELLIPSIS`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Ellipsis {
+pub(crate) enum Ellipsis {
     /// Those that were cut.
     #[default]
     Cut,
@@ -47,6 +47,7 @@ pub enum Ellipsis {
 pub struct CardBuilder<'g> {
     gate: &'g Gate,
     ellipsis: Ellipsis,
+    all_roles: bool,
     title: Option<CardLine>,
     bullets: Vec<Redacted>,
     /// Decisions, todos, quotes, in the order of [`ExcerptKind::place`].
@@ -69,6 +70,7 @@ impl<'g> CardBuilder<'g> {
         CardBuilder {
             gate,
             ellipsis: Ellipsis::default(),
+            all_roles: false,
             title: None,
             bullets: Vec::new(),
             excerpts: Default::default(),
@@ -78,8 +80,14 @@ impl<'g> CardBuilder<'g> {
         }
     }
 
+    /// The same, but messages count in every role: those of tools and system messages too.
+    pub fn all_roles(mut self, all_roles: bool) -> CardBuilder<'g> {
+        self.all_roles = all_roles;
+        self
+    }
+
     /// The same with another rule for the end of items.
-    pub fn ellipsis(mut self, ellipsis: Ellipsis) -> CardBuilder<'g> {
+    pub(crate) fn ellipsis(mut self, ellipsis: Ellipsis) -> CardBuilder<'g> {
         self.ellipsis = ellipsis;
         self
     }
@@ -89,6 +97,8 @@ impl<'g> CardBuilder<'g> {
     /// left are no part of a card.
     pub fn entry(&mut self, entry: &Entry) {
         let role = match entry.kind {
+            EntryKind::ToolResult if self.all_roles => "tool",
+            EntryKind::Injected if self.all_roles => "system",
             EntryKind::Prompt | EntryKind::Steering | EntryKind::Answer | EntryKind::Rejection => {
                 "user"
             }
@@ -100,7 +110,9 @@ impl<'g> CardBuilder<'g> {
             | EntryKind::Injected
             | EntryKind::Notice => return,
         };
-        if entry.skip.is_none() && entry.branch == Branch::Active {
+        let is_read =
+            entry.skip.is_none() || (role == "system" && entry.skip == Some(Skip::Injected));
+        if is_read && entry.branch == Branch::Active {
             self.message(role, &entry.text, entry.at);
         }
     }
@@ -110,7 +122,8 @@ impl<'g> CardBuilder<'g> {
     pub fn message(&mut self, role: &str, text: &Redacted, at: Option<Timestamp>) {
         self.last_at = at.or(self.last_at);
         let words = text.as_str();
-        if TOOL_ROLES.contains(&role) || words.trim_start_matches(is_blank).is_empty() {
+        let is_passed_over = TOOL_ROLES.contains(&role) && !self.all_roles;
+        if is_passed_over || words.trim_start_matches(is_blank).is_empty() {
             return;
         }
         if self.title.is_none() && role == "user" {

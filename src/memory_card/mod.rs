@@ -21,7 +21,8 @@ mod excerpt;
 #[cfg(test)]
 mod laws;
 
-pub use builder::{CardBuilder, Ellipsis};
+pub use builder::CardBuilder;
+pub(crate) use builder::Ellipsis;
 pub use card::{Card, CardHead, yaml};
 pub(crate) use checklist::CardCheck;
 pub use checklist::checklist;

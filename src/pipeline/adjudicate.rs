@@ -115,9 +115,9 @@ impl BatchClient {
         self.client.output_mode.current()
     }
 
-    pub(super) async fn ask<T: BatchTask>(
+    pub(super) async fn ask<T: ModelDialogue>(
         &self,
-        mut dialogue: Dialogue<T>,
+        mut dialogue: T,
         first: Request,
         bill: BatchBill<'_>,
     ) -> Result<(DialogueEnd<T::Outcome>, Spending), StoreError> {

@@ -16,7 +16,7 @@ const PIECES_MAX: u64 = 1 << 20;
 /// that of the entry, for a piece of one.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "Numbers", into = "Numbers")]
-pub struct SliceCut {
+pub(crate) struct SliceCut {
     /// The slice's place among the session's slices, from 0.
     pub index: u32,
     /// Its pieces in their order.
@@ -25,7 +25,7 @@ pub struct SliceCut {
 
 /// Words of one entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct SlicePiece {
+pub(crate) struct SlicePiece {
     /// The entry's ordinal in its session.
     pub ordinal: u32,
     /// Part of the entry, from 0.
@@ -54,7 +54,7 @@ pub(crate) struct MissingEntry {
 
 impl SliceCut {
     /// The positions of `cutting`.
-    pub fn of(cutting: &Cutting) -> SliceCut {
+    pub(crate) fn of(cutting: &Cutting) -> SliceCut {
         let parts = cutting.slice.parts.iter().zip(&cutting.entries);
         let pieces = parts.map(|(part, entry)| {
             let end = part.entry_offset + part.span.len();

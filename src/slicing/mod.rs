@@ -13,6 +13,6 @@ mod testing;
 pub use assemble::Cutting;
 pub(crate) use assemble::heading;
 pub(crate) use bound::bound;
-pub use cut::SliceCut;
+pub(crate) use cut::SliceCut;
 pub(crate) use cut::{halve, rebuild};
 pub use slicer::{SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max};

@@ -57,7 +57,8 @@ pub(crate) use queue::{
     Cap, CapReached, CapScope, CapUnit, Charge, DeadJobs, JobFilter, JobPage, JobSelection,
     OpenJobs, Overdue, QueueStats, Rates, RemainingJobs, StoredJob, Stuck,
 };
-pub use queue::{ClaimRequest, ClaimedJobs, Gathering, Intake, JobEnding, JobRelease};
+pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
+pub(crate) use queue::{Gathering, JobRelease};
 pub use record::RecordFilter;
 pub(crate) use record::{RecordSources, StoredRecord};
 pub use run::Run;

@@ -3,29 +3,18 @@
 use super::input::claude;
 use super::place::Place;
 use super::shared::{beside, json_of};
-use annalist::{Card, CardBuilder, Ellipsis, card_checklist};
-use annalist::{Gate, Pii};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The card of a session as the golden file has it: messages with a role and a text, or parts of one.
-fn card_of(session: &Value, ellipsis: Ellipsis) -> Card {
-    let gate = Gate::new(&Pii::ALL);
-    let mut builder = CardBuilder::new(&gate).ellipsis(ellipsis);
-    for message in session["messages"].as_array().unwrap_or(&Vec::new()) {
-        let parts = message["content"].as_array().into_iter().flatten();
-        let parts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
-        let text = message["content"].as_str().map_or_else(|| parts.join("\n"), str::to_owned);
-        builder.message(message["role"].as_str().unwrap(), &gate.redact(&text), None);
-    }
-    let opening = builder.opening().cloned();
-    let card = builder.finish();
-    for check in card_checklist(&card, opening.as_ref(), &gate) {
-        assert!(check.holds(), "{check:?}");
-    }
-    card
+/// The card of a session as the golden file has it.
+fn card_of(session: &Value, args: &[&str]) -> Value {
+    let place = Place::new();
+    place.write("session.json", session.to_string());
+    let check = place.run(&["card", "--check", "session.json"]);
+    assert_eq!(check.code, 0, "{}", check.stdout);
+    place.json(&[&["card", "--format=json", "session.json"], args].concat())
 }
 
 fn cases() -> Vec<Value> {
@@ -40,7 +29,7 @@ const UNMASKED: &str = "quickstart_session";
 #[test]
 fn cards_are_what_the_golden_cases_say() {
     for case in cases() {
-        let card = serde_json::to_value(card_of(&case["input"], Ellipsis::Cut)).unwrap();
+        let card = card_of(&case["input"], &[]);
         let mut expected = case["recommended"].clone();
         if case["name"] == UNMASKED {
             expected["summary_bullets"][2] = "[user] Production cluster, notify <EMAIL>".into();
@@ -60,22 +49,20 @@ fn the_complete_example_is_met_but_for_its_keywords() {
         return;
     };
     let printed = &case["seed_printed"];
-    let differing = |ellipsis| -> Vec<String> {
-        let card = serde_json::to_value(card_of(&case["input"], ellipsis)).unwrap();
+    let differing = |ellipsis: &str| -> Vec<String> {
+        let card = card_of(&case["input"], &[ellipsis]);
         let fields = card.as_object().unwrap().iter();
         fields
             .filter(|(name, own)| printed[name.as_str()] != **own)
             .map(|it| it.0.clone())
             .collect()
     };
-    assert_eq!(differing(Ellipsis::Template), ["keywords"]);
+    assert_eq!(differing("--ellipsis=template"), ["keywords"]);
     // Its item of `todos` ends in the mark of a cut though nothing was cut.
-    assert_eq!(differing(Ellipsis::Cut), ["todos", "keywords"]);
-    let card = card_of(&case["input"], Ellipsis::Cut);
-    let own: Vec<&str> = card.keywords.iter().map(|word| word.as_str()).collect();
-    let both = own
-        .iter()
-        .filter(|word| printed["keywords"].as_array().unwrap().contains(&(**word).into()));
+    assert_eq!(differing("--ellipsis=cut"), ["todos", "keywords"]);
+    let card = card_of(&case["input"], &[]);
+    let both = card["keywords"].as_array().unwrap().iter();
+    let both = both.filter(|word| printed["keywords"].as_array().unwrap().contains(word));
     assert_eq!(both.count(), 7);
 }
 
@@ -87,21 +74,22 @@ fn session(texts: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_command_prints_what_the_golden_cases_say() {
+fn a_card_counts_every_role_if_it_is_asked_to() {
     let place = Place::new();
-    let (mut args, mut expected) = (vec!["card".into(), "--format=json".into()], Vec::new());
-    for (at, case) in cases().iter().enumerate() {
-        args.push(format!("{at}.json"));
-        place.write(&format!("{at}.json"), case["input"].to_string());
-        let card = card_of(&case["input"], Ellipsis::Cut);
-        expected.push(serde_json::to_string(&card).unwrap());
+    let roles = [("tool", "exit 0"), ("system", "Be brief."), ("user", "Which roof?")];
+    place.write("session.json", session(&roles));
+    let messages: Vec<Value> =
+        roles.iter().map(|(role, text)| json!({"role": role, "content": text})).collect();
+    place.write("chat.json", Value::from(messages).to_string());
+    let bullets = |args: &[&str]| place.json(&[&["card", "--format=json"], args].concat());
+    for (file, usual) in [
+        ("session.json", json!(["[system] Be brief.", "[user] Which roof?"])),
+        ("chat.json", json!(["[user] Which roof?"])),
+    ] {
+        assert_eq!(bullets(&[file])["summary_bullets"], usual, "{file}");
+        let all = json!(["[tool] exit 0", "[system] Be brief.", "[user] Which roof?"]);
+        assert_eq!(bullets(&[file, "--all-roles"])["summary_bullets"], all, "{file}");
     }
-    if expected.is_empty() {
-        return;
-    }
-    let output = place.run(&args.iter().map(String::as_str).collect::<Vec<_>>());
-    assert_eq!((output.code, output.stderr.as_str()), (0, ""));
-    assert_eq!(output.stdout.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -1,111 +1,17 @@
-//! Conversation memory: against the cases that lie beside the project, and as a command.
+//! Conversation memory as a command.
 
-use super::place::Place;
+use super::place::{Place, count};
 use super::shared::{beside, json_of};
-use annalist::Gate;
-use annalist::Role;
-use annalist::SummaryPrompt;
-use annalist::{
-    Absorbed, ConversationLimits, ConversationMemory, MemoryMessage, MemoryType, MessageMetadata,
-    create_conversation_memory, messages_from_json,
-};
+use super::stub::{Answer, Stub};
 use serde_json::{Value, json};
 
-fn gate() -> Gate {
-    Gate::new(&[])
-}
-
-fn message(said: &Value) -> MemoryMessage {
-    let role = Role::of_name(said["role"].as_str().unwrap()).unwrap();
-    let mut message = MemoryMessage::new(role, gate().redact(said["content"].as_str().unwrap()));
-    if let Some(metadata) = said["metadata"].as_object() {
-        message.metadata = MessageMetadata::seal(metadata.clone(), &gate());
-    }
-    message
-}
-
-/// The memory of a case, or why there is none.
-fn made(case: &Value) -> Result<ConversationMemory, String> {
-    let run = &case["upstream"];
-    let kind: MemoryType = run["type"].as_str().unwrap().parse().unwrap();
-    let mut limits = ConversationLimits::default();
-    if let Some(limit) = run["config"][kind.limit_name()].as_i64() {
-        limits = limits.with(kind, limit).map_err(|error| error.to_string())?;
-    }
-    create_conversation_memory(kind, &limits, None).map_err(|error| error.to_string())
-}
-
-/// A model that numbers its summaries, or says nothing; what it was asked is kept.
-fn answer(memory: &mut ConversationMemory, asked: &mut Vec<String>, is_silent: bool) {
-    let Some(request) = memory.due() else { return };
-    asked.push(request.prompt(&SummaryPrompt::built_in()).as_str().to_owned());
-    let reply = if is_silent { String::new() } else { format!("summary#{}", asked.len()) };
-    let expected = if is_silent { Absorbed::Empty } else { Absorbed::Taken };
-    assert_eq!(memory.absorb(&request, &gate().redact(&reply)), expected);
-}
-
-fn check(case: &Value) {
-    let (name, run, decided) = (&case["name"], &case["upstream"], &case["recommended"]);
-    let mut memory = match made(case) {
-        Ok(memory) => memory,
-        Err(error) => {
-            let expected = decided["error"].as_str().unwrap_or_else(|| panic!("{name}: {error}"));
-            return assert!(error.starts_with(expected), "{name}: {error}");
-        }
-    };
-    assert!(decided["error"].is_null(), "{name}: made, and should not have been");
-    // No list of prompts, or an empty one: nobody summarises.
-    let prompts = run["summarizer_prompts"].as_array().filter(|prompts| !prompts.is_empty());
-    let is_silent = run["summary"] == "";
-    let mut asked = Vec::new();
-    for said in run["messages"].as_array().unwrap() {
-        assert_eq!(memory.add_message(message(said)).filter(|it| it.rule != "pinned-fill"), None);
-        if prompts.is_some() {
-            answer(&mut memory, &mut asked, is_silent);
-        }
-        memory = messages_from_json(&memory.to_json(), &gate()).unwrap();
-    }
-    let shown = serde_json::to_value(memory.messages()).unwrap();
-    let expected = [decided, run].map(|it| &it["get_messages"]);
-    if decided.is_null() || !expected[0].is_null() {
-        assert_eq!(shown, *expected.into_iter().find(|it| !it.is_null()).unwrap(), "{name}");
-    }
-    for (asked, prompt) in asked.iter().zip(prompts.into_iter().flatten()) {
-        assert_eq!(Some(asked.as_str()), prompt.as_str(), "{name}");
-    }
-    let entities = [decided, run].into_iter().find_map(|it| it["entities"].as_object());
-    for (entity, data) in entities.into_iter().flatten() {
-        let known = serde_json::to_value(memory.entity(entity)).unwrap();
-        assert_eq!(known, *data, "{name}: {entity}");
-    }
-}
-
-#[test]
-fn memories_show_what_the_golden_cases_say() {
-    let Some(golden) = beside("golden") else { return };
-    let golden = json_of(&golden.join("conversation_memory.json"));
-    let cases = golden["cases"].as_array().unwrap();
-    assert!(cases.len() > 10);
-    cases.iter().for_each(check);
-    for made in golden["factory"].as_array().unwrap() {
-        let kind = made["type"].as_str().unwrap().parse::<MemoryType>();
-        assert_eq!(kind.is_ok(), made["error"].is_null(), "{made}");
-    }
-    let saved: Value = serde_json::from_str(
-        &create_conversation_memory(MemoryType::Buffer, &ConversationLimits::default(), None)
-            .map(|mut memory| {
-                let _ = memory.add_message(MemoryMessage::user(gate().redact("x")));
-                memory.to_json()
-            })
-            .unwrap(),
-    )
-    .unwrap();
-    for (keys, of) in [("to_json_keys", &saved), ("message_keys", &saved["messages"][0])] {
-        for key in golden[keys].as_array().unwrap() {
-            assert!(of.get(key.as_str().unwrap()).is_some(), "{keys}: {key}");
-        }
-    }
-}
+/// The strategies and the names of their limits.
+const LIMITS: [(&str, &str); 4] = [
+    ("buffer", "max_messages"),
+    ("window", "window_size"),
+    ("summary", "summary_threshold"),
+    ("entity", "max_entities"),
+];
 
 /// A chat with system messages at the beginning and in the middle.
 const CHAT: &str = r#"[
@@ -171,10 +77,10 @@ fn a_strategy_or_limit_that_is_not_allowed_is_refused() {
         place.run(&[&["conversation", "chat.json"], args].concat()).refused(2, words);
     };
     refused(&["--strategy", "vector"], &["buffer, window, summary, entity"]);
-    for kind in MemoryType::ALL {
+    for (strategy, name) in LIMITS {
         for limit in ["0", "-3"] {
-            let words = [kind.limit_name(), "at least 1", "allowed are 1 to"];
-            refused(&["--strategy", kind.name(), "--limit", limit], &words);
+            let words = [name, "at least 1", "allowed are 1 to"];
+            refused(&["--strategy", strategy, "--limit", limit], &words);
         }
     }
     refused(&["--limit", "4294967296"], &["allowed are 1 to 4294967295"]);
@@ -214,4 +120,110 @@ fn a_file_that_cannot_be_read_is_one_clear_line() {
     place.write("private.md", "---\nprivate: true\n---\nuser: key\n");
     let hidden = place.run(&["conversation", "private.md", "--format", "plain"]);
     assert_eq!((hidden.code, hidden.stdout.as_str()), (0, ""), "{}", hidden.stderr);
+}
+
+/// A chat of a program that says of its messages what it knows.
+const NAMED: &str = r#"{"session_id": "s-1", "messages": [
+  {"role": "user", "content": "Ann works at Acme", "timestamp": "2026-05-04T06:00:00Z", "token_count": 900,
+   "metadata": {"entities": {"Ann": {"type": "person"}, "Acme": {"type": "org"}}}},
+  {"role": "assistant", "content": "ok", "metadata": {"entities": ["Ann", "Oslo"]}}
+]}"#;
+
+#[test]
+fn entities_and_token_counts_of_messages_are_read() {
+    let place = Place::new();
+    place.write("chat.json", NAMED);
+    let known = |name: &str| place.json(&["conversation", "chat.json", "--entity", name]);
+    assert_eq!(known("Ann"), json!({"type": "person", "mentions": 2}));
+    assert_eq!(known("Oslo"), json!({"mentions": 1}));
+    place
+        .run(&["conversation", "chat.json", "--entity", "Eve"])
+        .refused(1, &["`Eve`", "3 entities"]);
+    let refused = ["conversation", "chat.json", "--entity", "Ann", "--strategy", "window"];
+    place.run(&refused).refused(2, &["--entity", "window"]);
+    let table = place.run(&["conversation", "chat.json", "--check"]).stdout;
+    assert!(
+        table.lines().any(|line| line.starts_with(" read") && line.ends_with("901")),
+        "{table}"
+    );
+    // A message in another role is no message of a memory: the chat is read as a transcript.
+    place.write("chat.json", NAMED.replace("\"assistant\"", "\"tool\""));
+    let plain = place.run(&["conversation", "chat.json", "--json"]);
+    assert!(
+        plain.stderr.contains("chat.json: metadata and token counts are not read: messages[1]")
+    );
+    assert_eq!(contents(&plain.json()), ["Ann works at Acme"]);
+}
+
+#[test]
+fn a_memory_is_printed_as_json_and_read_again() {
+    let place = Place::new();
+    place.write("chat.json", CHAT);
+    place.write("named.json", NAMED);
+    for (strategy, _) in LIMITS {
+        for chat in ["chat.json", "named.json"] {
+            let memory = ["conversation", chat, "--memory", "--strategy", strategy, "--limit", "2"];
+            let saved = place.run(&memory).stdout;
+            place.write("memory.json", &saved);
+            assert_eq!(place.run(&["conversation", "memory.json", "--memory"]).stdout, saved);
+            let shown = ["conversation", chat, "--json", "--strategy", strategy, "--limit", "2"];
+            let again = place.json(&["conversation", "memory.json", "--json"]);
+            assert_eq!(again, place.json(&shown), "{strategy} {chat}");
+        }
+    }
+    let limit = ["conversation", "memory.json", "--limit", "3"];
+    place.run(&limit).refused(2, &["saved memory", "--limit"]);
+    place.write("memory.json", r#"{"memory_type": "window", "messages": [{"role": "user"}]}"#);
+    place
+        .run(&["conversation", "memory.json"])
+        .refused(1, &["memory.json: not a saved", "messages[0]"]);
+    let Some(golden) = beside("golden") else { return };
+    let golden = json_of(&golden.join("conversation_memory.json"));
+    let saved = place.json(&["conversation", "chat.json", "--memory"]);
+    for (keys, of) in [("to_json_keys", &saved), ("message_keys", &saved["messages"][0])] {
+        for key in golden[keys].as_array().unwrap() {
+            assert!(of.get(key.as_str().unwrap()).is_some(), "{keys}: {key}");
+        }
+    }
+}
+
+const BY_MODEL: [&str; 8] =
+    ["conversation", "chat.json", "--strategy", "summary", "--limit", "2", "--model", "stub-1"];
+
+#[test]
+fn a_model_writes_summaries_that_are_billed_and_paid_once() {
+    let stub = Stub::new(|ask| Answer::Words(format!("summary#{}", ask.number)));
+    let mut place = Place::with_endpoint(stub.url());
+    place.write("chat.json", CHAT);
+    let shown = place.run(&[&BY_MODEL[..], &["--json"]].concat());
+    let label = "Previous conversation summary: summary#2";
+    let last = "And Postgres needs a backup.";
+    assert_eq!(contents(&shown.json()), ["S1", label, "S2", last], "{}", shown.stderr);
+    assert!(
+        shown.stderr.contains("asked about 2 messages in 2 questions: 2 calls"),
+        "{}",
+        shown.stderr
+    );
+    let again = place.run(&[&BY_MODEL[..], &["--json"]].concat());
+    assert_eq!((again.stdout, stub.count()), (shown.stdout, 2));
+    assert!(again.stderr.contains("(2 from the journal): 0 calls"), "{}", again.stderr);
+    let status = place.json(&["status", "--json"]);
+    let bill = status["bill"].as_array().unwrap();
+    let line = bill.iter().find(|it| it["for"] == "summarise").unwrap();
+    assert_eq!((count(line, "/calls"), &line["namespace"]), (2, &json!("default")));
+    let refused = ["conversation", "chat.json", "--model", "stub-1"];
+    place.run(&refused).refused(2, &["--strategy summary", "window"]);
+    place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", "10");
+    place.write("chat.json", CHAT.replace("Good.", "Fine."));
+    place.run(&BY_MODEL).refused(1, &["no summary was written", "day_tokens_max"]);
+}
+
+#[test]
+fn an_empty_summary_of_a_model_drops_nothing() {
+    let stub = Stub::new(|_| Answer::Words(String::new()));
+    let place = Place::with_endpoint(stub.url());
+    place.write("chat.json", CHAT);
+    let shown = place.run(&[&BY_MODEL[..], &["--json"]].concat());
+    assert_eq!(shown.json().as_array().unwrap().len(), 5, "{}", shown.stderr);
+    assert!(shown.stderr.contains("summary is empty"), "{}", shown.stderr);
 }

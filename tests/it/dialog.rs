@@ -2,10 +2,7 @@
 
 use super::place::{Place, read};
 use super::shared::beside;
-use annalist::{
-    AskedQuestion, CompactSummary, DialogLimits, DialogRules, DialogSummary, DialogTurn,
-};
-use annalist::{Gate, Pii, Redacted};
+use annalist::{Gate, Pii};
 use serde_json::{Value, json};
 
 const HEADER: &str = "DIALOG_SUMMARY (last few turns):";
@@ -80,52 +77,71 @@ fn published_dialogs_come_out_as_decided() {
 #[test]
 fn published_turns_get_the_words_that_were_decided() {
     let Some(cases) = cases("helpers") else { return };
-    let gate = Gate::new(&Pii::ALL);
-    for case in &cases {
-        let output = &case["output"];
-        let pass = |value: &Value| gate.redact(text(value));
-        let question = (output["ask_user"] == true).then(|| pass(&output["question"]));
-        let turn = DialogTurn {
-            said: pass(&case["user_input"]),
-            route: Some(pass(&output["route"])),
-            intent: Some(pass(&output["calendar_intent"])),
-            tools: output["tool_plan"].as_array().unwrap().iter().map(pass).collect(),
-            replied: !text(&output["assistant_reply"]).is_empty(),
-            asked: AskedQuestion { leave: output["requires_confirmation"] == true, question },
-        };
-        let compact = turn.compact(&gate);
+    let mut place = Place::new();
+    place.set("ANNALIST__DIALOG__TURNS", &cases.len().to_string());
+    let turn = |case: &Value| json!({"user_input": case["user_input"], "output": case["output"]});
+    let turns: Vec<Value> = cases.iter().map(turn).collect();
+    place.write("turns.json", json!({ "turns": turns }).to_string());
+    let printed = place.json(&["dialog", "turns.json", "--json", "--max-tokens", "9999"]);
+    let turns = printed[0]["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), cases.len());
+    for (case, turn) in cases.iter().zip(turns) {
         let expected = &case["seed_code"];
         // With the route in it, the sentence is the one of the published example.
         let intent = match text(&expected["intent"]) {
             "asked about query" => "asked about calendar query",
             other => other,
         };
-        assert_eq!(compact.user_intent.as_str(), intent);
-        assert_eq!(compact.action_taken.as_str(), text(&expected["action"]));
-        let pending: Vec<&str> = compact.pending_items.iter().map(Redacted::as_str).collect();
-        assert_eq!(json!(pending), expected["pending"]);
+        assert_eq!(turn["user_intent"], intent);
+        assert_eq!(turn["action_taken"], expected["action"]);
+        assert_eq!(turn["pending_items"], expected["pending"]);
     }
+}
+
+#[test]
+fn a_routed_turn_needs_its_input_and_may_lack_the_rest() {
+    let place = Place::new();
+    let turns = json!({"turns": [
+        {"user_input": "Termin löschen", "output": {"route": "calendar", "intent": "termin_löschen",
+            "requires_confirmation": true, "ask_user": false, "question": "x", "slots": {"a": 1}}},
+        {"user_input": "Danke!", "output": {}},
+        {"output": {"route": "calendar"}},
+    ]});
+    place.write("turns.json", turns.to_string());
+    let told = place.run(&["dialog", "turns.json"]);
+    assert_eq!(
+        told.stdout,
+        format!(
+            "{HEADER}\n  Turn 1: User requested calendar termin_löschen, I asked for clarification. \
+             Pending: waiting for confirmation\n  Turn 2: User casual chat, I asked for clarification.\n"
+        )
+    );
+    assert!(told.code == 1 && told.stderr.contains("user_input"), "{}", told.stderr);
+}
+
+#[test]
+fn permission_is_told_from_a_question_in_the_language_of_the_conversation() {
+    let place = Place::new();
+    place.write("t.txt", "user: Räum auf\nassistant: Gut. Soll ich alles löschen?\n");
+    let told = place.run(&["dialog", "t.txt"]).stdout;
+    assert!(told.ends_with("Pending: waiting for confirmation\n"), "{told}");
 }
 
 #[test]
 fn personal_data_of_every_published_case_stays_out_of_the_block() {
     let Some(cases) = cases("pii") else { return };
-    let gate = Gate::new(&Pii::ALL);
-    let rules = DialogRules { gate: &gate, limits: DialogLimits::default() };
+    let (gate, place) = (Gate::new(&Pii::ALL), Place::new());
     for case in &cases {
-        let said = gate.redact(text(&case["input"]));
-        let mut dialog = DialogSummary::default();
-        for pending_items in [vec![], vec![said.clone()]] {
-            let (user_intent, action_taken) = (said.clone(), said.clone());
-            let turn =
-                CompactSummary { user_intent, action_taken, pending_items, ..Default::default() };
-            dialog.add(turn, rules);
-        }
-        let block = dialog.block(&[], rules);
-        assert_eq!(gate.redact(block.text.as_str()), block.text, "{}", case["input"]);
+        let said = text(&case["input"]);
+        let turn = |pending: &[&str]| json!({"user_intent": said, "action_taken": said, "pending_items": pending});
+        let turns = json!({"turns": [turn(&[]), turn(&[said])]});
+        place.write("turns.json", turns.to_string());
+        let printed = place.json(&["dialog", "turns.json", "--json"]);
+        let block = text(&printed[0]["block"]);
+        assert_eq!(gate.redact(block).as_str(), block, "{said}");
         let one_line: Vec<&str> = text(&case["recommended"]["text"]).split_whitespace().collect();
         let clean = one_line.join(" ");
-        assert!(block.text.as_str().contains(&clean), "{clean}: {}", block.text.as_str());
+        assert!(block.contains(&clean), "{clean}: {block}");
     }
 }
 

@@ -3,7 +3,7 @@
 use super::input::talk;
 use super::place::Place;
 use annalist::{Branch, Digest, Entry, EntryKind, Format, Job, JobId, Session, Speaker, Timestamp};
-use annalist::{Cutting, SliceCut, SliceSettings, Slicer};
+use annalist::{Cutting, SliceSettings, Slicer};
 use annalist::{Gate, Redacted, RedactionReport};
 use annalist::{Intake, OpenMode, SessionProgress, Store};
 use std::collections::BTreeSet;
@@ -99,15 +99,17 @@ fn entry(ordinal: u32, text: Redacted) -> Entry {
 
 fn job(cutting: &Cutting) -> Job {
     let slice = &cutting.slice;
-    let place = |part: Option<&annalist::Part>| part.map(|it| (it.ordinal, it.part));
+    let place = |part: Option<&annalist::Part>| part.map(|it| (it.ordinal, it.part)).unwrap();
+    let (first, last) = (place(slice.parts.first()), place(slice.parts.last()));
+    assert_eq!((first.1, last.1), (0, 0), "whole entries");
     Job {
         id: JobId(Digest::of(&["job", &slice.id.to_string()])),
         slice: slice.id,
         index: slice.index,
-        first: place(slice.parts.first()).unwrap(),
-        last: place(slice.parts.last()).unwrap(),
+        first,
+        last,
         tokens: slice.tokens,
-        cut: serde_json::to_string(&SliceCut::of(cutting)).unwrap(),
+        cut: format!("[{},[[{},{}]]]", slice.index, first.0, last.0),
         context: None,
     }
 }

@@ -3,12 +3,6 @@
 
 use super::place::{Place, count};
 use super::stub::{Answer, Ask, Stub};
-use annalist::BatchPrompt;
-use annalist::Redacted;
-use annalist::{Adjudication, AdjudicationSpec, Memories, Verdicts, consolidate, pair_batches};
-use annalist::{AnswerOrigin, CassetteFile};
-use annalist::{Finish, OutputMode, Reply, ToolCall, Usage};
-use annalist::{OpenMode, Store};
 use serde_json::{Value, json};
 
 pub(crate) const BY_MODEL: [&str; 4] = ["consolidate", "--model", "stub-1", "--json"];
@@ -393,39 +387,24 @@ fn the_worker_and_the_sync_follow_the_setting() {
     assert_eq!((output.code, waits), (1, false), "{}", output.stderr);
 }
 
-/// Records what a model might answer to the one question that the store of `place` asks, written by hand.
-fn record(place: &Place, arguments: &Value) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let records = runtime.block_on(async {
-        let url = format!("sqlite:{}", place.database().display());
-        let store = Store::open(&url, OpenMode::Existing).unwrap();
-        store.waiting_records("roofs", 99).await.unwrap()
-    });
-    let memories = Memories::new("roofs");
-    let (plan, _) = consolidate(&records, &memories, &Verdicts::none());
-    let batch = pair_batches(&plan, &records, &memories).remove(0);
-    let mut judging =
-        AdjudicationSpec::new("recorded", "English", BatchPrompt::to_consolidate().into());
-    judging.ask.temperature = Some(0.0);
-    let (_, request) = Adjudication::start(&judging.into(), batch, OutputMode::ForcedTool);
-    let arguments = Redacted::reopened(arguments.to_string());
-    let reply = Reply {
-        calls: vec![ToolCall { name: "write_consolidated".to_owned(), arguments }],
-        content: Redacted::default(),
-        refusal: None,
-        finish: Finish::ToolCalls,
-        usage: Usage::default(),
-    };
-    let mut file = CassetteFile::new(AnswerOrigin::HandWritten, "one pair, judged");
-    file.push(&request, &reply);
-    file.save(&place.path("cassette"), "one").unwrap();
+/// Writes a cassette with one answer of `tool`, to the last question that was put to a model in the place `asked`.
+pub(crate) fn record(asked: &Place, place: &Place, tool: &str, arguments: &Value) {
+    let sql = "SELECT lower(hex(digest)) FROM journal WHERE reply LIKE '%' || ?1 || '%'";
+    let digest: String = asked.sql().query_row(sql, [tool], |row| row.get(0)).unwrap();
+    let reply = json!({"calls": [{"name": tool, "arguments": arguments}]});
+    let exchange = json!({"request": {"digest": digest, "model": "recorded"}, "reply": reply});
+    let file = json!({"origin": "hand-written", "exchanges": [exchange]});
+    place.write("cassette/one.json", file.to_string());
 }
 
 #[test]
 fn recorded_answers_judge_without_an_endpoint() {
+    let asked = opposed(&judge(|_| all(&[])));
+    asked.run(&["consolidate", "--model", "recorded"]);
     let stub = judge(|_| panic!("nobody is to be asked"));
     let place = opposed(&stub);
-    record(&place, &json!({"dispositions": [says("R1", "conflict", Some("M1"), None)]}));
+    let verdict = json!({"dispositions": [says("R1", "conflict", Some("M1"), None)]});
+    record(&asked, &place, "write_consolidated", &verdict);
     let by_cassette = ["consolidate", "--cassette", "cassette", "--json"];
     let told = place.json(&by_cassette);
     check(&told, &["add new", "conflict judged-conflict"]);

@@ -4,10 +4,10 @@
 use super::place::{Output, Place};
 use annalist::now;
 use annalist::{
-    Branch, Claimed, Digest, Entry, EntryKind, Format, Job, JobId, JobWait, Session, SliceId,
-    Speaker, Timestamp,
+    Branch, Claimed, Digest, Entry, EntryKind, Format, Job, JobId, Session, SliceId, Speaker,
+    Timestamp,
 };
-use annalist::{ClaimRequest, Gathering, Intake, JobEnding, JobRelease, OpenMode, Store};
+use annalist::{ClaimRequest, Intake, JobEnding, OpenMode, Store};
 use annalist::{Redacted, RedactionReport};
 use serde_json::Value;
 use std::time::Duration;
@@ -92,10 +92,8 @@ impl Queue {
     }
 
     async fn enqueue(&self, session: &Session, names: &[&str], gathers: bool, at: Timestamp) {
-        let mut jobs: Vec<Job> = names.iter().zip(0..).map(|(name, n)| job(name, n)).collect();
+        let jobs: Vec<Job> = names.iter().zip(0..).map(|(name, n)| job(name, n)).collect();
         let known = 2 * jobs.len() as u32;
-        let last = gathers.then(|| jobs.pop()).flatten();
-        let until = self.ahead(5 * MINUTE + MINUTE / 2);
         let intake = Intake {
             session: session.clone(),
             growth: Default::default(),
@@ -104,7 +102,7 @@ impl Queue {
             entries: (0..known).map(entry).collect(),
             known,
             jobs,
-            gathering: last.map(|job| Gathering { job, until }),
+            gathering: None,
             priority: 0,
             document: None,
             findings: vec![],
@@ -113,6 +111,18 @@ impl Queue {
             at,
         };
         self.store.enqueue(intake).await.unwrap();
+        if gathers && let Some(name) = names.last() {
+            self.waits(name, "gathering", self.ahead(5 * MINUTE + MINUTE / 2), at);
+        }
+    }
+
+    /// Makes a job wait.
+    fn waits(&self, name: &str, reason: &str, until: Timestamp, since: Timestamp) {
+        let sql = "UPDATE jobs SET state = 'waiting', reason = ?2, until = ?3, since = ?4,
+                detail = iif(?2 = 'cap', 'limits.day_tokens_max is reached', NULL)
+            WHERE lower(hex(id)) = ?1";
+        let row = rusqlite::params![job(name, 0).id.to_string(), reason, until.0, since.0];
+        assert_eq!(self.place.sql().execute(sql, row).unwrap(), 1);
     }
 
     async fn claim(&self, jobs_max: u32, at: Timestamp, until: Timestamp) -> Vec<Claimed> {
@@ -151,11 +161,8 @@ async fn full() -> Queue {
         let at = queue.ago(150 * MINUTE);
         queue.store.finish(claimed.lease, None, dead, at).await.unwrap();
     }
-    for claimed in &jobs[2..4] {
-        let detail = "limits.day_tokens_max is reached".to_owned();
-        let wait = Some((JobWait::Cap, queue.ahead(5 * HOUR + HOUR / 2), detail));
-        let release = JobRelease { wait, charged: false };
-        queue.store.release(claimed.lease, release, queue.ago(2 * HOUR)).await.unwrap();
+    for name in ["cap-1", "cap-2"] {
+        queue.waits(name, "cap", queue.ahead(5 * HOUR + HOUR / 2), queue.ago(2 * HOUR));
     }
     queue.store.cancel(vec![job("off", 0).id], queue.ago(HOUR)).await.unwrap();
     queue

@@ -1,15 +1,9 @@
 //! A model that is asked what records teach, as a process: asked once, checked by the host, on the bill, and forgotten
 //! with what it was asked about.
 
-use super::judging::{CHOICES, place, talk};
+use super::judging::{CHOICES, place, record, talk};
 use super::place::{Place, count, read};
 use super::stub::{Answer, Ask, Stub, error};
-use annalist::BatchPrompt;
-use annalist::{AnswerOrigin, CassetteFile};
-use annalist::{Finish, OutputMode, Record, Reply, ToolCall, Usage};
-use annalist::{Gate, Redacted};
-use annalist::{LessonSpec, LessonTask, REFLECT_TOOL_NAME, lesson_batches};
-use annalist::{OpenMode, RecordFilter, Store};
 use serde_json::{Value, json};
 
 pub(crate) const BY_MODEL: [&str; 5] = ["memory", "reflect", "--model", "stub-1", "--json"];
@@ -280,38 +274,14 @@ fn what_only_a_person_can_mend_ends_looking_back_with_one_line() {
     }
 }
 
-/// Records what a model might answer to the one question about the store of `place`, written by hand.
-fn record(place: &Place, arguments: &Value) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let records: Vec<Record> = runtime.block_on(async {
-        let url = format!("sqlite:{}", place.database().display());
-        let store = Store::open(&url, OpenMode::Existing).unwrap();
-        let stored = store.records(RecordFilter::default()).await.unwrap();
-        stored.into_iter().map(|it| it.record).collect()
-    });
-    let gate = Gate::new(&[]);
-    let material = lesson_batches(&records, &gate).0.remove(0);
-    let mut way = LessonSpec::new("recorded", "English", BatchPrompt::to_reflect().into(), gate);
-    way.ask.temperature = Some(0.0);
-    let (_, request) = LessonTask::start(&way.into(), material, OutputMode::ForcedTool);
-    let arguments = Redacted::reopened(arguments.to_string());
-    let reply = Reply {
-        calls: vec![ToolCall { name: REFLECT_TOOL_NAME.to_owned(), arguments }],
-        content: Redacted::default(),
-        refusal: None,
-        finish: Finish::ToolCalls,
-        usage: Usage::default(),
-    };
-    let mut file = CassetteFile::new(AnswerOrigin::HandWritten, "two choices, looked back at");
-    file.push(&request, &reply);
-    file.save(&place.path("cassette"), "one").unwrap();
-}
-
 #[test]
 fn recorded_answers_teach_without_an_endpoint() {
+    let asked = chosen(&teacher(|_| lessons(&[])));
+    asked.run(&["memory", "reflect", "--model", "recorded"]);
     let stub = teacher(|_| panic!("nobody is to be asked"));
     let recorded = chosen(&stub);
-    record(&recorded, &json!({"lessons": [lesson("architecture", LESSON, &["R1", "R2"])]}));
+    let answer = json!({"lessons": [lesson("architecture", LESSON, &["R1", "R2"])]});
+    record(&asked, &recorded, "write_reflection", &answer);
     let by_cassette = ["memory", "reflect", "--cassette", "cassette", "--json"];
     let told = recorded.json(&by_cassette);
     assert_eq!(told[0]["made"], json!({"by": "model", "model": "recorded"}));

@@ -8,7 +8,7 @@ mod template;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{BatchPrompt, SummaryPrompt};
+pub(crate) use batch::{BatchPrompt, SummaryPrompt};
 pub(crate) use custom::{CustomPrompts, PromptFile};
 pub(crate) use custom::{CustomTexts, FORMER_RETRY_NAME};
 #[cfg(test)]

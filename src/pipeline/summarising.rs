@@ -1,0 +1,120 @@
+//! Summaries of a conversation memory by a model, under the same journal, caps and prices as every other question.
+
+use super::adjudicate::{
+    BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered,
+};
+use super::dialogue::{DialogueStep, ModelDialogue};
+use super::reader::namespace_of_folder;
+use crate::conversation_memory::{Absorbed, ConversationMemory};
+use crate::domain::{
+    Message, OutputMode, Purpose, Reply, Request, Role, Session, Tokens, ToolSpec,
+};
+use crate::llm::prompt::SummaryPrompt;
+use crate::privacy::{Gate, Redacted};
+use crate::store::StoreError;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Maximum length of a summary; it stands before the messages that follow it.
+const SUMMARY_TOKENS_MAX: Tokens = 1_000;
+
+/// Writes the summaries of one conversation.
+pub(crate) struct Summariser {
+    client: BatchClient,
+    prompt: SummaryPrompt,
+    /// Request without its message.
+    request: Request,
+    namespace: String,
+    /// Messages that were put to the model.
+    pub shown: u64,
+    pub usage: ModelUsage,
+}
+
+/// Result of a summary that was due.
+pub(crate) enum Summarised {
+    Done,
+    /// The answer is empty: its messages stay and are put to the model again with the next one.
+    Empty,
+    /// There is no answer, and the messages stay: the reason.
+    Unanswered(String),
+    Stopped,
+}
+
+/// One question whose answer is plain text.
+struct PlainText;
+
+impl Summariser {
+    /// `session` is the conversation, if the store or its transcript names it: its namespace pays.
+    pub(crate) async fn new(
+        source: ModelSource<'_>,
+        session: Option<&Session>,
+    ) -> Result<Summariser, StoreError> {
+        let config = source.config;
+        let named = session.map(|session| session.namespace.clone()).filter(|it| !it.is_empty());
+        let folder = session.and_then(|session| session.cwd.as_ref());
+        let of_folder = || {
+            let folder = folder.map_or("", Redacted::as_str);
+            namespace_of_folder(folder, &Gate::new(&config.pii))
+        };
+        let namespace = named.or_else(|| config.namespace.clone()).unwrap_or_else(of_folder);
+        let request = Request {
+            model: source.model_name.to_owned(),
+            messages: Vec::new(),
+            rung: OutputMode::Text,
+            tool: Arc::new(ToolSpec::new("summary", String::new(), Value::Null)),
+            reply_tokens_max: SUMMARY_TOKENS_MAX.min(config.model.reply_tokens_max),
+            temperature: config.model.temperature,
+            generation: 0,
+        };
+        let (prompt, usage) = (SummaryPrompt::built_in(), ModelUsage::default());
+        let client = BatchClient::new(source).await?;
+        Ok(Summariser { client, prompt, request, namespace, shown: 0, usage })
+    }
+
+    /// Writes the summary that is due, if one is.
+    pub(crate) async fn summarise(
+        &mut self,
+        memory: &mut ConversationMemory,
+    ) -> Result<Summarised, StoreError> {
+        let Some(due) = memory.due() else { return Ok(Summarised::Done) };
+        let content = due.prompt(&self.prompt);
+        let messages = vec![Message { role: Role::User, content }];
+        let request = Request { messages, ..self.request.clone() };
+        let (namespace, purpose) = (self.namespace.as_str(), Purpose::Summarise);
+        // Without anything that it is about, the answer is erased as soon as any session is forgotten.
+        let bill = BatchBill { namespace, task: "summarising", purpose, about: Vec::new() };
+        let (ended, spent) = self.client.ask(PlainText, request, bill).await?;
+        self.shown += due.messages.len() as u64;
+        self.usage.add(0, spent);
+        Ok(match answered(ended) {
+            Ok(summary) => match memory.absorb(&due, &summary) {
+                Absorbed::Taken => Summarised::Done,
+                Absorbed::Empty | Absorbed::Stale => Summarised::Empty,
+            },
+            Err(NoAnswer::Open(_, why) | NoAnswer::Halted(Halt::Needs(why))) => {
+                Summarised::Unanswered(why)
+            }
+            Err(NoAnswer::Halted(Halt::Stopped)) => Summarised::Stopped,
+        })
+    }
+}
+
+impl ModelDialogue for PlainText {
+    type Outcome = Redacted;
+
+    fn reply(&mut self, reply: &Reply) -> DialogueStep<Redacted> {
+        DialogueStep::End(reply.content.clone())
+    }
+
+    fn rung_refused(&mut self) -> DialogueStep<Redacted> {
+        self.stop()
+    }
+
+    fn stop(&mut self) -> DialogueStep<Redacted> {
+        DialogueStep::End(Redacted::default())
+    }
+
+    fn has_kept(&self) -> bool {
+        false
+    }
+}
