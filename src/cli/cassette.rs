@@ -1,6 +1,6 @@
 //! `annalist cassette`: recorded answers.
 
-use super::output::{self, Failure, count};
+use super::output::{self, Failure, counted};
 use super::settings;
 use crate::adapters::files;
 use crate::adapters::walk::walk;
@@ -64,9 +64,9 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
                 for finding in &imported.findings {
                     output::note(&format!("{}: {finding}", answer.path.display()));
                 }
-                let claims = count(imported.claims as u64);
-                let slices = count(imported.slices as u64);
-                output::line(&format!("{}: {claims} claims over {slices} slices", path.display()))?;
+                let claims = counted(imported.claims as u64, "claim");
+                let slices = counted(imported.slices as u64, "slice");
+                output::line(&format!("{}: {claims} over {slices}", path.display()))?;
             }
             Err(what) => {
                 failed = true;

@@ -6,7 +6,7 @@ pub(super) use steer::JobChangeRow;
 
 use super::arguments::{named, one, prefix};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, dollars, lasting, pairs, short,
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, dollars, lasting, pairs, short,
 };
 use super::records::RunRow;
 use super::settings;
@@ -303,11 +303,11 @@ fn print_page(page: &JobPage, now: Timestamp) -> Result<(), Failure> {
 fn run_line(StoredRun { run, current }: &StoredRun) -> String {
     let state = if *current { run.state.name() } else { "replaced" };
     format!(
-        "{} {state}, {}, {}, {} calls, {} tokens, ${:.4}",
+        "{} {state}, {}, {}, {}, {} tokens, ${:.4}",
         short(&run.id),
         run.model,
         run.prompt(),
-        run.calls,
+        counted(run.calls.into(), "call"),
         count(run.usage.prompt_tokens + run.usage.completion_tokens),
         dollars(run.cost_micros)
     )

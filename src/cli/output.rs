@@ -3,6 +3,7 @@
 use crate::config::ConfigError;
 use crate::pipeline::Totals;
 use crate::store::{StoreError, StoreErrorKind};
+pub(super) use crate::text::count::{count, counted};
 use crate::text::truncate;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
@@ -233,29 +234,6 @@ pub(super) fn print_table(table: &Table) -> Result<(), Failure> {
     let text = table.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     line(&lines.join("\n"))
-}
-
-/// A number with its thousands parted.
-pub(super) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut parted = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            parted.push(',');
-        }
-        parted.push(digit);
-    }
-    parted
-}
-
-/// A number of things, by the regular name of one of them.
-pub(super) fn counted(number: u64, name: &str) -> String {
-    let number_of = count(number);
-    match (number, name.strip_suffix('y')) {
-        (1, _) => format!("{number_of} {name}"),
-        (_, Some(stem)) if !stem.ends_with('a') => format!("{number_of} {stem}ies"),
-        (_, _) => format!("{number_of} {name}s"),
-    }
 }
 
 /// A number of things in parentheses behind another one, such as ` (7 from the journal)`; empty for none.

@@ -4,7 +4,7 @@ use super::arguments::date;
 use super::interrupt::cancelled_by_signal;
 use super::model_args::ModelArgs;
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, numbers, pairs, remark, rules,
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, numbers, pairs, remark, rules,
 };
 use super::progress::{self, OFTEN, Progress};
 use super::settings;
@@ -171,14 +171,16 @@ fn list_problems(totals: &Totals) {
     let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
     output::notes(problems, LISTED_MAX, "more files");
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
-        let (slices, entries) = (count(failure.slices), count(failure.entries));
+        let (slices, entries) =
+            (counted(failure.slices, "slice"), counted(failure.entries, "entry"));
         output::note(&format!(
-            "{RED}failed:{RED:#} {slices} slices ({entries} entries) as {kind}: {}",
+            "{RED}failed:{RED:#} {slices} ({entries}) as {kind}: {}",
             failure.example
         ));
     }
     for (cap, slices) in &totals.waiting {
-        output::note(&format!("{YELLOW}waiting:{YELLOW:#} {} slices: {cap}", count(*slices)));
+        let slices = counted(*slices, "slice");
+        output::note(&format!("{YELLOW}waiting:{YELLOW:#} {slices}: {cap}"));
     }
     output::warn_of_empty_answers(totals);
 }
@@ -188,8 +190,8 @@ fn nothing_read(totals: &Totals) {
     let passed_over = totals.files_passed_over;
     if passed_over > 0 || totals.problems.is_empty() {
         output::note(&format!(
-            "no transcripts found: {} files looked at; formats are found by content, --format names one",
-            count(passed_over + totals.files)
+            "no transcripts found: {} looked at; formats are found by content, --format names one",
+            counted(passed_over + totals.files, "file")
         ));
     }
 }

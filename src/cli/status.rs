@@ -187,14 +187,14 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
         pending => format!("{} pending, ", count(pending)),
     };
     output::line(&format!(
-        "\n{BOLD}{} entries{BOLD:#}: {} extracted, {} nothing worth keeping, {} skipped, {pending}\
-         {} failed; {} calls, ${:.4}",
-        count(sum.total()),
+        "\n{BOLD}{}{BOLD:#}: {} extracted, {} nothing worth keeping, {} skipped, {pending}\
+         {} failed; {}, ${:.4}",
+        counted(sum.total(), "entry"),
         count(sum.extracted),
         count(sum.nothing),
         count(sum.skipped),
         count(sum.failed),
-        count(status.spent.calls),
+        counted(status.spent.calls, "call"),
         dollars(status.spent.cost_micros)
     ))?;
     print_bill(status, all)?;

@@ -187,8 +187,12 @@ pub(super) fn set_from_env(
     let path = key.to_ascii_lowercase().replace("__", ".");
     let keys: Vec<&str> = path.split('.').collect();
     let fail = |what: String| ConfigError { place: format!("environment variable {name}"), what };
-    let default = get(defaults, &keys).filter(|default| !default.is_table());
-    let default = default.ok_or_else(|| fail(unknown(&path, defaults)))?;
+    let default = get(defaults, &keys).ok_or_else(|| fail(unknown(&path, defaults)))?;
+    if let Value::Table(section) = default {
+        let keys: Vec<String> = section.keys().map(|key| key.to_ascii_uppercase()).collect();
+        let expected = format!("{name}__ and one of {}", keys.join(", "));
+        return Err(fail(format!("`{path}` is a section: expected {expected}")));
+    }
     let wrong = || fail(format!("expected {}, found `{value}`", kind(default)));
     let parsed = match default {
         Value::String(_) => Value::String(value.to_owned()),

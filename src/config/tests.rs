@@ -144,6 +144,13 @@ fn the_environment_is_laid_over_the_file() {
         error.to_string(),
         "environment variable ANNALIST__MODEL__MODLE: unknown key `model.modle`: did you mean `model.model`?"
     );
+    let error = load("", &[("ANNALIST__STORE", "sqlite:x.db")]).unwrap_err();
+    assert!(
+        error.to_string().starts_with(
+            "environment variable ANNALIST__STORE: `store` is a section: expected ANNALIST__STORE__ and one of URL"
+        ),
+        "{error}"
+    );
     let error = load("", &[("ANNALIST__SLICE__TOKENS", "x")]).unwrap_err();
     assert!(error.what.contains("expected a whole number, found `x`"), "{error}");
 }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn message((role, text): (usize, String)) -> Message {
+    fn message(role: usize, text: String) -> Message {
         Message { role: Role::ALL[role % 3], content: Redacted::reopened(text) }
     }
 
@@ -118,7 +118,7 @@ mod tests {
             .map(|it| {
                 let (who, tokens) = it.split_at(1);
                 let role = "sua".find(who).unwrap();
-                message((role, "word".repeat(tokens.parse().unwrap())))
+                message(role, "word".repeat(tokens.parse().unwrap()))
             })
             .collect();
         let shown: Vec<String> = within(&view, tokens_max)
@@ -175,7 +175,7 @@ mod tests {
             view in prop::collection::vec((0..3usize, "[a-zş \n]{0,90}"), 0..30),
             tokens_max in 0..400u32,
         ) {
-            let view: Vec<Message> = view.into_iter().map(message).collect();
+            let view: Vec<Message> = view.into_iter().map(|(role, text)| message(role, text)).collect();
             let cut = within(&view, tokens_max);
             let text = render(&cut).unwrap_or_default();
             prop_assert!(estimate_tokens(text.as_str()) <= tokens_max);

@@ -96,7 +96,8 @@ fn setting() -> impl Strategy<Value = (MemoryType, ConversationLimits)> {
     )
 }
 
-fn memory((kind, limits): (MemoryType, ConversationLimits)) -> ConversationMemory {
+fn memory(setting: (MemoryType, ConversationLimits)) -> ConversationMemory {
+    let (kind, limits) = setting;
     create(kind, &limits, Some(gate().redact("session-1"))).unwrap()
 }
 

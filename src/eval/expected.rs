@@ -8,6 +8,7 @@ use crate::domain::{Memory, MemoryMap, Record, RecordState, Timestamp};
 use crate::memory_dir::{Facts, Files, render};
 use crate::pipeline::dir_sync::notes::{Sources, notes};
 use crate::privacy::Gate;
+use crate::text::count::counted;
 use crate::text::diff::difference;
 
 /// Maximum number of files whose differences are described.
@@ -58,7 +59,7 @@ pub(super) fn problems(case: &CaseContents, gate: &Gate, records: &[Record]) -> 
     if problems.len() > FILES_MAX {
         let more = problems.len() - FILES_MAX;
         problems.truncate(FILES_MAX);
-        problems.push(format!("and {more} files more"));
+        problems.push(format!("and {} more", counted(more as u64, "file")));
     }
     problems.into_iter().map(|detail| Problem::new("expected", true, detail)).collect()
 }

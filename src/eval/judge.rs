@@ -13,6 +13,7 @@ use super::score::{Score, score};
 use crate::domain::{CoverageState, Entry, Record, RecordId, RecordState, Severity};
 use crate::pipeline::collect::Collected;
 use crate::slicing::heading;
+use crate::text::count::counted;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of stale requests that are described; the first with its difference, the others in a line.
@@ -176,7 +177,7 @@ fn stale(case: &PreparedCase, results: &[SliceResult]) -> Vec<Problem> {
         details.push(format!("slice {at} of {}: no answer; {shown}", results.len()));
     }
     if stale.len() > STALE_MAX {
-        details.push(format!("and {} slices more", stale.len() - STALE_MAX));
+        details.push(format!("and {} more", counted((stale.len() - STALE_MAX) as u64, "slice")));
     }
     details.into_iter().map(|detail| Problem::new("stale", true, detail)).collect()
 }

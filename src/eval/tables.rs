@@ -4,6 +4,7 @@ use super::compare::{MeasureChange, RecordChange, RecordSide, VariantComparison}
 use super::measure::{Counts, Measure, Rate, Sums};
 use super::report::{Variant, headline};
 use crate::domain::{ClaimKind, CoverageState};
+use crate::text::count::counted;
 use serde::Serialize;
 
 /// A table of texts.
@@ -155,18 +156,18 @@ pub(crate) fn asked_text(sums: &Sums) -> String {
     let states =
         if states.is_empty() { String::new() } else { format!(" ({})", states.join(", ")) };
     format!(
-        "{} slices: {} fitted at once, {} after another request, {} failed; {} requests, {} repairs; tokens: {} \
-         sent ({} cached), {} answered; ${:.4}; {} entries{states}",
-        asks.slices,
+        "{}: {} fitted at once, {} after another request, {} failed; {}, {}; tokens: {} sent ({} cached), {} \
+         answered; ${:.4}; {}{states}",
+        counted(asks.slices, "slice"),
         asks.fitted,
         asks.repaired,
         asks.failed,
-        asks.requests,
-        asks.repairs,
+        counted(asks.requests, "request"),
+        counted(asks.repairs, "repair"),
         asks.tokens_sent,
         asks.tokens_cached,
         asks.tokens_answered,
         asks.cost_micros as f64 / 1e6,
-        sums.coverage.total(),
+        counted(sums.coverage.total(), "entry"),
     )
 }

@@ -208,8 +208,8 @@ mod tests {
         PreambleSettings::new(conversation, dialog_summary::DialogLimits::default(), gate)
     }
 
-    fn entry(ordinal: u32, (who, words): &(u8, String)) -> Entry {
-        let (speaker, kind) = match who {
+    fn entry(ordinal: u32, speaker: u8, words: &str) -> Entry {
+        let (speaker, kind) = match speaker {
             0 => (Speaker::Person, EntryKind::Prompt),
             1 => (Speaker::Assistant, EntryKind::Text),
             2 => (Speaker::Assistant, EntryKind::ToolCall),
@@ -235,7 +235,7 @@ mod tests {
             strategy in 0..4usize,
         ) {
             let strategy = MemoryType::ALL[strategy];
-            let entries: Vec<Entry> = (0..).zip(&talk).map(|(n, said)| entry(n, said)).collect();
+            let entries: Vec<Entry> = (0..).zip(&talk).map(|(n, (speaker, words))| entry(n, *speaker, words)).collect();
             let end = entries.len() as u32;
             let mut whole = begin(strategy);
             entries.iter().for_each(|entry| whole.push(entry));
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn what_was_made_under_other_settings_or_of_later_entries_is_not_gone_on_with() {
         let mut told = begin(MemoryType::Window);
-        told.push(&entry(0, &(0, "Fix the importer.".to_owned())));
+        told.push(&entry(0, 0, "Fix the importer."));
         told.pass(1);
         let kept = told.remembered();
         let resume = |strategy, before| {

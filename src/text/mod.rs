@@ -1,5 +1,6 @@
-//! Text primitives: tokens, negations, names and sentences, truncation, lenient JSON, front matter. No I/O.
+//! Text primitives: numbers of things, tokens, negations, names and sentences, truncation, lenient JSON, front matter. No I/O.
 
+pub(crate) mod count;
 pub(crate) mod diff;
 pub(crate) mod front_matter;
 pub(crate) mod lenient_json;

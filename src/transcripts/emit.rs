@@ -5,6 +5,7 @@ use super::json::Parsed;
 use super::lines::Line;
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
 use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Severity};
+use crate::text::count::counted;
 use std::borrow::Cow;
 use std::io::{self, Read};
 
@@ -124,8 +125,8 @@ impl<'e, 's> Emit<'e, 's> {
     /// Reports the number of repaired lines and of findings that were only counted.
     pub(super) fn finish(&mut self) {
         if self.repairs.count > 0 {
-            let count = self.repairs.count;
-            let detail = format!("{count} lines held bytes or escapes that are no characters");
+            let lines = counted(self.repairs.count as u64, "line");
+            let detail = format!("{lines} held bytes or escapes that are no characters");
             let line = self.repairs.first;
             let finding = Finding::new(Severity::Info, "invalid-utf8", line, detail);
             self.item(TranscriptItem::Finding(finding));

@@ -6,6 +6,7 @@ use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::pipeline::tally::Tally;
 use crate::privacy::is_private_file;
+use crate::text::count::counted;
 use crate::transcripts::{self, TranscriptItem};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
@@ -90,7 +91,8 @@ impl<S: SliceSink> Reader<'_, S> {
         current.end(!stopped);
         let entries = self.tally.with(|totals| totals.entries) - entries;
         if file.named && entries == 0 && bad > 0 {
-            let problem = format!("nothing in it could be read as {format}: {bad} findings");
+            let bad = counted(bad, "finding");
+            let problem = format!("nothing in it could be read as {format}: {bad}");
             self.tally.problem(path, problem);
         }
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -1,0 +1,24 @@
+//! Numbers of things in sentences.
+
+/// A number with its thousands parted.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut parted = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            parted.push(',');
+        }
+        parted.push(digit);
+    }
+    parted
+}
+
+/// A number of things, by the regular name of one of them.
+pub(crate) fn counted(number: u64, name: &str) -> String {
+    let number_of = count(number);
+    match (number, name.strip_suffix('y')) {
+        (1, _) => format!("{number_of} {name}"),
+        (_, Some(stem)) if !stem.ends_with('a') => format!("{number_of} {stem}ies"),
+        (_, _) => format!("{number_of} {name}s"),
+    }
+}
