@@ -1,6 +1,7 @@
 //! Adapters to the world: clock, file system, NATS, metrics, traces.
 
 pub(crate) mod clock;
+pub(crate) mod code;
 pub(crate) mod files;
 pub(crate) mod hook_folder;
 pub(crate) mod memory_files;

@@ -1,9 +1,10 @@
 //! Parsing of arguments that several commands take: the beginning of an id, a date.
 
-use super::output::{Failure, short};
+use super::output::{self, Failure, short};
 use crate::domain::Timestamp;
 use crate::store::{IdPrefix, PrefixLookup};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::io::{self, IsTerminal};
 
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
@@ -13,6 +14,17 @@ pub(super) fn date(text: &str) -> Result<Timestamp, String> {
 
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     text.parse().map_err(|error| Failure::usage(format!("`{text}`: {error}")))
+}
+
+/// Asks whether to go on; where nobody can answer it fails with `refusal`.
+pub(super) fn is_agreed(question: &str, refusal: String) -> Result<bool, Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::usage(refusal));
+    }
+    output::note(&format!("{question} [y/N]"));
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }
 
 /// The one match of an id's beginning, or why there is not exactly one.

@@ -359,6 +359,8 @@ async fn undo(
         output::note(&format!("plan {} was undone already", short(&stored.plan.id)));
         return Ok(ExitCode::SUCCESS);
     }
+    // What people edited meanwhile is theirs before anything goes.
+    before_plan(&consolidator.store, config, namespace).await?;
     match consolidator.undo(&stored).await? {
         ConsolidationOutcome::Done(planned) => {
             let (id, records) = (planned.plan.id.0, planned.plan.operations.len() as u64);

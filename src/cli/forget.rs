@@ -1,24 +1,30 @@
 //! `annalist forget`: erases a conversation, a record or a namespace with everything that was made of it.
 
-use super::arguments::{one, prefix};
+use super::arguments::{is_agreed, one, prefix};
 use super::consolidate::consolidator;
-use super::memory::folder::after_plan;
+use super::memory::folder::{after_plan, rename_records};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
 use super::settings;
 use crate::adapters::process;
-use crate::domain::{Change, RecordId, SessionId};
+use crate::domain::{Change, RecordId, Session, SessionId};
+use crate::memory_dir::source_tags;
 use crate::pipeline::{Consolidator, ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
-use crate::store::{Directory, Erased};
+use crate::store::{Directory, Erased, IdPrefix, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+
+/// Memories and files that are listed; the others are counted.
+const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   annalist forget --session 079da --dry-run  what would be erased, and what would change
-  annalist forget --session 079da            a conversation and all that was made of it
+  annalist forget --session 079da            a conversation and all that was made of it, after asking
+  annalist forget --session 079da --yes      without asking
   annalist forget --record 3fa9              one record; its conversation stays
   annalist forget --namespace roofs          everything of a namespace
 
@@ -28,7 +34,7 @@ stays where it is; its conversation is left out from now on, also what is said i
 `replay --also-forgotten` and `enqueue --also-forgotten` read it again.")]
 #[command(group(clap::ArgGroup::new("what").required(true)))]
 pub(super) struct Args {
-    /// The conversation's id, or the beginning of it
+    /// The conversation's id, or that of its client, or the beginning of one
     #[arg(long, value_name = "ID", group = "what")]
     session: Option<String>,
     /// The record's id, or the beginning of it
@@ -40,6 +46,9 @@ pub(super) struct Args {
     /// Print what would be erased, and erase nothing
     #[arg(long)]
     dry_run: bool,
+    /// Erase without asking
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -74,9 +83,14 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             output::note(&format!("namespace `{namespace}`: nothing to forget"));
             return Ok(ExitCode::SUCCESS);
         }
+        if !args.yes && !is_wanted(&found)? {
+            output::note("nothing was erased");
+            return Ok(ExitCode::SUCCESS);
+        }
         match consolidator.forget(&namespace, &what).await? {
             ForgetOutcome::Done(erased, passages) => {
                 let store = &consolidator.store;
+                rename_records(store, &config, &namespace, &renamed(&found)).await?;
                 let files = after_plan(store, &config, &[&namespace]).await?;
                 let proof = consolidator.prove(passages, &files).await?;
                 print(&erased, &proof, args.json)?;
@@ -95,6 +109,33 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     })
 }
 
+fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
+    let what = format!("{} and all that rests on them", amount(found));
+    let refusal = format!(
+        "{what} would be erased for good: nobody is there to say yes; add --yes, or --dry-run to look"
+    );
+    is_agreed(&format!("erase {what} for good?"), refusal)
+}
+
+fn amount(found: &ForgetPlan) -> String {
+    let sessions = counted(found.sessions.len() as u64, "session");
+    format!("{sessions} and {}", counted(found.records.len() as u64, "record"))
+}
+
+/// New titles of decisions whose title is erased, by tag: the file of a record is named for its title.
+fn renamed(found: &ForgetPlan) -> BTreeMap<String, String> {
+    let both = |it: &Change| it.before.clone().zip(it.after.clone());
+    let retitled = found.changes.iter().filter_map(both);
+    let retitled =
+        retitled.filter(|(before, after)| before.claim.headline() != after.claim.headline());
+    // A tag may have more digits than these where ids begin alike; then the file keeps its name until the next rename.
+    let titles = retitled.map(|(_, after)| {
+        let tags = source_tags([after.id]);
+        (tags.into_values().collect::<String>(), after.claim.headline().to_owned())
+    });
+    titles.collect()
+}
+
 /// Names directories of other machines that still show the namespace.
 async fn elsewhere(consolidator: &Consolidator, namespace: &str) -> Result<(), Failure> {
     for Directory { host, dir } in consolidator.store.directories(namespace).await? {
@@ -111,7 +152,7 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
     let store = &consolidator.store;
     match (&args.session, &args.record, &args.namespace) {
         (Some(id), ..) => {
-            let session = one(store.session(prefix(id)?).await?, "session", id)?;
+            let session = session(store, id).await?;
             Ok((session.namespace, ForgetTarget::Session(session.id)))
         }
         (_, Some(id), _) => {
@@ -126,19 +167,36 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
     }
 }
 
+/// The session that a client names so, or whose id begins so.
+async fn session(store: &Store, id: &str) -> Result<Session, Failure> {
+    let mut named = store.sessions_named(id).await?;
+    let exact = named.iter().filter(|it| it.native_id.as_str() == id).count();
+    if exact == 1 || named.len() == 1 {
+        return Ok(named.swap_remove(0));
+    }
+    match (id.parse::<IdPrefix>(), named.is_empty()) {
+        (Ok(prefix), _) => one(store.session(prefix).await?, "session", id),
+        (Err(_), true) => Err(Failure::usage(format!(
+            "no session begins with `{id}`: `annalist status --all` lists them"
+        ))),
+        (Err(_), false) => {
+            let ids: Vec<String> = named.iter().map(|it| short(&it.id)).collect();
+            let ids = ids.join(", ");
+            Err(Failure::usage(format!(
+                "`{id}` fits more than one session: {ids}: name one of these"
+            )))
+        }
+    }
+}
+
 fn preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
     if as_json {
         let ForgetPlan { namespace, sessions, records, changes, .. } = found;
         output::json(&ForgetPreview { namespace, sessions, records, memories: changes })?;
         return Ok(ExitCode::SUCCESS);
     }
-    output::line(&format!(
-        "{BOLD}{}{BOLD:#}: {} and {} would go",
-        found.namespace,
-        counted(found.sessions.len() as u64, "session"),
-        counted(found.records.len() as u64, "record")
-    ))?;
-    for Change { memory, before, after } in &found.changes {
+    output::line(&format!("{BOLD}{}{BOLD:#}: {} would go", found.namespace, amount(found)))?;
+    for Change { memory, before, after } in found.changes.iter().take(LISTED_MAX) {
         let becomes = match (before, after) {
             (_, None) => "goes",
             (Some(before), Some(after)) if before.state != after.state => "is active again",
@@ -146,6 +204,10 @@ fn preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
         };
         let words = after.as_ref().or(before.as_ref()).map_or("", |it| it.claim.headline());
         output::line(&format!("  {DIM}{} {becomes}:{DIM:#} {words}", short(memory)))?;
+    }
+    if let Some(more) = found.changes.len().checked_sub(LISTED_MAX).filter(|more| *more > 0) {
+        let more = counted(more as u64, "memory");
+        output::line(&format!("  {DIM}and {more} more: --json lists them{DIM:#}"))?;
     }
     output::note("nothing was erased; without --dry-run it is");
     Ok(ExitCode::SUCCESS)
@@ -182,10 +244,9 @@ fn print(erased: &Erased, proof: &ErasureProof, as_json: bool) -> Result<(), Fai
         "{looked}: {YELLOW}others hold some of them too{YELLOW:#}: {}",
         left.join(", ")
     ))?;
-    for file in &proof.files {
-        output::note(&format!(
-            "{file} holds some: what people wrote or hid there is theirs to erase"
-        ));
-    }
+    let told = |file: &String| {
+        format!("{file} holds some: what people wrote or hid there is theirs to erase")
+    };
+    output::notes(proof.files.iter().map(told), LISTED_MAX, "more files: --json");
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `annalist init`: an annalist.toml with every key; our hooks in the settings of Claude Code.
 
+use super::arguments::is_agreed;
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::files;
@@ -7,7 +8,7 @@ use crate::agents::{Merged, changes, install, remove};
 use crate::config::DEFAULT;
 use crate::llm::prompt_files;
 use crate::privacy::{Gate, Pii};
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -144,15 +145,10 @@ fn set_up_hooks(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 fn is_wanted(name: &str) -> Result<bool, Failure> {
-    if !io::stdin().is_terminal() {
-        return Err(Failure::usage(format!(
-            "{name} is left as it is: nobody is there to say yes; look at the lines above and add --yes"
-        )));
-    }
-    output::note(&format!("write this to {name}? [y/N]"));
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    let refusal = format!(
+        "{name} is left as it is: nobody is there to say yes; look at the lines above and add --yes"
+    );
+    is_agreed(&format!("write this to {name}?"), refusal)
 }
 
 /// Writes the settings, unless somebody changed them since they were shown.

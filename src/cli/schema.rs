@@ -139,6 +139,7 @@ fn cli_schemas() -> String {
         "memory-verdict": memory::VerdictRow,
         "memory-tags": TagCounts,
         "memory-tokens": memory::TokensReport<'static>,
+        "memory-verify": Vec<memory::MissingRow>,
         "records-cards": Vec<records::CardRow<'static>>,
         "records-diff": records::RunDiff<'static>,
         "records-list": Vec<records::RecordRow<'static>>,

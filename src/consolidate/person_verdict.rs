@@ -64,7 +64,7 @@ pub(crate) fn decide(
         PersonVerdict::Supersede { old, new } => {
             deciding.supersede(deciding.two(old, new)?, open)?
         }
-        PersonVerdict::Close { memory } => deciding.close(deciding.get(memory)?)?,
+        PersonVerdict::Close { memory } => deciding.close(deciding.get(memory)?, open)?,
         PersonVerdict::Reopen { memory } => deciding.reopen(deciding.get(memory)?)?,
     };
     let touched: BTreeSet<MemoryId> = operations.iter().flat_map(Operation::touches).collect();
@@ -131,7 +131,7 @@ impl<'a> Deciding<'a> {
         Ok(operations)
     }
 
-    fn close(&self, memory: &Memory) -> Result<Vec<Operation>, String> {
+    fn close(&self, memory: &Memory, open: &[UnsettledPair]) -> Result<Vec<Operation>, String> {
         if memory.state != MemoryState::Active {
             return Err(out_of_use(memory));
         }
@@ -140,7 +140,15 @@ impl<'a> Deciding<'a> {
             format!("a {kind} such as this is never open: `memory supersede` replaces it")
         })?;
         let stage = Some(stage).filter(|_| memory.is_open());
-        Ok(self.alone(memory, Effect { stage, ..self.effect(memory, memory) }))
+        let mut operations = self.alone(memory, Effect { stage, ..self.effect(memory, memory) });
+        // What may have closed it is asked about no more.
+        let of_it = |it: &&UnsettledPair| it.home == memory.id || it.memory == memory.id;
+        operations.extend(open.iter().filter(of_it).map(|pair| {
+            let (home, with) = (pair.home, pair.memory);
+            let settled = Disposition::Settle { memory: home, with, how: Settlement::Followed };
+            Operation { record: pair.record, ..self.operation(memory, settled) }
+        }));
+        Ok(operations)
     }
 
     fn reopen(&self, memory: &Memory) -> Result<Vec<Operation>, String> {

@@ -32,7 +32,8 @@ pub(crate) use compare::{
     CaseComparison, Comparison, MeasureChange, RecordChange, RecordSide, ReportFile, Trend,
     VariantComparison, compare,
 };
-pub(crate) use draft::{TranscriptSummary, draft_gold, summarize};
+pub(crate) use draft::{TranscriptSummary, draft_gold, gold_item, summarize};
+pub(crate) use gold::{Forbidden, Gold, Item, Why};
 pub(crate) use junit::junit;
 pub(crate) use page::page;
 pub(crate) use prepare::{Answers, Variation};

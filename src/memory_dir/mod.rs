@@ -51,4 +51,4 @@ pub use search::{Query, search};
 pub(crate) use tag::*;
 pub(crate) use update::Update;
 pub use update::update;
-pub(crate) use update::{FileChange, records_named, strike};
+pub(crate) use update::{FileChange, NamedIds, strike};

@@ -1,12 +1,13 @@
 //! Changes of all files of a directory: what was rendered is laid over what people left, and entries about forgotten
 //! records are struck out.
 
-use super::document::{Document, Part};
+use super::document::{Block, Document, Part};
 use super::edit::Edits;
-use super::kind::{Files, Kind};
+use super::kind::{Files, Kind, SESSIONS};
 use super::merge::{Conflict, Merged, PersonEdit, merge};
+use super::name::{adr_number, adr_path, session_day};
 use super::render::Rendered;
-use super::tag::{record_prefix, words_tag};
+use super::tag::{SOURCE, Tag, record_prefix, words_tag};
 use crate::privacy::Gate;
 use std::collections::BTreeSet;
 
@@ -81,45 +82,121 @@ impl Update {
     }
 }
 
-/// Id prefixes of records that tags in these files name.
-pub(crate) fn records_named(files: &Files) -> BTreeSet<String> {
-    let mut named = BTreeSet::new();
-    for (path, text) in files {
-        let (document, _) = Document::parse(Kind::of_path(path), text);
-        for tag in document.entries().flat_map(|entry| document.tags(entry)) {
-            named.extend(record_prefix(&tag).map(str::to_owned));
-        }
-    }
-    named
+/// Beginnings of ids that tags of files name.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct NamedIds {
+    pub records: BTreeSet<String>,
+    pub memories: BTreeSet<String>,
+    pub sessions: BTreeSet<String>,
 }
 
-/// Removes entries that name a record in `gone`, as [`records_named`] returned it. Private text and words of a person
-/// stay.
-pub(crate) fn strike(files: &Files, gone: &BTreeSet<String>) -> Vec<FileChange> {
+impl NamedIds {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.memories.is_empty() && self.sessions.is_empty()
+    }
+
+    /// Adds the ids that tags in `files` name.
+    pub(crate) fn add(&mut self, files: &Files) {
+        for tag in files.values().flat_map(|text| text.lines().filter_map(Tag::parse)) {
+            self.records.extend(record_prefix(&tag).map(str::to_owned));
+            if let Some((kind, digits)) = tag.ours().and_then(|it| it.rsplit_once('-')) {
+                self.memories.insert(digits.to_owned());
+                if format!("{kind}-") != SOURCE {
+                    self.sessions.insert(digits.to_owned());
+                }
+            }
+        }
+    }
+
+    /// True if `tag` names one of these memories or sessions.
+    fn has(&self, tag: &Tag<'_>) -> bool {
+        let digits = tag.ours().and_then(|it| it.rsplit_once('-')).map(|(_, digits)| digits);
+        digits.is_some_and(|it| self.memories.contains(it) || self.sessions.contains(it))
+    }
+}
+
+/// Removes the entries, and the files of records and sessions, whose tags name something in `gone`, wherever they stand.
+/// Private text and sections of a person stay; so do entries of retrospectives that a person changed.
+pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
     let mut changes = Vec::new();
     for (path, text) in files {
+        if !text.lines().filter_map(Tag::parse).any(|tag| is_gone(&tag, gone)) {
+            continue;
+        }
         let (document, _) = Document::parse(Kind::of_path(path), text);
+        let change = |path: &str, before: Option<&String>, after: Option<String>| FileChange {
+            path: path.to_owned(),
+            before: before.cloned(),
+            after,
+        };
+        let is_whole = document
+            .first(Part::Title)
+            .is_some_and(|title| document.tags(title).any(|tag| gone.has(&tag)));
+        if is_whole && !holds_foreign(&document) {
+            changes.push(change(path, Some(text), None));
+            continue;
+        }
         let mut edits = Edits::new(&document);
         for (at, block) in document.blocks().iter().enumerate() {
-            let mut named = document.tags(block).filter_map(|tag| record_prefix(&tag));
             let written = words_tag(document.body(block));
             let is_as_written = document.tags(block).any(|tag| tag.value == written);
-            let is_entry = matches!(block.part, Part::Entry(_)) && !document.holds_private(block);
-            if is_entry && is_as_written && named.any(|record| gone.contains(record)) {
+            let is_struck = |tag: Tag<'_>| {
+                let record = record_prefix(&tag).is_some_and(|it| gone.records.contains(it));
+                record && is_as_written || gone.has(&tag)
+            };
+            let is_entry = matches!(block.part, Part::Entry(_));
+            let is_head = matches!(block.part, Part::Title | Part::Meta);
+            let is_ours = is_head || is_entry && is_known_section(&document, block);
+            let is_tagged = is_entry && document.tags(block).any(is_struck);
+            if (is_whole && is_ours || is_tagged) && !document.holds_private(block) {
                 edits.remove(at);
             }
         }
         if edits.is_empty() {
             continue;
         }
-        // What is held stays, and the search for what was erased finds it there.
         let edited = edits.finish();
-        if edited.held.is_none() {
-            let (path, before) = (path.clone(), Some(text.clone()));
-            changes.push(FileChange { path, before, after: Some(edited.text) });
+        if edited.held.is_some() {
+            // The search for what was erased finds it there.
+            continue;
+        }
+        match is_whole {
+            // Its name was made of words that are gone.
+            true => changes.extend([
+                change(path, Some(text), None),
+                change(&nameless(path), None, Some(edited.text)),
+            ]),
+            false => changes.push(change(path, Some(text), Some(edited.text))),
         }
     }
     changes
+}
+
+fn is_gone(tag: &Tag<'_>, gone: &NamedIds) -> bool {
+    gone.has(tag) || record_prefix(tag).is_some_and(|it| gone.records.contains(it))
+}
+
+fn is_known_section(document: &Document<'_>, block: &Block) -> bool {
+    document.kind().sections().contains(&document.section(block))
+}
+
+/// True if a record or the file of a session has private text, or sections that are a person's.
+fn holds_foreign(document: &Document<'_>) -> bool {
+    let is_foreign = |block: &Block| {
+        let is_section = block.part == Part::Section;
+        let is_known = document.kind().sections().contains(&document.heading_words(block));
+        is_section && !is_known || document.holds_private(block)
+    };
+    document.is_private() || document.blocks().iter().any(is_foreign)
+}
+
+/// A path of the same kind that says nothing.
+fn nameless(path: &str) -> String {
+    const FORGOTTEN: &str = "forgotten";
+    match adr_number(path) {
+        Some(number) => adr_path(number, FORGOTTEN),
+        None => format!("{SESSIONS}{}-{FORGOTTEN}.md", session_day(path).unwrap_or(FORGOTTEN)),
+    }
 }
 
 #[cfg(test)]
@@ -135,11 +212,45 @@ mod strike_tests {
         )
     }
 
+    fn gone(record: &str) -> NamedIds {
+        NamedIds { records: BTreeSet::from([record.to_owned()]), ..NamedIds::default() }
+    }
+
+    #[test]
+    fn entries_of_a_forgotten_memory_go_wherever_they_were_moved_to() {
+        let gone =
+            NamedIds { memories: BTreeSet::from(["0123abcd".to_owned()]), ..NamedIds::default() };
+        let entry = "- Graz\n<!-- @tag: src-0123abcd -->\n";
+        let record = "# ADR-001: Graz\n<!-- @tag: src-0123abcd -->\n\n**Status:** Accepted\n\n## Context\nGraz or Linz\n";
+        let mine = "\n## Notes\n- mine\n";
+        let files = Files::from(
+            [
+                ("mine.md", format!("# Mine\n\n## Own\n{entry}- kept\n")),
+                ("decisions/ADR-001-graz.md", record.to_owned()),
+                ("decisions/ADR-002-graz-too.md", format!("{record}{mine}")),
+            ]
+            .map(|(path, text)| (path.to_owned(), text)),
+        );
+        let changes = strike(&files, &gone);
+        let after: Vec<(&str, bool)> =
+            changes.iter().map(|it| (it.path.as_str(), it.after.is_some())).collect();
+        let expected = [
+            ("decisions/ADR-001-graz.md", false),
+            ("decisions/ADR-002-graz-too.md", false),
+            ("decisions/ADR-002-forgotten.md", true),
+            ("mine.md", true),
+        ];
+        assert_eq!(after, expected);
+        let left: Vec<&str> = changes.iter().filter_map(|it| it.after.as_deref()).collect();
+        assert!(left.iter().all(|text| !text.contains("Graz")), "{left:?}");
+        assert!(left[0].contains("## Notes\n- mine") && left[1].contains("- kept"), "{left:?}");
+    }
+
     #[test]
     fn what_a_person_changed_stays() {
         let text = retro().replace("- one", "- one, says Ana").replace('\n', "\r\n");
         let files = Files::from([("sessions/2026-11-01-retro.md".to_owned(), text.clone())]);
-        let changes = strike(&files, &BTreeSet::from(["0a1b2c3d4e".to_owned()]));
+        let changes = strike(&files, &gone("0a1b2c3d4e"));
         let after = changes[0].after.as_deref().unwrap();
         assert!(text.starts_with(after) && after.ends_with("- mine\r\n"), "{after}");
     }
@@ -147,11 +258,12 @@ mod strike_tests {
     #[test]
     fn entries_that_name_a_forgotten_record_go_and_nothing_else() {
         let files = Files::from([("sessions/2026-11-01-retro.md".to_owned(), retro())]);
-        let named = records_named(&files);
-        assert_eq!(Vec::from_iter(&named), ["0a1b2c3d4e", "ffffffffff"]);
-        assert!(strike(&files, &BTreeSet::new()).is_empty());
-        let left = |gone: &str| {
-            let changes = strike(&files, &BTreeSet::from([gone.to_owned()]));
+        let mut named = NamedIds::default();
+        named.add(&files);
+        assert_eq!(Vec::from_iter(&named.records), ["0a1b2c3d4e", "ffffffffff"]);
+        assert!(strike(&files, &NamedIds::default()).is_empty());
+        let left = |record: &str| {
+            let changes = strike(&files, &gone(record));
             changes.into_iter().next().unwrap().after.unwrap()
         };
         assert_eq!(left("0a1b2c3d4e"), "# Retrospective: 2026-11-01\n\n## Quality\n- mine\n");

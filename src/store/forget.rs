@@ -44,6 +44,14 @@ pub(crate) struct Erased {
     pub memories_changed: u64,
 }
 
+/// Kind of what a tag names.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Named {
+    Record,
+    Memory,
+    Session,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StoredText<'a> {
     /// Table, such as `entries`.
@@ -78,15 +86,27 @@ impl Store {
         .await
     }
 
-    /// Of these beginnings of ids those of records that were forgotten and did not come back.
-    pub(crate) async fn forgotten_records(
+    /// Of these beginnings of ids those of something that was forgotten and did not come back.
+    pub(crate) async fn forgotten(
         &self,
+        named: Named,
         prefixes: BTreeSet<String>,
     ) -> Result<BTreeSet<String>, StoreError> {
-        self.read("looking for what was forgotten", move |from| {
-            let sql =
+        let sql = match named {
+            Named::Record => {
                 "SELECT 1 FROM ledger l WHERE l.deed = 'forget' AND l.record BETWEEN ?1 AND ?2
-                AND NOT EXISTS (SELECT 1 FROM records c WHERE c.id = l.record) LIMIT 1";
+                AND NOT EXISTS (SELECT 1 FROM records c WHERE c.id = l.record) LIMIT 1"
+            }
+            Named::Memory => {
+                "SELECT 1 FROM ledger l WHERE l.deed = 'forget' AND l.memory BETWEEN ?1 AND ?2
+                AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.id = l.memory) LIMIT 1"
+            }
+            Named::Session => {
+                "SELECT 1 FROM forgotten f WHERE f.session BETWEEN ?1 AND ?2
+                AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.id = f.session) LIMIT 1"
+            }
+        };
+        self.read("looking for what was forgotten", move |from| {
             let mut gone = BTreeSet::new();
             for text in &prefixes {
                 let Ok(prefix) = text.parse::<IdPrefix>() else { continue };

@@ -42,7 +42,7 @@ pub use entry::CoveredEntry;
 pub(crate) use entry::SpokenEntry;
 pub use error::StoreError;
 pub(crate) use error::StoreErrorKind;
-pub(crate) use forget::{Erased, Erasure, StoredText};
+pub(crate) use forget::{Erased, Erasure, Named, StoredText};
 pub use handle::Store;
 pub(crate) use journal::{Bill, JournalEntry, Journaled};
 pub(crate) use lease::NamespaceLease;

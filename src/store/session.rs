@@ -7,6 +7,9 @@ use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::value::{Columns, values};
 use crate::domain::{Digest, Format, Session, SessionId, Timestamp};
 
+/// Sessions that are listed when a beginning fits many.
+const SESSIONS_NAMED_MAX: u32 = 20;
+
 /// Columns of a session, for [`read`].
 pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
      s.cwd, s.parent, s.started_at";
@@ -159,6 +162,19 @@ impl Store {
     /// Progress of a session that is about to be handed over; `None` if it is new.
     pub async fn growth(&self, session: SessionId) -> Result<Option<SessionProgress>, StoreError> {
         self.read("reading how far a session was taken", move |db| growth(db, session)).await
+    }
+
+    /// Sessions that a client names so, or whose name begins so.
+    pub(crate) async fn sessions_named(&self, name: &str) -> Result<Vec<Session>, StoreError> {
+        let name = name.to_owned();
+        self.read("looking up a session", move |db| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sessions s WHERE substr(s.native_id, 1, length(?1)) = ?1
+                ORDER BY s.native_id <> ?1, s.no LIMIT ?2"
+            );
+            db.all(&sql, values![&name, SESSIONS_NAMED_MAX], read)
+        })
+        .await
     }
 
     pub(crate) async fn session(

@@ -50,7 +50,7 @@ fn records_and_sessions_keep_to_their_schemas() {
     run(&place, "conversation", &["conversation", "--session", session, "--json"]);
     run(&place, "context", &["context", "--session", session, "--json"]);
     run(&place, "forget-dry-run", &["forget", "--session", session, "--dry-run", "--json"]);
-    run(&place, "forget", &["forget", "--session", session, "--json"]);
+    run(&place, "forget", &["forget", "--session", session, "--yes", "--json"]);
 }
 
 #[test]

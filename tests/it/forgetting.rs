@@ -50,7 +50,9 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     let dry = place.json(&["forget", "--session", &id, "--dry-run", "--json"]);
     assert!(!dry["memories"].as_array().unwrap().is_empty());
     assert_eq!(memories(&place), before, "a dry run erases nothing");
-    let done = place.json(&["forget", "--session", &id, "--json"]);
+    place.run(&["forget", "--session", &id]).refused(2, &["nobody is there to say yes", "--yes"]);
+    assert_eq!(memories(&place), before, "it asks before it erases");
+    let done = place.json(&["forget", "--session", &id, "--yes", "--json"]);
     assert_eq!(count(&done, "/erased/sessions"), 1);
     assert_eq!(count(&done, "/erased/records"), dry["records"].as_array().unwrap().len() as u64);
     assert!(count(&done, "/proof/passages") > 10 && count(&done, "/proof/texts") > 10, "{done}");
@@ -59,7 +61,7 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     let mut others = before;
     others.remove("stocklist");
     assert_eq!(memories(&place), others);
-    place.run(&["forget", "--session", &id]).refused(2, &["no session begins with"]);
+    place.run(&["forget", "--session", &id, "--yes"]).refused(2, &["no session begins with"]);
     let cards = place.json(&["records", "cards", "--json"]);
     assert_eq!(cards.as_array().unwrap().len(), 3);
     let forgot = place.number("SELECT count(*) FROM ledger WHERE deed = 'forget'");
@@ -76,7 +78,7 @@ fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
     let sessions =
         || place.json(&["status", "--all", "--json"])["sessions"].as_array().unwrap().len();
     let before = sessions();
-    assert_eq!(place.run(&["forget", "--session", &id]).code, 0);
+    assert_eq!(place.run(&["forget", "--session", &id, "--yes"]).code, 0);
     assert_eq!(sessions(), before - 1);
     let again = place.run(&["replay", from, "--cassette", cassette]);
     assert_eq!((again.code, sessions()), (0, before - 1), "{}", again.stderr);
@@ -103,7 +105,7 @@ fn a_document_of_a_forgotten_session_is_left_out() {
     let slice = slice.to_str().unwrap();
     let first = place.json(&["enqueue", slice, "--flush", "--json"]);
     let session = first["sessions"][0]["session"].as_str().unwrap().to_owned();
-    assert_eq!(place.run(&["forget", "--session", &session]).code, 0);
+    assert_eq!(place.run(&["forget", "--session", &session, "--yes"]).code, 0);
     let again = place.json(&["enqueue", slice, "--flush", "--json"]);
     assert_eq!((count(&again, "/forgotten"), count(&again, "/jobs")), (1, 0), "{again}");
     let wanted = place.json(&["enqueue", slice, "--flush", "--also-forgotten", "--json"]);
@@ -116,7 +118,7 @@ fn a_record_is_gone_with_its_memory_and_its_session_stays() {
     let records = place.json(&["records", "--namespace", "ledger", "--json"]);
     let record = records[0]["id"].as_str().unwrap();
     let before = memories(&place)["ledger"].len();
-    let shown = place.run(&["forget", "--record", &record[..12]]);
+    let shown = place.run(&["forget", "--record", &record[..12], "--yes"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(shown.stdout.contains("1 record,"), "{}", shown.stdout);
     assert_eq!(memories(&place)["ledger"].len(), before - 1);
@@ -137,10 +139,10 @@ fn a_namespace_is_gone_whole_also_where_its_plan_was_undone() {
     let plan = log[0]["plan"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);
     assert!(holds(&place, "FOR UPDATE SKIP LOCKED"));
-    place.json(&["forget", "--namespace", "ledger", "--json"]);
+    place.json(&["forget", "--namespace", "ledger", "--yes", "--json"]);
     assert!(!holds(&place, "FOR UPDATE SKIP LOCKED"));
     assert_eq!(memories(&place).len(), 2);
-    let again = place.run(&["forget", "--namespace", "ledger"]);
+    let again = place.run(&["forget", "--namespace", "ledger", "--yes"]);
     assert!(again.code == 0 && again.stderr.contains("nothing to forget"), "{}", again.stderr);
     place.run(&["forget"]).refused(2, &["--session"]);
 }
@@ -158,10 +160,65 @@ fn the_directory_of_the_folder_forgets_too() {
     assert!(words(&place).contains("Graz warehouse"));
     let mut place = place;
     place.set("ANNALIST__NAMESPACE", "stocklist");
-    let done = place.run(&["forget", "--session", &session(&place, "stocklist")]);
+    let done = place.run(&["forget", "--session", &session(&place, "stocklist"), "--yes"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(done.stdout.contains("none is left"), "{}", done.stdout);
     assert!(!done.stderr.contains("elsewhere"), "{}", done.stderr);
     assert!(!words(&place).contains("Graz warehouse"));
     assert!(!holds(&place, "Graz warehouse"));
+}
+
+#[test]
+fn a_clients_own_name_of_a_session_is_known() {
+    let place = place();
+    let native = |namespace: &str| {
+        let sql = "SELECT native_id FROM sessions WHERE namespace = ?1";
+        let name: String = place.sql().query_row(sql, [namespace], |row| row.get(0)).unwrap();
+        name
+    };
+    let done = place.json(&["forget", "--session", &native("stocklist"), "--yes", "--json"]);
+    assert_eq!(count(&done, "/erased/sessions"), 1);
+    assert!(!holds(&place, "Graz warehouse"));
+}
+
+#[test]
+fn an_older_checkout_of_the_directory_brings_nothing_back() {
+    let mut place = place();
+    place.run(&["memory", "init"]);
+    place.set("ANNALIST__NAMESPACE", "stocklist");
+    place.json(&["memory", "sync", "--json"]);
+    let folder = place.path(".claude/memory");
+    let files = || {
+        let all = place.files().into_iter();
+        all.filter(|(path, _)| path.extension().is_some_and(|it| it == "md")).collect::<Vec<_>>()
+    };
+    let before = files();
+    // An entry that was moved into a file of a person's.
+    let entry = before.iter().find_map(|(_, bytes)| {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let at = text.find("<!-- @tag: src-")?;
+        let start = text[..at].rfind("\n- ")? + 1;
+        Some(text[start..].lines().take_while(|it| !it.is_empty()).collect::<Vec<_>>().join("\n"))
+    });
+    let entry = entry.unwrap();
+    place.write(".claude/memory/mine.md", format!("# Mine\n\n{entry}\n\n- my own\n"));
+    let id = session(&place, "stocklist");
+    let done = place.json(&["forget", "--session", &id, "--yes", "--json"]);
+    assert_eq!(done["proof"]["left"], serde_json::json!({}), "{done}");
+    let after = files();
+    let mine = std::fs::read_to_string(folder.join("mine.md")).unwrap();
+    assert!(mine.contains("- my own") && !mine.contains("src-"), "{mine}");
+    for (path, bytes) in &before {
+        place.write(path.to_str().unwrap(), bytes);
+    }
+    place.json(&["memory", "sync", "--json"]);
+    let words = |files: &[(std::path::PathBuf, Vec<u8>)]| -> String {
+        files
+            .iter()
+            .map(|(path, bytes)| format!("{path:?} {}", String::from_utf8_lossy(bytes)))
+            .collect()
+    };
+    assert!(!words(&files()).contains("src-"), "{}", words(&files()));
+    assert!(!words(&files()).to_lowercase().contains("graz"), "{}", words(&files()));
+    assert_eq!(files().len(), after.len());
 }

@@ -342,7 +342,7 @@ fn a_session_is_forgotten_with_the_answers_about_it_and_no_others() {
             .to_owned()
     };
     for (namespace, left) in [("roofs", 1), ("cellars", 0)] {
-        let told = place.json(&["forget", "--session", &first(namespace), "--json"]);
+        let told = place.json(&["forget", "--session", &first(namespace), "--yes", "--json"]);
         assert_eq!(told["proof"]["left"], json!({}), "{told}");
         assert_eq!(about(&place), left, "{namespace}");
         assert_eq!(place.number("SELECT count(DISTINCT digest) FROM answers_about"), left);

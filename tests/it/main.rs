@@ -44,6 +44,7 @@ mod stream;
 mod stub;
 mod tidy;
 mod told;
+mod verdicts;
 #[cfg(feature = "otel")]
 mod traces;
 mod worker;

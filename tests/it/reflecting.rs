@@ -138,7 +138,7 @@ fn the_same_lessons_are_written_once_and_what_a_person_changed_stays() {
     // What was made of a record goes with it, in every file; what a person wrote beside it stays.
     let told = place.json(&BY_RULE);
     let record = told[0]["notes"][0]["records"][0].as_str().unwrap();
-    let forgot = place.json(&["forget", "--record", record, "--json"]);
+    let forgot = place.json(&["forget", "--record", record, "--yes", "--json"]);
     assert_eq!(forgot["proof"]["left"].get("files"), None, "{forgot}");
     for (path, text) in retros() {
         assert!(!text.contains("Redis") && !text.contains("@tag"), "{text}");
@@ -213,7 +213,7 @@ fn each_namespace_is_looked_back_at_by_itself() {
     let first = sessions["sessions"].as_array().unwrap().iter().find(of).unwrap();
     let first = first["session"].as_str().unwrap();
     assert_eq!(answers(&place), 2);
-    let forgot = place.json(&["forget", "--session", first, "--json"]);
+    let forgot = place.json(&["forget", "--session", first, "--yes", "--json"]);
     assert_eq!(forgot["proof"]["left"], json!({}), "{forgot}");
     assert_eq!((answers(&place), paid(&place)), (1, 2), "what was paid was paid");
     assert_eq!(place.number("SELECT count(DISTINCT digest) FROM answers_about"), 1);

@@ -9,8 +9,12 @@ use crate::memory_dir::FileChange;
 use crate::pipeline::{DirSync, SyncError, SyncOutcome, SyncReport, directory_namespace};
 use crate::privacy::Gate;
 use crate::store::Store;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Changed files that are listed; the others are counted.
+const CHANGES_MAX: usize = 30;
 
 /// The flag that names the directory.
 #[derive(Debug, Default, clap::Args)]
@@ -122,14 +126,28 @@ pub(in crate::cli) async fn after_plan(
             let is_here = here.as_ref() == Some(&folder);
             let before =
                 if is_here { String::new() } else { format!("{}/", folder.path().display()) };
-            for change in &kept.changes {
-                output::note(&format!("{before}{}: {}", change.path, became(change)));
-            }
+            let told = |change: &FileChange| format!("{before}{}: {}", change.path, became(change));
+            output::notes(kept.changes.iter().map(told), CHANGES_MAX, "more files");
             let named = |(path, text)| (format!("{before}{path}"), text);
             texts.extend(read(&folder)?.files.into_iter().map(named));
         }
     }
     Ok(texts)
+}
+
+/// Renames the records of these tags in the directories of this machine that show `shown`.
+pub(in crate::cli) async fn rename_records(
+    store: &Store,
+    config: &Config,
+    shown: &str,
+    titles: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    let dir_sync = dir_sync_of(store.clone(), config);
+    let here = project_directory(Path::new("."))?;
+    for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
+        dir_sync.rename_records(&folder, titles).map_err(|error| failure(&folder, error))?;
+    }
+    Ok(())
 }
 
 /// Takes over people's edits in the directories of this machine that show `shown`, before a plan is made.

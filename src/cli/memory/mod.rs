@@ -5,14 +5,17 @@ mod directory;
 pub(super) mod folder;
 mod memories;
 mod reflect;
+mod review;
 mod sync;
 mod verdicts;
+mod verify;
 
 pub(super) use directory::{LintReport, TokensReport};
 pub(super) use memories::{HistoryRow, MemoryRow, named};
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
+pub(super) use verify::MissingRow;
 
 use super::output::{self, Failure};
 use crate::adapters::clock;
@@ -75,6 +78,10 @@ enum Command {
     Close(verdicts::OneArgs),
     /// Decide that a memory is open again, or that one which was out of use holds again
     Reopen(verdicts::OneArgs),
+    /// Go through what is open or contradicts one another, and answer with a key
+    Review(review::Args),
+    /// Find memories that name code which is gone
+    Verify(verify::Args),
     /// Look back: what the records show about how the work went
     Reflect(reflect::Args),
 }
@@ -96,6 +103,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Command::Supersede(args) => verdicts::supersede(args, file),
         Command::Close(args) => verdicts::close(args, file),
         Command::Reopen(args) => verdicts::reopen(args, file),
+        Command::Review(args) => review::run(args, file),
+        Command::Verify(args) => verify::run(args, file),
         Command::Reflect(args) => reflect::run(args, file),
     }
 }

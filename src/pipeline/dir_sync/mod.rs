@@ -12,10 +12,11 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::domain::{Memory, MemoryMap, Timestamp};
 use crate::memory_dir::{
-    Conflict, Facts, FileChange, Files, Rendered, Update, records_named, render, strike, update,
+    Conflict, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number, adr_path, render,
+    strike, update,
 };
 use crate::privacy::Gate;
-use crate::store::{Directory, HeldLease, LeaseRequest, NamespaceLease, Store, StoreError};
+use crate::store::{Directory, HeldLease, LeaseRequest, Named, NamespaceLease, Store, StoreError};
 use people::{Amendment, PeopleEdits};
 use state::{KnownFiles, SyncState};
 use std::collections::{BTreeMap, BTreeSet};
@@ -154,9 +155,15 @@ impl DirSync {
                 continue;
             }
             report.people.extend(plan.people());
-            self.strike(&plan.disk.files, write, &mut report).await?;
+            let gone = self.strike(&plan, write, &mut report).await?;
             let changes = plan.changes();
             let mut after = plan.after(&self.gate);
+            for known in [&mut after.base, &mut after.seen] {
+                for change in strike(known, &gone) {
+                    known.remove(&change.path);
+                    known.extend(change.after.map(|text| (change.path, text)));
+                }
+            }
             state.begin(&changes, &after.base).await?;
             let mut is_disturbed = false;
             for change in changes {
@@ -179,22 +186,58 @@ impl DirSync {
         Ok(report)
     }
 
-    /// Removes entries of retrospectives about records that were forgotten. A file that changes meanwhile is left to the
-    /// next run.
+    /// Removes what tells of records, memories and sessions that were forgotten: entries that were moved, files of an older
+    /// checkout, retrospectives. A file that changes meanwhile is left to the next run.
     async fn strike(
         &self,
-        files: &Files,
+        plan: &SyncPlan,
         write: WriteFile<'_>,
         report: &mut SyncReport,
-    ) -> Result<(), SyncError> {
-        let named = records_named(files);
-        if named.is_empty() {
-            return Ok(());
+    ) -> Result<NamedIds, SyncError> {
+        let (mut named, mut shown) = (NamedIds::default(), NamedIds::default());
+        for files in [&plan.disk.files, &plan.before.base, &plan.before.seen] {
+            named.add(files);
         }
-        let gone = self.store.forgotten_records(named).await?;
-        for change in strike(files, &gone) {
+        shown.add(&plan.rendered.files);
+        let unknown = |all: &BTreeSet<String>, shown: &BTreeSet<String>| {
+            all.difference(shown).cloned().collect::<BTreeSet<String>>()
+        };
+        let memories = unknown(&named.memories, &shown.memories);
+        let sessions = unknown(&named.sessions, &shown.sessions);
+        let gone = NamedIds {
+            records: self.store.forgotten(Named::Record, named.records).await?,
+            memories: self.store.forgotten(Named::Memory, memories).await?,
+            sessions: self.store.forgotten(Named::Session, sessions).await?,
+        };
+        if gone.is_empty() {
+            return Ok(gone);
+        }
+        for change in strike(&plan.disk.files, &gone) {
             if write(&change)? == WriteOutcome::Written {
                 report.changes.push(change);
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Gives the records of these tags names of their new titles: the old ones are made of words that are gone.
+    pub(crate) fn rename_records(
+        &self,
+        folder: &MemoryFolder,
+        titles: &BTreeMap<String, String>,
+    ) -> Result<(), SyncError> {
+        let failed = |cause| SyncError::Disk { path: dir_of(folder), cause };
+        for (path, text) in folder.read().map_err(failed)?.files {
+            let tag = people::tags_in(&text).next();
+            let title = adr_number(&path).zip(tag.and_then(|tag| titles.get(tag)));
+            let Some(renamed) = title.map(|(number, title)| adr_path(number, title)) else {
+                continue;
+            };
+            if renamed != path
+                && folder.write(&renamed, None, Some(&text)).map_err(failed)?
+                    == WriteOutcome::Written
+            {
+                folder.write(&path, Some(&text), None).map_err(failed)?;
             }
         }
         Ok(())

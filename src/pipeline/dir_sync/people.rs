@@ -78,12 +78,16 @@ impl PeopleEdits<'_> {
             return Vec::new();
         }
         let tags = source_tags(memories.iter().map(|it| it.id));
+        let shown = edits.values().any(|it| it.removal.is_some()).then(|| self.shown());
+        let shown = shown.unwrap_or_default();
         let mut amended = Vec::new();
         for memory in memories {
             let Some(tag) = tags.get(&memory.id) else { continue };
             let Some(edits) = edits.get(tag) else { continue };
             let mut after = memory.clone();
-            let Some(rule) = self.amend(&mut after, edits, tag, &tags) else { continue };
+            let Some(rule) = self.amend(&mut after, edits, shown.get(tag.as_str()), &tags) else {
+                continue;
+            };
             if after == *memory {
                 continue;
             }
@@ -104,7 +108,7 @@ impl PeopleEdits<'_> {
         self,
         memory: &mut Memory,
         edits: &MemoryEdits,
-        tag: &str,
+        shown: Option<&Removal>,
         tags: &BTreeMap<MemoryId, String>,
     ) -> Option<&'static str> {
         if let Some(status) = edits.status {
@@ -119,7 +123,8 @@ impl PeopleEdits<'_> {
                 return edits.is_back.then_some(RESTORED);
             }
         }
-        let is_gone = edits.removal.is_some_and(|removal| !self.is_shown(tag, removal));
+        // Another file may show the entry still. One of a session does not show that it holds.
+        let is_gone = edits.removal.is_some_and(|removal| shown.is_none_or(|it| *it < removal));
         // A file that could not be read may show the entry.
         if is_gone && self.disk.skipped.is_empty() {
             memory.state = MemoryState::Retracted;
@@ -168,12 +173,17 @@ impl PeopleEdits<'_> {
         }
     }
 
-    /// True if a file still shows the entry with `tag`, which was taken out of others. One of a session does not show that
-    /// it holds. A private block does: hiding is not taking back.
-    fn is_shown(self, tag: &str, removal: Removal) -> bool {
-        let files = self.disk.files.iter();
-        let mut shown = files.filter(|(path, _)| removal_of(path) >= removal);
-        shown.any(|(_, text)| tags_in(text).any(|it| it == tag))
+    /// The tags that files show, in private blocks too: hiding is not taking back; each with the file that says most.
+    fn shown(&self) -> BTreeMap<&str, Removal> {
+        let mut shown: BTreeMap<&str, Removal> = BTreeMap::new();
+        for (path, text) in &self.disk.files {
+            let file = removal_of(path);
+            for tag in tags_in(text) {
+                let most = shown.entry(tag).or_insert(file);
+                *most = file.max(*most);
+            }
+        }
+        shown
     }
 
     /// Edits since a file was last seen. Earlier ones were imported then; for a file that was never seen, everything
@@ -273,7 +283,7 @@ pub(super) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
     files.values().flat_map(|text| tags_in(text)).collect()
 }
 
-fn tags_in(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
     let tags = text.lines().filter_map(Tag::parse).filter_map(|tag| tag.ours());
     tags.filter(|tag| tag.starts_with(SOURCE))
 }

@@ -1,0 +1,315 @@
+//! The working tree of a project and its history in git: which names of code stand there, and which commit took out those
+//! that stood there once. Reads only, in bounds, asks no other machine, and follows no link.
+
+use crate::text::code_names::CodeName;
+use aho_corasick::AhoCorasick;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Files of a tree that are read.
+const FILES_MAX: usize = 50_000;
+/// The largest file that is read: larger ones are data.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Bytes of a tree that are read.
+const TREE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Bytes of the paths of a tree.
+const LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// The latest commits in which a name is looked for.
+const COMMITS_MAX: u32 = 5_000;
+/// Bytes of what they changed.
+const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// The longest line of a change that is looked at.
+const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// Folders of the project that say what was said, and not what is.
+const MEMORY: [&str; 2] = [".claude/memory/", ".ai/memory/"];
+/// Settings under which git asks nobody, runs nothing of the repository's and prints paths as they are.
+const SETTINGS: [&str; 5] = [
+    "core.quotePath=false", "core.fsmonitor=false", "protocol.allow=never", "diff.external=",
+    "log.showSignature=false",
+];
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CodeError {
+    #[error(
+        "{0} is in no git repository: names of code are looked up in one (`git init` makes one)"
+    )]
+    NoRepository(String),
+    #[error("git cannot be run: {0}")]
+    Git(io::Error),
+}
+
+/// A project's folder in a git repository.
+#[derive(Debug)]
+pub(crate) struct CodeTree {
+    root: PathBuf,
+    /// The commit that is checked out; `None` before the first.
+    pub(crate) head: Option<String>,
+}
+
+impl CodeTree {
+    pub(crate) fn open(root: &Path) -> Result<CodeTree, CodeError> {
+        let mut tree = CodeTree { root: root.to_owned(), head: None };
+        let inside = tree.line(&["rev-parse", "--is-inside-work-tree"])?;
+        if inside.as_deref() != Some("true") {
+            return Err(CodeError::NoRepository(root.display().to_string()));
+        }
+        tree.head = tree.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?;
+        Ok(tree)
+    }
+
+    /// Those of `names` that stand in the tree, in a path or in the text of a file.
+    pub(crate) fn present(
+        &self,
+        names: &BTreeSet<CodeName>,
+    ) -> Result<BTreeSet<CodeName>, CodeError> {
+        let finder = Finder::of(names);
+        let mut found = BTreeSet::new();
+        let (mut files, mut bytes) = (0, 0);
+        for path in self.paths()? {
+            if MEMORY.iter().any(|folder| path.starts_with(folder)) {
+                continue;
+            }
+            let file = self.root.join(&path);
+            let Ok(meta) = fs::symlink_metadata(&file) else { continue };
+            found.extend(names.iter().filter(|name| name.is_path_of(&path)).cloned());
+            let is_read = meta.is_file() && meta.len() <= FILE_BYTES_MAX && self.is_inside(&file);
+            if !is_read || files == FILES_MAX || bytes > TREE_BYTES_MAX {
+                continue;
+            }
+            (files, bytes) = (files + 1, bytes + meta.len());
+            if let Ok(text) = fs::read(&file) {
+                finder.find(&text, &mut |name| {
+                    found.insert(name.clone());
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The commit that took each of `names` out, for those that once stood there.
+    pub(crate) fn removed(
+        &self,
+        names: &BTreeSet<CodeName>,
+    ) -> Result<BTreeMap<CodeName, String>, CodeError> {
+        let mut removed = BTreeMap::new();
+        if self.head.is_none() || names.is_empty() {
+            return Ok(removed);
+        }
+        let commits = format!("--max-count={COMMITS_MAX}");
+        let mut arguments = vec![
+            "log", "-p", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
+            "--relative", "--format=%x00%h", &commits, "HEAD", "--", ".",
+        ];
+        let outside = MEMORY.map(|folder| format!(":(exclude){folder}"));
+        arguments.extend(outside.iter().map(String::as_str));
+        let finder = Finder::of(names);
+        let (mut commit, mut path) = (String::new(), String::new());
+        self.each_line(&arguments, HISTORY_BYTES_MAX, &mut |line| {
+            let text = String::from_utf8_lossy(line);
+            let mut note = |name: &CodeName| {
+                removed.entry(name.clone()).or_insert_with(|| commit.clone());
+            };
+            if let Some(id) = text.strip_prefix('\0') {
+                id.trim_end().clone_into(&mut commit);
+            } else if let Some(before) = text.strip_prefix("--- a/") {
+                before.trim_end().clone_into(&mut path);
+            } else if text.starts_with("+++ /dev/null") {
+                names.iter().filter(|name| name.is_path_of(&path)).for_each(&mut note);
+            } else if line.first() == Some(&b'-') {
+                finder.find(line.get(1..).unwrap_or_default(), &mut note);
+            }
+            removed.len() < names.len()
+        })?;
+        Ok(removed)
+    }
+
+    /// The files that git tracks or would track, relative to the root.
+    fn paths(&self) -> Result<BTreeSet<String>, CodeError> {
+        let arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let mut child = self.spawn(&arguments).map_err(CodeError::Git)?;
+        let mut listed = Vec::new();
+        if let Some(out) = child.stdout.take() {
+            out.take(LIST_BYTES_MAX).read_to_end(&mut listed).map_err(CodeError::Git)?;
+        }
+        end(child);
+        let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+    }
+
+    /// True if no folder on the way to `file` is a link out of the tree.
+    fn is_inside(&self, file: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().ok();
+        real(file).zip(real(&self.root)).is_some_and(|(file, root)| file.starts_with(root))
+    }
+
+    /// The first line that git prints; `None` if it fails.
+    fn line(&self, arguments: &[&str]) -> Result<Option<String>, CodeError> {
+        let mut command = self.command(arguments);
+        let output = command.output().map_err(CodeError::Git)?;
+        let text = String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned);
+        Ok(text.filter(|_| output.status.success()))
+    }
+
+    /// Gives each line that git prints to `take`, until that returns false or `bytes_max` were read.
+    fn each_line(
+        &self,
+        arguments: &[&str],
+        bytes_max: u64,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), CodeError> {
+        let mut child = self.spawn(arguments).map_err(CodeError::Git)?;
+        if let Some(out) = child.stdout.take() {
+            let mut out = BufReader::new(out.take(bytes_max));
+            let (mut line, mut goes_on) = (Vec::new(), true);
+            while goes_on {
+                line.clear();
+                let read = out.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+                goes_on = read.map_err(CodeError::Git)? > 0 && take(&line);
+            }
+        }
+        end(child);
+        Ok(())
+    }
+
+    fn spawn(&self, arguments: &[&str]) -> io::Result<Child> {
+        self.command(arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.root).arg("--no-pager");
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(arguments).stdin(Stdio::null());
+        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
+        command.env("GIT_NO_LAZY_FETCH", "1");
+        command
+    }
+}
+
+/// Stops git, which may still have something to print.
+fn end(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Looks for many names in a text at once.
+struct Finder<'n> {
+    names: Vec<&'n CodeName>,
+    patterns: Option<AhoCorasick>,
+}
+
+impl<'n> Finder<'n> {
+    fn of(names: &'n BTreeSet<CodeName>) -> Finder<'n> {
+        let names: Vec<&CodeName> =
+            names.iter().filter(|name| matches!(name, CodeName::Text(_))).collect();
+        let patterns = AhoCorasick::new(names.iter().map(|name| name.as_str())).ok();
+        Finder { names, patterns }
+    }
+
+    /// Notes each name that stands in `text` as a word of its own.
+    fn find(&self, text: &[u8], note: &mut dyn FnMut(&'n CodeName)) {
+        let is_word = |at: Option<usize>| {
+            let byte = at.and_then(|at| text.get(at));
+            byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+        };
+        for found in self.patterns.iter().flat_map(|it| it.find_overlapping_iter(text)) {
+            let alone = !is_word(found.start().checked_sub(1)) && !is_word(Some(found.end()));
+            if let Some(name) = self.names.get(found.pattern().as_usize()).filter(|_| alone) {
+                note(name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::files;
+
+    /// A repository; each commit is what it writes, and what it takes away.
+    struct Repository(tempfile::TempDir);
+
+    impl Repository {
+        fn new() -> Repository {
+            let repository = Repository(tempfile::tempdir().unwrap());
+            repository.git(&["init", "-q"]);
+            repository
+        }
+
+        fn git(&self, arguments: &[&str]) {
+            let mut command = Command::new("git");
+            command
+                .arg("-C")
+                .arg(self.0.path())
+                .args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+            let done = command.args(arguments).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+
+        fn put(&self, path: &str, text: &str) {
+            let path = self.0.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            files::replace(&path, text).unwrap();
+        }
+
+        fn commit(&self) -> String {
+            self.git(&["add", "-A"]);
+            self.git(&["commit", "-q", "-m", "x"]);
+            CodeTree::open(self.0.path()).unwrap().head.unwrap()
+        }
+    }
+
+    fn names(paths: &[&str], texts: &[&str]) -> BTreeSet<CodeName> {
+        let paths = paths.iter().map(|it| CodeName::Path((*it).to_owned()));
+        paths.chain(texts.iter().map(|it| CodeName::Text((*it).to_owned()))).collect()
+    }
+
+    #[test]
+    fn what_was_taken_out_is_known_with_its_commit_and_what_was_never_there_is_not() {
+        let repository = Repository::new();
+        repository.put("src/retry.rs", "fn retry_policy() {}\n");
+        repository.put("src/main.rs", "listen(8443);\nlet max_retries = 18443;\n");
+        repository.commit();
+        repository.put("src/main.rs", "listen(9443);\n");
+        fs::remove_file(repository.0.path().join("src/retry.rs")).unwrap();
+        let gone = repository.commit();
+        repository.put(".claude/memory/active-context.md", "retry_policy 8443\n");
+        let tree = CodeTree::open(repository.0.path()).unwrap();
+        let all = names(
+            &["retry.rs", "main.rs", "none.rs"],
+            &["retry_policy", "8443", "9443", "never_was"],
+        );
+        let present = tree.present(&all).unwrap();
+        assert_eq!(present, names(&["main.rs"], &["9443"]));
+        let missing: BTreeSet<CodeName> = all.difference(&present).cloned().collect();
+        let removed = tree.removed(&missing).unwrap();
+        let expected = names(&["retry.rs"], &["retry_policy", "8443"]);
+        assert_eq!(removed.keys().cloned().collect::<BTreeSet<_>>(), expected);
+        assert!(removed.values().all(|commit| gone.starts_with(commit.as_str())));
+    }
+
+    #[test]
+    fn a_link_out_of_the_tree_is_not_followed() {
+        let (repository, outside) = (Repository::new(), tempfile::tempdir().unwrap());
+        files::replace(&outside.path().join("a.rs"), "secret_name").unwrap();
+        std::os::unix::fs::symlink(outside.path(), repository.0.path().join("out")).unwrap();
+        let to = outside.path().join("a.rs");
+        std::os::unix::fs::symlink(to, repository.0.path().join("b.rs")).unwrap();
+        let tree = CodeTree::open(repository.0.path()).unwrap();
+        assert_eq!(tree.head, None);
+        assert_eq!(tree.present(&names(&[], &["secret_name"])).unwrap(), BTreeSet::new());
+        assert_eq!(tree.removed(&names(&[], &["secret_name"])).unwrap(), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_folder_that_is_no_repository_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = CodeTree::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("no git repository") && !error.contains('\n'), "{error}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Checks whether what memories name still stands in the code. What stood there once and is gone marks a memory; a name
+//! that was never there says nothing. Changes no memory.
+
+use crate::adapters::code::{CodeError, CodeTree};
+use crate::domain::{Claim, Digest, Memory, MemoryId, MemoryState};
+use crate::store::{Store, StoreError};
+use crate::text::code_names::{CodeName, code_names};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Names that are looked up in one check, of the latest memories first.
+const NAMES_MAX: usize = 4_000;
+/// Memories that are checked, the latest.
+const MEMORIES_MAX: usize = 5_000;
+/// Suffix of the key of what was checked in a directory.
+const CHECKED: &str = "#code";
+/// Key of the digest of what the last check was about.
+const LAST: &str = "last";
+/// Letters of a commit where it is shown.
+const COMMIT_LETTERS: usize = 9;
+
+/// A name of a memory that the code no longer has.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct MissingName {
+    pub memory: MemoryId,
+    pub name: String,
+    /// The commit that took it out, or the one at which it was first missed.
+    pub commit: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum VerifyError {
+    #[error(transparent)]
+    Code(#[from] CodeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A check of the memories that a directory shows.
+pub(crate) struct Verification<'a> {
+    pub store: &'a Store,
+    /// Path of the directory.
+    pub dir: &'a str,
+    /// The project's folder.
+    pub root: &'a Path,
+    /// Check again although neither the commit nor the names changed.
+    pub is_forced: bool,
+}
+
+/// Result of a check for one memory.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+struct Checked {
+    /// Names that stood there at a check.
+    seen: BTreeSet<String>,
+    /// Names that are gone, with the commit.
+    gone: BTreeMap<String, String>,
+}
+
+impl Verification<'_> {
+    /// The names of `memories` that stood in the code once and do not any more.
+    pub(crate) async fn run(&self, memories: &[Memory]) -> Result<Vec<MissingName>, VerifyError> {
+        let tree = CodeTree::open(self.root)?;
+        let named = named(memories);
+        let key = format!("{}{CHECKED}", self.dir);
+        let mut stored = self.store.rendered(&key).await?;
+        let last = digest(tree.head.as_deref().unwrap_or_default(), &named);
+        let is_known = stored.remove(LAST).is_some_and(|it| it == last);
+        let before: BTreeMap<MemoryId, Checked> = stored
+            .iter()
+            .filter_map(|(id, text)| {
+                Some((MemoryId(id.parse().ok()?), serde_json::from_str(text).ok()?))
+            })
+            .collect();
+        if is_known && !self.is_forced {
+            return Ok(missing(&before));
+        }
+        let now = check(&tree, &named, &before)?;
+        if !(is_known && now == before) {
+            let text = |it: &Checked| serde_json::to_string(it).unwrap_or_default();
+            let mut files: BTreeMap<String, String> =
+                now.iter().map(|(id, it)| (id.to_string(), text(it))).collect();
+            files.insert(LAST.to_owned(), last);
+            self.store.keep_rendered(&key, &files).await?;
+        }
+        Ok(missing(&now))
+    }
+}
+
+fn check(
+    tree: &CodeTree,
+    named: &BTreeMap<MemoryId, BTreeSet<CodeName>>,
+    before: &BTreeMap<MemoryId, Checked>,
+) -> Result<BTreeMap<MemoryId, Checked>, CodeError> {
+    let all: BTreeSet<CodeName> = named.values().flatten().cloned().collect();
+    if all.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let present = tree.present(&all)?;
+    let removed = tree.removed(&all.difference(&present).cloned().collect())?;
+    let head: String =
+        tree.head.iter().flat_map(|head| head.chars()).take(COMMIT_LETTERS).collect();
+    let none = Checked::default();
+    let checked = named.iter().map(|(id, names)| {
+        let before = before.get(id).unwrap_or(&none);
+        let mut checked = Checked::default();
+        for name in names {
+            let text = name.as_str().to_owned();
+            let was_seen = before.seen.contains(&text);
+            if present.contains(name) || was_seen {
+                checked.seen.insert(text.clone());
+            }
+            let missed = before.gone.get(&text).or(Some(&head).filter(|_| was_seen));
+            if let Some(commit) = removed.get(name).or(missed).filter(|_| !present.contains(name)) {
+                checked.gone.insert(text, commit.clone());
+            }
+        }
+        (*id, checked)
+    });
+    Ok(checked.collect())
+}
+
+fn missing(checked: &BTreeMap<MemoryId, Checked>) -> Vec<MissingName> {
+    let of_one = |(memory, it): (&MemoryId, &Checked)| {
+        let memory = *memory;
+        let named = |(name, commit): (&String, &String)| MissingName {
+            memory,
+            name: name.clone(),
+            commit: commit.clone(),
+        };
+        it.gone.iter().map(named).collect::<Vec<_>>()
+    };
+    checked.iter().flat_map(of_one).collect()
+}
+
+/// Names of code in what active memories say now, by memory; those of the latest first, as far as they are looked up.
+fn named(memories: &[Memory]) -> BTreeMap<MemoryId, BTreeSet<CodeName>> {
+    let mut active: Vec<&Memory> =
+        memories.iter().filter(|it| it.state == MemoryState::Active).collect();
+    active.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
+    let (mut named, mut count) = (BTreeMap::new(), 0);
+    for memory in active.into_iter().take(MEMORIES_MAX) {
+        let names: BTreeSet<CodeName> = words(memory).into_iter().flat_map(code_names).collect();
+        count += names.len();
+        if count > NAMES_MAX {
+            break;
+        }
+        if !names.is_empty() {
+            named.insert(memory.id, names);
+        }
+    }
+    named
+}
+
+/// The words by which a memory says what holds now. What was done, and what else was considered, may well be gone.
+fn words(memory: &Memory) -> Vec<&str> {
+    if let Some(edited) = &memory.edited {
+        return vec![edited];
+    }
+    match &memory.claim {
+        Claim::Decision(it) => vec![&it.chosen],
+        Claim::Request(it) if memory.is_open() => {
+            [Some(it.summary.as_str()), it.target.as_deref()].into_iter().flatten().collect()
+        }
+        Claim::Discussion(it) if memory.is_open() => {
+            std::iter::once(&it.topic).chain(&it.points).map(String::as_str).collect()
+        }
+        Claim::Attempt(it) if memory.is_open() && !it.succeeded => vec![&it.action],
+        Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => Vec::new(),
+    }
+}
+
+fn digest(head: &str, named: &BTreeMap<MemoryId, BTreeSet<CodeName>>) -> String {
+    let mut parts = vec![head.to_owned()];
+    for (id, names) in named {
+        parts.push(id.to_string());
+        parts.extend(names.iter().map(|name| name.as_str().to_owned()));
+    }
+    Digest::of(&parts.iter().map(String::as_str).collect::<Vec<_>>()).to_string()
+}

@@ -1,0 +1,127 @@
+//! Verdicts of a person: by command, by review, and what the code says about memories.
+
+use super::judging::{BY_RULE, judge, opposed, says};
+use super::place::{Output, Place};
+use super::stub::Answer;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
+
+/// Two choices that contradict one another, left open by rule.
+fn left_open() -> Place {
+    let stub = judge(|_| Answer::Call(json!({"dispositions": [says("x", "new", None, None)]})));
+    let place = opposed(&stub);
+    let told = place.json(&BY_RULE);
+    assert_eq!(told[0]["left_open"].as_array().unwrap().len(), 1, "{told}");
+    place
+}
+
+/// The tag of the active or replaced memory that chose this.
+fn tag(place: &Place, chosen: &str) -> String {
+    let all = place.json(&["memory", "list", "--all", "--json"]);
+    let found = all.as_array().unwrap().iter().find(|it| it["claim"]["chosen"] == chosen).unwrap();
+    format!("src-{}", &found["id"].as_str().unwrap()[..8])
+}
+
+fn state(place: &Place, chosen: &str) -> String {
+    let shown = place.json(&["memory", "show", &tag(place, chosen), "--json"]);
+    shown["state"].as_str().unwrap().to_owned()
+}
+
+fn states(place: &Place) -> [String; 2] {
+    ["Redis", "Postgres"].map(|chosen| state(place, chosen))
+}
+
+/// Runs a command that reads these lines.
+fn fed(place: &Place, args: &[&str], lines: &str) -> Output {
+    let mut command = place.command(args);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Output {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn a_verdict_is_a_plan_that_can_be_undone_and_no_rule_takes_it_back() {
+    let place = left_open();
+    let [redis, postgres] = ["Redis", "Postgres"].map(|it| tag(&place, it));
+    let told = place.json(&["memory", "supersede", &redis, &postgres, "--json"]);
+    assert_eq!(told["rule"], "person-superseded");
+    assert_eq!(states(&place), ["superseded", "active"]);
+    assert_eq!(place.json(&BY_RULE), json!([]));
+    let plan = told["plan"].as_str().unwrap();
+    place.json(&["consolidate", "--undo", plan, "--json"]);
+    assert_eq!(states(&place), ["active", "active"]);
+    place.json(&["memory", "supersede", &postgres, &redis, "--json"]);
+    assert_eq!(states(&place), ["active", "superseded"]);
+    place.json(&["memory", "keep-both", &redis, &postgres, "--json"]);
+    assert_eq!(states(&place), ["active", "active"]);
+    let shown = place.run(&["memory", "show", &redis]);
+    assert!(shown.stdout.contains("person-kept-both"), "{}", shown.stdout);
+    place.run(&["memory", "close", &redis]).refused(2, &["never open"]);
+    let history = place.json(&["memory", "history", &redis, "--json"]);
+    assert!(history.to_string().contains("person-superseded"), "{history}");
+    let why = place.json(&["why", &redis, "--json"]);
+    assert_eq!(why.as_array().unwrap().len(), 1, "{why}");
+    let id = why[0]["id"].as_str().unwrap();
+    assert_eq!(place.json(&["why", id, "--json"])["id"], id);
+}
+
+#[test]
+fn a_review_takes_a_letter_a_line_and_ends_with_the_input() {
+    let place = left_open();
+    let review = ["memory", "review", "--gold", "gold.json"];
+    let ended = fed(&place, &review, "");
+    assert_eq!((ended.code, states(&place)), (0, ["active", "active"].map(str::to_owned)));
+    let skipped = fed(&place, &review, "x\ns\n");
+    assert!(skipped.stderr.contains("`x`: expected 1 or 2 holds"), "{}", skipped.stderr);
+    assert_eq!(states(&place), ["active", "active"]);
+    let done = fed(&place, &review, "2\n");
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert_eq!(states(&place), ["superseded", "active"]);
+    let gold: Value =
+        serde_json::from_slice(&super::place::read(&place.path("gold.json"))).unwrap();
+    assert_eq!(gold["must"][0]["fields"]["chosen"], "Postgres", "{gold}");
+    assert_eq!(gold["must_not"][0]["why"], "reversed", "{gold}");
+    let again = fed(&place, &review, "1\n");
+    assert!(again.stderr.contains("nothing is open"), "{}", again.stderr);
+}
+
+#[test]
+fn what_a_memory_names_and_the_code_lost_is_told_with_the_commit() {
+    let mut place = left_open();
+    place.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    place.set("ANNALIST__NAMESPACE", "t");
+    let namespace = place.json(&["memory", "list", "--json"])[0]["namespace"].to_string();
+    place.set("ANNALIST__NAMESPACE", namespace.trim_matches('"'));
+    place.run(&["memory", "init"]);
+    place.run(&["memory", "verify"]).refused(2, &["no git repository"]);
+    let sql = "UPDATE memories SET body = json_set(body, '$.claim.chosen', ?1)
+        WHERE json_extract(body, '$.claim.chosen') = 'Redis'";
+    place.sql().execute(sql, ["Keep retries in src/retry.rs with never_there"]).unwrap();
+    let git = |args: &[&str]| {
+        let settings = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        let done = place.program("git", &[&settings[..], args].concat()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    place.write("src/retry.rs", "fn retry() {}\n");
+    git(&["init", "-q"]);
+    git(&["add", "src"]);
+    git(&["commit", "-q", "-m", "x"]);
+    assert_eq!(place.json(&["memory", "verify", "--json"]), json!([]));
+    git(&["rm", "-q", "src/retry.rs"]);
+    git(&["commit", "-q", "-m", "y"]);
+    let gone = git(&["rev-parse", "HEAD"]);
+    let found = place.json(&["memory", "verify", "--json"]);
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found[0]["name"], "src/retry.rs");
+    assert!(gone.starts_with(found[0]["since"].as_str().unwrap()), "{found}");
+    let listed = place.json(&["memory", "list", "--json"]);
+    assert_eq!(listed.as_array().unwrap().len(), 2, "nothing is deleted");
+}
