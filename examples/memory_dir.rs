@@ -41,7 +41,7 @@ fn rendered(
     disk: &DirectoryFiles,
     gate: &Gate,
 ) -> RenderedDirectory {
-    let facts = DirectoryFacts { memories, sessions: &[], today: TODAY, gate };
+    let facts = DirectoryFacts { memories, sessions: &[], contradictions: &[], today: TODAY, gate };
     render_directory(&facts, base, disk)
 }
 

@@ -36,9 +36,8 @@ pub use cli::main;
 pub use config::{Config, DEFAULT as DEFAULT_CONFIG};
 pub use consolidate::{Memories, Verdicts, consolidate};
 pub use context::{
-    Budget as ContextBudget, Decision as ContextDecision, Document as ContextDocument,
-    Entry as ContextEntry, Material as ContextMaterial, Section as ContextSection,
-    assemble as assemble_context,
+    Budget as ContextBudget, Entry as ContextEntry, Group as ContextGroup, Kind as ContextPartKind,
+    Material as ContextMaterial, Section as ContextSection, assemble as assemble_context,
 };
 pub use conversation_memory::{
     ConversationLimits, ConversationMemory, MemoryMessage, MemoryType, Metadata as MessageMetadata,

@@ -3,7 +3,7 @@
 use super::{prose, text};
 use annalist::BudgetPreset;
 use annalist::{
-    ContextBudget, ContextDecision, ContextDocument, ContextEntry, ContextMaterial, ContextSection,
+    ContextBudget, ContextEntry, ContextGroup, ContextMaterial, ContextPartKind, ContextSection,
     assemble_context,
 };
 use annalist::{Gate, Pii};
@@ -13,48 +13,30 @@ use std::hint::black_box;
 
 criterion_group!(context, block, tail);
 
-/// Decisions of the directory, and sessions.
-const FILES: usize = 300;
-/// Entries of a base file: more than fit.
-const ENTRIES: usize = 60;
+/// Entries of a group: more than fit.
+const ENTRIES: usize = 300;
 
-/// A file of that many entries in four sections.
-fn document(name: &str, entries: usize, words: &str, gate: &Gate) -> ContextDocument {
-    let mut from = name.len() * 97 % 1_000;
-    let mut entry = || {
-        from = (from + 130) % (words.len() / 2);
-        ContextEntry {
-            text: gate.redact(&format!("- {}", words[from..from + 120].trim())),
-            score: 0,
-        }
-    };
-    let sections = (0..4).map(|section| ContextSection {
-        heading: Some(gate.redact(&format!("## ContextSection {section}"))),
-        entries: (0..entries / 4).map(|_| entry()).collect(),
-    });
-    ContextDocument { name: gate.redact(name), sections: sections.collect() }
-}
-
-/// Five files that are full, the dialog, what is known, and every decision and session read.
+/// Groups that are full, the dialog and what is known.
 fn material(gate: &Gate) -> ContextMaterial {
     let words = text(prose).replace(|letter: char| !letter.is_ascii() || letter == '\n', " ");
-    let base = |name: &str| Some(document(name, ENTRIES, &words, gate));
-    let decision = |number: usize| ContextDecision {
-        line: ContextEntry {
-            text: gate.redact(&format!("ADR-{number:03}: Queue {number}")),
-            score: 0,
-        },
-        document: Some(document(&format!("decisions/ADR-{number:03}.md"), 12, &words, gate)),
+    let mut from = 0;
+    let mut entry = || {
+        from = (from + 130) % (words.len() / 2);
+        let text = gate.redact(&format!("- {}", words[from..from + 120].trim()));
+        ContextEntry { text, score: 0 }
     };
-    let session = |day: usize| document(&format!("sessions/{day}.md"), 16, &words, gate);
+    let kinds = [
+        ContextPartKind::Rules,
+        ContextPartKind::Decisions,
+        ContextPartKind::Requests,
+        ContextPartKind::Blockers,
+    ];
+    let groups = kinds.map(|kind| {
+        let entries = (0..ENTRIES).map(|_| entry()).collect();
+        ContextGroup { kind, sections: vec![ContextSection { heading: None, entries }] }
+    });
     ContextMaterial {
-        active_context: base("active-context.md"),
-        product_context: base("product-context.md"),
-        progress: base("progress.md"),
-        patterns: base("patterns.md"),
-        glossary: base("glossary.md"),
-        sessions: (0..FILES).rev().map(session).collect(),
-        decisions: (0..FILES).rev().map(decision).collect(),
+        groups: groups.into(),
         dialog: Some(gate.redact("DIALOG_SUMMARY (last few turns):\n  Turn 1: User x, I y.")),
         entities: Some(gate.redact("Known entities:\n- Mira: {}")),
         ..ContextMaterial::default()

@@ -49,16 +49,12 @@ fn memory(n: usize) -> Memory {
 }
 
 fn note(n: usize) -> SessionNote {
-    let text = |text: String| Redacted::reopened(text);
     SessionNote {
         id: SessionId(Digest::of(&["session", &n.to_string()])),
         began: day(n),
-        topic: Some(text(format!("service {n}"))),
-        summary: vec![text(format!(
-            "Service {n} was put behind the queue, and its tests were run."
-        ))],
+        ended: None,
+        topic: Some(Redacted::reopened(format!("service {n}"))),
         memories: vec![memory(n).id],
-        card: vec![("keywords".into(), vec![text("queue".into()), text(format!("service_{n}"))])],
     }
 }
 
@@ -66,8 +62,13 @@ fn memory_dir(c: &mut Criterion) {
     let gate = Gate::new(&Pii::ALL);
     let memories: Vec<Memory> = (0..MANY).map(memory).collect();
     let sessions: Vec<SessionNote> = (0..MANY).map(note).collect();
-    let facts =
-        DirectoryFacts { memories: &memories, sessions: &sessions, today: TODAY, gate: &gate };
+    let facts = DirectoryFacts {
+        memories: &memories,
+        sessions: &sessions,
+        contradictions: &[],
+        today: TODAY,
+        gate: &gate,
+    };
     let rendered = render_directory(&facts, &DirectoryFiles::new(), &DirectoryFiles::new());
     let base = rendered.files.clone();
     let mut disk = base.clone();

@@ -7,8 +7,10 @@ use std::path::{Component, Path, PathBuf};
 
 /// Locations below a project; the first that exists counts.
 pub(crate) const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
-/// Files of a directory that are read: 300 records and 300 sessions are many.
-pub(crate) const FILES_MAX: usize = 10_000;
+/// Folders of records and sessions.
+const FOLDERS: [&str; 2] = ["decisions", "sessions"];
+/// Files of a directory that are read: 2,000 records and 2,000 sessions are many.
+pub(crate) const FILES_MAX: usize = 20_000;
 /// The largest file of it that is read, in bytes.
 pub(crate) const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const DEPTH_MAX: usize = 4;
@@ -90,13 +92,11 @@ impl MemoryFolder {
         Ok(None)
     }
 
-    /// Makes the directory at the first of [`PLACES`], with its two folders, if there is none.
+    /// Makes the directory at the first of [`PLACES`] if there is none, and its two folders.
     pub(crate) fn make(root: &Path) -> io::Result<MemoryFolder> {
-        if let Some(there) = MemoryFolder::find(root)? {
-            return Ok(there);
-        }
-        let path = root.join(PLACES[0]);
-        for folder in ["decisions", "sessions"] {
+        let there = MemoryFolder::find(root)?;
+        let path = there.map_or_else(|| root.join(PLACES[0]), |there| there.path);
+        for folder in FOLDERS {
             std::fs::create_dir_all(path.join(folder))?;
         }
         MemoryFolder::find(root)?.ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -104,6 +104,11 @@ impl MemoryFolder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folders of records and sessions that are not there.
+    pub(crate) fn missing_folders(&self) -> impl Iterator<Item = &'static str> {
+        FOLDERS.into_iter().filter(|folder| !self.path.join(folder).is_dir())
     }
 
     /// Reads every Markdown file. Files that are no UTF-8, too large, or a link out of the project are skipped.
@@ -146,8 +151,8 @@ impl MemoryFolder {
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         self.visit(&self.path, "", DEPTH_MAX, &mut |name, _| names.push(name))?;
-        names.truncate(FILES_MAX);
         names.sort();
+        names.truncate(FILES_MAX);
         Ok(names)
     }
 

@@ -5,12 +5,12 @@ use super::session_input::StoredSession;
 use super::settings;
 use crate::adapters::memory_files::{MemoryFolder, PLACES};
 use crate::config::Config;
-use crate::context::{Block, Budget, Material, assemble, is_shown, material, newest_sessions};
+use crate::context::{Block, Budget, Material, assemble, material, shown_files};
 use crate::dialog_summary::DialogRules;
 use crate::domain::Severity;
 use crate::memory_card::Card;
 use crate::memory_dir::{CONFIG, Files, MemoryConfig};
-use crate::privacy::{Gate, is_private_file};
+use crate::privacy::Gate;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,13 +24,14 @@ Examples:
   annalist context                        what an agent starts with in this project
   annalist context --budget economy       2,000 tokens; light has 3,000,
                                           standard 4,000, detailed 6,000
-  annalist context --query \"retry queue\"  entries about it first
+  annalist context --query \"retry queue\"  also what sessions and records say of it
   annalist context --session 079da        also the last turns and the card of a session
   annalist context --json                 with its parts, and what did not fit
 
-Reads .claude/memory or .ai/memory of this folder, or of one above it up to the repository. Nothing \
-private is shown, entries are whole or left out with a mark, and the same files give the same bytes. Asks \
-no model, and opens a store for --session only.")]
+Shows rules, decisions, contradictions, open requests, open questions, blockers, lessons and terms, a line \
+each with its day and source. Reads .claude/memory or .ai/memory of this folder, or of one above it up to the \
+repository. Nothing private is shown, lines are whole or left out with a mark, and the same files give the same \
+bytes. Asks no model, and opens a store for --session only.")]
 pub(super) struct Args {
     /// Maximum length: economy, light, standard, detailed, or a number of tokens; by default that of
     /// .memory-config.md
@@ -39,7 +40,7 @@ pub(super) struct Args {
     /// Add the last turns and the card of this session: its id, or the beginning of it
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Prefer entries with these words
+    /// Prefer entries with these words, and show those of sessions, records and the archive too
     #[arg(long, value_name = "WORDS")]
     query: Option<String>,
     /// The folder of the project, instead of this one and those above it
@@ -72,7 +73,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if let Some(directory) = &directory {
         let (files, skipped) = directory.read(query.is_some()).map_err(|it| directory.lost(&it))?;
         say_skipped(&skipped);
-        shown = material(&files, &budget, query, &gate);
+        shown = material(&files, query, &gate);
     }
     if let Some(id) = &args.session {
         add_session(&mut shown, id, &config, &gate)?;
@@ -158,33 +159,21 @@ impl Directory {
 
     pub(super) fn block(&self, budget: &Budget, gate: &Gate) -> io::Result<Block> {
         let (files, _) = self.read(false)?;
-        Ok(assemble(&material(&files, budget, None, gate), budget, gate))
+        Ok(assemble(&material(&files, None, gate), budget, gate))
     }
 
-    /// The files that a block may show something of: of the sessions only the newest one, unless all of
-    /// them are asked.
-    fn read(&self, all_sessions: bool) -> io::Result<Read> {
+    /// The files that a block may show something of: sessions and the archive for a query only.
+    fn read(&self, is_query: bool) -> io::Result<Read> {
         let names = self.folder.names()?;
         let (mut files, mut skipped) = (Files::new(), Vec::new());
-        let mut take = |name: &str| match self.folder.file(name) {
-            Ok(Some(text)) => {
-                let is_private = is_private_file(&text);
-                files.insert(name.to_owned(), text);
-                !is_private
-            }
-            // It was deleted meanwhile.
-            Ok(None) => false,
-            Err(why) => {
-                skipped.push((name.to_owned(), why));
-                false
-            }
-        };
-        for name in names.iter().filter(|name| is_shown(name)) {
-            take(name);
-        }
-        for name in newest_sessions(names.iter().map(String::as_str)) {
-            if take(name) && !all_sessions {
-                break;
+        for name in shown_files(&names, is_query) {
+            match self.folder.file(name) {
+                Ok(Some(text)) => {
+                    files.insert(name.to_owned(), text);
+                }
+                // It was deleted meanwhile.
+                Ok(None) => {}
+                Err(why) => skipped.push((name.to_owned(), why)),
             }
         }
         Ok((files, skipped))

@@ -1,19 +1,22 @@
-//! Assembly of the block: each part is cut to its own bound, then to the room that is left.
+//! Assembly of the block: each group of the directory has a share of the room, and more where others leave some.
 
 use super::budget::{Budget, Kind, Size};
 use super::conversation;
-use super::fence::{self, CLOSE, OPEN, OPENED, PREAMBLE};
-use super::fit::{Fitted, fit};
-use super::material::{Decision, Document, Material, Section};
+use super::fence::{CLOSE, OPEN, OPENED, PREAMBLE};
+use super::fit::{Fitted, fit, whole};
+use super::material::{Group, Material, Section};
 use crate::domain::Tokens;
 use crate::privacy::{Gate, Redacted, Woven};
 use serde::Serialize;
-use std::cmp::Reverse;
 
 /// Maximum length of the mark for omitted parts, in characters, with its line ends.
 const MARK_CHARS_MAX: usize = 40;
-/// Name of the list of decisions.
-const INDEX: &str = "decisions/";
+/// Name of the fence around the directory.
+const PROJECT: &str = "project";
+/// Mark of a heading in it.
+const HEADING: &str = "## ";
+/// Line ends around a heading in it.
+const HEADING_ENDS: usize = 2;
 
 /// Block that a session starts with.
 #[derive(schemars::JsonSchema, Clone, Debug, Default, Eq, PartialEq, Serialize)]
@@ -33,9 +36,9 @@ pub struct Block {
 pub struct Part {
     /// Kind.
     pub kind: Kind,
-    /// Name in the fence.
-    pub name: String,
-    /// Length with its fence; 0 if omitted.
+    /// Heading in the block, or the name of its fence.
+    pub name: &'static str,
+    /// Length with its heading or fence; 0 if omitted.
     pub tokens: Tokens,
     /// Shown entries.
     pub entries: usize,
@@ -45,117 +48,83 @@ pub struct Part {
 
 /// Assembles the block.
 ///
-/// A part is cut at its own bound first, then at what is left of the whole, at the boundaries of entries
-/// and with a mark. A decision that does not fit in what is left joins the list of the others. Room is kept
-/// for the parts of the conversation by their presence alone, so that their length moves nothing before them.
+/// Entries are shown whole or left out with a mark. Room is kept for the parts of the conversation by their presence
+/// alone, so that their length moves nothing before them.
 pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     let mut block = Assembly::new(budget, gate);
     let conversation = conversation_parts(material);
-    let kept = conversation.iter().fold(Size::default(), |kept, (kind, _)| {
-        let size = Size::of_tokens(budget.part_tokens(*kind));
-        kept + Size { units: size.chars, ..size }
-    });
-    let whole = block.left;
+    let each = Size::of_tokens(budget.conversation_tokens());
+    let each = Size { units: each.chars, ..each };
+    let kept = conversation.iter().fold(Size::default(), |kept, _| kept + each);
+    let all = block.left;
     // Where they would take all, they get what is left.
-    block.left = whole.less(kept).unwrap_or(whole);
-    let kept = if block.left == whole { Size::default() } else { kept };
-    let files = [
-        (Kind::ActiveContext, &material.active_context),
-        (Kind::ProductContext, &material.product_context),
-        (Kind::Progress, &material.progress),
-        (Kind::Patterns, &material.patterns),
-    ];
-    for (kind, document) in files {
-        document.iter().for_each(|document| block.add(kind, document));
-    }
-    // Of equals the first is the newest.
-    if let Some(session) = material.sessions.iter().min_by_key(|it| Reverse(it.score())) {
-        block.add(Kind::Session, session);
-    }
-    block.decisions(&material.decisions);
-    material.glossary.iter().for_each(|document| block.add(Kind::Glossary, document));
+    block.left = all.less(kept).unwrap_or(all);
+    let kept = if block.left == all { Size::default() } else { kept };
+    block.directory(&material.groups);
     block.left += kept;
-    conversation.iter().for_each(|(kind, document)| block.add(*kind, document));
+    for (kind, sections) in &conversation {
+        let room = block.left.less(fence_size(kind.name())).map(|room| room.min(each));
+        let fitted = room.and_then(|room| fit(sections, room, gate));
+        block.push(*kind, sections, fitted, fence_size(kind.name()));
+    }
     block.finish(budget)
 }
 
 /// Parts that do not come from the directory.
-fn conversation_parts(material: &Material) -> Vec<(Kind, Document)> {
-    let text = |kind, name, text: &Option<Redacted>| {
-        text.as_ref().map(|text| (kind, conversation::text(name, text)))
-    };
-    let dialog = material.dialog.as_ref().map(|block| (Kind::Dialog, conversation::dialog(block)));
-    let card = material.card.as_ref().map(|card| (Kind::Card, conversation::card(card)));
-    let entities = text(Kind::Entities, "entities", &material.entities);
-    let summary = text(Kind::Summary, "summary", &material.summary);
+fn conversation_parts(material: &Material) -> Vec<(Kind, Vec<Section>)> {
+    let Material { groups: _, dialog, entities, summary, card } = material;
+    let dialog = dialog.as_ref().map(|block| (Kind::Dialog, conversation::dialog(block)));
+    let entities = entities.as_ref().map(|text| (Kind::Entities, conversation::text(text)));
+    let summary = summary.as_ref().map(|text| (Kind::Summary, conversation::text(text)));
+    let card = card.as_ref().map(|card| (Kind::Card, conversation::card(card)));
     [dialog, entities, summary, card].into_iter().flatten().collect()
 }
 
 struct Assembly<'a> {
-    budget: &'a Budget,
     gate: &'a Gate,
     /// Remaining room, without the preamble and the mark for omitted parts.
     left: Size,
-    /// Name and text of each shown part.
-    shown: Vec<(String, Redacted)>,
+    /// Kind and text of each shown part.
+    shown: Vec<(Kind, Redacted)>,
     parts: Vec<Part>,
 }
 
 impl<'a> Assembly<'a> {
-    fn new(budget: &'a Budget, gate: &'a Gate) -> Assembly<'a> {
+    fn new(budget: &Budget, gate: &'a Gate) -> Assembly<'a> {
         let mark = Size { chars: MARK_CHARS_MAX, units: MARK_CHARS_MAX };
         let taken = Size::of(PREAMBLE) + Size { chars: 1, units: 1 } + mark;
         let left = budget.room().less(taken).unwrap_or_default();
-        Assembly { budget, gate, left, shown: Vec::new(), parts: Vec::new() }
+        Assembly { gate, left, shown: Vec::new(), parts: Vec::new() }
     }
 
-    fn add(&mut self, kind: Kind, document: &Document) {
-        let fitted = self.fits(kind, document, self.left);
-        self.push(kind, document, fitted);
+    /// Adds the groups of the directory, in one fence.
+    fn directory(&mut self, groups: &[Group]) {
+        let all = self.left;
+        self.left = all.less(fence_size(PROJECT)).unwrap_or_default();
+        for (group, room) in groups.iter().zip(allotted(groups, self.left)) {
+            let heading = heading_size(group.kind);
+            let room = room.less(heading);
+            let fitted = room.and_then(|room| fit(&group.sections, room, self.gate));
+            self.push(group.kind, &group.sections, fitted, heading);
+        }
+        if self.shown.is_empty() {
+            self.left = all;
+        }
     }
 
-    /// Part of `document` that fits into `room` with its fence.
-    fn fits(&self, kind: Kind, document: &Document, room: Size) -> Option<Fitted> {
-        let room = room.less(fence_size(&fence::name(&document.name, self.gate)))?;
-        let most = Size::of_tokens(self.budget.part_tokens(kind));
-        fit(document, room.min(most), self.gate)
-    }
-
-    fn push(&mut self, kind: Kind, document: &Document, fitted: Option<Fitted>) {
-        let name = fence::name(&document.name, self.gate);
-        let entries = document.entries();
-        let mut part = Part { kind, name, tokens: 0, entries: 0, omitted: entries };
+    fn push(&mut self, kind: Kind, sections: &[Section], fitted: Option<Fitted>, frame: Size) {
+        let omitted = sections.iter().map(|section| section.entries.len()).sum();
+        let mut part = Part { kind, name: kind.name(), tokens: 0, entries: 0, omitted };
         if let Some(fitted) = fitted {
-            let size = fitted.size + fence_size(&part.name);
+            let size = fitted.size + frame;
             self.left = self.left.less(size).unwrap_or_default();
             (part.tokens, part.entries) = (size.tokens(), fitted.entries);
             part.omitted = fitted.omitted;
-            self.shown.push((part.name.clone(), fitted.text));
+            self.shown.push((kind, fitted.text));
         }
-        if entries > 0 {
+        if part.entries + part.omitted > 0 {
             self.parts.push(part);
         }
-    }
-
-    /// Adds decisions: whole while they fit, the others by a line each.
-    fn decisions(&mut self, decisions: &[Decision]) {
-        let mut order: Vec<&Decision> = decisions.iter().collect();
-        order.sort_by_key(|decision| Reverse(decision.line.score));
-        let mut rest = order.as_slice();
-        while let [Decision { document: Some(document), .. }, others @ ..] = rest {
-            // Within its own bound it may be cut; half a decision for want of room tells nothing.
-            let alone = Size { chars: usize::MAX, units: usize::MAX };
-            let fitted = self.fits(Kind::Decision, document, alone);
-            let name = fence::name(&document.name, self.gate);
-            let fits = |it: &Fitted| self.left.less(it.size + fence_size(&name)).is_some();
-            let Some(fitted) = fitted.filter(fits) else { break };
-            self.push(Kind::Decision, document, Some(fitted));
-            rest = others;
-        }
-        let entries = rest.iter().map(|decision| decision.line.clone()).collect();
-        let sections = vec![Section { heading: None, entries }];
-        let index = Document { name: Redacted::weave(&[Woven::Ours(INDEX)]), sections };
-        self.add(Kind::DecisionIndex, &index);
     }
 
     fn finish(self, budget: &Budget) -> Block {
@@ -165,11 +134,27 @@ impl<'a> Assembly<'a> {
             return block;
         }
         let mut pieces = vec![Woven::Ours(PREAMBLE), Woven::Ours("\n")];
-        for (name, text) in &self.shown {
-            pieces.extend([Woven::Ours("\n"), Woven::Ours(OPEN), Woven::Label(name)]);
-            pieces.extend([Woven::Ours(OPENED), Woven::Passed(text), Woven::Ours("\n")]);
-            pieces.extend([Woven::Ours(CLOSE), Woven::Ours("\n")]);
+        let mut is_open = false;
+        for (kind, text) in &self.shown {
+            let is_directory = Kind::DIRECTORY.contains(kind);
+            if is_open && !is_directory {
+                pieces.extend([Woven::Ours(CLOSE), Woven::Ours("\n")]);
+                is_open = false;
+            }
+            if !is_open {
+                let name = if is_directory { PROJECT } else { kind.name() };
+                pieces.extend([Woven::Ours("\n"), Woven::Ours(OPEN), Woven::Ours(name)]);
+                pieces.push(Woven::Ours(OPENED));
+            } else {
+                pieces.push(Woven::Ours("\n"));
+            }
+            is_open = true;
+            if is_directory {
+                pieces.extend([Woven::Ours(HEADING), Woven::Ours(kind.name()), Woven::Ours("\n")]);
+            }
+            pieces.extend([Woven::Passed(text), Woven::Ours("\n")]);
         }
+        pieces.extend([Woven::Ours(CLOSE), Woven::Ours("\n")]);
         let omitted = block.parts.iter().filter(|part| part.entries == 0).count();
         let mark = match omitted {
             0 => String::new(),
@@ -181,6 +166,31 @@ impl<'a> Assembly<'a> {
         block.tokens = Size::of(block.text.as_str()).tokens();
         block
     }
+}
+
+/// Room of each group: its share, or less if it needs less, and what others leave in the order of the groups.
+fn allotted(groups: &[Group], room: Size) -> Vec<Size> {
+    let needs: Vec<Size> =
+        groups.iter().map(|group| whole(&group.sections) + heading_size(group.kind)).collect();
+    let mut left = room;
+    let mut take = |size: Size| {
+        let taken = size.min(left);
+        left = left.less(taken).unwrap_or_default();
+        taken
+    };
+    let shares = groups.iter().map(|group| room.percent(group.kind.share()));
+    let mut given: Vec<Size> =
+        needs.iter().zip(shares).map(|(need, share)| take(need.min(share))).collect();
+    for (given, need) in given.iter_mut().zip(&needs) {
+        *given += take(need.less(*given).unwrap_or_default());
+    }
+    given
+}
+
+/// Size of a heading in the fence of the directory, with its line ends and that of its text.
+fn heading_size(kind: Kind) -> Size {
+    let ends = Size { chars: HEADING_ENDS + 1, units: HEADING_ENDS + 1 };
+    Size::of(HEADING) + Size::of(kind.name()) + ends
 }
 
 /// Size of a part's fence.

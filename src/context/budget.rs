@@ -2,34 +2,38 @@
 //! estimate by which the presets of the memory directory were made.
 
 use crate::domain::{Finding, Severity, Tokens};
-use crate::memory_dir::{self, LETTERS_PER_TOKEN, Preset};
+use crate::memory_dir::{LETTERS_PER_TOKEN, Preset};
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
 /// Each part that does not come from the directory takes at most one of so many parts of the whole.
 const CONVERSATION_SHARE: Tokens = 8;
-/// Minimum size of a decision with its headings and its fence.
-const DECISION_TOKENS_MIN: Tokens = 50;
 
 /// Kind of a part.
 #[derive(schemars::JsonSchema, Clone, Copy, Debug, Eq, Hash, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "PartKind")]
 pub enum Kind {
-    /// `active-context.md`.
-    ActiveContext,
+    /// Rules that hold until further notice.
+    Rules,
     /// `product-context.md`.
-    ProductContext,
-    /// `progress.md`.
-    Progress,
-    /// `patterns.md`.
-    Patterns,
-    /// A session.
-    Session,
-    /// A decision.
-    Decision,
-    /// Decisions that are not shown whole, a line each.
-    DecisionIndex,
+    Project,
+    /// Current decisions and values.
+    Decisions,
+    /// Statements that contradict one another.
+    Conflicts,
+    /// Current work, and what people wrote beside it.
+    Focus,
+    /// Open requests.
+    Requests,
+    /// Open questions.
+    Questions,
+    /// Unsolved failures.
+    Blockers,
+    /// Failures that were solved.
+    Lessons,
+    /// Entries of other files that answer a query.
+    Answers,
     /// `glossary.md`.
     Glossary,
     /// Recent turns.
@@ -43,25 +47,61 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Kind of the file it is made of; `None` if it does not come from the directory.
-    fn file(self) -> Option<memory_dir::Kind> {
-        Some(match self {
-            Kind::ActiveContext => memory_dir::Kind::ActiveContext,
-            Kind::ProductContext => memory_dir::Kind::ProductContext,
-            Kind::Progress => memory_dir::Kind::Progress,
-            Kind::Patterns => memory_dir::Kind::Patterns,
-            Kind::Session => memory_dir::Kind::Session,
-            Kind::Decision | Kind::DecisionIndex => memory_dir::Kind::Decision,
-            Kind::Glossary => memory_dir::Kind::Glossary,
-            Kind::Dialog | Kind::Entities | Kind::Summary | Kind::Card => return None,
-        })
+    /// Kinds that come from the directory, in the order of the block.
+    pub(super) const DIRECTORY: [Kind; 11] = [
+        Kind::Rules,
+        Kind::Project,
+        Kind::Decisions,
+        Kind::Conflicts,
+        Kind::Focus,
+        Kind::Requests,
+        Kind::Questions,
+        Kind::Blockers,
+        Kind::Lessons,
+        Kind::Answers,
+        Kind::Glossary,
+    ];
+
+    /// The heading in the block, or the name of the fence of a part that does not come from the directory.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Rules => "Rules",
+            Kind::Project => "Project",
+            Kind::Decisions => "Decisions",
+            Kind::Conflicts => "Contradictions",
+            Kind::Focus => "Current focus",
+            Kind::Requests => "Open requests",
+            Kind::Questions => "Open questions",
+            Kind::Blockers => "Blockers",
+            Kind::Lessons => "Lessons",
+            Kind::Answers => "About the query",
+            Kind::Glossary => "Terms",
+            Kind::Dialog => "dialog",
+            Kind::Entities => "entities",
+            Kind::Summary => "summary",
+            Kind::Card => "card",
+        }
+    }
+
+    /// Share of the directory's room that is kept for the part, in per cent; what others leave is given on in the order
+    /// of the block.
+    pub(super) fn share(self) -> usize {
+        match self {
+            Kind::Decisions => 25,
+            Kind::Rules => 18,
+            Kind::Requests | Kind::Answers => 12,
+            Kind::Project => 9,
+            Kind::Conflicts => 7,
+            Kind::Blockers => 5,
+            Kind::Focus | Kind::Questions | Kind::Lessons | Kind::Glossary => 3,
+            Kind::Dialog | Kind::Entities | Kind::Summary | Kind::Card => 0,
+        }
     }
 }
 
 /// Maximum size of a block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Budget {
-    preset: Preset,
     tokens: Tokens,
     units_max: Option<usize>,
 }
@@ -75,12 +115,12 @@ impl Default for Budget {
 impl Budget {
     /// Budget of a preset.
     pub fn of(preset: Preset) -> Budget {
-        Budget { preset, tokens: preset.total(), units_max: None }
+        Budget::of_tokens(preset.total())
     }
 
-    /// Budget of so many tokens; parts are in proportion to those of the standard preset.
+    /// Budget of so many tokens.
     pub fn of_tokens(tokens: Tokens) -> Budget {
-        Budget { preset: Preset::Standard, tokens, units_max: None }
+        Budget { tokens, units_max: None }
     }
 
     /// Parses a preset's name or a number of tokens. `compact` is an old name of `economy`;
@@ -117,7 +157,7 @@ impl Budget {
     /// shortened in proportion.
     pub fn within_units(self, units: usize) -> Budget {
         let tokens = Tokens::try_from(units / LETTERS_PER_TOKEN).unwrap_or(Tokens::MAX);
-        Budget { tokens: self.tokens.min(tokens), units_max: Some(units), ..self }
+        Budget { tokens: self.tokens.min(tokens), units_max: Some(units) }
     }
 
     /// Maximum length of the block.
@@ -125,19 +165,9 @@ impl Budget {
         self.tokens
     }
 
-    /// Maximum number of decisions that can be shown whole; the others need not be read.
-    pub fn decisions_max(&self) -> usize {
-        (self.tokens / DECISION_TOKENS_MIN) as usize
-    }
-
-    /// Maximum length of a part: the upper end of the preset's range, or an eighth of the whole for
-    /// a part that does not come from the directory.
-    pub fn part_tokens(&self, kind: Kind) -> Tokens {
-        let whole = self.preset.total();
-        let range = kind.file().and_then(|file| self.preset.range(file));
-        let most = range.map_or(whole / CONVERSATION_SHARE, |(_, most)| most);
-        let share = u64::from(most) * u64::from(self.tokens) / u64::from(whole.max(1));
-        Tokens::try_from(share).unwrap_or(Tokens::MAX)
+    /// Maximum length of a part that does not come from the directory.
+    pub(super) fn conversation_tokens(&self) -> Tokens {
+        self.tokens / CONVERSATION_SHARE
     }
 
     /// Room of the whole block.
@@ -176,6 +206,11 @@ impl Size {
     pub(super) fn less(self, taken: Size) -> Option<Size> {
         let chars = self.chars.checked_sub(taken.chars)?;
         Some(Size { chars, units: self.units.checked_sub(taken.units)? })
+    }
+
+    /// So many per cent of it.
+    pub(super) fn percent(self, percent: usize) -> Size {
+        Size { chars: self.chars / 100 * percent, units: self.units / 100 * percent }
     }
 
     /// Smaller of both, in each dimension.

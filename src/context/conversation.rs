@@ -1,25 +1,25 @@
-//! Parts that do not come from the memory directory, as documents whose lines are entries.
+//! Parts that do not come from the memory directory, as sections whose lines are entries.
 
-use super::material::{Document, Entry, Section};
+use super::material::{Entry, Section};
 use crate::memory_card::Card;
 use crate::privacy::{Redacted, Woven};
 
 /// Recent turns: the first line is the heading; the last lines, the newest turns, have the highest
 /// score.
-pub(super) fn dialog(block: &Redacted) -> Document {
+pub(super) fn dialog(block: &Redacted) -> Vec<Section> {
     let mut lines = lines(block);
     let heading = (lines.len() > 1).then(|| lines.remove(0));
     let entries = (1..).zip(lines).map(|(score, text)| Entry { text, score }).collect();
-    document("dialog", vec![Section { heading, entries }])
+    vec![Section { heading, entries }]
 }
 
 /// Text whose first lines matter most: known entities, a summary.
-pub(super) fn text(name: &'static str, text: &Redacted) -> Document {
+pub(super) fn text(text: &Redacted) -> Vec<Section> {
     let entries = lines(text).into_iter().map(|text| Entry { text, score: 0 }).collect();
-    document(name, vec![Section { heading: None, entries }])
+    vec![Section { heading: None, entries }]
 }
 
-pub(super) fn card(card: &Card) -> Document {
+pub(super) fn card(card: &Card) -> Vec<Section> {
     let fields: [(&'static str, &[Redacted]); 6] = [
         ("began with", &card.summary_bullets),
         ("decisions", &card.decisions),
@@ -35,15 +35,11 @@ pub(super) fn card(card: &Card) -> Document {
             let item = |text| entry(&Redacted::weave(&[Woven::Ours("- "), Woven::Passed(text)]));
             Section { heading, entries: items.iter().map(item).collect() }
         });
-    document("card", [title].into_iter().chain(sections).collect())
+    [title].into_iter().chain(sections).collect()
 }
 
 fn entry(text: &Redacted) -> Entry {
     Entry { text: text.clone(), score: 0 }
-}
-
-fn document(name: &'static str, sections: Vec<Section>) -> Document {
-    Document { name: Redacted::weave(&[Woven::Ours(name)]), sections }
 }
 
 fn lines(text: &Redacted) -> Vec<Redacted> {

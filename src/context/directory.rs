@@ -1,15 +1,15 @@
-//! The memory directory as material: files by kind, entries under their headings, nothing private.
+//! The memory directory as material: entries by what they say, nothing private, each with the tag of its source.
 //! The caller decides which files are read.
 
-use super::budget::Budget;
-use super::material::{Decision, Document, Entry, Material, Section};
+use super::budget::Kind as Part;
+use super::material::{Entry, Group, Material, Section};
 use crate::memory_dir::{
-    self, Files, Kind, Part, Query, Readable, SESSIONS, Status, adr_label, adr_number, meta,
-    readable, search, session_day,
+    ARCHIVE, CONFLICTS_WITH, Document, FOCUS, Files, Kind, LESSONS, Query, Readable, SOURCE,
+    Status, adr_label, adr_number, meta, readable, search,
 };
 use crate::privacy::{Gate, Redacted, Woven, is_private_file, private_spans};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of entries that a query scores; no block shows as many.
 const SCORED_MAX: usize = 200;
@@ -17,19 +17,23 @@ const SCORED_MAX: usize = 200;
 const SCORE_STEPS: f64 = 1_000.0;
 /// Bytes of a decision that are read to know its title and status.
 const HEAD_BYTES: usize = 4 * 1024;
+/// Records that are read without a query, the newest: more than any block has lines for.
+const RECORDS_MAX: usize = 200;
 
-/// Sessions among `paths`, newest first by the day in their name. Files without a day come last.
-pub(crate) fn newest_sessions<'p>(paths: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
-    let is_session =
-        |path: &&str| path.starts_with(SESSIONS) && Kind::of_path(path) == Kind::Session;
-    let mut sessions: Vec<&str> = paths.into_iter().filter(is_session).collect();
-    sessions.sort_by_key(|path| Reverse((session_day(path), *path)));
-    sessions
+/// The files of `paths` that a block may show something of. Without a query these are the base files and the newest
+/// records.
+pub(crate) fn shown_files(paths: &[String], is_query: bool) -> Vec<&str> {
+    let mut shown: Vec<&str> =
+        paths.iter().map(String::as_str).filter(|path| is_shown(path, is_query)).collect();
+    let mut numbers: Vec<u32> = shown.iter().filter_map(|path| adr_number(path)).collect();
+    numbers.sort_unstable_by_key(|number| Reverse(*number));
+    if let Some(oldest) = numbers.get(RECORDS_MAX - 1).filter(|_| !is_query) {
+        shown.retain(|path| adr_number(path).is_none_or(|number| number >= *oldest));
+    }
+    shown
 }
 
-/// Returns whether a block may show the file at `path` without a query: base files and decisions.
-/// Of sessions it shows the newest only.
-pub(crate) fn is_shown(path: &str) -> bool {
+fn is_shown(path: &str, is_query: bool) -> bool {
     match Kind::of_path(path) {
         Kind::ActiveContext
         | Kind::ProductContext
@@ -37,30 +41,27 @@ pub(crate) fn is_shown(path: &str) -> bool {
         | Kind::Patterns
         | Kind::Glossary
         | Kind::Decision => true,
-        Kind::Session | Kind::Retrospective | Kind::Config | Kind::Other => false,
+        Kind::Session => is_query,
+        Kind::Other => is_query && path.starts_with(ARCHIVE),
+        Kind::Retrospective | Kind::Config => false,
     }
 }
 
-/// Material of `files` for a block within `budget`. With a `query`, each entry has a search score.
-pub(crate) fn material(
-    files: &Files,
-    budget: &Budget,
-    query: Option<&str>,
-    gate: &Gate,
-) -> Material {
-    let reader = Reader { scores: query.map(|words| scores(files, words, gate)), gate };
-    let file = |path: &str| files.get(path).and_then(|text| reader.document(path, text));
-    let paths = || files.keys().map(String::as_str);
-    Material {
-        active_context: file(memory_dir::ACTIVE_CONTEXT),
-        product_context: file(memory_dir::PRODUCT_CONTEXT),
-        progress: file(memory_dir::PROGRESS),
-        patterns: file(memory_dir::PATTERNS),
-        sessions: newest_sessions(paths()).into_iter().filter_map(file).collect(),
-        decisions: reader.decisions(files, budget),
-        glossary: file(memory_dir::GLOSSARY),
-        ..Material::default()
+/// Material of `files`. With a `query`, each entry has a search score, and those of other files that answer it are shown
+/// too.
+pub(crate) fn material(files: &Files, query: Option<&str>, gate: &Gate) -> Material {
+    let scores = query.map(|words| scores(files, words, gate));
+    let mut reader = Reader { scores, gate, groups: BTreeMap::new(), labels: BTreeSet::new() };
+    for (path, text) in files {
+        reader.file(path, text);
     }
+    reader.records(files);
+    reader.conflicts();
+    let groups = Part::DIRECTORY.into_iter().filter_map(|kind| {
+        let sections = reader.groups.remove(kind.name())?;
+        Some(Group { kind, sections })
+    });
+    Material { groups: groups.collect(), ..Material::default() }
 }
 
 /// Scores by file and first line.
@@ -85,93 +86,207 @@ struct Reader<'g> {
     /// `None` without a query.
     scores: Option<Scores>,
     gate: &'g Gate,
+    /// Sections by the name of their group.
+    groups: BTreeMap<&'static str, Vec<Section>>,
+    /// Labels of records that a list names, such as `ADR-007`.
+    labels: BTreeSet<String>,
 }
 
 impl Reader<'_> {
-    /// File as it may be shown; `None` if only its head is left.
-    fn document(&self, path: &str, text: &str) -> Option<Document> {
+    /// Puts the entries of a file into their groups.
+    fn file(&mut self, path: &str, text: &str) {
         let kind = Kind::of_path(path);
-        let (document, _) = memory_dir::Document::parse(kind, text);
-        let entries = readable(&document, self.gate);
-        if entries.iter().all(|entry| entry.is_head) {
-            return None;
+        if kind == Kind::Decision && self.scores.is_none() {
+            return;
         }
-        let mut sections = vec![Section::default()];
-        // The name of a base file is that of its part.
-        let has_head = matches!(kind, Kind::Decision | Kind::Session);
-        for entry in entries.into_iter().filter(|entry| has_head || !entry.is_head) {
-            let Readable { line, heading, text, .. } = entry;
-            if heading.is_some() {
+        let (document, _) = Document::parse(kind, text);
+        let title = document.title();
+        for entry in readable(&document, self.gate).into_iter().filter(|entry| !entry.is_head) {
+            let score = self.score(path, entry.line);
+            let part = match group(kind, &entry) {
+                Some(part) => part,
+                None if score > 0 && !matches!(kind, Kind::Progress) => Part::Answers,
+                None => continue,
+            };
+            if part == Part::Answers {
+                self.answer(title, Entry { text: sourced(&entry), score });
+                continue;
+            }
+            if let Some((label, _)) = entry.text.as_str().split_once(':') {
+                self.labels.insert(label.trim_start_matches("- ").to_owned());
+            }
+            let heading = self.heading(kind, &entry);
+            let is_headed = heading.is_some();
+            let sections = self.groups.entry(part.name()).or_default();
+            if is_headed || sections.is_empty() {
                 sections.push(Section { heading, entries: Vec::new() });
             }
-            let score = self.score(path, Some(line));
             if let Some(section) = sections.last_mut() {
-                section.entries.push(Entry { text, score });
+                section.entries.push(Entry { text: sourced(&entry), score });
             }
         }
-        sections.retain(|section| !section.entries.is_empty());
-        Some(Document { name: self.gate.redact(path), sections })
     }
 
-    /// Score of an entry, or the best of a file.
-    fn score(&self, path: &str, line: Option<u32>) -> u32 {
-        let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
-        let score = lines.and_then(|lines| match line {
-            Some(line) => lines.get(&line),
-            None => lines.values().max(),
-        });
-        score.copied().unwrap_or_default()
-    }
-
-    /// Accepted decisions by descending number: as many whole as can be shown, the others by a
-    /// line.
-    fn decisions(&self, files: &Files, budget: &Budget) -> Vec<Decision> {
-        let is_decision = |path: &&String| Kind::of_path(path) == Kind::Decision;
-        let mut paths: Vec<&String> = files.keys().filter(is_decision).collect();
-        paths.sort_by_key(|path| Reverse((adr_number(path), *path)));
-        let lines = paths.iter().filter_map(|path| {
-            let line = self.line(path, files.get(*path)?)?;
-            Some((*path, Decision { line, document: None }))
-        });
-        let mut decisions: Vec<(&String, Decision)> = lines.collect();
-        // Of those that answer alike the newest are shown whole.
-        let mut whole: Vec<&mut (&String, Decision)> = decisions.iter_mut().collect();
-        whole.sort_by_key(|(_, decision)| Reverse(decision.line.score));
-        for (path, decision) in whole.into_iter().take(budget.decisions_max()) {
-            decision.document = files.get(*path).and_then(|text| self.document(path, text));
+    /// Adds an entry that answers the query below the title of its file.
+    fn answer(&mut self, title: &str, entry: Entry) {
+        let heading = Some(self.gate.redact(&format!("### {title}")));
+        let sections = self.groups.entry(Part::Answers.name()).or_default();
+        match sections.last_mut().filter(|last| last.heading == heading) {
+            Some(last) => last.entries.push(entry),
+            None => sections.push(Section { heading, entries: vec![entry] }),
         }
-        decisions.into_iter().map(|(_, decision)| decision).collect()
     }
 
-    /// A decision as one line, such as `ADR-007: Keep the queue in Postgres`; `None` if it is not
+    /// Headings above an entry but that of a section which the block names by itself.
+    fn heading(&self, kind: Kind, entry: &Readable) -> Option<Redacted> {
+        // Rows of two cells need no head.
+        let heading = entry.heading.as_ref().filter(|_| kind != Kind::Glossary)?;
+        let is_named =
+            kind.sections().contains(&entry.section.as_str()) || entry.section == LESSONS;
+        let is_section = heading.as_str().starts_with("## ");
+        if is_section && (kind == Kind::ProductContext || !is_named) {
+            return Some(Redacted::weave(&[Woven::Ours("#"), Woven::Passed(heading)]));
+        }
+        if !is_section {
+            return Some(heading.clone());
+        }
+        let first = heading.as_str().find('\n')? + 1;
+        Some(heading.cut(first..heading.len()))
+    }
+
+    fn score(&self, path: &str, line: u32) -> u32 {
+        let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
+        lines.and_then(|lines| lines.get(&line)).copied().unwrap_or_default()
+    }
+
+    /// Adds accepted records that no list names, by descending number, a line each.
+    fn records(&mut self, files: &Files) {
+        let is_record = |path: &&String| Kind::of_path(path) == Kind::Decision;
+        let mut paths: Vec<&String> = files.keys().filter(is_record).collect();
+        paths.sort_by_key(|path| Reverse((adr_number(path), *path)));
+        for path in paths {
+            let label = adr_number(path).map(adr_label).unwrap_or_default();
+            if self.labels.contains(&label) {
+                continue;
+            }
+            let line = files.get(path).and_then(|text| self.record(path, &label, text));
+            let Some(entry) = line else { continue };
+            let sections = self.groups.entry(Part::Decisions.name()).or_default();
+            match sections.last_mut() {
+                Some(last) => last.entries.push(entry),
+                None => sections.push(Section { heading: None, entries: vec![entry] }),
+            }
+        }
+    }
+
+    /// A record as one line, such as `- ADR-007: Keep the queue in Postgres (2026-01-02)`; `None` if it is not
     /// accepted.
-    fn line(&self, path: &str, text: &str) -> Option<Entry> {
+    fn record(&self, path: &str, label: &str, text: &str) -> Option<Entry> {
         if is_private_file(text) {
             return None;
         }
-        let (document, _) = memory_dir::Document::parse(Kind::Decision, head(text));
+        let (document, _) = Document::parse(Kind::Decision, head(text));
         (status(&document)? == Status::Accepted).then_some(())?;
-        let title = document.blocks().iter().find(|block| block.part == Part::Title);
-        let title = title.map(|title| document.public(title).into_owned()).unwrap_or_default();
-        let words = self.gate.redact(title.trim_start_matches('#').trim());
-        let is_labelled = words.as_str().get(..4).is_some_and(|it| it.eq_ignore_ascii_case("adr-"));
-        let label = adr_number(path).map(adr_label).unwrap_or_default();
-        let text = match (words.is_empty(), is_labelled || label.is_empty()) {
-            (true, _) => self.gate.redact(path),
-            (false, true) => words,
-            (false, false) => {
-                Redacted::weave(&[Woven::Label(&label), Woven::Ours(": "), Woven::Passed(&words)])
-            }
+        let title =
+            document.blocks().iter().find(|block| block.part == crate::memory_dir::Part::Title);
+        let words = title.map(|title| document.public(title).into_owned()).unwrap_or_default();
+        let words = words.trim_start_matches('#').trim();
+        let is_labelled = words.get(..4).is_some_and(|it| it.eq_ignore_ascii_case("adr-"));
+        let words = match (words.is_empty(), is_labelled || label.is_empty()) {
+            (true, _) => path.to_owned(),
+            (false, true) => words.to_owned(),
+            (false, false) => format!("{label}: {words}"),
         };
-        Some(Entry { text, score: self.score(path, None) })
+        let date = meta(&document).date.map(|(date, _)| format!(" ({date})")).unwrap_or_default();
+        let tag = title.and_then(|title| document.tags(title).find_map(|tag| tag.ours()));
+        let tag = tag.map(|tag| format!(" [{tag}]")).unwrap_or_default();
+        let text = self.gate.redact(&format!("- {words}{date}"));
+        let text = Redacted::weave(&[Woven::Passed(&text), Woven::Label(&tag)]);
+        let lines = self.scores.as_ref().and_then(|scores| scores.get(path));
+        let score = lines.and_then(|lines| lines.values().max().copied()).unwrap_or_default();
+        Some(Entry { text, score })
+    }
+
+    /// Moves entries that are marked as contradicting one another out of their groups, pair by pair.
+    fn conflicts(&mut self) {
+        let mut marked: Vec<Entry> = Vec::new();
+        for name in [Part::Rules.name(), Part::Decisions.name()] {
+            for section in self.groups.get_mut(name).into_iter().flatten() {
+                let (moved, left) = std::mem::take(&mut section.entries)
+                    .into_iter()
+                    .partition(|entry: &Entry| entry.text.as_str().contains(CONFLICTS_WITH));
+                marked.extend::<Vec<Entry>>(moved);
+                section.entries = left;
+            }
+        }
+        let mut pairs: Vec<Entry> = Vec::with_capacity(marked.len());
+        while !marked.is_empty() {
+            let first = marked.remove(0);
+            let text = first.text.clone();
+            pairs.push(first);
+            let tag =
+                text.as_str().rsplit_once('[').map_or("", |(_, tag)| tag.trim_end_matches(']'));
+            let mark = format!("{CONFLICTS_WITH} {tag}");
+            if let Some(at) = marked.iter().position(|entry| entry.text.as_str().contains(&mark)) {
+                pairs.push(marked.remove(at));
+            }
+        }
+        for sections in self.groups.values_mut() {
+            sections.retain(|section| !section.entries.is_empty());
+        }
+        self.groups.retain(|_, sections| !sections.is_empty());
+        if !pairs.is_empty() {
+            let sections = vec![Section { heading: None, entries: pairs }];
+            self.groups.insert(Part::Conflicts.name(), sections);
+        }
+    }
+}
+
+/// The group of an entry; `None` if it is shown only where it answers a query.
+fn group(kind: Kind, entry: &Readable) -> Option<Part> {
+    // The requests that we named as the focus stand among the open ones.
+    if entry.tag.as_ref().is_some_and(|tag| tag.starts_with(FOCUS)) {
+        return None;
+    }
+    match (kind, entry.section.as_str()) {
+        (Kind::Patterns, LESSONS) => Some(Part::Lessons),
+        (Kind::Patterns, _) => Some(Part::Rules),
+        (Kind::ProductContext, _) => Some(Part::Project),
+        (Kind::ActiveContext, "Recent Decisions") => Some(Part::Decisions),
+        (Kind::ActiveContext, "Open Questions") => Some(Part::Questions),
+        (Kind::ActiveContext, "Blockers") => Some(Part::Blockers),
+        (Kind::ActiveContext, _) => Some(Part::Focus),
+        (Kind::Progress, "Completed (Recent)") => None,
+        (Kind::Progress, _) if entry.text.as_str().starts_with("- [x]") => None,
+        (Kind::Progress, _) => Some(Part::Requests),
+        (Kind::Glossary, _) => Some(Part::Glossary),
+        (Kind::Decision | Kind::Session | Kind::Retrospective | Kind::Config | Kind::Other, _) => {
+            None
+        }
+    }
+}
+
+/// The entry with the tag of its source; a row of a table stays as it is.
+fn sourced(entry: &Readable) -> Redacted {
+    match &entry.tag {
+        Some(tag) if tag.starts_with(SOURCE) && !entry.text.as_str().starts_with('|') => {
+            Redacted::weave(&[
+                Woven::Passed(&entry.text),
+                Woven::Ours(" ["),
+                Woven::Label(tag),
+                Woven::Ours("]"),
+            ])
+        }
+        Some(_) | None => entry.text.clone(),
     }
 }
 
 /// Status of a record: at its top, or in a section of that name.
-fn status(document: &memory_dir::Document<'_>) -> Option<Status> {
+fn status(document: &Document<'_>) -> Option<Status> {
     let first = || {
-        let is_it =
-            |block: &&memory_dir::Block| document.section(block).eq_ignore_ascii_case("status");
+        let is_it = |block: &&crate::memory_dir::Block| {
+            document.section(block).eq_ignore_ascii_case("status")
+        };
         let block = document.entries().find(is_it)?;
         Status::parse(document.public(block).trim().trim_matches(['*', '.']))
     };

@@ -12,7 +12,7 @@ fn files(files: &[(&str, &str)]) -> Files {
 #[track_caller]
 fn shown(files: &Files, query: Option<&str>) -> String {
     let budget = Budget::of(Preset::Standard);
-    let block = assemble(&material(files, &budget, query, &gate()), &budget, &gate());
+    let block = assemble(&material(files, query, &gate()), &budget, &gate());
     block.text.as_str().to_owned()
 }
 
@@ -25,12 +25,45 @@ fn decision(number: usize, status: &str) -> (String, String) {
 }
 
 #[test]
-fn files_are_shown_without_title_tags_comments_and_footer() {
-    let text = "# Active Context\n\n## Current Focus\n<!-- In a sentence. -->\nThe queue.\n\
-                <!-- @tag: queue -->\n\n## Blockers\n\n---\n*Session: 2026-01-02*\n";
-    let block = shown(&files(&[("active-context.md", text)]), None);
-    let part = "<memory name=\"active-context.md\">\n## Current Focus\nThe queue.\n</memory>\n";
-    assert_eq!(block, format!("{PREAMBLE}\n\n{part}"));
+fn entries_stand_in_the_order_in_which_a_session_needs_them() {
+    let active = "# Active Context\n\n## Current Focus\n<!-- In a sentence. -->\nThe queue.\n\
+                  <!-- @tag: queue -->\n\n## Recent Decisions\n- port 8443 (2026-01-02)\n\
+                  <!-- @category: decision -->\n<!-- @tag: src-0123abcd -->\n\n\
+                  ## Blockers\n- the build is red\n\n---\n*Session: 2026-01-02*\n";
+    let progress = "## In Progress\n- [ ] ship it\n\n## Completed (Recent)\n- [x] old work\n\n## Backlog\n- later\n";
+    let patterns = "## Code Conventions\n- always in UTC\n\n### Errors\n- have kinds\n\n## Lessons\n- tar leaks\n";
+    let files = files(&[
+        ("active-context.md", active),
+        ("progress.md", progress),
+        ("patterns.md", patterns),
+        ("product-context.md", "## Project Overview\nA depot for trams.\n"),
+        (
+            "glossary.md",
+            "## Terms\n| Term | Definition |\n|---|---|\n| WAL | a log | <!-- @tag: src-0123abce -->\n",
+        ),
+        ("sessions/2026-01-02-a.md", "## Summary\nWe wrote tests.\n"),
+        ("archive/2026-01.md", "## Decisions\n- port 80\n"),
+    ]);
+    let part = "<memory name=\"project\">\n\
+        ## Rules\n- always in UTC\n\n### Errors\n- have kinds\n\n\
+        ## Project\n### Project Overview\nA depot for trams.\n\n\
+        ## Decisions\n- port 8443 (2026-01-02) [src-0123abcd]\n\n\
+        ## Current focus\nThe queue.\n\n\
+        ## Open requests\n- [ ] ship it\n- later\n\n\
+        ## Blockers\n- the build is red\n\n\
+        ## Lessons\n- tar leaks\n\n\
+        ## Terms\n| WAL | a log |\n</memory>\n";
+    assert_eq!(shown(&files, None), format!("{PREAMBLE}\n\n{part}"));
+}
+
+#[test]
+fn what_contradicts_stands_side_by_side() {
+    let active = "## Recent Decisions\n- by hand (2026-03-01; conflicts with src-0000000b)\n<!-- @tag: src-0000000a -->\n\
+        - port 80\n- nightly (2026-02-01; conflicts with src-0000000a)\n<!-- @tag: src-0000000b -->\n";
+    let block = shown(&files(&[("active-context.md", active)]), None);
+    let pair = "## Decisions\n- port 80\n\n## Contradictions\n- by hand (2026-03-01; conflicts with src-0000000b) [src-0000000a]\n\
+        - nightly (2026-02-01; conflicts with src-0000000a) [src-0000000b]\n</memory>";
+    assert!(block.contains(pair), "{block}");
 }
 
 #[test]
@@ -59,57 +92,68 @@ fn private_files_and_blocks_are_not_shown() {
     ]);
     let block = shown(&files, None);
     assert!(!block.contains("hidden"), "{block}");
-    assert!(block.contains("- open") && block.contains("Take number 1."), "{block}");
-    assert!(!block.contains("progress.md") && !block.contains("ADR-002"), "{block}");
+    assert!(block.contains("- open") && block.contains("ADR-001: Choice 1"), "{block}");
+    assert!(!block.contains("ADR-002"), "{block}");
 }
 
 #[test]
-fn accepted_decisions_come_newest_first_and_whole_as_far_as_they_fit() {
-    let all: Files = (1..=120)
+fn accepted_records_that_no_list_names_are_a_line_each() {
+    let mut all: Files = (1..=6)
         .map(|number| decision(number, if number % 2 == 0 { "Accepted" } else { "Proposed" }))
         .collect();
-    let budget = Budget::of(Preset::Standard);
-    let material = material(&all, &budget, None, &gate());
-    let lines: Vec<&str> = material.decisions.iter().map(|it| it.line.text.as_str()).collect();
-    assert_eq!(
-        (lines.len(), lines[0], lines[59]),
-        (60, "ADR-120: Choice 120", "ADR-002: Choice 2")
-    );
-    let whole = material.decisions.iter().take_while(|it| it.document.is_some()).count();
-    assert_eq!(whole, 60.min(budget.decisions_max()));
-    let small = Budget::of_tokens(500);
-    let material = super::material(&all, &small, None, &gate());
-    let whole = material.decisions.iter().filter(|it| it.document.is_some()).count();
-    assert_eq!(whole, small.decisions_max());
+    let listed = "## Recent Decisions\n- ADR-004: Choice 4, in full (2026-01-02)\n";
+    all.insert("active-context.md".to_owned(), listed.to_owned());
+    let block = shown(&all, None);
+    let lines: Vec<&str> = block.lines().filter(|line| line.contains("ADR-")).collect();
+    let expected = [
+        "- ADR-004: Choice 4, in full (2026-01-02)",
+        "- ADR-006: Choice 6 (2026-01-02)",
+        "- ADR-002: Choice 2 (2026-01-02)",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn without_a_query_only_the_newest_records_are_read() {
+    let paths: Vec<String> = (1..=900)
+        .map(|number| decision(number, "Accepted").0)
+        .chain(["sessions/2026-01-02-a.md".to_owned(), "archive/2026-01.md".to_owned()])
+        .collect();
+    let few = shown_files(&paths, false);
+    assert!(few.len() < 300 && few.contains(&"decisions/ADR-900-choice.md"), "{}", few.len());
+    assert_eq!(shown_files(&paths, true).len(), paths.len());
 }
 
 #[test]
 fn a_status_may_stand_in_a_section_of_its_own() {
     let theirs = "# Use NATS\n\n## Status\n\nAccepted\n\n## Decision\nNATS it is.\n";
     let block = shown(&files(&[("decisions/ADR-007-nats.md", theirs)]), None);
-    assert!(block.contains("NATS it is."), "{block}");
+    assert!(block.contains("- ADR-007: Use NATS"), "{block}");
     let none = theirs.replace("Accepted", "Superseded by ADR-008");
     assert_eq!(shown(&files(&[("decisions/ADR-007-nats.md", &none)]), None), "");
 }
 
 #[test]
-fn the_newest_session_is_shown_unless_another_answers_better() {
+fn a_query_brings_entries_of_sessions_records_and_the_archive() {
     let session = |words: &str| format!("# Session: x\n\n## Summary\n{words}\n");
     let (old, new) = (session("We moved the flux capacitor."), session("We wrote tests."));
     let files = files(&[
         ("sessions/2026-01-01-0900.md", &old),
         ("sessions/2026-01-02-0900.md", &new),
-        ("sessions/2026-01-03-retro.md", "# Retro\n\nnothing"),
-        ("sessions/notes.md", "# Notes\n\nothers"),
+        ("archive/2025-12.md", "# Archive: 2025-12\n\n## Decisions\n- flux is measured in Weber\n"),
+        (
+            "decisions/ADR-001-a.md",
+            "# ADR-001: Flux\n\n**Status:** Proposed\n\n## Decision\nOne flux gate.\n",
+        ),
     ]);
-    let order = newest_sessions(files.keys().map(String::as_str));
-    assert_eq!(
-        order,
-        ["sessions/2026-01-02-0900.md", "sessions/2026-01-01-0900.md", "sessions/notes.md"]
-    );
-    assert!(shown(&files, None).contains("We wrote tests."));
+    assert_eq!(shown(&files, None), "");
     let asked = shown(&files, Some("flux capacitor"));
-    assert!(asked.contains("flux capacitor") && !asked.contains("We wrote tests."), "{asked}");
+    for words in
+        ["We moved the flux capacitor.", "measured in Weber", "### ADR-001: Flux\nOne flux gate."]
+    {
+        assert!(asked.contains(words), "{words}: {asked}");
+    }
+    assert!(!asked.contains("We wrote tests."), "{asked}");
 }
 
 #[test]
@@ -148,7 +192,7 @@ fn any_files() -> impl Strategy<Value = Files> {
         "- [a-z \r]{0,30}\n",
     ];
     let path = prop::sample::select(vec![
-        "active-context.md", "progress.md", "glossary.md", "decisions/ADR-001-a.md",
+        "active-context.md", "progress.md", "patterns.md", "glossary.md", "decisions/ADR-001-a.md",
         "decisions/ADR-002-b.md", "sessions/2026-01-02-a.md", "sessions/b.md",
     ]);
     let text = prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat());
@@ -164,13 +208,13 @@ proptest! {
     ) {
         let budget = Budget::of_tokens(tokens);
         let made = || {
-            assemble(&material(&files, &budget, query.as_deref(), &gate()), &budget, &gate())
+            assemble(&material(&files, query.as_deref(), &gate()), &budget, &gate())
         };
         let block = made();
         let text = block.text.as_str();
         prop_assert!(!text.contains(PLANTED), "{text}");
         prop_assert!(block.tokens <= tokens);
-        let shown = block.parts.iter().filter(|part| part.entries > 0).count();
+        let shown = usize::from(block.parts.iter().any(|part| part.entries > 0));
         prop_assert_eq!((text.matches(OPEN).count(), text.matches(CLOSE).count()), (shown, shown));
         prop_assert_eq!(made(), block);
     }

@@ -1,7 +1,7 @@
-//! The fence around each part. Its words never change, so that prompt caches hit; text inside that
+//! The fence around the directory and around each part of a conversation. Its words never change, so that prompt caches hit; text inside that
 //! could be taken for it loses its bracket.
 
-use crate::privacy::{Gate, Redacted, Woven};
+use crate::privacy::{Redacted, Woven};
 use std::borrow::Cow;
 
 /// Sentence above the parts.
@@ -20,8 +20,6 @@ const TAGS: [&str; 2] = ["memory", "private"];
 const BRACKETS: [char; 3] = ['<', '\u{ff1c}', '\u{fe64}'];
 /// Replacement for the bracket, one character too.
 const HARMLESS: &str = "\u{2039}";
-/// Maximum length of a part's name; no file system allows more.
-const NAME_CHARS_MAX: usize = 255;
 
 /// Removes invisible characters, which can tell a model what no person would let through. Joiners
 /// of letters and emoji stay.
@@ -94,20 +92,10 @@ fn brackets(text: &str) -> Vec<(usize, usize)> {
     tags.map(|(_, (at, letter))| (*at, letter.len_utf8())).collect()
 }
 
-/// Name that can be quoted in a tag. It is redacted again, since removing signs may reveal more.
-pub(super) fn name(name: &Redacted, gate: &Gate) -> String {
-    plain(gate.redact(&plain(name.as_str())).as_str())
-}
-
-fn plain(name: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+ ()".contains(letter);
-    let letters = name.chars().take(NAME_CHARS_MAX);
-    letters.map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::Gate;
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
@@ -141,13 +129,5 @@ mod tests {
         assert_eq!(visible("a\u{200b}b\u{e0041}\u{e007f}c\u{202e}\u{1b}[0m\r\n\td"), "abc[0m\n\td");
         let family = "👩\u{200d}👧 ❤\u{fe0f} می\u{200c}خواهم";
         assert_eq!(visible(family), family);
-    }
-
-    #[test]
-    fn names_stay_inside_their_quotes() {
-        let gate = Gate::new(&[]);
-        let named = |text| name(&gate.redact(text), &gate);
-        assert_eq!(named("decisions/ADR-001-a.md"), "decisions/ADR-001-a.md");
-        assert_eq!(named("a\"></memory>\n"), "a___/memory__");
     }
 }

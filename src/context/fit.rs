@@ -2,7 +2,7 @@
 
 use super::budget::Size;
 use super::fence::{harmless, visible};
-use super::material::{Document, Entry, Section};
+use super::material::{Entry, Section};
 use crate::privacy::{Gate, Redacted};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -30,17 +30,17 @@ struct EntryLine<'d> {
     stays: bool,
 }
 
-/// Selects the entries of `document` that fit into `room`: higher scores first, then earlier ones;
+/// Selects the entries of `sections` that fit into `room`: higher scores first, then earlier ones;
 /// an entry that is too long by itself is omitted. `None` if nothing fits.
-pub(super) fn fit(document: &Document, room: Size, gate: &Gate) -> Option<Fitted> {
-    let mut lines = lines(document);
-    choose(&mut lines, &document.sections, room);
+pub(super) fn fit(sections: &[Section], room: Size, gate: &Gate) -> Option<Fitted> {
+    let mut lines = lines(sections);
+    choose(&mut lines, sections, room);
     let omitted = lines.iter().filter(|line| !line.stays).count();
     let entries = lines.len() - omitted;
     if entries == 0 {
         return None;
     }
-    let page = page(&lines, &document.sections, omitted);
+    let page = page(&lines, sections, omitted);
     let text = passed(&page, gate)?;
     let size = Size::of(text.as_str());
     room.less(size)?;
@@ -62,9 +62,13 @@ fn passed(page: &str, gate: &Gate) -> Option<Redacted> {
     None
 }
 
-fn lines(document: &Document) -> Vec<EntryLine<'_>> {
-    let entries = document
-        .sections
+/// Room in which every entry stays.
+pub(super) fn whole(sections: &[Section]) -> Size {
+    total(&lines(sections), sections)
+}
+
+fn lines(sections: &[Section]) -> Vec<EntryLine<'_>> {
+    let entries = sections
         .iter()
         .enumerate()
         .flat_map(|(section, held)| held.entries.iter().map(move |entry| (section, entry)));
@@ -87,18 +91,23 @@ fn heading_size(section: &Section) -> Size {
     heading.map_or(LINE_END, |size| size + LINE_END + LINE_END)
 }
 
+/// Size of all lines with their headings.
+fn total(lines: &[EntryLine<'_>], sections: &[Section]) -> Size {
+    let mut all = Size::default();
+    let mut last = None;
+    for line in lines {
+        all += line.size;
+        if last.replace(line.section) != Some(line.section) {
+            all += sections.get(line.section).map(heading_size).unwrap_or_default();
+        }
+    }
+    all
+}
+
 fn choose(lines: &mut [EntryLine<'_>], sections: &[Section], room: Size) {
     let headings: Vec<Size> = sections.iter().map(heading_size).collect();
     let heading = |section: usize| headings.get(section).copied().unwrap_or_default();
-    let mut all = Size::default();
-    let mut last = None;
-    for line in lines.iter() {
-        all += line.size;
-        if last.replace(line.section) != Some(line.section) {
-            all += heading(line.section);
-        }
-    }
-    if room.less(all).is_some() {
+    if room.less(total(lines, sections)).is_some() {
         lines.iter_mut().for_each(|line| line.stays = true);
         return;
     }

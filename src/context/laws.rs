@@ -1,6 +1,5 @@
 //! Laws of blocks, over material that nobody would keep.
 
-use super::budget::Kind;
 use super::tests::{gate, passed};
 use super::*;
 use crate::memory_card::Card;
@@ -40,9 +39,9 @@ fn words() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.into_iter().map(|(piece, gap)| piece + gap).collect())
 }
 
-/// A file that passed the gate as a whole and was cut into its lines then.
-fn file() -> impl Strategy<Value = Document> {
-    (words(), words(), prop::collection::vec(0..4u32, 1..4)).prop_map(|(name, text, scores)| {
+/// Sections that passed the gate as a whole and were cut into their lines then.
+fn sections() -> impl Strategy<Value = Vec<Section>> {
+    (words(), prop::collection::vec(0..4u32, 1..4)).prop_map(|(text, scores)| {
         let text = passed(&text);
         let (mut from, mut sections) = (0, vec![Section::default()]);
         for (line, score) in text.as_str().split_inclusive('\n').zip(scores.iter().cycle()) {
@@ -55,14 +54,7 @@ fn file() -> impl Strategy<Value = Document> {
                 (score, Some(last)) => last.entries.push(Entry { text: piece, score }),
             }
         }
-        Document { name: passed(&name), sections }
-    })
-}
-
-fn decision() -> impl Strategy<Value = Decision> {
-    (words(), prop::option::of(file()), 0..3u32).prop_map(|(line, document, score)| Decision {
-        line: Entry { text: passed(line.lines().next().unwrap_or_default()), score },
-        document,
+        sections
     })
 }
 
@@ -75,23 +67,19 @@ fn card() -> impl Strategy<Value = Card> {
 }
 
 fn material() -> impl Strategy<Value = Material> {
-    let some = || prop::option::of(file());
+    let groups = prop::collection::vec(prop::option::of(sections()), Kind::DIRECTORY.len());
     let text = || prop::option::of(words().prop_map(|text| passed(&text)));
-    let files = (some(), some(), some(), some(), some());
-    let lists = (prop::collection::vec(file(), 0..3), prop::collection::vec(decision(), 0..5));
     let beside = (text(), text(), text(), prop::option::of(card()));
-    (files, lists, beside).prop_map(|(files, lists, beside)| Material {
-        active_context: files.0,
-        product_context: files.1,
-        progress: files.2,
-        patterns: files.3,
-        glossary: files.4,
-        sessions: lists.0,
-        decisions: lists.1,
-        dialog: beside.0,
-        entities: beside.1,
-        summary: beside.2,
-        card: beside.3,
+    (groups, beside).prop_map(|(groups, beside)| {
+        let groups = Kind::DIRECTORY.into_iter().zip(groups);
+        let groups = groups.filter_map(|(kind, it)| Some(Group { kind, sections: it? }));
+        Material {
+            groups: groups.collect(),
+            dialog: beside.0,
+            entities: beside.1,
+            summary: beside.2,
+            card: beside.3,
+        }
     })
 }
 
@@ -123,8 +111,12 @@ fn careless(text: &str) -> String {
     plain.collect::<String>().to_lowercase()
 }
 
-fn shown(block: &Block) -> usize {
-    block.parts.iter().filter(|part| part.entries > 0).count()
+/// The number of fences.
+fn fences(block: &Block) -> usize {
+    let shown = || block.parts.iter().filter(|part| part.entries > 0);
+    let (directory, others): (Vec<_>, Vec<_>) =
+        shown().partition(|part| Kind::DIRECTORY.contains(&part.kind));
+    usize::from(!directory.is_empty()) + others.len()
 }
 
 proptest! {
@@ -136,10 +128,6 @@ proptest! {
         let chars = block.text.as_str().chars().count();
         prop_assert_eq!(block.tokens as usize, chars.div_ceil(4));
         prop_assert!(block.tokens <= budget.tokens());
-        for part in &block.parts {
-            let fence = OPEN.len() + part.name.chars().count() + CLOSE.len() + 6;
-            prop_assert!(part.tokens as usize <= budget.part_tokens(part.kind) as usize + fence.div_ceil(4));
-        }
         let block = assemble(&material, &budget.within_units(units), &gate());
         prop_assert!(block.text.as_str().encode_utf16().count() <= units);
     }
@@ -148,9 +136,9 @@ proptest! {
     fn the_fences_are_exactly_ours(material in material(), budget in budget()) {
         let block = assemble(&material, &budget, &gate());
         let text = careless(block.text.as_str());
-        prop_assert_eq!(text.matches("<memory").count(), shown(&block), "{}", block.text.as_str());
-        prop_assert_eq!(text.matches("</memory").count(), shown(&block), "{}", block.text.as_str());
-        prop_assert_eq!(block.text.as_str().matches(OPEN).count(), shown(&block));
+        prop_assert_eq!(text.matches("<memory").count(), fences(&block), "{}", block.text.as_str());
+        prop_assert_eq!(text.matches("</memory").count(), fences(&block), "{}", block.text.as_str());
+        prop_assert_eq!(block.text.as_str().matches(OPEN).count(), fences(&block));
         prop_assert!(text.is_empty() || text.starts_with(&careless(PREAMBLE)));
     }
 
@@ -164,34 +152,33 @@ proptest! {
     }
 
     #[test]
-    fn the_same_material_gives_the_same_bytes_and_what_comes_later_moves_nothing(
+    fn the_same_material_gives_the_same_bytes_and_a_longer_dialog_moves_nothing(
         material in material(),
-        other in material(),
+        other in words(),
         budget in budget(),
     ) {
         let block = assemble(&material, &budget, &gate());
         prop_assert_eq!(&assemble(&material.clone(), &budget, &gate()), &block);
-        let later = Material { glossary: other.glossary, sessions: other.sessions, ..material.clone() };
-        let later = assemble(&later, &budget, &gate());
-        let files = [Kind::ActiveContext, Kind::ProductContext, Kind::Progress, Kind::Patterns];
+        let dialog = material.dialog.as_ref().map(|_| passed(&other));
+        let longer = assemble(&Material { dialog, ..material }, &budget, &gate());
         let head = |block: &Block| {
-            let count = block.parts.iter().filter(|it| it.entries > 0 && files.contains(&it.kind)).count();
-            let parts: Vec<&str> = block.text.as_str().split_inclusive("</memory>\n").collect();
-            parts[..count].concat()
+            let parts = block.parts.iter();
+            parts.filter(|it| Kind::DIRECTORY.contains(&it.kind)).cloned().collect::<Vec<_>>()
         };
-        prop_assert_eq!(head(&later), head(&block));
+        prop_assert_eq!(head(&longer), head(&block));
     }
 
     #[test]
-    fn entries_are_whole_and_in_order(document in file(), budget in budget()) {
+    fn entries_are_whole_and_in_order(sections in sections(), budget in budget()) {
         // Where the gate has nothing to say of lines side by side.
-        let document = plain(document);
-        let material = Material { progress: Some(document.clone()), ..Material::default() };
+        let sections = plain(sections);
+        let group = Group { kind: Kind::Requests, sections: sections.clone() };
+        let material = Material { groups: vec![group], ..Material::default() };
         let block = assemble(&material, &budget, &gate());
         let text = block.text.as_str();
         let mut rest = text.strip_prefix(PREAMBLE).unwrap_or_default();
         let mut found = 0;
-        for entry in document.sections.iter().flat_map(|section| &section.entries) {
+        for entry in sections.iter().flat_map(|section| &section.entries) {
             let line = format!("\n{}\n", entry.text.as_str());
             if let Some(at) = rest.find(&line) {
                 (found, rest) = (found + 1, &rest[at + line.len() - 1..]);
@@ -199,16 +186,16 @@ proptest! {
         }
         let part = block.parts.first();
         prop_assert_eq!(found, part.map_or(0, |part| part.entries), "{}", text);
-        let all = document.sections.iter().map(|section| section.entries.len()).sum::<usize>();
+        let all = sections.iter().map(|section| section.entries.len()).sum::<usize>();
         prop_assert_eq!(part.map_or(0, |part| part.entries + part.omitted), all);
         prop_assert_eq!(text.contains("omitted]"), part.is_some_and(|it| it.entries > 0 && it.omitted > 0));
     }
 }
 
-/// The document with its entries numbered, and nothing else in them.
-fn plain(mut document: Document) -> Document {
+/// The sections with their entries numbered, and nothing else in them.
+fn plain(mut sections: Vec<Section>) -> Vec<Section> {
     let mut number = 0;
-    for section in &mut document.sections {
+    for section in &mut sections {
         section.heading = section.heading.as_ref().map(|_| passed("## Heading"));
         for entry in &mut section.entries {
             number += 1;
@@ -216,7 +203,7 @@ fn plain(mut document: Document) -> Document {
             entry.text = numbered(number, length);
         }
     }
-    document
+    sections
 }
 
 fn numbered(number: usize, length: usize) -> Redacted {

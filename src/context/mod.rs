@@ -1,18 +1,14 @@
 //! The block that a session starts with: the memory directory and what is remembered of the
 //! conversation, within a budget. Pure; it reads no file.
 //!
-//! The block repeats what people, tools and web pages said in earlier sessions, so it is fenced: each
-//! part is between `<memory …>` and `</memory>`, which nothing inside can close, below one sentence
-//! that says what that means. The same material gives the same bytes, and a part does not move what
-//! precedes it, so that prompt caches hit up to the first change.
+//! The block repeats what people, tools and web pages said in earlier sessions, so it is fenced: it is between
+//! `<memory …>` and `</memory>`, which nothing inside can close, below one sentence that says what that means. The
+//! same material gives the same bytes, and the conversation does not move what the directory says, so that prompt
+//! caches hit.
 //!
-//! | order | part |
-//! |---|---|
-//! | 1–4 | active context, product context, progress, patterns |
-//! | 5 | the newest session, or the one that answers a query best |
-//! | 6 | accepted decisions, newest first, those without room by a line each |
-//! | 7 | glossary |
-//! | 8–11 | recent turns, known entities, summary of the conversation, its card |
+//! One fence holds the directory: rules, the project, decisions, contradictions, current focus, open requests, open
+//! questions, blockers, lessons, answers to a query, terms. Behind it the conversation has a fence for each part: recent
+//! turns, known entities, summary, card.
 
 mod assemble;
 mod conversation;
@@ -30,8 +26,8 @@ mod tests;
 
 pub(crate) use assemble::Block;
 pub use assemble::assemble;
-pub use budget::Budget;
-pub(crate) use directory::{is_shown, material, newest_sessions};
+pub use budget::{Budget, Kind};
+pub(crate) use directory::{material, shown_files};
 #[cfg(test)]
 pub(crate) use fence::{CLOSE, OPEN, PREAMBLE};
-pub use material::{Decision, Document, Entry, Material, Section};
+pub use material::{Entry, Group, Material, Section};

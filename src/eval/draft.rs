@@ -6,7 +6,7 @@ use super::run::EvalResult;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Format, RecordState};
-use crate::pipeline::collect::{Cards, collect};
+use crate::pipeline::collect::collect;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(crate) fn summarize(
     transcript: &Candidate,
     conversation: Option<&str>,
 ) -> Result<TranscriptSummary, String> {
-    let found = collect(config, transcript, conversation, Cards::None)?;
+    let found = collect(config, transcript, conversation)?;
     let mut masked: BTreeMap<&'static str, u64> = BTreeMap::new();
     for (rule, times) in found.iter().flat_map(|it| &it.masked.counts) {
         *masked.entry(rule).or_default() += times;

@@ -27,14 +27,15 @@ pub(super) fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) ->
     let (plan, _) = consolidate(&staged, &known, &Verdicts::none());
     // The plan was made of these very memories.
     let _ = plan.apply(&mut memories);
-    let sessions = case.conversations.iter().map(|it| (&*it.session, it.card.clone()));
+    let sessions = case.conversations.iter().map(|it| &*it.session);
     let sources = Sources::of(&staged, sessions.collect());
     let memories: Vec<Memory> = memories.into_values().collect();
     let sessions = notes(&sources, &memories);
     // The day of the last entry instead of a clock.
     let last = staged.iter().filter_map(|it| it.provenance.at).max();
     let Some(today) = last.or_else(|| Timestamp::from_secs(0.0)) else { return Files::new() };
-    let facts = Facts { memories: &memories, sessions: &sessions, today, gate };
+    let facts =
+        Facts { memories: &memories, sessions: &sessions, contradictions: &[], today, gate };
     render(&facts, &Files::new(), &Files::new()).files
 }
 

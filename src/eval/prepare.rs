@@ -9,7 +9,7 @@ use crate::extract::ExtractionSpec;
 use crate::llm::Cassette;
 use crate::llm::prompt::Prompts;
 use crate::memory_dir::Files;
-use crate::pipeline::collect::{Cards, Collected, collect};
+use crate::pipeline::collect::{Collected, collect};
 use crate::pipeline::import::AnswerFile;
 use crate::pipeline::setup::{asking_digest, extraction_spec};
 use crate::privacy::{Gate, Redacted};
@@ -156,10 +156,7 @@ pub(super) fn load(config: &Config, folder: &Path) -> Result<CaseContents, Broke
         answers.map_err(|what| broken(format!("{}: {what}", path(cases::ANSWERS_FILE))))?;
     let named = answers.as_ref().and_then(AnswerFile::conversation);
     let wanted = case.conversation.clone().or(named);
-    // The files of sessions in an expected directory show their cards.
-    let cards = if files.expected.is_some() { Cards::Wanted } else { Cards::None };
-    let conversations =
-        collect(&config, &files.transcript, wanted.as_deref(), cards).map_err(broken)?;
+    let conversations = collect(&config, &files.transcript, wanted.as_deref()).map_err(broken)?;
     Ok(CaseContents { case, gold, config, conversations, answers, expected: files.expected })
 }
 

@@ -34,9 +34,9 @@ impl Default for MemoryConfig {
     }
 }
 
-const KEYS: [&str; 7] = [
-    "suggest_memories", "auto_load", "output_style", "token_budget", "auto_sync_threshold",
-    "hard_block_threshold", "context_window_tokens",
+const KEYS: [&str; 5] = [
+    "auto_load", "token_budget", "auto_sync_threshold", "hard_block_threshold",
+    "context_window_tokens",
 ];
 
 impl MemoryConfig {
@@ -106,12 +106,7 @@ impl Reader {
         let config = &mut self.config;
         let lower = value.to_ascii_lowercase();
         let (is_set, expected) = match key {
-            "suggest_memories" => (truth(&lower).is_some(), "true or false"),
             "auto_load" => (set(&mut config.auto_load, truth(&lower)), "true or false"),
-            "output_style" => {
-                let is_known = ["quiet", "normal", "explanatory"].contains(&lower.as_str());
-                (is_known, "quiet, normal or explanatory")
-            }
             "token_budget" if lower == "compact" => {
                 config.token_budget = Preset::Economy;
                 let detail = "`compact` is called `economy` now: write that";
@@ -131,6 +126,10 @@ impl Reader {
             "context_window_tokens" => {
                 let tokens = value.replace('_', "").parse().ok().filter(|tokens| *tokens > 0_u32);
                 (set(&mut config.context_window_tokens, tokens.map(Some)), "a number above 0")
+            }
+            "suggest_memories" | "output_style" => {
+                let detail = "annalist does not use this setting of ConKeeper";
+                return self.warn("config-unused", format!("`{key}`: {detail}"));
             }
             _ => {
                 let known = KEYS.join(", ");
@@ -188,7 +187,7 @@ mod tests {
              token_budget: detailed\nauto_sync_threshold: 30    # early\nhard_block_threshold: 50\n\
              context_window_tokens: 1_000_000\n---\n",
         );
-        assert!(odd.is_empty(), "{odd:?}");
+        assert_eq!(odd, ["2:config-unused", "4:config-unused"]);
         assert!(!config.auto_load);
         assert_eq!(config.token_budget, Preset::Detailed);
         assert_eq!((config.auto_sync_threshold, config.hard_block_threshold), (30, 50));

@@ -484,6 +484,14 @@ impl<'t> Parser<'t> {
             return self.push_plain(Part::TableHead, at + 1);
         }
         self.push(Part::Entry(Shape::Row), at + 1);
+        // A comment on a line of its own would end the table, so the tag of a row stands behind its last cell.
+        let Some(block) = self.blocks.last_mut() else { return };
+        let row =
+            self.text.get(block.span.start..block.tags_at).map(line::bare).unwrap_or_default();
+        let tag = row
+            .rfind("<!--")
+            .filter(|from| row.get(*from..).is_some_and(|it| Tag::parse(it).is_some()));
+        block.tags_at = tag.map_or(block.tags_at, |from| block.span.start + from);
     }
 
     /// Joins the last line with the rule above it, where they are a footer: `---`, `*…*`.

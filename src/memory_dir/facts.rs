@@ -11,10 +11,26 @@ pub struct Facts<'a> {
     pub memories: &'a [Memory],
     /// The sessions that have a file.
     pub sessions: &'a [SessionNote],
+    /// Memories that contradict one another, or may.
+    pub contradictions: &'a [Contradiction],
     /// The day that a file gets which changes.
     pub today: Timestamp,
     /// Words that are put side by side or cut pass it once more.
     pub gate: &'a Gate,
+}
+
+/// Words between a line and the tag of the one that it contradicts.
+pub(crate) const CONFLICTS_WITH: &str = "conflicts with";
+
+/// Two memories that contradict one another, or may.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Contradiction {
+    /// The first.
+    pub one: MemoryId,
+    /// The second.
+    pub other: MemoryId,
+    /// False while the pair is open.
+    pub is_certain: bool,
 }
 
 /// Result of a session.
@@ -24,14 +40,12 @@ pub struct SessionNote {
     pub id: SessionId,
     /// Its beginning; its file is named for it.
     pub began: Timestamp,
+    /// Time of its last entry.
+    pub ended: Option<Timestamp>,
     /// Topic, for the name of its file.
     pub topic: Option<Redacted>,
-    /// A few sentences.
-    pub summary: Vec<Redacted>,
-    /// Its memories; attempts, decisions and open discussions are listed.
+    /// Its memories; attempts, decisions, open requests and open discussions are listed.
     pub memories: Vec<MemoryId>,
-    /// Its memory card: the names of the fields, in small letters, with their items.
-    pub card: Vec<(String, Vec<Redacted>)>,
 }
 
 impl SessionNote {

@@ -15,6 +15,10 @@ pub(crate) const GLOSSARY: &str = "glossary.md";
 pub(crate) const CONFIG: &str = ".memory-config.md";
 pub(crate) const DECISIONS: &str = "decisions/";
 pub(crate) const SESSIONS: &str = "sessions/";
+/// Folder of what is older than the lists show, by month.
+pub(crate) const ARCHIVE: &str = "archive/";
+/// The section of `patterns.md` for failures that were solved, behind those of the schema.
+pub(crate) const LESSONS: &str = "Lessons";
 
 named! {
     /// Kind of a file of the directory.
@@ -192,9 +196,7 @@ pub(super) fn table_head(section: &str) -> &'static str {
 
 const CONFIG_TEXT: &str = "\
 ---
-suggest_memories: true         # whether additions are suggested
 auto_load: true                # whether a session starts with its memory
-output_style: normal           # quiet, normal or explanatory
 token_budget: standard         # economy, light, standard or detailed
 auto_sync_threshold: 60        # per cent of the window: memory is synced
 hard_block_threshold: 80       # per cent of the window: prompts wait for a sync

@@ -6,7 +6,7 @@ use crate::privacy::{Gate, Only};
 use proptest::prelude::*;
 
 /// Lines that mean something, and some that nearly do.
-const LINES: [&str; 69] = [
+const LINES: [&str; 71] = [
     "# Active Context",
     "# ADR-001: Use it",
     "## Recent Decisions",
@@ -36,6 +36,8 @@ const LINES: [&str; 69] = [
     "| Term | Definition |",
     "|---|---|",
     "| a | b |",
+    "| a | b | <!-- @tag: src-0123abcd -->",
+    "| c | <private>d</private> | <!-- @tag: src-0123abce -->",
     "<private>",
     "</private>",
     "x <private>y</private> z",

@@ -4,6 +4,7 @@
 //! A run: `render(facts, base, disk)`, `update(base, rendered, disk)`, write the changes, and keep `rendered.files` as the
 //! base of the next run. Files of [`initial_files`] belong into that base too.
 
+mod adr;
 mod budget;
 mod config;
 mod document;
@@ -20,8 +21,10 @@ mod page;
 mod public;
 mod render;
 mod search;
+mod session;
 mod tag;
 mod update;
+mod wording;
 
 #[cfg(test)]
 mod edit_test;
@@ -34,9 +37,10 @@ pub(crate) use config::MemoryConfig;
 pub use document::Document;
 pub(crate) use document::{Block, Part};
 pub(crate) use escape::words_line;
+pub(crate) use facts::{CONFLICTS_WITH, Contradiction};
 pub use facts::{Facts, SessionNote};
 pub(crate) use kind::{
-    ACTIVE_CONTEXT, CONFIG, GLOSSARY, PATTERNS, PRODUCT_CONTEXT, PROGRESS, SESSIONS,
+    ACTIVE_CONTEXT, ARCHIVE, CONFIG, GLOSSARY, LESSONS, PATTERNS, PROGRESS, SESSIONS,
 };
 pub use kind::{Files, Initial, Kind, initial_files};
 pub(crate) use lint::{Issue, fix};

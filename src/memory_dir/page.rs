@@ -5,6 +5,7 @@ use super::edit::NewEntry;
 use super::kind::{Kind, footer, hint, table_head};
 use super::tag::{self, Category};
 
+#[derive(Clone)]
 pub(super) struct Page {
     pub(super) path: String,
     pub(super) head: Option<String>,
@@ -48,7 +49,12 @@ impl Page {
             Some(head) => head.clone(),
             None => format!("# {}\n", kind.title().unwrap_or_default()),
         };
+        // People fill the headings of this file; elsewhere one without entries says nothing, unless the file is as it began.
+        let keeps_empty = kind == Kind::ActiveContext || self.is_empty();
         for (section, entries) in &self.sections {
+            if entries.is_empty() && !keeps_empty {
+                continue;
+            }
             text.push_str(&format!("\n## {section}\n"));
             if entries.is_empty() {
                 text.push_str(&hint(kind, section));
@@ -86,6 +92,9 @@ pub(super) fn entry(
         Shape::Task { done: true } => "- [x] ",
         Shape::Paragraph | Shape::Row | Shape::Code => "",
     };
+    if let (Shape::Row, Some(tag)) = (shape, tag) {
+        return NewEntry { shape, lines: format!("{words} {}\n", tag::tag_line(tag)) };
+    }
     let mut lines = format!("{mark}{words}\n");
     if let Some(category) = category {
         lines.push_str(&format!("{}\n", tag::category_line(category)));

@@ -63,6 +63,10 @@ impl<'g> Shown<'g> {
 pub(crate) struct Readable {
     pub line: u32,
     pub is_head: bool,
+    /// The heading of its section.
+    pub section: String,
+    /// The tag that we gave it.
+    pub tag: Option<String>,
     /// Headings and table head above it, without those of the entry before.
     pub heading: Option<Redacted>,
     /// Its lines, without tags and without a line end behind them.
@@ -93,7 +97,9 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
             let above: Vec<Redacted> = std::mem::take(&mut headings);
             let heading = (!above.is_empty()).then(|| joined(&above));
             let is_head = matches!(block.part, Part::Title | Part::Meta);
-            entries.push(Readable { line: block.line, is_head, heading, text });
+            let section = document.section(block).to_owned();
+            let tag = document.tags(block).find_map(|tag| tag.ours()).map(str::to_owned);
+            entries.push(Readable { line: block.line, is_head, section, tag, heading, text });
         }
     }
     entries

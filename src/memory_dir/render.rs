@@ -7,20 +7,18 @@
 use super::document::Shape;
 use super::edit::NewEntry;
 use super::escape::{words_inline, words_line};
-use super::facts::{Facts, SessionNote};
-use super::kind::{self, Files, UNKNOWN_DURATION};
+use super::facts::{CONFLICTS_WITH, Facts, SessionNote};
+use super::kind::{self, Files};
 use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
-use super::page::{Page, entry};
-use super::tag::{Category, Tag, is_value, source_tags, tag_line};
+use super::page::{self, Page, entry};
+use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
+use super::wording;
 use crate::domain::{
-    Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
+    Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Speaker,
+    Stage,
 };
+use crate::text::tokens::keys;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Decisions that are listed as recent, the newest; older ones stay in their records and sessions.
-pub(crate) const RECENT_DECISIONS_MAX: usize = 20;
-/// Requests that are listed as completed, the newest.
-pub(crate) const COMPLETED_MAX: usize = 20;
 
 /// The rendered directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -29,8 +27,7 @@ pub struct Rendered {
     pub files: Files,
     /// Files that a person gave another name: the name now, and the one that the base knows.
     pub renamed: BTreeMap<String, String>,
-    /// Active memories that no file shows: decisions and requests that are no longer recent, and what
-    /// belongs to a session that was not given.
+    /// Active memories that no file shows, since the gate leaves nothing of their words.
     pub unplaced: Vec<MemoryId>,
 }
 
@@ -38,14 +35,14 @@ pub struct Rendered {
 /// names of records and sessions come from them, and a day at the end of a file that did not change.
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let names = Names::of(facts, base, disk);
-    let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
-    let mut placing = Placing { facts, names: &names, tags: &tags, shown: BTreeSet::new() };
-    let mut pages = placing.base_pages();
+    let mut placing = Placing::new(facts, &names);
+    let mut pages = placing.lists();
     pages.extend(placing.records());
     pages.extend(placing.sessions());
-    let shown = placing.shown;
-    let active = facts.memories.iter().filter(|memory| memory.state == MemoryState::Active);
-    let unplaced = active.map(|memory| memory.id).filter(|id| !shown.contains(id)).collect();
+    pages.extend(placing.archive());
+    let active = facts.memories.iter().filter(|memory| is_active(memory));
+    let unplaced =
+        active.map(|memory| memory.id).filter(|id| !placing.shown.contains(id)).collect();
     let mut files = Files::new();
     for page in pages {
         let before = names.renamed.get(&page.path).unwrap_or(&page.path);
@@ -60,11 +57,11 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     Rendered { files, renamed: names.renamed, unplaced }
 }
 
-struct Names {
+pub(super) struct Names {
     /// The path and number of each decision that has a record.
-    records: BTreeMap<MemoryId, (String, u32)>,
-    /// The path of each session, in the order in which they were given.
-    sessions: Vec<String>,
+    pub(super) records: BTreeMap<MemoryId, (String, u32)>,
+    /// The path of each session, in the order in which they were given; empty for one that is too old for a file.
+    pub(super) sessions: Vec<String>,
     renamed: BTreeMap<String, String>,
 }
 
@@ -87,15 +84,17 @@ impl Names {
         let mut number = next_adr(base.keys().chain(disk.keys()).map(String::as_str));
         let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
         let mut records = BTreeMap::new();
-        for memory in by_time(facts.memories) {
-            let Some(title) = record_title(memory) else { continue };
+        let titled = |memory| record_title(memory).map(|title| (memory, title));
+        let titled: Vec<_> = by_time(facts.memories).into_iter().filter_map(titled).collect();
+        let older = titled.len().saturating_sub(RECORDS_MAX);
+        for (at, (memory, title)) in titled.into_iter().enumerate() {
             let tag = tags.get(&memory.id).map_or("", String::as_str);
             let path = known(tag).filter(|path| adr_number(path).is_some());
             let path = match path {
                 Some(path) => path,
-                None if memory.state == MemoryState::Retracted => continue,
+                None if at < older || memory.state == MemoryState::Retracted => continue,
                 None => {
-                    let path = adr_path(number, title);
+                    let path = adr_path(number, &title);
                     number = number.saturating_add(1);
                     path
                 }
@@ -107,8 +106,13 @@ impl Names {
         let mut sessions = vec![String::new(); facts.sessions.len()];
         let mut order: Vec<(usize, &SessionNote)> = facts.sessions.iter().enumerate().collect();
         order.sort_by_key(|(_, note)| (note.began, note.id));
-        for (at, note) in order {
-            let path = known(&note.tag()).unwrap_or_else(|| {
+        let older = order.len().saturating_sub(SESSIONS_MAX);
+        for (rank, (at, note)) in order.into_iter().enumerate() {
+            let known = known(&note.tag());
+            if known.is_none() && rank < older {
+                continue;
+            }
+            let path = known.unwrap_or_else(|| {
                 let topic = note.topic.as_ref().map(|topic| topic.as_str());
                 session_path(note.began, topic, |path| taken.contains(path))
             });
@@ -118,7 +122,7 @@ impl Names {
         Names { records, sessions, renamed }
     }
 
-    fn label(&self, id: MemoryId) -> Option<String> {
+    pub(super) fn label(&self, id: MemoryId) -> Option<String> {
         self.records.get(&id).map(|(_, number)| adr_label(*number))
     }
 }
@@ -139,328 +143,424 @@ fn marked(files: &Files) -> BTreeMap<&str, &str> {
 }
 
 /// The earliest first, those without a time before them.
-fn by_time(memories: &[Memory]) -> Vec<&Memory> {
+pub(super) fn by_time(memories: &[Memory]) -> Vec<&Memory> {
     let mut sorted: Vec<&Memory> = memories.iter().collect();
     sorted.sort_by_key(|memory| (memory.valid_from, memory.id));
     sorted
 }
 
-fn record_title(memory: &Memory) -> Option<&str> {
+/// The title of the record of a memory; `None` for one that gets none.
+fn record_title(memory: &Memory) -> Option<String> {
     let Claim::Decision(decision) = &memory.claim else { return None };
     let options: BTreeSet<&str> =
         decision.options.iter().map(|it| it.trim()).filter(|it| !it.is_empty()).collect();
     let said = !decision.rationale.trim().is_empty() && !decision.chosen.trim().is_empty();
-    (options.len() >= 2 && said).then_some(decision.chosen.as_str())
+    (options.len() >= 2 && said).then(|| title_of(decision))
 }
+
+/// The chosen words; with the reason where they are a fragment, such as `5 attempts`.
+pub(super) fn title_of(it: &Decision) -> String {
+    let words: Vec<&str> = it.chosen.split_whitespace().collect();
+    let begins_with_number =
+        it.chosen.trim_start().starts_with(|letter: char| letter.is_ascii_digit());
+    let is_fragment = words.len() < 2 || begins_with_number && words.len() < FRAGMENT_WORDS_MAX;
+    match is_fragment {
+        true => with_reason(&it.chosen, &it.rationale),
+        false => end_trimmed(&it.chosen).to_owned(),
+    }
+}
+
+/// Words of an amount that names no subject.
+const FRAGMENT_WORDS_MAX: usize = 4;
 
 /// The longest entry, in letters: it is to be read in a list; the record says the rest.
 const ENTRY_LETTERS_MAX: usize = 400;
-/// The longest title of a record, in letters.
-const TITLE_LETTERS_MAX: usize = 80;
-/// Words that put what was learnt under tests.
+/// Words that put a rule under tests.
 const OF_TESTS: [&str; 7] =
     ["test", "tests", "fixture", "fixtures", "coverage", "mock", "assertion"];
-/// Words that put it under conventions.
-const OF_CODE: [&str; 6] = ["naming", "format", "style", "lint", "indentation", "convention"];
+/// Decisions that get a record, the newest; one that has a record keeps it.
+const RECORDS_MAX: usize = 2_000;
+/// Sessions that get a file, the newest; one that has a file keeps it.
+const SESSIONS_MAX: usize = 2_000;
+/// Share of the words of a reason above which it only repeats what was decided.
+const REPEATED_SHARE: f64 = 0.6;
+/// Marks of other memories behind a line.
+const MARKS_MAX: usize = 2;
+/// Memories between a superseded one and the one that holds.
+const SUCCESSORS_MAX: usize = 20;
+/// Requests that are named as current work.
+const FOCUS_MAX: usize = 2;
 
-struct Placing<'a> {
-    facts: &'a Facts<'a>,
-    names: &'a Names,
-    tags: &'a BTreeMap<MemoryId, String>,
-    shown: BTreeSet<MemoryId>,
+/// A list of a file at the top of the directory, the newest entries first. What is beyond its bound stands in the
+/// archive.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct List {
+    path: &'static str,
+    section: &'static str,
+    entries_max: usize,
 }
 
-impl Placing<'_> {
-    /// The files at the top of the directory, the newest entries of each section first.
-    fn base_pages(&mut self) -> Vec<Page> {
-        let mut pages = [
-            Page::new(kind::ACTIVE_CONTEXT),
-            Page::new(kind::PROGRESS),
-            Page::new(kind::PATTERNS),
-            Page::new(kind::GLOSSARY),
-        ];
-        let (mut decisions, mut completed) = (0, 0);
-        let [active, progress, patterns, _glossary] = &mut pages;
-        for memory in by_time(self.facts.memories).into_iter().rev() {
-            if memory.state != MemoryState::Active {
-                continue;
-            }
-            let placed = match &memory.claim {
-                Claim::Decision(it) => {
-                    let is_believed = memory.stage != Stage::Refuted;
-                    let placed = is_believed.then(|| self.decision(memory, it)).flatten();
-                    decisions += usize::from(placed.is_some());
-                    let recent = placed.filter(|_| decisions <= RECENT_DECISIONS_MAX);
-                    recent.map(|entry| (&mut *active, "Recent Decisions", entry))
-                }
-                Claim::Discussion(it) => {
-                    self.discussion(memory, it).map(|entry| (&mut *active, "Open Questions", entry))
-                }
-                Claim::Attempt(it) if it.succeeded => None,
-                Claim::Attempt(it) => self.attempt(memory, it).map(|entry| match memory.stage {
-                    Stage::Proposed | Stage::Attempted => (&mut *active, "Blockers", entry),
-                    Stage::Decided | Stage::Refuted => (&mut *patterns, pattern_section(it), entry),
-                }),
-                Claim::Request(it) => {
-                    let placed = self.request(memory, it);
-                    let is_done = memory.stage == Stage::Decided;
-                    completed += usize::from(is_done && placed.is_some());
-                    let shown = placed.filter(|_| !is_done || completed <= COMPLETED_MAX);
-                    shown.map(|(section, entry)| (&mut *progress, section, entry))
-                }
-            };
-            if let Some((page, section, entry)) = placed {
-                self.shown.insert(memory.id);
-                page.push(section, entry);
+const fn list(path: &'static str, section: &'static str, entries_max: usize) -> List {
+    List { path, section, entries_max }
+}
+
+const CURRENT_FOCUS: List = list(kind::ACTIVE_CONTEXT, "Current Focus", FOCUS_MAX);
+const DECISIONS: List = list(kind::ACTIVE_CONTEXT, "Recent Decisions", 60);
+const QUESTIONS: List = list(kind::ACTIVE_CONTEXT, "Open Questions", 20);
+const BLOCKERS: List = list(kind::ACTIVE_CONTEXT, "Blockers", 20);
+const IN_PROGRESS: List = list(kind::PROGRESS, "In Progress", 30);
+const COMPLETED: List = list(kind::PROGRESS, "Completed (Recent)", 20);
+const BACKLOG: List = list(kind::PROGRESS, "Backlog", 60);
+const RULES: List = list(kind::PATTERNS, "Code Conventions", 60);
+const TEST_RULES: List = list(kind::PATTERNS, "Testing Patterns", 30);
+const LESSONS: List = list(kind::PATTERNS, kind::LESSONS, 40);
+const TERMS: List = list(kind::GLOSSARY, "Terms", 200);
+const ABBREVIATIONS: List = list(kind::GLOSSARY, "Abbreviations", 100);
+
+pub(super) struct Placing<'a> {
+    pub(super) facts: &'a Facts<'a>,
+    pub(super) names: &'a Names,
+    tags: BTreeMap<MemoryId, String>,
+    pub(super) by_id: BTreeMap<MemoryId, &'a Memory>,
+    /// Memories by the one that took their place.
+    pub(super) replaced: BTreeMap<MemoryId, Vec<&'a Memory>>,
+    /// Marks of each memory that others contradict, or may.
+    marks: BTreeMap<MemoryId, Vec<String>>,
+    pub(super) shown: BTreeSet<MemoryId>,
+}
+
+impl<'a> Placing<'a> {
+    fn new(facts: &'a Facts<'a>, names: &'a Names) -> Placing<'a> {
+        let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
+        let by_id = facts.memories.iter().map(|memory| (memory.id, memory)).collect();
+        let mut replaced: BTreeMap<MemoryId, Vec<&Memory>> = BTreeMap::new();
+        for memory in by_time(facts.memories) {
+            if let Some(by) = memory.superseded_by {
+                replaced.entry(by).or_default().push(memory);
             }
         }
-        Vec::from(pages)
+        let (marks, shown) = (BTreeMap::new(), BTreeSet::new());
+        let mut placing = Placing { facts, names, tags, by_id, replaced, marks, shown };
+        for pair in facts.contradictions {
+            placing.mark(pair.one, pair.other, pair.is_certain);
+            placing.mark(pair.other, pair.one, pair.is_certain);
+        }
+        placing
     }
 
-    fn tag(&self, id: MemoryId) -> Option<&str> {
-        self.tags.get(&id).map(String::as_str)
+    fn mark(&mut self, id: MemoryId, other: MemoryId, is_certain: bool) {
+        let both = self.by_id.get(&id).zip(self.by_id.get(&other));
+        let Some((memory, by)) = both.filter(|(one, by)| is_active(one) && is_active(by)) else {
+            return;
+        };
+        let is_later = (memory.valid_from, memory.id) < (by.valid_from, by.id);
+        let words = match (&memory.claim, &by.claim) {
+            _ if is_certain => CONFLICTS_WITH,
+            (Claim::Request(_), Claim::Attempt(_)) => "possibly done by",
+            (Claim::Discussion(_), Claim::Decision(_)) => "possibly settled by",
+            (Claim::Attempt(_), Claim::Attempt(it)) if is_later && it.succeeded => {
+                "possibly solved by"
+            }
+            (one, other) if one.kind() == other.kind() && is_later => "possibly outdated by",
+            (one, other) if one.kind() == other.kind() => "possibly in place of",
+            _ => return,
+        };
+        let mark = format!("{words} {}", self.tag(other));
+        let marks = self.marks.entry(id).or_default();
+        if marks.len() < MARKS_MAX && !marks.contains(&mark) {
+            marks.push(mark);
+        }
     }
 
+    /// The files at the top of the directory, the newest entries of each section first, and the archive.
+    fn lists(&mut self) -> Vec<Page> {
+        let paths = [kind::ACTIVE_CONTEXT, kind::PROGRESS, kind::PATTERNS, kind::GLOSSARY];
+        let mut pages = paths.map(Page::new).to_vec();
+        let mut counts: BTreeMap<List, usize> = BTreeMap::new();
+        for memory in by_time(self.facts.memories).into_iter().rev() {
+            if let Some((text, digits)) = self.focus(memory)
+                && counts.get(&CURRENT_FOCUS).is_none_or(|count| *count < CURRENT_FOCUS.entries_max)
+            {
+                *counts.entry(CURRENT_FOCUS).or_default() += 1;
+                let tag = format!("{FOCUS}{digits}");
+                push(&mut pages, CURRENT_FOCUS, entry(Shape::Bullet, &text, None, Some(&tag)));
+            }
+            let Some((list, entry)) = self.place(memory) else { continue };
+            let count = counts.entry(list).or_default();
+            if *count < list.entries_max {
+                *count += 1;
+                self.shown.insert(memory.id);
+                push(&mut pages, list, entry);
+            }
+        }
+        pages
+    }
+
+    /// The request that is worked on, with the digits of its tag.
+    fn focus(&self, memory: &Memory) -> Option<(String, &str)> {
+        let Claim::Request(it) = &memory.claim else { return None };
+        let is_it = is_active(memory) && memory.stage == Stage::Attempted;
+        let text = words_line(summary_of(it), ENTRY_LETTERS_MAX, self.facts.gate);
+        (is_it && !text.is_empty()).then(|| (text, self.tag(memory.id).trim_start_matches(SOURCE)))
+    }
+
+    /// The list that a memory stands in, with its entry.
+    fn place(&self, memory: &Memory) -> Option<(List, NewEntry)> {
+        if !is_active(memory) {
+            return self.lesson(memory).map(|entry| (LESSONS, entry));
+        }
+        match &memory.claim {
+            Claim::Decision(_) if memory.stage == Stage::Refuted => None,
+            Claim::Decision(it) => self.decision(memory, it),
+            Claim::Discussion(_) if matches!(memory.stage, Stage::Decided | Stage::Refuted) => None,
+            Claim::Discussion(it) => Some((QUESTIONS, self.discussion(memory, it)?)),
+            Claim::Attempt(it) if it.succeeded => None,
+            Claim::Attempt(it) => match memory.stage {
+                Stage::Proposed | Stage::Attempted => Some((BLOCKERS, self.attempt(memory, it)?)),
+                Stage::Decided | Stage::Refuted => Some((LESSONS, self.attempt(memory, it)?)),
+            },
+            Claim::Request(it) => self.request(memory, it),
+        }
+    }
+
+    pub(super) fn tag(&self, id: MemoryId) -> &str {
+        self.tags.get(&id).map_or("", String::as_str)
+    }
+
+    /// A line with the day of the memory and its marks behind the words.
     fn line(
         &self,
         shape: Shape,
         text: &str,
         category: Option<Category>,
-        id: MemoryId,
+        memory: &Memory,
     ) -> Option<NewEntry> {
         let words = words_line(text, ENTRY_LETTERS_MAX, self.facts.gate);
-        (!words.is_empty()).then(|| entry(shape, &words, category, self.tag(id)))
+        let marks = self.marks.get(&memory.id).into_iter().flatten().cloned();
+        let behind: Vec<String> =
+            memory.valid_from.map(|at| at.day()).into_iter().chain(marks).collect();
+        let words = match behind.is_empty() {
+            true => words,
+            false if words.is_empty() => words,
+            false => format!("{words} ({})", behind.join("; ")),
+        };
+        (!words.is_empty()).then(|| entry(shape, &words, category, Some(self.tag(memory.id))))
+    }
+
+    /// A term, a standing rule, or a decision that holds now.
+    fn decision(&self, memory: &Memory, it: &Decision) -> Option<(List, NewEntry)> {
+        let entry = self.decision_line(memory, it);
+        if self.names.label(memory.id).is_some() {
+            return Some((DECISIONS, entry?));
+        }
+        if let Some((term, meaning)) = wording::definition(&it.chosen, &it.rationale) {
+            let cell =
+                |text| words_inline(text, ENTRY_LETTERS_MAX, self.facts.gate).replace('|', "\\|");
+            let row = format!("| {} | {} |", cell(term), cell(meaning));
+            let is_short = term.chars().all(|letter| letter.is_uppercase() || letter.is_numeric());
+            let list = if is_short { ABBREVIATIONS } else { TERMS };
+            return Some((list, page::entry(Shape::Row, &row, None, Some(self.tag(memory.id)))));
+        }
+        let is_persons = memory.confirmed || memory.said_by == Speaker::Person;
+        if !is_persons || !wording::is_rule(&it.chosen, &it.rationale) {
+            return Some((DECISIONS, entry?));
+        }
+        let category = match Category::of_words(&it.chosen) {
+            Some(Category::Pattern) => Category::Pattern,
+            Some(_) | None => Category::Convention,
+        };
+        let text = with_reason(&it.chosen, &it.rationale);
+        let of_tests = it
+            .chosen
+            .to_lowercase()
+            .split(|c: char| !c.is_alphanumeric())
+            .any(|word| OF_TESTS.contains(&word));
+        let list = if of_tests { TEST_RULES } else { RULES };
+        Some((list, self.line(Shape::Bullet, &text, Some(category), memory)?))
     }
 
     /// A decision in a list: by its record where it has one.
-    fn decision(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
-        let category = Some(Category::Decision);
-        let Some(label) = self.names.label(memory.id) else {
-            let text = with_reason(&it.chosen, &it.rationale);
-            return self.line(Shape::Bullet, &text, category, memory.id);
+    pub(super) fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
+        let text = match self.names.label(memory.id) {
+            Some(label) => format!("{label}: {}", title_of(it)),
+            None => with_reason(&it.chosen, &it.rationale),
         };
-        let text = format!("{label}: {}", self.record_words(it));
-        Some(entry(Shape::Bullet, &text, category, self.tag(memory.id)))
+        self.line(Shape::Bullet, &text, Some(Category::Decision), memory)
     }
 
-    /// An open discussion; a settled one is part of its decision.
-    fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
-        if matches!(memory.stage, Stage::Decided | Stage::Refuted) {
-            return None;
-        }
-        let points = it.points.iter().map(|point| end_trimmed(point));
-        let points: Vec<&str> = points.filter(|point| !point.is_empty()).collect();
-        let text = match points.is_empty() {
-            true => it.topic.clone(),
-            false => format!("{}: {}", end_trimmed(&it.topic), points.join("; ")),
-        };
-        self.line(Shape::Bullet, &text, None, memory.id)
+    pub(super) fn discussion(&self, memory: &Memory, it: &Discussion) -> Option<NewEntry> {
+        self.line(Shape::Bullet, &with_points(it), None, memory)
     }
 
-    fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
+    pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
         let text = with_reason(&it.action, &it.result);
         let category = match Category::of_words(&text) {
             _ if it.succeeded => None,
             Some(Category::Bugfix) => Some(Category::Bugfix),
             Some(_) | None => Some(Category::Learning),
         };
-        self.line(Shape::Bullet, &text, category, memory.id)
+        self.line(Shape::Bullet, &text, category, memory)
     }
 
-    fn request(&self, memory: &Memory, it: &PersonRequest) -> Option<(&'static str, NewEntry)> {
-        let (section, shape) = match memory.stage {
-            Stage::Proposed => ("Backlog", Shape::Bullet),
-            Stage::Attempted => ("In Progress", Shape::Task { done: false }),
-            Stage::Decided => ("Completed (Recent)", Shape::Task { done: true }),
+    /// A failure that something else solved: what failed, and what worked.
+    fn lesson(&self, memory: &Memory) -> Option<NewEntry> {
+        let Claim::Attempt(it) = &memory.claim else { return None };
+        let solved = self.successor(memory).map(|successor| &successor.claim);
+        let Some(Claim::Attempt(by)) = solved.filter(|_| !it.succeeded) else { return None };
+        let failed = with_reason(&it.action, &it.result);
+        let text = match by.succeeded {
+            true => format!(
+                "{}; what worked: {}",
+                end_trimmed(&failed),
+                with_reason(&by.action, &by.result)
+            ),
+            false => return None,
+        };
+        self.line(Shape::Bullet, &text, Some(Category::Learning), memory)
+    }
+
+    /// The memory that holds in the place of a superseded one.
+    pub(super) fn successor(&self, memory: &'a Memory) -> Option<&'a Memory> {
+        let mut at = memory;
+        for _ in 0..SUCCESSORS_MAX {
+            at = self.by_id.get(&at.superseded_by?).copied()?;
+            if is_active(at) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    fn request(&self, memory: &Memory, it: &PersonRequest) -> Option<(List, NewEntry)> {
+        let (list, shape) = match memory.stage {
+            Stage::Proposed if wording::is_standing(summary_of(it)) => (RULES, Shape::Bullet),
+            Stage::Proposed => (BACKLOG, Shape::Bullet),
+            Stage::Attempted => (IN_PROGRESS, Shape::Task { done: false }),
+            Stage::Decided => (COMPLETED, Shape::Task { done: true }),
             Stage::Refuted => return None,
         };
-        let summary = if it.summary.trim().is_empty() { &it.intent } else { &it.summary };
-        let target =
-            it.target.as_deref().map(str::trim).filter(|target| !summary.contains(*target));
+        Some((list, self.request_line(shape, memory, it)?))
+    }
+
+    pub(super) fn request_line(
+        &self,
+        shape: Shape,
+        memory: &Memory,
+        it: &PersonRequest,
+    ) -> Option<NewEntry> {
+        let summary = summary_of(it);
+        let target = it.target.as_deref().map(str::trim);
+        let target = target.filter(|target| !target.is_empty() && !summary.contains(*target));
         let text = match target {
-            Some(target) if !target.is_empty() => format!("{} ({target})", end_trimmed(summary)),
-            Some(_) | None => summary.clone(),
+            // What it is about in words of its own, such as a path.
+            Some(target) if !is_repeated(target, summary) => {
+                format!("{} ({target})", end_trimmed(summary))
+            }
+            Some(_) | None => end_trimmed(summary).to_owned(),
         };
-        Some((section, self.line(shape, &text, None, memory.id)?))
+        self.line(shape, &text, None, memory)
     }
-}
 
-fn with_reason(what: &str, why: &str) -> String {
-    match why.trim().is_empty() {
-        true => what.to_owned(),
-        false => format!("{} – {}", end_trimmed(what), why.trim()),
-    }
-}
-
-/// Without the full stop at its end.
-fn end_trimmed(text: &str) -> &str {
-    text.trim().trim_end_matches(['.', ':', ';'])
-}
-
-fn pattern_section(it: &Attempt) -> &'static str {
-    let text = format!("{} {}", it.action, it.result).to_lowercase();
-    let mut words = text.split(|c: char| !c.is_alphanumeric());
-    let mut of_code = false;
-    let of_tests = words.any(|word| {
-        of_code |= OF_CODE.contains(&word);
-        OF_TESTS.contains(&word)
-    });
-    match (of_tests, of_code) {
-        (true, _) => "Testing Patterns",
-        (false, true) => "Code Conventions",
-        (false, false) => "Architecture Patterns",
-    }
-}
-
-/// The longest paragraph of a record, in letters.
-const PARAGRAPH_LETTERS_MAX: usize = 1_200;
-const UNTITLED: &str = "Decision";
-/// Alternatives that a record lists.
-const ALTERNATIVES_MAX: usize = 10;
-
-impl Placing<'_> {
-    fn records(&mut self) -> Vec<Page> {
-        let mut pages = Vec::new();
-        for memory in self.facts.memories {
-            let Claim::Decision(decision) = &memory.claim else { continue };
-            let Some((path, number)) = self.names.records.get(&memory.id) else { continue };
-            pages.push(self.record(memory, decision, path, *number));
+    /// Active memories that no other file shows, by month, and the considerations of discussions that were settled.
+    fn archive(&mut self) -> Vec<Page> {
+        let mut months: BTreeMap<String, Vec<(&'static str, NewEntry)>> = BTreeMap::new();
+        for memory in by_time(self.facts.memories) {
+            let is_left = is_active(memory) && !self.shown.contains(&memory.id);
+            if !is_left && !self.is_settled_apart(memory) {
+                continue;
+            }
+            let Some(archived) = self.archived(memory) else { continue };
             self.shown.insert(memory.id);
+            let month = memory.valid_from.map(|at| at.day().chars().take(MONTH_LETTERS).collect());
+            months.entry(month.unwrap_or_else(|| UNDATED.to_owned())).or_default().push(archived);
+        }
+        let mut pages = Vec::new();
+        for (month, entries) in months {
+            for (part, entries) in (1..).zip(entries.chunks(ARCHIVE_ENTRIES_MAX)) {
+                let part = if part == 1 { String::new() } else { format!("-{part}") };
+                let mut page = Page::new(format!("{}{month}{part}.md", kind::ARCHIVE));
+                page.head = Some(format!("# Archive: {month}\n"));
+                for (section, entry) in entries {
+                    page.push(section, entry.clone());
+                }
+                pages.push(page);
+            }
         }
         pages
     }
 
-    fn record(&self, memory: &Memory, it: &Decision, path: &str, number: u32) -> Page {
-        let title = self.record_words(it);
-        let tag = self.tag(memory.id).map(tag_line).unwrap_or_default();
-        let date = memory.valid_from.map_or_else(|| "unknown".to_owned(), |at| at.day());
-        let mut page = Page::new(path);
-        page.head = Some(format!(
-            "# {}: {title}\n{tag}\n\n**Status:** {}\n**Date:** {date}\n**Tags:** decision\n",
-            adr_label(number),
-            self.status(memory),
-        ));
-        let mut options: Vec<&str> = Vec::new();
-        for option in it.options.iter().map(|option| option.trim()) {
-            if !option.is_empty() && !options.contains(&option) && options.len() <= ALTERNATIVES_MAX
-            {
-                options.push(option);
-            }
-        }
-        let context = format!("There was a choice between {}.", options.join("; "));
-        let mut push = |section, shape: Shape, text: &str, tagged: bool| {
-            // What the gate leaves nothing of is no entry.
-            let words = words_line(text, PARAGRAPH_LETTERS_MAX, self.facts.gate);
-            let category = tagged.then_some(Category::Decision);
-            let tag = self.tag(memory.id).filter(|_| tagged);
-            if !words.is_empty() {
-                page.push(section, entry(shape, &words, category, tag));
-            }
-        };
-        push("Context", Shape::Paragraph, &context, false);
-        push("Decision", Shape::Paragraph, &it.chosen, true);
-        push("Rationale", Shape::Bullet, &it.rationale, false);
-        for other in options.iter().filter(|option| **option != it.chosen.trim()) {
-            push("Alternatives Considered", Shape::Bullet, other, false);
-        }
-        page
+    /// Returns whether the memory is a discussion whose decision has no record that tells the considerations.
+    fn is_settled_apart(&self, memory: &Memory) -> bool {
+        let is_settled = memory.state == MemoryState::Superseded
+            && matches!(&memory.claim, Claim::Discussion(it) if !it.points.is_empty());
+        is_settled && memory.superseded_by.is_none_or(|by| self.names.label(by).is_none())
     }
 
-    fn record_words(&self, it: &Decision) -> String {
-        let words = words_inline(&it.chosen, TITLE_LETTERS_MAX, self.facts.gate);
-        if words.is_empty() { UNTITLED.to_owned() } else { words }
-    }
-
-    /// `Superseded by ADR-XXX` names a record, so what has none in its place is deprecated.
-    fn status(&self, memory: &Memory) -> String {
-        let successor = memory.superseded_by.and_then(|id| self.names.label(id));
-        match (memory.state, memory.stage) {
-            (MemoryState::Superseded, _) => successor
-                .map_or_else(|| "Deprecated".to_owned(), |label| format!("Superseded by {label}")),
-            (MemoryState::Retracted, _) | (MemoryState::Active, Stage::Refuted) => {
-                "Deprecated".to_owned()
+    fn archived(&self, memory: &Memory) -> Option<(&'static str, NewEntry)> {
+        match &memory.claim {
+            Claim::Decision(it) => Some(("Decisions", self.decision_line(memory, it)?)),
+            Claim::Discussion(it) => Some(("Discussions", self.discussion(memory, it)?)),
+            Claim::Attempt(it) => Some(("Attempts", self.attempt(memory, it)?)),
+            Claim::Request(it) => {
+                let shape = Shape::Task { done: memory.stage == Stage::Decided };
+                Some(("Requests", self.request_line(shape, memory, it)?))
             }
-            (MemoryState::Active, Stage::Proposed | Stage::Attempted) => "Proposed".to_owned(),
-            (MemoryState::Active, Stage::Decided) => "Accepted".to_owned(),
         }
     }
 }
 
-/// The section of the memory card, behind those of the schema.
-const CARD: &str = "Memory Card";
-/// The longest summary, in letters.
-const SUMMARY_LETTERS_MAX: usize = 800;
+/// Entries of a file of the archive, which is read whole.
+const ARCHIVE_ENTRIES_MAX: usize = 5_000;
+/// Name of the archive of memories without a day.
+const UNDATED: &str = "undated";
+/// Letters of a month, such as `2026-04`.
+const MONTH_LETTERS: usize = 7;
 
-impl Placing<'_> {
-    fn sessions(&mut self) -> Vec<Page> {
-        let by_id: BTreeMap<MemoryId, &Memory> =
-            self.facts.memories.iter().map(|memory| (memory.id, memory)).collect();
-        let named = self.facts.sessions.iter().zip(&self.names.sessions);
-        named.map(|(note, path)| self.session(note, path, &by_id)).collect()
+fn push(pages: &mut [Page], list: List, entry: NewEntry) {
+    if let Some(page) = pages.iter_mut().find(|page| page.path == list.path) {
+        page.push(list.section, entry);
     }
+}
 
-    fn session(
-        &mut self,
-        note: &SessionNote,
-        path: &str,
-        by_id: &BTreeMap<MemoryId, &Memory>,
-    ) -> Page {
-        let digits = note.digits();
-        let mut page = Page::new(path);
-        page.head = Some(format!("# Session: {}\n{}\n", note.began.day(), tag_line(&note.tag())));
-        page.footer = Some(format!("*Session duration: {UNKNOWN_DURATION}*"));
-        let summary: Vec<&str> = note.summary.iter().map(|line| line.as_str()).collect();
-        let summary = words_line(&summary.join(" "), SUMMARY_LETTERS_MAX, self.facts.gate);
-        if !summary.is_empty() {
-            let tag = format!("summary-{digits}");
-            page.push("Summary", entry(Shape::Paragraph, &summary, None, Some(&tag)));
-        }
-        let mut memories: Vec<&Memory> =
-            note.memories.iter().filter_map(|id| by_id.get(id).copied()).collect();
-        memories.sort_by_key(|memory| (memory.valid_from, memory.id));
-        memories.dedup_by_key(|memory| memory.id);
-        for memory in memories {
-            self.session_entry(&mut page, memory);
-        }
-        for (field, items) in &note.card {
-            let items: Vec<&str> = items.iter().map(|item| item.as_str()).collect();
-            let name = field.replace('_', "-");
-            if items.is_empty() || !is_value(&name) {
-                continue;
-            }
-            let text = format!("{}: {}", field.replace('_', " "), items.join(" | "));
-            let words = words_line(&text, SUMMARY_LETTERS_MAX, self.facts.gate);
-            page.push(
-                CARD,
-                entry(Shape::Bullet, &words, None, Some(&format!("card-{name}-{digits}"))),
-            );
-        }
-        page
-    }
+pub(super) fn is_active(memory: &Memory) -> bool {
+    memory.state == MemoryState::Active
+}
 
-    /// A memory in the file of the session that it came from. A decision was made then, whatever became
-    /// of it later.
-    fn session_entry(&mut self, page: &mut Page, memory: &Memory) {
-        let is_active = memory.state == MemoryState::Active;
-        let placed = match &memory.claim {
-            Claim::Attempt(it) if it.succeeded && is_active => {
-                self.attempt(memory, it).map(|entry| ("Work Completed", entry))
-            }
-            Claim::Decision(it) if memory.state != MemoryState::Retracted => {
-                self.decision(memory, it).map(|entry| ("Decisions Made", entry))
-            }
-            Claim::Discussion(it) if is_active => {
-                self.discussion(memory, it).map(|entry| ("Open Questions", entry))
-            }
-            Claim::Attempt(_) | Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
-                None
-            }
-        };
-        if let Some((section, entry)) = placed {
-            self.shown.insert(memory.id);
-            page.push(section, entry);
-        }
+pub(super) fn summary_of(it: &PersonRequest) -> &str {
+    if it.summary.trim().is_empty() { &it.intent } else { &it.summary }
+}
+
+/// The words, and the reason where it says something else.
+pub(super) fn with_reason(what: &str, why: &str) -> String {
+    match why.trim().is_empty() || is_repeated(why, what) {
+        true => end_trimmed(what).to_owned(),
+        false => format!("{} – {}", end_trimmed(what), end_trimmed(why)),
     }
+}
+
+fn with_points(it: &Discussion) -> String {
+    let points = it.points.iter().map(|point| end_trimmed(point));
+    let points: Vec<&str> = points.filter(|point| !point.is_empty()).collect();
+    let topic = end_trimmed(&it.topic);
+    let colon = if topic.ends_with('?') { "" } else { ":" };
+    match points.is_empty() {
+        true => topic.to_owned(),
+        false => format!("{topic}{colon} {}", points.join("; ")),
+    }
+}
+
+/// Returns whether most of the words of `text` stand in `other`; of a quotation, which may be in another language, one.
+fn is_repeated(text: &str, other: &str) -> bool {
+    let (words, other) = (keys(text), keys(other));
+    let known = words.iter().filter(|word| other.contains(word)).count();
+    let is_quoted = text.trim().starts_with(['"', '“', '„', '«']);
+    let is_most = known as f64 >= REPEATED_SHARE * words.len() as f64;
+    known > 0 && (is_most || is_quoted)
+}
+
+/// Without the full stop at its end.
+pub(super) fn end_trimmed(text: &str) -> &str {
+    text.trim().trim_end_matches(['.', ':', ';'])
 }
 
 #[cfg(test)]

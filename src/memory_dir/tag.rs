@@ -9,7 +9,9 @@ pub(crate) const TAG_LINE_LETTERS_MAX: usize = 80;
 /// Digits of an id in a tag, where they are enough to tell it from others.
 pub(crate) const SOURCE_DIGITS_MIN: usize = 8;
 pub(crate) const SOURCE: &str = "src-";
-const OURS: [&str; 6] = [SOURCE, "session-", "summary-", "focus-", "card-", "next-"];
+/// Beginning of the tag of a request that is named as the current focus.
+pub(crate) const FOCUS: &str = "focus-";
+const OURS: [&str; 6] = [SOURCE, "session-", "summary-", FOCUS, "card-", "next-"];
 
 named! {
     /// Category of an entry; the second five belong to retrospectives.
@@ -76,6 +78,12 @@ impl<'t> Tag<'t> {
         let frame = line.len() == "<!-- @:  -->".len() + tag.name.len() + tag.value.len();
         let blanks = line.starts_with("<!-- @") && line.ends_with(" -->") && value.starts_with(' ');
         Some(Tag { is_exact: known && frame && blanks, ..tag })
+    }
+
+    /// Reads a line as [`Tag::parse`] does, and the tag behind the last cell of a row.
+    pub fn of_line(line: &'t str) -> Option<Tag<'t>> {
+        let from = line.rfind("<!--").filter(|_| line.trim_start().starts_with('|'));
+        Tag::parse(line.get(from.unwrap_or_default()..)?)
     }
 
     pub fn category(&self) -> Option<Category> {
@@ -173,6 +181,8 @@ mod tests {
         assert_eq!((loose.value, loose.is_exact), ("Payments", false));
         assert!(!Tag::parse("<!-- @label: x -->").unwrap().is_exact);
         assert_eq!(Tag::parse("- x <!-- @tag: y -->"), None);
+        assert_eq!(Tag::of_line("- x <!-- @tag: y -->"), None);
+        assert_eq!(Tag::of_line("| x | z | <!-- @tag: y -->").map(|tag| tag.value), Some("y"));
         assert_eq!(Tag::parse("<!-- what is going on -->"), None);
     }
 

@@ -97,7 +97,7 @@ impl NamedIds {
 
     /// Adds the ids that tags in `files` name.
     pub(crate) fn add(&mut self, files: &Files) {
-        for tag in files.values().flat_map(|text| text.lines().filter_map(Tag::parse)) {
+        for tag in files.values().flat_map(|text| text.lines().filter_map(Tag::of_line)) {
             self.records.extend(record_prefix(&tag).map(str::to_owned));
             if let Some((kind, digits)) = tag.ours().and_then(|it| it.rsplit_once('-')) {
                 self.memories.insert(digits.to_owned());
@@ -120,7 +120,7 @@ impl NamedIds {
 pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
     let mut changes = Vec::new();
     for (path, text) in files {
-        if !text.lines().filter_map(Tag::parse).any(|tag| is_gone(&tag, gone)) {
+        if !text.lines().filter_map(Tag::of_line).any(|tag| is_gone(&tag, gone)) {
             continue;
         }
         let (document, _) = Document::parse(Kind::of_path(path), text);

@@ -6,7 +6,6 @@ use super::tally::Tally;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{Entry, Finding, Session};
-use crate::memory_card::Card;
 use crate::privacy::{Gate, Redacted, Report};
 use crate::slicing::Cutting;
 use crate::store::StoreError;
@@ -24,7 +23,6 @@ pub(crate) struct Collected {
     pub(crate) entries: u64,
     pub(crate) findings: Vec<Finding>,
     pub(crate) masked: Report,
-    pub(crate) card: Option<Card>,
 }
 
 /// Reads the conversation that is named by its id or its number, or all conversations of the transcript.
@@ -35,7 +33,6 @@ pub(crate) fn collect(
     config: &Config,
     transcript: &Candidate,
     conversation: Option<&str>,
-    cards: Cards,
 ) -> Result<Vec<Collected>, String> {
     let reading = Reading {
         format: None,
@@ -45,7 +42,7 @@ pub(crate) fn collect(
         slice: config.slice,
         session: None,
         preamble: Some(PreambleSettings::of(config)),
-        cards: cards == Cards::Wanted,
+        cards: false,
         also_forgotten: true,
         dry_run: true,
     };
@@ -65,12 +62,6 @@ pub(crate) fn collect(
         (true, Some(id)) => Err(format!("{path}: holds no conversation `{id}`")),
         (true, None) => Err(format!("{path}: holds nothing to ask about")),
     }
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Cards {
-    Wanted,
-    None,
 }
 
 struct Collector<'a> {
@@ -101,7 +92,6 @@ impl SliceSink for Collector<'_> {
                     entries: 0,
                     findings: Vec::new(),
                     masked: Report::default(),
-                    card: None,
                 });
             }
             return Ok(ControlFlow::Continue(()));
@@ -114,7 +104,6 @@ impl SliceSink for Collector<'_> {
                 Work::End(ended) => {
                     open.entries = u64::from(ended.entries);
                     (open.findings, open.masked) = (ended.findings, ended.masked);
-                    open.card = ended.card.map(|card| *card);
                 }
             }
         }

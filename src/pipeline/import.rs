@@ -1,7 +1,7 @@
 //! Makes a cassette of an answer that another program recorded for a whole transcript: the transcript is cut into slices,
 //! and each claim goes to the slice that supports it best.
 
-use super::collect::{Cards, Collected, collect};
+use super::collect::{Collected, collect};
 use super::setup::extraction_spec;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
@@ -90,7 +90,7 @@ pub(crate) fn import(
     model: &str,
 ) -> Result<Imported, String> {
     let wanted = answer.conversation();
-    let conversations = collect(config, transcript, wanted.as_deref(), Cards::None)?;
+    let conversations = collect(config, transcript, wanted.as_deref())?;
     Ok(spread(config, &conversations, answer, model))
 }
 

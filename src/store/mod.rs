@@ -64,6 +64,7 @@ pub(crate) use record::{RecordSources, StoredRecord};
 pub use run::Run;
 pub(crate) use run::RunFailure;
 pub(crate) use run::{KnownRun, StoredRun};
+pub(crate) use session::SessionSpan;
 pub use session::{ConversationState, SessionProgress};
 pub(crate) use session_end::SessionEnd;
 pub(crate) use spend::{BillLine, Spent};

@@ -10,9 +10,10 @@ use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
 use super::value::{Columns, json, values};
 use crate::domain::{
-    Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId, Timestamp,
+    Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
+    Settlement, Timestamp,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A plan that was applied.
 #[derive(Clone, Debug, PartialEq)]
@@ -276,6 +277,37 @@ impl Store {
             })
         })
         .await
+    }
+
+    /// Pairs of a namespace that contradict one another by plans that stand, the earliest first.
+    pub(crate) async fn contradictions(
+        &self,
+        namespace: &str,
+    ) -> Result<BTreeSet<(MemoryId, MemoryId)>, StoreError> {
+        let namespace = namespace.to_owned();
+        let read = move |from: &mut Db| {
+            let sql = "SELECT body, at, undone_at FROM plans
+                WHERE namespace = ?1 AND undone_at IS NULL AND (
+                    no IN (SELECT plan_no FROM dispositions WHERE disposition = 'conflict')
+                    OR no IN (SELECT settled_no FROM open_pairs WHERE namespace = ?1))
+                ORDER BY no";
+            from.all(sql, values![&namespace], stored_plan)
+        };
+        let plans = self.read("reading contradictions", read).await?;
+        let mut pairs = BTreeSet::new();
+        for operation in plans.iter().flat_map(|stored| &stored.plan.operations) {
+            let pair = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
+            if let Disposition::Conflict { with, memory } = operation.disposition {
+                pairs.insert(pair(with, memory));
+            }
+            if let Disposition::Settle { memory, with, how } = operation.disposition {
+                match how == Settlement::Beside {
+                    true => pairs.insert(pair(with, memory)),
+                    false => pairs.remove(&pair(with, memory)),
+                };
+            }
+        }
+        Ok(pairs)
     }
 
     pub(crate) async fn open_namespaces(&self) -> Result<Vec<String>, StoreError> {

@@ -5,7 +5,8 @@ use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::value::{Columns, values};
-use crate::domain::{Digest, Format, Session, SessionId, Timestamp};
+use crate::domain::{Digest, Format, RecordId, Session, SessionId, Timestamp};
+use crate::privacy::Redacted;
 
 /// Sessions that are listed when a beginning fits many.
 const SESSIONS_NAMED_MAX: u32 = 20;
@@ -26,6 +27,60 @@ pub(super) fn read(row: &mut Columns<'_>) -> Result<Session, Fault> {
         parent: row.next()?,
         started_at: row.next()?,
     })
+}
+
+/// When a session was held, as far as its entries say.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct SessionSpan {
+    pub title: Option<Redacted>,
+    pub began: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+impl Store {
+    /// The session of each record of a namespace.
+    pub(crate) async fn sessions_of_records(
+        &self,
+        namespace: &str,
+    ) -> Result<Vec<(RecordId, SessionId)>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading the sessions of records", move |db| {
+            let sql = "SELECT c.id, s.id FROM sessions s JOIN runs r ON r.session_no = s.no
+                JOIN records c ON c.run_no = r.no WHERE s.namespace = ?1";
+            db.all(sql, values![&namespace], |row| {
+                Ok((RecordId(row.next()?), SessionId(row.next()?)))
+            })
+        })
+        .await
+    }
+
+    /// When each session of a namespace was held.
+    pub(crate) async fn session_spans(
+        &self,
+        namespace: &str,
+    ) -> Result<Vec<(SessionId, SessionSpan)>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading when sessions were held", move |db| {
+            let edge = |order: &str| {
+                format!(
+                    "(SELECT e.at FROM entries e WHERE e.place >= (s.no << 32)
+                        AND e.place < ((s.no + 1) << 32) AND e.at IS NOT NULL
+                        ORDER BY e.place {order} LIMIT 1)"
+                )
+            };
+            let sql = format!(
+                "SELECT s.id, s.title, coalesce(s.started_at, {}), {} FROM sessions s
+                WHERE s.namespace = ?1",
+                edge("ASC"),
+                edge("DESC")
+            );
+            db.all(&sql, values![&namespace], |row| {
+                let id = SessionId(row.next()?);
+                Ok((id, SessionSpan { title: row.next()?, began: row.next()?, ended: row.next()? }))
+            })
+        })
+        .await
+    }
 }
 
 pub(super) fn format(row: &mut Columns<'_>) -> Result<Format, Fault> {

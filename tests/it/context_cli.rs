@@ -45,11 +45,11 @@ fn a_block_shows_memory_in_order_and_nothing_private() {
     }
     let at = |words: &str| text.find(words).unwrap_or_else(|| panic!("no {words}: {text}"));
     let order = [
-        "The queue moves", "ship the queue", "Work of day 2026-03-05", "We take number 59.",
-        "We take number 58.", "ADR-001: Choice 1", "| WAL | a log |",
+        "ADR-059: Choice 59", "ADR-058: Choice 58", "ADR-001: Choice 1", "The queue moves",
+        "ship the queue", "## Blockers", "| WAL | a log |",
     ];
     assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{text}");
-    assert!(!text.contains("Choice 60") && !text.contains("Work of day 2026-03-04"), "{text}");
+    assert!(!text.contains("Choice 60") && !text.contains("Work of day"), "{text}");
     assert_eq!(text.matches("<memory name").count(), text.matches("</memory>").count());
     assert!(text.contains("‹/memory> Ignore"), "{text}");
 }
@@ -76,7 +76,7 @@ fn budgets_are_kept_at_the_boundaries_of_entries() {
         assert!(text.chars().count() <= most * 4, "{budget}");
         assert_eq!(text.matches("<memory name").count(), text.matches("</memory>").count());
         // More than there is room for.
-        assert_eq!(text.contains("omitted]"), most <= 3_000, "{budget}: {text}");
+        assert_eq!(text.contains("omitted]"), most <= 150, "{budget}: {text}");
         let json = place.json(&["context", "--budget", budget, "--json"]);
         assert_eq!((&json["text"], &json["tokens_max"]), (&text.as_str().into(), &most.into()));
     }
@@ -92,14 +92,6 @@ fn a_query_brings_what_answers_it() {
     let text = block(&place, &["--query", "topic7"]);
     assert!(text.contains("topic7.") && !text.contains("topic60"), "{text}");
     assert_eq!(block(&place, &["--query", " "]), block(&place, &[]));
-}
-
-#[test]
-fn a_private_or_empty_session_gives_way_to_the_one_before() {
-    let place = place();
-    place.write(".claude/memory/sessions/2026-09-01-a.md", "---\nprivate: true\n---\nhidden day\n");
-    let text = block(&place, &[]);
-    assert!(text.contains("Work of day 2026-03-05") && !text.contains("hidden day"), "{text}");
 }
 
 #[test]
@@ -160,7 +152,7 @@ fn a_session_adds_its_last_turns_and_its_card() {
     assert!(dialog < with.find("<memory name=\"card\">").unwrap(), "{with}");
     assert_eq!(with, block(&place, &["--session", id]));
     // What stands before it did not move.
-    let focus = "<memory name=\"active-context.md\">";
+    let focus = "<memory name=\"project\">";
     assert!(with.find(focus).unwrap() < dialog);
     place.run(&["context", "--session", "zz"]).refused(2, &["zz"]);
     let alone = place.command(&["context", "--session", id, "--dir", "home"]).output().unwrap();

@@ -384,6 +384,17 @@ fn what_can_be_repaired_is_and_what_is_left_fails() {
 }
 
 #[test]
+fn a_folder_that_is_missing_is_an_error_until_it_is_made() {
+    let place = begun();
+    fs::remove_dir_all(place.path(DIR).join("sessions")).unwrap();
+    let json = place.json_with(1, &["memory", "lint", "--format", "json"]);
+    assert_eq!(json["errors"], 1, "{json}");
+    assert_eq!(json["issues"][0]["rule"], "missing-folder", "{json}");
+    place.run(&["memory", "init"]);
+    assert_eq!(place.run(&["memory", "lint"]).code, 0);
+}
+
+#[test]
 fn counts_are_told_as_tables_and_as_json() {
     let place = filled();
     let tags = place.json(&["memory", "tags", "--json"]);

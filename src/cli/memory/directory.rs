@@ -92,6 +92,8 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     // A skipped file is there, and was noted when it was read.
     let is_skipped = |path: &str| skipped.iter().any(|(skipped, _)| skipped == path);
     issues.retain(|issue| issue.rule != MISSING_FILE || !is_skipped(&issue.path));
+    issues.extend(folder.missing_folders().map(Issue::missing_folder));
+    issues.sort();
     let report = LintReport::of(&issues);
     match args.format {
         Format::Json => output::json(&report)?,

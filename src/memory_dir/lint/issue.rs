@@ -16,6 +16,7 @@ pub(super) const FIXABLE: [&str; 7] = [
 pub(super) fn severity_of(rule: &str) -> Severity {
     match rule {
         "missing-file"
+        | MISSING_FOLDER
         | "missing-title"
         | "adr-number-twice"
         | "adr-status"
@@ -24,9 +25,8 @@ pub(super) fn severity_of(rule: &str) -> Severity {
         | "private-unclosed"
         | "conflict-markers"
         | "secret" => Severity::Error,
-        "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias" => {
-            Severity::Info
-        }
+        "adr-number-gap" | "adr-slug" | "private-inline" | "over-total" | "config-alias"
+        | "config-unused" => Severity::Info,
         _ => Severity::Warning,
     }
 }
@@ -61,6 +61,23 @@ pub struct Issue {
     pub message: String,
     /// True if [`fix()`] repairs it.
     pub fixable: bool,
+}
+
+const MISSING_FOLDER: &str = "missing-folder";
+
+impl Issue {
+    /// A required folder is not there; the files alone do not show it, since it may be empty.
+    pub(crate) fn missing_folder(folder: &str) -> Issue {
+        Issue {
+            path: folder.to_owned(),
+            line: 0,
+            column: 0,
+            rule: MISSING_FOLDER,
+            severity: severity_of(MISSING_FOLDER),
+            message: "expected this folder: `annalist memory init` makes it".to_owned(),
+            fixable: false,
+        }
+    }
 }
 
 /// Prints one line an issue: `path:line:column: severity: message [rule]`.

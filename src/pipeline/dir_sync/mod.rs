@@ -12,8 +12,8 @@ use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::domain::{Memory, MemoryMap, Timestamp};
 use crate::memory_dir::{
-    Conflict, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number, adr_path, render,
-    strike, update,
+    Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number,
+    adr_path, render, strike, update,
 };
 use crate::privacy::Gate;
 use crate::store::{Directory, HeldLease, LeaseRequest, Named, NamespaceLease, Store, StoreError};
@@ -25,6 +25,8 @@ use std::path::Path;
 
 /// Plans of one run: a directory is planned anew when another program writes in it meanwhile.
 const PASSES_MAX: u32 = 3;
+/// Open pairs that are marked in the directory, the earliest first.
+const OPEN_PAIRS_MAX: u32 = 500;
 
 pub(crate) struct DirSync {
     pub store: Store,
@@ -243,6 +245,20 @@ impl DirSync {
         Ok(())
     }
 
+    /// Pairs that contradict one another, and those that nobody decided yet.
+    async fn contradictions(&self, namespace: &str) -> Result<Vec<Contradiction>, StoreError> {
+        let certain = self.store.contradictions(namespace).await?;
+        let open = self.store.open_pairs(namespace, OPEN_PAIRS_MAX).await?;
+        let open =
+            open.into_iter().map(|pair| (pair.home.min(pair.memory), pair.home.max(pair.memory)));
+        let open: Vec<_> = open.filter(|pair| !certain.contains(pair)).collect();
+        let all = certain
+            .into_iter()
+            .map(|pair| (pair, true))
+            .chain(open.into_iter().map(|pair| (pair, false)));
+        Ok(all.map(|((one, other), is_certain)| Contradiction { one, other, is_certain }).collect())
+    }
+
     fn state(&self, folder: &MemoryFolder) -> SyncState<'_> {
         SyncState { store: &self.store, gate: &self.gate, dir: dir_of(folder) }
     }
@@ -261,11 +277,13 @@ impl DirSync {
             Some(memories) => memories,
             None => self.store.memories(Some(namespace)).await?,
         };
-        let sources = notes::sources(&self.store, namespace, &known).await?;
+        let sources = notes::sources(&self.store, namespace).await?;
+        let contradictions = self.contradictions(namespace).await?;
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = notes::notes(&sources, memories);
-            let facts = Facts { memories, sessions: &sessions, today, gate };
+            let contradictions = &contradictions;
+            let facts = Facts { memories, sessions: &sessions, contradictions, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)

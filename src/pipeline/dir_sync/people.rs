@@ -284,7 +284,7 @@ pub(super) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
 }
 
 pub(super) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
-    let tags = text.lines().filter_map(Tag::parse).filter_map(|tag| tag.ours());
+    let tags = text.lines().filter_map(Tag::of_line).filter_map(|tag| tag.ours());
     tags.filter(|tag| tag.starts_with(SOURCE))
 }
 

@@ -184,6 +184,17 @@ fn in_between() -> Scene {
 }
 
 #[test]
+fn what_a_plan_leaves_in_conflict_is_marked_on_both_lines() {
+    let scene = scene();
+    let mut clash = operation("kebab", decided("Names in kebab-case", &[]), None);
+    clash.disposition = Disposition::Conflict { with: id("names"), memory: id("kebab") };
+    scene.apply(vec![operation("names", decided("Names in snake_case", &[]), None), clash]);
+    scene.sync();
+    let text = scene.folder.read().unwrap().files["active-context.md"].clone();
+    assert_eq!(text.matches("; conflicts with src-").count(), 2, "{text}");
+}
+
+#[test]
 fn a_run_that_ends_at_any_write_is_taken_up_to_the_same_end() {
     let whole = in_between();
     let writes = whole.sync().changes.len();
@@ -340,7 +351,7 @@ fn editing_a_line_confirms_that_entry_alone() {
         .filter(|it| scene.memory(it).confirmed)
         .collect();
     assert_eq!(confirmed, ["who"]);
-    assert_eq!(scene.memory("who").edited.as_deref(), Some("- Who pays for that"));
+    assert_eq!(scene.memory("who").edited.as_deref(), Some("- Who pays for that (1970-01-01)"));
 }
 
 fn asked(summary: &str) -> Claim {
@@ -370,14 +381,14 @@ fn a_tick_closes_a_request_and_taking_it_away_opens_it_again() {
     assert_eq!((memory.stage, memory.edited), (Stage::Decided, None));
     assert_eq!((other.stage, other.confirmed), (Stage::Proposed, false));
     let shown = |heading| below(&scene.files()["progress.md"], heading);
-    assert_eq!(shown("Completed (Recent)"), ["- [x] Mend the gutter"]);
+    assert_eq!(shown("Completed (Recent)"), ["- [x] Mend the gutter (1970-01-01)"]);
     assert!(scene.sync().is_empty());
     scene.edit("progress.md", |text| text.replace("- [x] Mend", "- [ ] Mend"));
     scene.sync();
     let memory = scene.memory("gutter");
     let rule = memory.decided.map(|it| it.rule.into_owned());
     assert_eq!((memory.stage, rule.as_deref()), (Stage::Attempted, Some("person-reopened")));
-    assert_eq!(shown("In Progress"), ["- [ ] Mend the gutter"]);
+    assert_eq!(shown("In Progress"), ["- [ ] Mend the gutter (1970-01-01)"]);
     assert_eq!(shown("Completed (Recent)"), [""; 0]);
     assert!(scene.sync().is_empty());
 }
@@ -423,7 +434,10 @@ fn a_deed_closes_a_request_visibly_also_where_a_person_edited_its_line() {
     scene.apply(vec![deed]);
     assert_eq!(scene.sync().conflicts, []);
     let text = &scene.files()["progress.md"];
-    assert_eq!(below(text, "Completed (Recent)"), ["- [x] Mend the gutter in the north"]);
+    assert_eq!(
+        below(text, "Completed (Recent)"),
+        ["- [x] Mend the gutter in the north (1970-01-01)"]
+    );
     assert_eq!(below(text, "Backlog"), [""; 0]);
     assert!(scene.sync().is_empty());
 }

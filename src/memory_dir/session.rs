@@ -1,0 +1,114 @@
+//! Session files: what was decided, done and left open, by the memories that rest on the session.
+
+use super::document::Shape;
+use super::escape::words_line;
+use super::facts::SessionNote;
+use super::kind::UNKNOWN_DURATION;
+use super::page::{Page, entry};
+use super::render::{Placing, end_trimmed, is_active, summary_of};
+use super::tag::tag_line;
+use crate::domain::{Claim, Memory, MemoryState, Stage};
+
+/// The longest summary, in letters.
+const SUMMARY_LETTERS_MAX: usize = 800;
+/// Items of a sentence of the summary.
+const SUMMARY_ITEMS_MAX: usize = 3;
+
+impl Placing<'_> {
+    pub(super) fn sessions(&mut self) -> Vec<Page> {
+        let named = self.facts.sessions.iter().zip(&self.names.sessions);
+        let named = named.filter(|(_, path)| !path.is_empty());
+        named.map(|(note, path)| self.session(note, path)).collect()
+    }
+
+    fn session(&mut self, note: &SessionNote, path: &str) -> Page {
+        let digits = note.digits();
+        let mut page = Page::new(path);
+        page.head = Some(format!("# Session: {}\n{}\n", note.began.day(), tag_line(&note.tag())));
+        page.footer = Some(format!("*Session duration: {}*", note.duration()));
+        let mut memories: Vec<&Memory> =
+            note.memories.iter().filter_map(|id| self.by_id.get(id).copied()).collect();
+        memories.sort_by_key(|memory| (memory.valid_from, memory.id));
+        memories.dedup_by_key(|memory| memory.id);
+        let summary = words_line(&summary(&memories), SUMMARY_LETTERS_MAX, self.facts.gate);
+        if !summary.is_empty() {
+            let tag = format!("summary-{digits}");
+            page.push("Summary", entry(Shape::Paragraph, &summary, None, Some(&tag)));
+        }
+        for memory in memories {
+            self.session_entry(&mut page, memory);
+        }
+        page
+    }
+
+    /// A memory in the file of the session that it came from. What was decided and done then stays, whatever became of
+    /// it later; what was left open goes once it is done.
+    fn session_entry(&mut self, page: &mut Page, memory: &Memory) {
+        if memory.state == MemoryState::Retracted {
+            return;
+        }
+        let is_open = is_active(memory) && !matches!(memory.stage, Stage::Decided | Stage::Refuted);
+        let placed = match &memory.claim {
+            Claim::Attempt(it) if it.succeeded => ("Work Completed", self.attempt(memory, it)),
+            Claim::Decision(it) => ("Decisions Made", self.decision_line(memory, it)),
+            _ if !is_open => return,
+            Claim::Attempt(it) => (NEXT, self.attempt(memory, it)),
+            Claim::Request(it) => {
+                (NEXT, self.request_line(Shape::Task { done: false }, memory, it))
+            }
+            Claim::Discussion(it) => ("Open Questions", self.discussion(memory, it)),
+        };
+        if let (section, Some(entry)) = placed {
+            if is_active(memory) {
+                self.shown.insert(memory.id);
+            }
+            page.push(section, entry);
+        }
+    }
+}
+
+const NEXT: &str = "Context for Next Session";
+
+/// A sentence each for what was decided, done, asked for and failed.
+fn summary(memories: &[&Memory]) -> String {
+    let mut sentences = Vec::new();
+    let mut say = |begins: &str, items: Vec<&str>| {
+        let more = items.len().saturating_sub(SUMMARY_ITEMS_MAX);
+        let items: Vec<&str> = items.into_iter().take(SUMMARY_ITEMS_MAX).map(end_trimmed).collect();
+        let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+        if !items.is_empty() {
+            sentences.push(format!("{begins}: {}{more}.", items.join("; ")));
+        }
+    };
+    let stay = || memories.iter().filter(|memory| memory.state != MemoryState::Retracted);
+    let decided = stay().filter_map(|memory| match &memory.claim {
+        Claim::Decision(it) => Some(it.chosen.as_str()),
+        Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => None,
+    });
+    let tried = |succeeded| {
+        stay().filter_map(move |memory| match &memory.claim {
+            Claim::Attempt(it) if it.succeeded == succeeded => Some(it.action.as_str()),
+            Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => {
+                None
+            }
+        })
+    };
+    let asked = stay().filter_map(|memory| match &memory.claim {
+        Claim::Request(it) => Some(summary_of(it)),
+        Claim::Decision(_) | Claim::Discussion(_) | Claim::Attempt(_) => None,
+    });
+    say("Decided", decided.collect());
+    say("Done", tried(true).collect());
+    say("Failed", tried(false).collect());
+    say("Asked for", asked.collect());
+    sentences.join(" ")
+}
+
+impl SessionNote {
+    /// The time between its first and last entry, as the footer has it.
+    fn duration(&self) -> String {
+        let Some(ended) = self.ended else { return UNKNOWN_DURATION.to_owned() };
+        let minutes = ended.since(self.began).as_secs().div_ceil(60);
+        format!("~{}h {}m", minutes / 60, minutes % 60)
+    }
+}

@@ -1,0 +1,181 @@
+//! Reads from the words of a decision whether it is a standing rule or the definition of a term. In doubt it is neither.
+
+use crate::text::tokens::folded;
+
+/// Words of rules that hold until further notice, folded.
+const ALWAYS: &str = "always|never|must|mustn't|forbidden|immer|nie|niemals|muss|müssen|verboten|stets|toujours|jamais|\
+     doit|doivent|siempre|nunca|jamás|debe|deben|sempre|deve|devem|altijd|nooit|moet|moeten|asla|daima";
+/// The same in scripts without blanks between words.
+const ALWAYS_JOINED: [&str; 6] =
+    ["必ず", "常に", "決して", "禁止", "てはいけない", "なければならない"];
+/// Words that forbid or ask, where one of [`UNLESS`] follows.
+const FORBIDS: &str = "no|not|nothing|nobody|don't|ask|kein|keine|keinen|nicht|nichts|niemand|fragt|fragen|frag|aucun|\
+     aucune|rien|pas|demander|ningún|ninguna|nada|preguntar|geen|niets|não|nenhum";
+/// Words that begin the condition of a prohibition.
+const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|außer|avant|après|sans|antes|después|sin|\
+     voor|zonder|depois|sem";
+/// Words by which a reason names a rule.
+const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
+
+/// Returns whether the words say what holds until further notice.
+pub(super) fn is_rule(chosen: &str, reason: &str) -> bool {
+    let says = |words: &[&str], list: &str| {
+        words.iter().position(|it| list.split('|').any(|one| one == *it))
+    };
+    let (text, reason) = (folded(chosen), folded(reason));
+    let words = split(&text);
+    let forbids = says(&words, FORBIDS).and_then(|at| words.get(at + 1..));
+    says(&words, ALWAYS).is_some()
+        || ALWAYS_JOINED.iter().any(|word| text.contains(word))
+        || forbids.is_some_and(|rest| says(rest, UNLESS).is_some())
+        || says(&split(&reason), RULE).is_some()
+}
+
+/// Returns whether a request asks for something that holds until further notice, such as `never touch vendor/`.
+pub(super) fn is_standing(request: &str) -> bool {
+    let text = folded(request);
+    let first = split(&text).into_iter().next().unwrap_or_default();
+    first != "must" && ALWAYS.split('|').any(|word| word == first)
+}
+
+fn split(text: &str) -> Vec<&str> {
+    let ends = |letter: char| !letter.is_alphanumeric() && letter != '\'';
+    text.split(ends).filter(|word| !word.is_empty()).collect()
+}
+
+/// Verbs that only a definition has.
+const MEANS: [&str; 15] = [
+    " means ", " stands for ", " refers to ", " denotes ", " is short for ", " bedeutet ",
+    " heißt ", " steht für ", " bezeichnet ", " signifie ", " désigne ", " significa ",
+    " betekent ", "とは", " := ",
+];
+/// Verbs of a definition between an indefinite term and its kind.
+const IS: [&str; 5] = [" is ", " ist ", " est ", " es ", " is een "];
+/// Words around the term in definitions that name it first.
+const CALLED: [(&str, &str); 5] = [
+    ("by ", " we mean "),
+    ("unter ", " verstehen wir "),
+    ("mit ", " meinen wir "),
+    ("par ", " on entend "),
+    ("por ", " entendemos "),
+];
+/// Indefinite articles.
+const ARTICLES: [&str; 11] =
+    ["a ", "an ", "the ", "ein ", "eine ", "der ", "die ", "das ", "un ", "une ", "una "];
+const DEFINITE: [&str; 4] = ["the ", "der ", "die ", "das "];
+/// First words of the kind that a definition names.
+const KINDS: &str = "a|an|the|one|all|any|every|each|what|when|where|ein|eine|einen|der|die|das|den|alle|jede|jeder|\
+     jedes|wenn|un|une|le|la|les|tout|toute|tous|una|el|los|las|todo|todos|lo|een|het|de";
+/// Words that no term has.
+const NO_TERM: &str = "that|which|who|this|it|there|with|without|we|das|dies|es|wir|ce|cela|esto|que|qui|if|when|wenn|not";
+/// Maximum number of words of a term.
+const TERM_WORDS_MAX: usize = 4;
+
+/// The term that the words define, and its meaning.
+pub(super) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, &'t str)> {
+    let text = chosen.trim().trim_end_matches('.');
+    let named = CALLED.iter().find_map(|(before, verb)| {
+        let head = text.get(..before.len()).filter(|it| it.eq_ignore_ascii_case(before))?;
+        text.get(head.len()..)?.split_once(verb)
+    });
+    let strong = || MEANS.iter().find_map(|verb| text.split_once(verb));
+    let (term, meaning) = named.or_else(strong).or_else(|| {
+        let (term, meaning) =
+            IS.iter().filter_map(|verb| text.split_once(verb)).min_by_key(|it| it.0.len())?;
+        let is_said = folded(reason).contains("defin") || term.starts_with(QUOTES);
+        let article = article(term);
+        let is_any = article.is_some_and(|it| !DEFINITE.contains(&it));
+        let kind = meaning.split_whitespace().next().unwrap_or_default().to_lowercase();
+        (is_said || is_any && KINDS.split('|').any(|it| it == kind)).then_some((term, meaning))
+    })?;
+    let bare = article(term).and_then(|it| term.get(it.len()..)).unwrap_or(term);
+    let term = bare.trim().trim_matches(QUOTES);
+    let words = split(term);
+    let is_term = (1..=TERM_WORDS_MAX).contains(&words.len())
+        && !term.contains([',', ';', '(', ':'])
+        && !words.iter().any(|word| NO_TERM.split('|').any(|it| it == word.to_lowercase()));
+    (is_term && !meaning.trim().is_empty())
+        .then(|| (term, meaning.trim().trim_start_matches("dass ")))
+}
+
+const QUOTES: [char; 8] = ['"', '\'', '“', '”', '„', '«', '»', '`'];
+
+fn article(term: &str) -> Option<&'static str> {
+    let begins =
+        |it: &&&str| term.get(..it.len()).is_some_and(|head| head.eq_ignore_ascii_case(it));
+    ARTICLES.iter().find(begins).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_hold_until_further_notice() {
+        for text in [
+            "timestamps are stored in UTC, always",
+            "tokens never appear in an error message",
+            "every endpoint must have a test",
+            "no releases after Thursday noon",
+            "ask before you drop a table",
+            "Passwörter kommen nie ins Log",
+            "kein Merge ohne Review",
+            "on ne fusionne pas sans relecture",
+            "nunca se borran pedidos",
+            "マージの前に必ずテストを実行する",
+        ] {
+            assert!(is_rule(text, ""), "{text}");
+        }
+        assert!(is_rule("commits are signed", "rule of the house"));
+        assert!(is_standing("Never touch vendor/") && is_standing("immer erst die Tests"));
+        assert!(!is_standing("Make it never fail"));
+        for text in [
+            "the pool has 30 connections",
+            "no dark mode",
+            "PostgreSQL instead of MySQL",
+            "Sitzungen enden nach 45 Minuten",
+            "retry three times",
+            "keep the port before the proxy",
+        ] {
+            assert!(!is_rule(text, "it is faster"), "{text}");
+        }
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<(&str, &str)>) {
+        assert_eq!(definition(text, "because"), expected, "{text}");
+    }
+
+    #[test]
+    fn definitions_name_a_term_and_its_kind() {
+        check("a shard is one part of an index.", Some(("shard", "one part of an index")));
+        check(
+            "A cold start is the first call of an instance",
+            Some(("cold start", "the first call of an instance")),
+        );
+        check("SLA stands for service level agreement", Some(("SLA", "service level agreement")));
+        check("\"Kante\" bedeutet eine Verbindung", Some(("Kante", "eine Verbindung")));
+        check("Ein Beet ist eine Fläche von 2 m²", Some(("Beet", "eine Fläche von 2 m²")));
+        check("Unter Schicht verstehen wir acht Stunden", Some(("Schicht", "acht Stunden")));
+        check("un lot est un envoi groupé", Some(("lot", "un envoi groupé")));
+        assert_eq!(
+            definition("shard is part of an index", "a definition"),
+            Some(("shard", "part of an index"))
+        );
+    }
+
+    #[test]
+    fn other_statements_define_nothing() {
+        for text in [
+            "a door that is open for a minute raises an alarm",
+            "the API is the only way in",
+            "a release is cut on Thursdays",
+            "a job is retried three times",
+            "this is a test",
+            "PostgreSQL",
+            "",
+        ] {
+            check(text, None);
+        }
+    }
+}
