@@ -6,14 +6,14 @@ use super::setup::extraction_spec;
 use crate::adapters::walk::Candidate;
 use crate::config::Config;
 use crate::domain::{
-    Call, Claim, Digest, Finding, Finish, OutputMode, Provenance, RecordState, Reply, RunId,
-    Severity, Slice, Usage, WriteExtracted,
+    Call, Claim, Digest, Discussion, Finding, Finish, OutputMode, Part, Provenance, RecordState,
+    Reply, RunId, Severity, Slice, Usage, WriteExtracted,
 };
 use crate::extract::{Exchange, TOOL_NAME, decode, validate};
 use crate::grounding::ground;
 use crate::llm::tool::published_of;
 use crate::llm::{CassetteFile, Origin};
-use crate::privacy::{Gate, Redacted};
+use crate::privacy::{Gate, Redacted, Woven};
 use crate::slicing::Cutting;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -120,9 +120,9 @@ pub(crate) fn spread(
     let claims = checked.claims;
     let count = claims.len();
     let mut shares: Vec<Vec<Claim>> = vec![Vec::new(); slices.len()];
-    for claim in claims {
-        if let Some(share) = best(&slices, &claim).and_then(|at| shares.get_mut(at)) {
-            share.push(claim);
+    for (claim, at) in claims.iter().zip(places(&slices, &claims)) {
+        if let Some(share) = shares.get_mut(at) {
+            share.push(claim.clone());
         }
     }
     let mut file = CassetteFile::new(answer.origin, about);
@@ -134,15 +134,54 @@ pub(crate) fn spread(
     Imported { file, claims: count, slices: slices.len(), findings }
 }
 
-/// The slice that supports a claim best; the first of equals.
-fn best(slices: &[&(Cutting, Option<Redacted>)], claim: &Claim) -> Option<usize> {
-    let grade = |slice: &Slice| {
-        let record = ground(slice, vec![claim.clone()], &unstored(slice)).records.pop();
-        record.map_or(0.0, |it| it.score + f64::from(u8::from(it.state == RecordState::Staged)))
+/// What the stretch with most of a claim's words adds to the grade of its slice: less than being borne out.
+const WINDOW_GRADE: f64 = 0.5;
+
+/// For each claim the slice that supports it best, the first of equals: it bears the claim out, and has the stretch of the
+/// whole conversation with most of its words.
+fn places(slices: &[&(Cutting, Option<Redacted>)], claims: &[Claim]) -> Vec<usize> {
+    let ground =
+        |slice: &Slice, claims: Vec<Claim>| ground(slice, claims, &unstored(slice)).records;
+    let mut grades = vec![vec![0.0; slices.len()]; claims.len()];
+    for (at, (cutting, _)) in slices.iter().enumerate() {
+        for (grades, record) in grades.iter_mut().zip(ground(&cutting.slice, claims.to_vec())) {
+            grades[at] = record.score + f64::from(u8::from(record.state == RecordState::Staged));
+        }
+    }
+    let words = |claim: &Claim| {
+        let topic = claim.strings().iter().map(|(_, text)| *text).collect::<Vec<_>>().join(" ");
+        Claim::Discussion(Discussion { topic, points: Vec::new() })
     };
-    let grades: Vec<f64> = slices.iter().map(|(cutting, _)| grade(&cutting.slice)).collect();
-    let most = grades.iter().copied().fold(f64::MIN, f64::max);
-    grades.iter().position(|grade| *grade == most)
+    let words = claims.iter().map(words).collect();
+    let windows = slices.first().map(|(first, _)| ground(&joined(&first.slice, slices), words));
+    for (grades, record) in grades.iter_mut().zip(windows.unwrap_or_default()) {
+        let window = record.evidence.first();
+        if let Some(grade) = window.and_then(|it| grades.get_mut(it.ordinal as usize)) {
+            *grade += WINDOW_GRADE;
+        }
+    }
+    let best = |grades: Vec<f64>| {
+        let most = grades.iter().copied().fold(f64::MIN, f64::max);
+        grades.iter().position(|grade| *grade == most).unwrap_or_default()
+    };
+    grades.into_iter().map(best).collect()
+}
+
+/// All `slices` as one, in which each entry has the number of its slice as its ordinal.
+fn joined(first: &Slice, slices: &[&(Cutting, Option<Redacted>)]) -> Slice {
+    let (mut parts, mut texts, mut length) = (Vec::new(), Vec::new(), 0);
+    for (ordinal, (cutting, _)) in (0..).zip(slices) {
+        let Slice { text, parts: own, .. } = &cutting.slice;
+        let moved = |part: &Part| Part {
+            ordinal,
+            span: part.span.start + length..part.span.end + length,
+            ..part.clone()
+        };
+        parts.extend(own.iter().map(moved));
+        texts.push(Woven::Passed(text));
+        length += text.len();
+    }
+    Slice { text: Redacted::weave(&texts), parts, ..first.clone() }
 }
 
 /// The origin of records that are not stored.
