@@ -34,6 +34,7 @@ fn chose(store: &str, words: &str, day: u8) -> Record {
             line: 12,
             bytes: 0..words.len(),
             speaker: Speaker::Person,
+            name: None,
             found: EvidenceMatch::Exact,
             words,
         }],

@@ -143,6 +143,7 @@ fn record(claim: Claim, n: usize, dice: &mut Dice) -> Record {
             line: 1,
             bytes: 0..words.len(),
             speaker: if at == 0 { speaker } else { Speaker::Assistant },
+            name: None,
             found: EvidenceMatch::Exact,
             words: Redacted::reopened(words),
         }

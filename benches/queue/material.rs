@@ -149,6 +149,7 @@ fn record(run: &StoreRun, session: &Session, n: u32) -> Record {
         line: 1,
         bytes: 8..36,
         speaker: Speaker::Person,
+        name: None,
         found: EvidenceMatch::Folded,
         words: Redacted::reopened("we keep the queue in the store".to_owned()),
     };

@@ -58,6 +58,7 @@ pub(super) fn record_of(claim: Claim, evidence: &[(Speaker, &str)], on: i64) -> 
         line: 1,
         bytes: 0..words.len(),
         speaker: *speaker,
+        name: None,
         found: Match::Exact,
         words: Redacted::reopened((*words).to_owned()),
     });

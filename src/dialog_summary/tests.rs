@@ -199,6 +199,7 @@ fn record(ordinal: u32, claim: Claim, state: RecordState) -> Record {
         line: 1,
         bytes: 0..1,
         speaker: Speaker::Person,
+        name: None,
         found: Match::Exact,
         words: Redacted::default(),
     };

@@ -34,6 +34,9 @@ pub struct Evidence {
     pub bytes: Range<usize>,
     /// Author of the entry.
     pub speaker: Speaker,
+    /// The person's name, where several people talk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<crate::privacy::Redacted>,
     /// Method by which it was found.
     pub found: Match,
     /// The words, copied from the slice.

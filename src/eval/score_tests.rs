@@ -220,6 +220,7 @@ fn a_string_is_grounded_where_evidence_names_it() {
         line: 1,
         bytes: 0..1,
         speaker: Speaker::Person,
+        name: None,
         found: Match::Exact,
         words: Gate::new(&[]).redact("a"),
     };

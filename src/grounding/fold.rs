@@ -1,10 +1,13 @@
 //! Text folded for comparing, with the way back to the bytes of the original. Labels of a slice, and marks of omitted
 //! tool output, are not part of it: their figures and digests are nobody's words.
 
-use super::spoken;
+use super::numbers::{SpokenNumbers, Unit};
 use crate::domain::Slice;
 use crate::text::tokens::{Fold, fold, lower};
+use regex::Regex;
+use std::cell::OnceCell;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Stands between entries, and where something was left out of one. No folded text holds it, so that
 /// nothing is found across.
@@ -13,14 +16,10 @@ const GAP: char = '\0';
 /// The most places of a first piece from which the others are looked for.
 const STARTS_MAX: usize = 256;
 
-const HEAD: &str = "[… ";
-/// Words of every mark between a number and a digest.
-const MIDDLE: &str = " bytes left out; digest of the whole ";
-const TAIL: &str = " …]";
-/// The longest number before the middle, in digits.
-const NUMBER_BYTES_MAX: usize = 20;
-/// The longest digest after it, in bytes.
-const DIGEST_BYTES_MAX: usize = 80;
+/// Mark of omitted tool output, as slices have it.
+static MARK: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"\[… [0-9]{1,20} bytes left out; digest of the whole [^\]\n]{0,80} …\]").ok()
+});
 
 /// Folded text and where each of its bytes came from.
 #[derive(Debug)]
@@ -32,6 +31,8 @@ pub(super) struct Folded {
     entries: Vec<Range<usize>>,
     /// Bytes of the original inside entries that are no entry's words, in order.
     marks: Vec<Range<usize>>,
+    /// Numbers in words; read when a number is missing.
+    spoken: OnceCell<SpokenNumbers>,
 }
 
 impl Folded {
@@ -77,6 +78,7 @@ impl Folded {
             from: Vec::with_capacity(bytes),
             entries: Vec::new(),
             marks: Vec::new(),
+            spoken: OnceCell::new(),
         }
     }
 
@@ -98,6 +100,7 @@ impl Folded {
                 }
                 Fold::Nothing => {}
                 Fold::As(other) => text.push(other),
+                Fold::Letter if is_initialism(original, at) => {}
                 Fold::Letter => lower(letter, text),
             }
             let at = u32::try_from(offset + at).unwrap_or(u32::MAX);
@@ -128,21 +131,11 @@ impl Folded {
         Some(self.original(start, end))
     }
 
-    /// Position of a word that begins with `stem`, folded too.
-    pub(super) fn has_start(&self, stem: &str) -> Option<Range<usize>> {
-        let stem = stem.strip_suffix('e').unwrap_or(stem);
-        let found = memchr::memmem::find_iter(self.text.as_bytes(), stem.as_bytes());
-        let mut starts = found.filter(|start| {
-            let before = self.text.get(..*start).and_then(|before| before.chars().next_back());
-            !before.is_some_and(char::is_alphanumeric)
-        });
-        starts.next().map(|start| self.original(start, start + stem.len()))
-    }
-
-    /// Position of a number that is said in words, such as `twelve fifty` for 12.50.
-    pub(super) fn has_spoken(&self, number: &str) -> Option<Range<usize>> {
-        let spoken = spoken::find(&self.text, number)?;
-        Some(self.original(spoken.start, spoken.end))
+    /// Position of a word that begins with `start`, folded too.
+    pub(super) fn has_start(&self, start: &str) -> Option<Range<usize>> {
+        let found = memchr::memmem::find_iter(self.text.as_bytes(), start.as_bytes());
+        let is_begun = |at: &usize| !self.text[..*at].ends_with(char::is_alphanumeric);
+        found.into_iter().find(is_begun).map(|at| self.original(at, at + start.len()))
     }
 
     /// Where all of `pieces`, folded too, stand as whole words in one entry, one after another and
@@ -178,11 +171,30 @@ impl Folded {
         self.entries[..after].last().map(|entry| entry.end)
     }
 
-    /// Position of `needle`, a number, as a whole one; a unit may follow at once.
-    pub(super) fn has_number(&self, needle: &str) -> Option<Range<usize>> {
-        let digit = |letter: char| letter.is_ascii_digit();
-        let (start, end) = self.apart(needle, 0..self.text.len(), digit).next()?;
-        Some(self.original(start, end))
+    /// Position of `needle`, a number in digits or words, as a whole one without another unit than `unit`.
+    pub(super) fn has_number(&self, needle: &str, unit: Option<Unit>) -> Option<Range<usize>> {
+        let digits = self.apart(needle, 0..self.text.len(), |letter| letter.is_ascii_digit());
+        let digits = digits.filter(|(start, end)| !self.is_group(*start, *end));
+        let spoken = || {
+            let spoken = self.spoken.get_or_init(|| SpokenNumbers::new(&self.text));
+            spoken.find(needle).map(|place| (place.start, place.end))
+        };
+        let agrees = |(_, end): &(usize, usize)| {
+            let other = Unit::behind(&self.text[*end..]);
+            unit.is_none() || other.is_none() || unit == other
+        };
+        let found = digits.into_iter().find(agrees).or_else(|| spoken().find(agrees));
+        found.map(|(start, end)| self.original(start, end))
+    }
+
+    /// Returns whether these digits are the end of a number with thousands: `200` of `1,200`. A list has no blanks.
+    fn is_group(&self, start: usize, end: usize) -> bool {
+        let digits = |letter: char| letter.is_ascii_digit();
+        let Some(before) = self.text[..start].strip_suffix(',') else { return false };
+        let thousands = before.len() - before.trim_end_matches(digits).len();
+        let after = &self.text[end..];
+        let is_list = after.strip_prefix(',').is_some_and(|more| !more.starts_with(' '));
+        (1..=3).contains(&thousands) && end - start == 3 && !is_list
     }
 
     /// The places of `needle` within a stretch of the folded text where no letter that is `one` of
@@ -217,18 +229,20 @@ impl Folded {
     }
 }
 
+/// Returns whether the mark at `at` only joins single letters: `U.S`, `V_C_R`.
+fn is_initialism(text: &str, at: usize) -> bool {
+    fn is_single(mut letters: impl Iterator<Item = char>) -> bool {
+        letters.next().is_some_and(char::is_alphabetic)
+            && !letters.next().is_some_and(char::is_alphanumeric)
+    }
+    text[at..].starts_with(['.', '_'])
+        && is_single(text[..at].chars().rev())
+        && is_single(text[at + 1..].chars())
+}
+
 /// Marks of omitted tool output in `text`, in order.
 fn marks(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
-    let found = memchr::memmem::find_iter(text.as_bytes(), MIDDLE.as_bytes());
-    found.filter_map(|middle| {
-        let before = text[..middle].trim_end_matches(|letter: char| letter.is_ascii_digit());
-        let is_number = (1..=NUMBER_BYTES_MAX).contains(&(middle - before.len()));
-        let start = before.len().checked_sub(HEAD.len())?;
-        let after = middle + MIDDLE.len();
-        let near = text.floor_char_boundary(after + DIGEST_BYTES_MAX + TAIL.len());
-        let end = after + text[after..near].find(TAIL)? + TAIL.len();
-        (is_number && before.ends_with(HEAD)).then_some(start..end)
-    })
+    MARK.iter().flat_map(|mark| mark.find_iter(text)).map(|found| found.range())
 }
 
 /// The part of the label at the end of `label` that is from the transcript: the tool's name, how the call ended
@@ -286,7 +300,7 @@ mod tests {
             let text = kept.as_str();
             let found: Vec<&str> = marks(text).map(|mark| &text[mark]).collect();
             assert_eq!(found.len(), 1);
-            assert!(found[0].starts_with(HEAD) && found[0].ends_with(TAIL), "{found:?}");
+            assert!(found[0].starts_with("[… ") && found[0].ends_with(" …]"), "{found:?}");
             assert_eq!(marks("3 bytes left out; digest of the whole thing …]").count(), 0);
         }
     }

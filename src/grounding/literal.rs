@@ -2,6 +2,7 @@
 //! the slice.
 
 use super::fold::Folded;
+use super::numbers::Unit;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -13,6 +14,8 @@ const QUOTE_BYTES_MAX: usize = 160;
 /// is longer than half of it may take twice its own length.
 const PIECES_BYTES_MAX: usize = 400;
 
+/// Minimum length of the beginning that two forms of a word share; of longer words it is half.
+const STEM_BYTES_MIN: usize = 4;
 /// Shorter names meet by chance once a letter is added.
 const INFLECTED_BYTES_MIN: usize = 3;
 /// Sounds that stand between the words of people who speak.
@@ -25,6 +28,8 @@ pub(super) struct Literal {
     pub(super) rule: &'static str,
     /// Its text.
     pub(super) text: String,
+    /// The unit behind a number.
+    unit: Option<Unit>,
 }
 
 /// Code in backticks, then quotes, then what looks like a path, an option, an identifier, a digest
@@ -37,7 +42,7 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"|(?<option>--[A-Za-z][A-Za-z0-9-]+)",
         r"|(?<name>\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+\b|\b[A-Za-z_][A-Za-z0-9_]*(?:::[A-Za-z_][A-Za-z0-9_]*)+|\b[a-z]{2}[a-z0-9]*[A-Z][a-z][A-Za-z0-9]*\b)",
         r"|(?<digest>\b[0-9a-f]{7,64}\b)",
-        r"|(?<number>\b[0-9][0-9.,:]*[0-9])(?:ms|s|sec|min|h|k|K|kB|KB|MB|GB|TB|KiB|MiB|GiB|px|x)?\b",
+        r"|(?<number>(?-u:\b)[0-9][0-9.,:]*[0-9])(?:ms|s|sec|min|h|k|K|kB|KB|MB|GB|TB|KiB|MiB|GiB|px|x|st|nd|rd|th)?(?-u:\b)",
     ))
     .ok()
 });
@@ -51,8 +56,10 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
         let hit = named.into_iter().find_map(|rule| Some((rule, captures.name(rule)?)));
         let Some((rule, hit)) = hit else { continue };
         let inner = hit.as_str().trim_matches(['`', '"', '“', '”']).trim();
-        // A field that is nothing but `feature/foo` names something.
-        let prose = rule == "path" && inner.len() < text.trim().len() && !is_path(inner);
+        let after = &text[hit.end()..];
+        // A field that is nothing but `feature/foo` names something, and so does a folder: `src/`.
+        let named = inner.len() == text.trim().len() || after.starts_with('/');
+        let prose = rule == "path" && !named && !is_path(inner);
         let word = rule == "digest" && !is_digest(inner);
         let passage = rule != "code" && inner.len() > QUOTE_BYTES_MAX;
         let placeholder = inner.starts_with('<') && inner.ends_with('>');
@@ -61,7 +68,8 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
             continue;
         }
         if !found.iter().any(|literal| literal.text == inner) {
-            found.push(Literal { rule, text: inner.to_owned() });
+            let unit = (rule == "number").then(|| Unit::behind(after)).flatten();
+            found.push(Literal { rule, text: inner.to_owned(), unit });
         }
     }
     found
@@ -86,8 +94,10 @@ pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
     if literal.rule == "number" {
         // Units are written with and without a blank, thousands with and without a comma.
         let plain = text.replace(',', "");
-        let found = slice.has_number(text).or_else(|| slice.has_number(&plain));
-        return found.or_else(|| slice.has_spoken(&plain));
+        let mut spellings =
+            vec![text.to_owned(), grouped(&plain, ","), grouped(&plain, "."), plain];
+        spellings.dedup();
+        return spellings.iter().find_map(|it| slice.has_number(it, literal.unit));
     }
     let whole = slice.has_whole(text);
     let whole = whole.or_else(|| bare(text).and_then(|bare| slice.has_whole(bare)));
@@ -100,21 +110,35 @@ pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
     }
 }
 
+/// A whole number with `mark` between its thousands.
+fn grouped(number: &str, mark: &str) -> String {
+    if number.contains(|letter: char| !letter.is_ascii_digit()) {
+        return number.to_owned();
+    }
+    let (head, tail) = number.split_at(number.len() % 3);
+    let groups = tail.as_bytes().chunks(3).filter_map(|it| std::str::from_utf8(it).ok());
+    let groups: Vec<&str> = [head].into_iter().filter(|it| !it.is_empty()).chain(groups).collect();
+    groups.join(mark)
+}
+
 /// One of them where the slice has several, or the other way round: `have`, `have`s.
 fn inflected(text: &str, slice: &Folded) -> Option<Range<usize>> {
     if text.len() < INFLECTED_BYTES_MIN || !text.ends_with(char::is_alphanumeric) {
         return None;
     }
     let singular = || text.strip_suffix('s').and_then(|one| slice.has_whole(one));
-    slice.has_whole(&format!("{text}s")).or_else(singular)
+    let of_y = || slice.has_whole(&format!("{}y", text.strip_suffix("ies")?));
+    slice.has_whole(&format!("{text}s")).or_else(singular).or_else(of_y)
 }
 
-/// `create/modify/delete`: alternatives in prose, each of which stands somewhere as a word.
+/// `create/modify/delete`: alternatives in prose, each of which stands somewhere as a word, `creating` too.
 fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
-    let is_word =
-        |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
-    let mut places =
-        text.split('/').map(|word| is_word(word).then(|| slice.has_start(word)).flatten());
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    let mut places = text.split('/').map(|word| {
+        let is_word = !word.is_empty() && word.bytes().all(is_letter);
+        let length = STEM_BYTES_MIN.max(word.len() / 2 + 1).min(word.len());
+        slice.has_start(word.get(..length).filter(|_| is_word)?)
+    });
     let first = places.next()??;
     places.all(|place| place.is_some()).then_some(first)
 }

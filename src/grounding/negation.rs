@@ -11,6 +11,14 @@ const CONTRASTS: [&str; 22] = [
     "fail", "unable", "against", "declin", "den", "forbid", "prevent", "exclud", "ignor", "delet",
     "lack", "miss",
 ];
+/// Negations behind the word that they turn round.
+const POSTPOSED: [&str; 3] = ["değil", "yok", "olmadan"];
+/// Negations of one thing among others: "without photos we lose" denies little of what else is said.
+const PARTIAL: [&str; 5] = ["without", "ohne", "sans", "sin", "olmadan"];
+/// Words that a sentence shares with a claim, above which those are left alone.
+const SHARED_WORDS_MAX: usize = 2;
+/// Turkish verbs that say no, by what is inside of them.
+const VERBS: [&str; 4] = ["mıyor", "miyor", "muyor", "müyor"];
 /// Words before a claim's word in which a negation turns it round.
 const REACH_WORDS: usize = 2;
 /// Share of a field's words that a sentence must hold to be about it, in percent.
@@ -21,9 +29,6 @@ const SENTENCE_ENDS: [char; 4] = ['.', '!', '?', '\n'];
 
 /// The main field of `claim` whose evidence says the opposite, if there is one.
 pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Option<&'static str> {
-    if claim.strings().iter().any(|(_, text)| is_negative(text)) {
-        return None;
-    }
     let fields = match claim {
         Claim::Decision(it) => vec![("chosen", it.chosen.as_str())],
         Claim::Attempt(it) if it.succeeded => {
@@ -31,6 +36,10 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
         }
         Claim::Attempt(_) | Claim::Discussion(_) | Claim::Request(_) => Vec::new(),
     };
+    // What a decision is for may say no; what was done, and how it ended, belong together.
+    if fields.iter().any(|(_, text)| is_negative(text)) {
+        return None;
+    }
     fields
         .into_iter()
         .find(|(field, text)| is_turned(text, field, evidence, slice))
@@ -51,7 +60,9 @@ fn is_turned(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> b
         words(sentence, |word| {
             held.extend(wanted.contains(&word.key).then_some(word.key));
         });
-        if held.is_empty() || held.len() * 100 < wanted.len() * ABOUT_PERCENT_MIN {
+        // A question says neither.
+        let asks = sentence.trim_end().ends_with('?');
+        if asks || held.is_empty() || held.len() * 100 < wanted.len() * ABOUT_PERCENT_MIN {
             continue;
         }
         if !negates(sentence, &held) {
@@ -75,34 +86,45 @@ fn whole_sentences<'a>(evidence: &Evidence, slice: &'a Slice) -> &'a str {
     texts.next().unwrap_or_default()
 }
 
-/// Returns whether a negation stands close before one of the words in `held`. A question does not.
+/// Returns whether a negation turns one of the words in `held` round that no clause of the sentence affirms.
 fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
-    let plain: Vec<&str> = sentence
-        .split(|letter: char| !letter.is_alphanumeric() && letter != '\'' && letter != '’')
-        .filter(|word| !word.is_empty())
-        .collect();
-    let is_held = |word: &str| {
-        let mut found = false;
-        words(word, |word| found |= held.contains(&word.key));
-        found
-    };
-    let turns = |at: usize| {
-        let after = plain.iter().skip(at + 1).take(REACH_WORDS);
-        let only = plain.get(at + 1).is_some_and(|next| matches!(*next, "only" | "just" | "nur"));
-        is_negation(plain[at]) && !only && after.into_iter().any(|word| is_held(word))
-    };
-    !sentence.trim_end().ends_with('?') && (0..plain.len()).any(turns)
+    let (mut turned, mut affirmed) = (HashSet::new(), HashSet::new());
+    for clause in sentence.split([',', ';', ':', '(', ')']) {
+        let clause: Vec<&str> = plain(clause).collect();
+        let mut near = HashSet::new();
+        let is_partial = |word| SHARED_WORDS_MAX < held.len() && PARTIAL.contains(&word);
+        let denies = |at: &usize| is_negation(clause[*at]) && !is_partial(clause[*at]);
+        for at in (0..clause.len()).filter(denies) {
+            let only = clause.get(at + 1).is_some_and(|it| matches!(*it, "only" | "just" | "nur"));
+            near.extend(match POSTPOSED.contains(&clause[at]) {
+                true => at.saturating_sub(1)..at,
+                false if only => at..at,
+                false => at + 1..at + 1 + REACH_WORDS,
+            });
+        }
+        for (at, word) in clause.iter().enumerate() {
+            let to = if near.contains(&at) { &mut turned } else { &mut affirmed };
+            words(word, |word| to.extend(held.contains(&word.key).then_some(word.key)));
+        }
+    }
+    turned.difference(&affirmed).next().is_some()
+}
+
+fn plain(text: &str) -> impl Iterator<Item = &str> {
+    let words =
+        text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'' && letter != '’');
+    words.filter(|word| !word.is_empty())
 }
 
 fn is_negation(word: &str) -> bool {
     let word = word.to_lowercase();
-    NEGATIONS.contains(word.as_str()) || word.ends_with("n't") || word.ends_with("n’t")
+    NEGATIONS.contains(word.as_str())
+        || ["n't", "n’t"].iter().any(|ending| word.ends_with(ending))
+        || VERBS.iter().any(|inside| word.contains(inside))
 }
 
 fn is_negative(text: &str) -> bool {
-    let mut words =
-        text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'' && letter != '’');
-    words.any(|word| {
+    plain(text).any(|word| {
         let lower = word.to_lowercase();
         is_negation(word) || CONTRASTS.iter().any(|stem| lower.starts_with(stem))
     })

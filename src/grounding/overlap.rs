@@ -103,14 +103,7 @@ impl<'a> WordIndex<'a> {
     /// Support of `string` by the slice: the windows that hold most of its words, the best first. The
     /// best window of the `first` of these speakers who says enough of them leads.
     pub(super) fn support(&self, string: &str, first: &[Speaker]) -> WordSupport {
-        let mut wanted: Vec<u32> = Vec::new();
-        words(string, |word| {
-            if let Some(id) = self.ids.get(&word.key)
-                && !wanted.contains(id)
-            {
-                wanted.push(*id);
-            }
-        });
+        let wanted = self.wanted(string);
         let total: f64 = wanted.iter().map(|id| self.weight(*id)).sum();
         if total <= 0.0 {
             return WordSupport::default();
@@ -139,6 +132,19 @@ impl<'a> WordIndex<'a> {
         }
         support.score = covered / total;
         support
+    }
+
+    /// The different words of `string`, by number.
+    pub(super) fn wanted(&self, string: &str) -> Vec<u32> {
+        let mut wanted: Vec<u32> = Vec::new();
+        words(string, |word| {
+            if let Some(id) = self.ids.get(&word.key)
+                && !wanted.contains(id)
+            {
+                wanted.push(*id);
+            }
+        });
+        wanted
     }
 
     fn weight(&self, id: u32) -> f64 {

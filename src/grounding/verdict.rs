@@ -3,6 +3,7 @@
 use super::fold::Folded;
 use super::language::Language;
 use super::literal::{find, literals};
+use super::names::SpeakerNames;
 use super::negation::negated;
 use super::overlap::{WordIndex, WordSupport};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
@@ -10,6 +11,7 @@ use crate::domain::{
     Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
     Speaker,
 };
+use crate::text::tokens::keys;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -20,6 +22,13 @@ pub(crate) const SCORE_MIN: f64 = 0.42;
 const FIELD_SCORE_MIN: f64 = 0.12;
 /// A field with fewer words may say them in other ones.
 const FIELD_WORDS_MIN: usize = 3;
+/// Share of its words above which what was chosen needs no reason in the words of the slice, and how many they are at
+/// least: few words stand anywhere by chance.
+const PROVEN_SCORE_MIN: f64 = 0.7;
+const PROVEN_WORDS_MIN: usize = 5;
+/// Words of the question that a model was asked; nobody's reason.
+const FRAME: &str =
+    "four empty lists decisions discussions attempts requests slice transcript tool call";
 /// A string shorter than this is found anywhere by chance; its words are weighed instead. In bytes.
 const EXACT_BYTES_MIN: usize = 12;
 /// Score of folded words; a little less than that of the very words.
@@ -54,6 +63,7 @@ pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Gro
         folded: Folded::of_slice(slice),
         index: WordIndex::new(slice, strings.into_iter()),
         language: Language::of_slice(slice),
+        names: SpeakerNames::of(slice),
     };
     let mut grounded = Grounded::default();
     for claim in claims {
@@ -69,6 +79,7 @@ struct Grounder<'a> {
     index: WordIndex<'a>,
     /// Language of the slice.
     language: Language,
+    names: SpeakerNames,
 }
 
 /// Evidence and scores of one claim.
@@ -78,6 +89,8 @@ struct ClaimSupport {
     absent: Vec<(String, String)>,
     /// Fields that nothing in the slice bears out.
     bare: Vec<String>,
+    /// True if what was chosen stands in the slice, in so many words that it needs no other proof.
+    is_proven: bool,
     scores: Vec<(f64, f64)>,
     /// Weight by speaker.
     carried: Vec<(Speaker, f64)>,
@@ -144,20 +157,28 @@ impl Grounder<'_> {
         proof.shared.extend(&support.shared);
         let found = self.verbatim(text);
         let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
-        if is_bare && FIELD_WORDS_MIN <= support.words {
+        proof.is_proven |= field == "chosen"
+            && PROVEN_WORDS_MIN <= support.words
+            && PROVEN_SCORE_MIN <= support.score;
+        // A reason may be in other words than the conversation.
+        let is_reason = || {
+            let frame = keys(FRAME);
+            field == "rationale"
+                && proof.is_proven
+                && !keys(text).iter().all(|it| frame.contains(it))
+        };
+        if is_bare && FIELD_WORDS_MIN <= support.words && !is_reason() {
             proof.bare.push(field.to_owned());
         }
         for literal in &literals(text) {
             match find(literal, &self.folded) {
                 None => proof.absent.push((field.to_owned(), literal.text.clone())),
                 Some(span) => {
-                    let known = |evidence: &Evidence| {
-                        evidence.field == field && evidence.words.as_str().contains(&literal.text)
-                    };
-                    let few = proof.evidence.iter().filter(|it| it.field == field).count();
+                    // A number that is said in words is no word of the claim.
+                    proof.shared.extend(self.index.wanted(&literal.text));
+                    let ours = proof.evidence.iter().filter(|it| it.field == field).count();
                     let wanted = support.spans.is_empty() && found.is_none();
-                    if wanted && few < EVIDENCE_PER_STRING_MAX && !proof.evidence.iter().any(known)
-                    {
+                    if wanted && ours < EVIDENCE_PER_STRING_MAX {
                         self.add(field, span, Match::Literal, LITERAL_WEIGHT, proof);
                     }
                 }
@@ -254,6 +275,7 @@ impl Grounder<'_> {
             line: part.line,
             bytes: bytes(span.start)..bytes(end),
             speaker: part.speaker,
+            name: self.names.of_span(part, &span).map(|name| self.slice.text.cut(name)),
             found,
             words: self.slice.text.cut(span.start..end),
         })

@@ -203,7 +203,7 @@ impl Totals {
         }
     }
 
-    /// Whether so many answers held nothing, and none held something, that the model is suspect.
+    /// True if so many answers held nothing, and none held something, that the model is suspect.
     pub fn only_empty_answers(&self) -> bool {
         EMPTY_ANSWERS_MIN <= self.slices_extracted && self.slices_empty == self.slices_extracted
     }

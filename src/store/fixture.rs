@@ -161,6 +161,7 @@ pub(super) fn staging(session: &Session, name: &str, first: u32, claims: &[&str]
             line: first + 1,
             bytes: 4..8,
             speaker: Speaker::Person,
+            name: None,
             found: Match::Folded,
             words: words("pu\"mp"),
         };

@@ -77,6 +77,8 @@ struct Proof<'a> {
     line: u32,
     bytes: (usize, usize),
     speaker: Speaker,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    name: Option<Cow<'a, str>>,
     found: Match,
     #[serde(borrow)]
     words: Cow<'a, str>,
@@ -126,6 +128,7 @@ fn proof(evidence: &Evidence) -> Proof<'_> {
         line: evidence.line,
         bytes: (evidence.bytes.start, evidence.bytes.end),
         speaker: evidence.speaker,
+        name: evidence.name.as_ref().map(|name| Cow::Borrowed(name.as_str())),
         found: evidence.found,
         words: Cow::Borrowed(evidence.words.as_str()),
     }
@@ -138,6 +141,7 @@ fn evidence(proof: Proof<'_>) -> Evidence {
         line: proof.line,
         bytes: proof.bytes.0..proof.bytes.1,
         speaker: proof.speaker,
+        name: proof.name.map(|name| Redacted::reopened(name.into_owned())),
         found: proof.found,
         words: Redacted::reopened(proof.words.into_owned()),
     }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::LazyLock;
 
 /// Words that say no, folded and separated by bars.
-const WORDS: &str = "not|no|never|don't|doesn't|didn't|won't|can't|cannot|shouldn't|isn't|aren't|wasn't|weren't|\
-     without|nicht|kein|keine|keinen|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
+const WORDS: &str = "not|no|never|nothing|none|nobody|neither|nor|don't|doesn't|didn't|won't|can't|cannot|shouldn't|isn't|aren't|wasn't|weren't|\
+     without|nicht|nichts|kein|keine|keinen|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
      jamais|sans|aucun|non|niet|geen|não|не";
 
 /// All of them.

@@ -64,6 +64,9 @@ struct EvidenceRow<'a> {
     line: u32,
     bytes: (usize, usize),
     speaker: Speaker,
+    /// The person's name, where several people talk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a Redacted>,
     found: Match,
     words: &'a Redacted,
 }
@@ -77,6 +80,7 @@ impl<'a> RecordRow<'a> {
             line: it.line,
             bytes: (it.bytes.start, it.bytes.end),
             speaker: it.speaker,
+            name: it.name.as_ref(),
             found: it.found,
             words: &it.words,
         });

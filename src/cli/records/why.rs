@@ -127,12 +127,14 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
     for (evidence, entry) in stored.record.evidence.iter().zip(&why.entries) {
         let when = entry.as_ref().and_then(|entry| entry.at);
         let when = when.map(|at| format!(", {at}")).unwrap_or_default();
+        let name = evidence.name.as_ref().map(|name| format!("{}, a ", name.as_str()));
         output::line(&format!(
-            "{BOLD}{}{BOLD:#} {DIM}rests on entry {} ({}:{}), said by {}{when}, found as {}{DIM:#}",
+            "{BOLD}{}{BOLD:#} {DIM}rests on entry {} ({}:{}), said by {}{}{when}, found as {}{DIM:#}",
             evidence.field,
             evidence.ordinal,
             stored.path,
             evidence.line,
+            name.unwrap_or_default(),
             evidence.speaker.name(),
             evidence.found.name()
         ))?;

@@ -324,6 +324,69 @@ fn a_wish_rests_on_the_persons_words_though_the_assistant_repeats_them() {
     }
 }
 
+#[test]
+fn evidence_names_the_person_where_several_people_talk() {
+    let said = |messages: &[&str]| {
+        let entries = messages.iter().map(|text| (Speaker::Person, EntryKind::Prompt, *text));
+        slice(&entries.collect::<Vec<_>>())
+    };
+    let name = |slice: &Slice| {
+        let claim = decision(&[], "The case is made of rubber", "rubber is cheap to mould");
+        let record = ground_one(slice, claim);
+        let chosen = record.evidence.iter().find(|it| it.field == "chosen").unwrap();
+        chosen.name.as_ref().map(|name| name.as_str().to_owned())
+    };
+    let rubber = "It is made of rubber, which is cheap to mould.";
+    let ben = format!("Ben Roth: {rubber}");
+    let messages = ["Ada: What of the case?", &ben, "Ada: Good."];
+    assert_eq!(name(&said(&messages)).as_deref(), Some("Ben Roth"));
+    assert_eq!(name(&said(&[messages.join("\n").as_str()])).as_deref(), Some("Ben Roth"));
+    assert_eq!(name(&said(&["What of the case?", rubber, "Note: good."])), None);
+    let headings = "Case: made of rubber, cheap to mould\nColour: yellow\nPrice: low\nSize: small";
+    assert_eq!(name(&said(&[headings])), None);
+}
+
+/// A conversation and claims about it. `lost` are right and quarantined today, `passed` forged and staged.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ClaimCase {
+    name: String,
+    talk: Vec<(char, String)>,
+    #[serde(default)]
+    staged: Vec<Claim>,
+    #[serde(default)]
+    quarantined: Vec<Claim>,
+    #[serde(default)]
+    lost: Vec<Claim>,
+    #[serde(default)]
+    passed: Vec<Claim>,
+}
+
+#[test]
+fn form_of_a_claim_may_differ_and_its_matter_may_not() {
+    let cases = include_str!("../../../tests/fixtures/grounding/claims.json");
+    let cases: Vec<ClaimCase> = serde_json::from_str(cases).unwrap();
+    for case in cases {
+        let entries: Vec<_> = case
+            .talk
+            .iter()
+            .map(|(who, text)| match who {
+                'p' => (Speaker::Person, EntryKind::Prompt, text.as_str()),
+                'a' => (Speaker::Assistant, EntryKind::Text, text.as_str()),
+                _ => (Speaker::Tool, EntryKind::ToolResult, text.as_str()),
+            })
+            .collect();
+        let slice = slice(&entries);
+        let right = case.staged.into_iter().chain(case.passed).map(|it| (it, RecordState::Staged));
+        let wrong = case.quarantined.into_iter().chain(case.lost);
+        for (claim, state) in right.chain(wrong.map(|it| (it, RecordState::Quarantined))) {
+            let record = ground_one(&slice, claim);
+            let Record { claim, reason, .. } = &record;
+            assert_eq!(record.state, state, "{}: {} {reason:?}", case.name, claim.to_json());
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn evidence_stands_where_it_says_and_scores_stay_in_bounds(

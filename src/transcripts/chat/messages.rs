@@ -94,6 +94,12 @@ impl MessageReader {
             Role::Tool => self.answer(json, line, out),
             Role::Call => self.call(&parsed(content(json)), line, out),
         }
+        // Where several people talk, each message names its own.
+        let name = json.first_text(&["name"]).filter(|_| role == Role::User);
+        let said = out.iter_mut().skip(from).find(|it| it.kind == EntryKind::Prompt);
+        if let (Some(name), Some(said)) = (name, said) {
+            said.text = format!("{name}: {}", said.text);
+        }
         let (at, id) = (time_of(json), json.first_text(&["id", "uuid"]));
         for entry in out.iter_mut().skip(from) {
             entry.at = at;
@@ -358,6 +364,20 @@ mod tests {
                 "assistant tool_call find#c: {broken",
                 "tool tool_result find#b: two",
                 "tool tool_result bash#a: one",
+            ],
+        );
+    }
+
+    #[test]
+    fn names_of_people_stand_before_their_words() {
+        check(
+            r#"[{"role":"user","name":"ada","content":"what of the case?"},
+               {"role":"user","name":"ben","content":[{"type":"text","text":"rubber"}]},
+               {"role":"assistant","name":"scribe","content":"noted"}]"#,
+            &[
+                "person prompt: ada: what of the case?",
+                "person prompt: ben: rubber",
+                "assistant text: noted",
             ],
         );
     }

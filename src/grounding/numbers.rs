@@ -1,0 +1,146 @@
+//! Numbers: those that a slice says in words (`twelve fifty`, `half a minute`), and the units behind them. A word that is
+//! a common one of English too, such as the Spanish `once`, is no number.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Numbers with their words.
+const WORDS: &str = "0 zero zéro cero sıfır|1 one eins un une uno una bir|2 two zwei deux dos iki|\
+    3 three drei trois tres üç|4 four vier quatre cuatro dört|5 five fünf cinq cinco beş|\
+    6 six sechs seis altı|7 seven sieben sept siete yedi|8 eight acht huit ocho sekiz|\
+    9 nine neun neuf nueve dokuz|10 ten zehn dix diez|11 eleven elf onze|12 twelve zwölf douze doce|\
+    13 thirteen dreizehn treize trece|14 fourteen vierzehn quatorze catorce|\
+    15 fifteen fünfzehn quinze quince|16 sixteen sechzehn|17 seventeen siebzehn|18 eighteen achtzehn|\
+    19 nineteen neunzehn|20 twenty zwanzig vingt veinte yirmi|30 thirty dreißig trente treinta otuz|\
+    40 forty vierzig quarante cuarenta kırk|50 fifty fünfzig cinquante cincuenta elli|\
+    60 sixty sechzig soixante sesenta altmış|70 seventy siebzig setenta yetmiş|\
+    80 eighty achtzig ochenta seksen|90 ninety neunzig noventa doksan";
+/// Parts of a minute, of an hour or of a hundred.
+const PARTS: [(&str, f64); 6] = [
+    ("half a minute", 30.0),
+    ("half an hour", 30.0),
+    ("a quarter", 15.0),
+    ("quarter of an hour", 15.0),
+    ("half of", 50.0),
+    ("quarter of", 25.0),
+];
+/// Units with their spellings, in lower case.
+const UNITS: &str = "ms msec millisecond milliseconds|\
+    s sec secs second seconds sekunden secondes segundos saniye|min mins minute minutes minuten minutos dakika|\
+    h hr hrs hour hours stunden heures horas saat|day days tage tagen jours días gün|\
+    week weeks wochen semaines semanas hafta|month months monate monaten mois meses ay|\
+    year years jahre jahren ans años yıl|kb kib kilobyte kilobytes|mb mib megabyte megabytes|\
+    gb gib gigabyte gigabytes|tb tib terabyte terabytes|% percent prozent|px pixel pixels";
+/// Maximum number of words of one number.
+const WORDS_MAX: usize = 6;
+
+/// Values of the words.
+static VALUES: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
+    let numbers = WORDS.split('|').filter_map(|number| number.split_once(' '));
+    numbers
+        .flat_map(|(value, words)| words.split(' ').map(move |word| (word, value)))
+        .filter_map(|(word, value)| Some((word, value.parse().ok()?)))
+        .collect()
+});
+
+/// A unit, by its place among all of them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Unit(usize);
+
+impl Unit {
+    /// The unit that `text` begins with, after a blank or a hyphen.
+    pub(super) fn behind(text: &str) -> Option<Unit> {
+        let text = text.strip_prefix([' ', '-']).unwrap_or(text);
+        let end = text.find(|letter: char| !letter.is_alphabetic()).unwrap_or(text.len());
+        let word = if text.starts_with('%') { "%" } else { &text[..end] };
+        let word = word.to_lowercase();
+        UNITS.split('|').position(|unit| unit.split(' ').any(|it| it == word)).map(Unit)
+    }
+}
+
+/// The numbers in words of one text, in order.
+#[derive(Debug)]
+pub(super) struct SpokenNumbers(Vec<(f64, Range<usize>)>);
+
+impl SpokenNumbers {
+    /// Reads `text`, which is folded.
+    pub(super) fn new(text: &str) -> SpokenNumbers {
+        let mut found = Vec::new();
+        let mut run: Vec<Range<usize>> = Vec::new();
+        let words = text.split(|letter: char| !letter.is_alphabetic()).filter(|it| !it.is_empty());
+        for word in words.chain(std::iter::once("")) {
+            if is_number(word) {
+                let start = word.as_ptr() as usize - text.as_ptr() as usize;
+                run.push(start..start + word.len());
+                continue;
+            }
+            for from in 0..run.len() {
+                for to in (from + 1..=run.len().min(from + WORDS_MAX)).rev() {
+                    let words: Vec<&str> =
+                        run[from..to].iter().map(|it| &text[it.clone()]).collect();
+                    let place = run[from].start..run[to - 1].end;
+                    found.extend(values(&words).into_iter().map(|value| (value, place.clone())));
+                }
+            }
+            run.clear();
+        }
+        for (words, value) in PARTS {
+            found.extend(text.find(words).map(|at| (value, at..at + words.len())));
+        }
+        SpokenNumbers(found)
+    }
+
+    /// Positions of `number`.
+    pub(super) fn find(&self, number: &str) -> impl Iterator<Item = Range<usize>> {
+        let value: Option<f64> = number.parse().ok();
+        let found = self.0.iter().filter(move |(other, _)| Some(*other) == value);
+        found.map(|(_, place)| place.clone())
+    }
+}
+
+fn is_number(word: &str) -> bool {
+    VALUES.contains_key(word) || is_and(word) || matches!(word, "hundred" | "thousand" | "point")
+}
+
+fn is_and(word: &str) -> bool {
+    matches!(word, "and" | "et" | "y" | "und")
+}
+
+/// Meanings of `words`: one number, or two of which the second is its hundredths, as prices are said.
+fn values(words: &[&str]) -> Vec<f64> {
+    let mut values: Vec<f64> = whole(words).map(|value| value as f64).into_iter().collect();
+    for at in 1..words.len() {
+        let (left, right) = (&words[..at], &words[at..]);
+        let right = right.strip_prefix(&["point"]).unwrap_or(right);
+        if let (Some(left), Some(right)) = (whole(left), whole(right))
+            && right < 100
+        {
+            let scale = if right < 10 { 10.0 } else { 100.0 };
+            values.extend([left as f64 + right as f64 / scale, (left * 100 + right) as f64]);
+        }
+    }
+    values
+}
+
+fn whole(words: &[&str]) -> Option<u64> {
+    let (mut sum, mut current, mut last) = (0, 0, u64::MAX);
+    for word in words {
+        match *word {
+            word if is_and(word) && current > 0 => {}
+            "hundred" if (1..100).contains(&current) => (current, last) = (current * 100, 100),
+            "thousand" if current > 0 => {
+                (sum, current, last) = (sum + current * 1_000, 0, u64::MAX)
+            }
+            word => {
+                let value = *VALUES.get(word)?;
+                // A smaller place follows a larger one: twenty five, but not five twenty.
+                if last <= value || (last < 100 && value >= 10) {
+                    return None;
+                }
+                (current, last) = (current + value, if value >= 20 { 10 } else { 1 });
+            }
+        }
+    }
+    words.last().is_some_and(|last| !is_and(last)).then_some(sum + current)
+}
