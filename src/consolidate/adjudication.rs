@@ -7,10 +7,11 @@ use super::dialogue::{
     shown_line,
 };
 use super::incoming::said_by;
+use super::phrases::says_no;
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, Digest, Finding, LeftOpen, Memory, MemoryId, OutputMode, Plan, Record, RecordId,
-    Request, Severity, Speaker, Timestamp, Tokens, ToolSpec, estimate_tokens,
+    Claim, Digest, Finding, LeftOpen, Memory, MemoryId, MemoryMap, OutputMode, Plan, Record,
+    RecordId, Request, Severity, Speaker, Timestamp, Tokens, ToolSpec, estimate_tokens,
 };
 use crate::llm::prompt::BatchPrompt;
 use crate::llm::tool::{schema_files_of, wire_of};
@@ -38,7 +39,7 @@ const FIELDS: [&str; 4] = ["record", "disposition", "target", "evidence"];
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 struct WriteConsolidated {
-    /// One entry for each record.
+    /// One entry for each record, or one for each of its memories that something happens to.
     dispositions: Vec<Judgement>,
 }
 
@@ -54,7 +55,7 @@ struct Judgement {
     /// The memory's id, such as M1; null for add and discard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     target: Option<String>,
-    /// For supersede: the words of the record that show the change, copied.
+    /// For supersede: words of the record, or beside it, that show the change, copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     evidence: Option<String>,
 }
@@ -105,6 +106,15 @@ pub(crate) struct Adjudication {
     verdicts: Verdicts,
 }
 
+/// Something that was said beside the words that a record rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Said {
+    pub(crate) speaker: Speaker,
+    pub(crate) words: Redacted,
+    /// After the record's first words.
+    pub(crate) after: bool,
+}
+
 /// Result of the adjudication of one batch. Pairs without a verdict stay open.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Adjudicated {
@@ -145,7 +155,8 @@ impl BatchTask for Adjudication {
     fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String> {
         let Some(answer) = answer else { return Vec::new() };
         let mut problems = Vec::new();
-        let mut met = BTreeSet::new();
+        let (mut met, mut judged) = (BTreeSet::new(), BTreeSet::new());
+        let before = self.done.clone();
         for (n, entry) in std::mem::take(&mut answer.entries).into_iter().enumerate() {
             let Some(judgement) = answer.parse::<Judgement>(entry, &FIELDS) else {
                 let expected = "not an entry with `record` and `disposition`";
@@ -159,17 +170,27 @@ impl BatchTask for Adjudication {
                 problems.push(format!("dispositions[{n}].record: no such record"));
                 continue;
             };
-            if !met.insert(at) || self.done.contains(&at) {
-                answer.note("record-twice", format!("R{} came twice; the first counts", at + 1));
-                continue;
-            }
+            met.insert(at);
             match judge(offered, &judgement) {
                 Ok((target, verdict)) => {
+                    let about = [None, target].map(|target| (at, target));
+                    let others = judged.iter().any(|(other, _)| *other == at);
+                    let again =
+                        about.iter().any(|it| judged.contains(it)) || (target.is_none() && others);
+                    if before.contains(&at) || again {
+                        let detail = format!("R{} came twice; the first counts", at + 1);
+                        answer.note("record-twice", detail);
+                        continue;
+                    }
+                    judged.insert((at, target));
                     self.done.insert(at);
+                    // One entry a memory: what none is about is unrelated.
                     for (n, (_, memory)) in offered.targets.iter().enumerate() {
                         let chosen = target.is_none_or(|target| target == n);
-                        let verdict = if chosen { verdict } else { Verdict::Unrelated };
-                        self.verdicts.insert(offered.record, *memory, verdict);
+                        if chosen || !others {
+                            let verdict = if chosen { verdict } else { Verdict::Unrelated };
+                            self.verdicts.insert(offered.record, *memory, verdict);
+                        }
                     }
                 }
                 Err((rule, problem)) => {
@@ -204,7 +225,7 @@ fn judge(
         "discard" => return Ok((None, Verdict::Nothing)),
         "merge" | "duplicate" => Verdict::Same,
         "conflict" => Verdict::Conflict,
-        "supersede" => Verdict::Replaces,
+        "supersede" => Verdict::Replaces { agreed: offered.is_agreed() },
         _ => return Err(("unknown-disposition", "no such disposition".to_owned())),
     };
     let named = judgement.target.as_deref().map(str::trim).unwrap_or_default();
@@ -214,10 +235,8 @@ fn judge(
         return Err(("forged-target", format!("target: expected {}", known.join(" or "))));
     };
     let evidence = folded(judgement.evidence.as_deref().unwrap_or_default());
-    let is_shown = evidence.len() >= EVIDENCE_BYTES_MIN
-        && offered.words.iter().any(|words| folded(words.as_str()).contains(&evidence));
-    if verdict == Verdict::Replaces && !is_shown {
-        let problem = "evidence: not in the `words` of the record; without such words no supersede";
+    if matches!(verdict, Verdict::Replaces { .. }) && !offered.shows(&evidence) {
+        let problem = "evidence: not in the `words` or `beside` of the record; without such words no supersede";
         return Err(("unproven-change", problem.to_owned()));
     }
     Ok((Some(target), verdict))
@@ -228,6 +247,26 @@ struct OfferedRecord {
     record: RecordId,
     targets: Vec<(String, MemoryId)>,
     words: Vec<Redacted>,
+    beside: Vec<Said>,
+}
+
+impl OfferedRecord {
+    /// True if `quote`, which is folded, was shown; what it leaves out stands between dots.
+    fn shows(&self, quote: &str) -> bool {
+        let shown = self.words.iter().chain(self.beside.iter().map(|said| &said.words));
+        let shown: Vec<String> = shown.map(|words| folded(words.as_str())).collect();
+        let quote = quote.replace("...", "…");
+        let parts: Vec<&str> =
+            quote.split('…').map(str::trim).filter(|it| !it.is_empty()).collect();
+        parts.iter().map(|part| part.len()).sum::<usize>() >= EVIDENCE_BYTES_MIN
+            && parts.iter().all(|part| shown.iter().any(|words| words.contains(part)))
+    }
+
+    /// True if a person answered and did not say no.
+    fn is_agreed(&self) -> bool {
+        let answers = self.beside.iter().filter(|it| it.after && it.speaker == Speaker::Person);
+        answers.into_iter().next().is_some_and(|it| !says_no(&folded(it.words.as_str())))
+    }
 }
 
 /// Records and memories that are shown together, under short ids that mean nothing outside of the batch.
@@ -237,17 +276,25 @@ pub(crate) struct PairBatch {
     about: BTreeSet<Digest>,
     text: Redacted,
     /// The records and memories themselves, to split the batch.
-    pairs: Vec<(Record, Vec<Memory>)>,
+    pairs: Vec<Offer>,
+}
+
+/// A record, the memories that it may touch, and what was said beside it.
+#[derive(Clone, Debug)]
+struct Offer {
+    record: Record,
+    targets: Vec<Memory>,
+    beside: Vec<Said>,
 }
 
 impl PairBatch {
     /// Splits the batch in two for a model that reads no more; `None` for a single record.
     pub(crate) fn halves(&self) -> Option<[PairBatch; 2]> {
         let (first, second) = self.pairs.split_at(self.pairs.len() / 2);
-        let half = |pairs: &[(Record, Vec<Memory>)]| {
+        let half = |pairs: &[Offer]| {
             let mut draft = Draft::default();
-            for (record, targets) in pairs {
-                draft.add(record, &targets.iter().collect::<Vec<_>>());
+            for Offer { record, targets, beside } in pairs {
+                draft.add(record, &targets.iter().collect::<Vec<_>>(), beside);
             }
             draft.finish()
         };
@@ -279,11 +326,39 @@ pub(crate) struct Undecided<'a> {
 }
 
 impl Undecided<'_> {
-    /// Batches of the pairs that were not `asked` about yet, those of earlier plans first.
-    pub(crate) fn batches(&self, asked: &BTreeSet<(RecordId, MemoryId)>) -> Vec<PairBatch> {
+    /// Batches of the pairs that were not `asked` about yet, those of earlier plans first. `beside` is what was said
+    /// beside each record.
+    pub(crate) fn batches(
+        &self,
+        asked: &BTreeSet<(RecordId, MemoryId)>,
+        beside: &BTreeMap<RecordId, Vec<Said>>,
+    ) -> Vec<PairBatch> {
+        let (mut batches, mut draft) = (Vec::new(), Draft::default());
+        let after = self.plan.after();
+        for (record, targets) in self.offers(&after, asked) {
+            if draft.is_full() {
+                batches.extend(std::mem::take(&mut draft).finish());
+            }
+            let beside = beside.get(&record.id).map(Vec::as_slice).unwrap_or_default();
+            draft.add(record, &targets, beside);
+        }
+        batches.extend(draft.finish());
+        batches
+    }
+
+    /// The records of the pairs that were not `asked` about yet.
+    pub(crate) fn open_records(&self, asked: &BTreeSet<(RecordId, MemoryId)>) -> Vec<Record> {
+        let after = self.plan.after();
+        self.offers(&after, asked).into_iter().map(|(record, _)| record.clone()).collect()
+    }
+
+    fn offers<'b>(
+        &'b self,
+        after: &'b MemoryMap,
+        asked: &BTreeSet<(RecordId, MemoryId)>,
+    ) -> Vec<(&'b Record, Vec<&'b Memory>)> {
         let by_id: BTreeMap<RecordId, &Record> =
             self.records.iter().map(|it| (it.id, it)).collect();
-        let after = self.plan.after();
         let find = |id: MemoryId| after.get(&id).or_else(|| self.memories.get(id));
         let mut open: BTreeMap<RecordId, Vec<&Memory>> = BTreeMap::new();
         let fresh = |left: &&LeftOpen| !asked.contains(&(left.record, left.memory));
@@ -302,15 +377,7 @@ impl Undecided<'_> {
             let Some(record) = by_id.get(&operation.record) else { continue };
             offers.extend(open.remove(&operation.record).map(|targets| (*record, targets)));
         }
-        let (mut batches, mut draft) = (Vec::new(), Draft::default());
-        for (record, targets) in offers {
-            if draft.is_full() {
-                batches.extend(std::mem::take(&mut draft).finish());
-            }
-            draft.add(record, &targets);
-        }
-        batches.extend(draft.finish());
-        batches
+        offers
     }
 }
 
@@ -326,6 +393,8 @@ struct ShownLine<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     words: Vec<&'a str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    beside: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     may_touch: Vec<&'a str>,
 }
 
@@ -339,6 +408,7 @@ impl<'a> ShownLine<'a> {
             claim: &memory.claim,
             stage: Some(memory.stage.name()),
             words: Vec::new(),
+            beside: Vec::new(),
             may_touch: Vec::new(),
         }
     }
@@ -351,7 +421,7 @@ struct Draft {
     about: BTreeSet<Digest>,
     text: String,
     tokens: Tokens,
-    pairs: Vec<(Record, Vec<Memory>)>,
+    pairs: Vec<Offer>,
 }
 
 impl Draft {
@@ -360,7 +430,7 @@ impl Draft {
         self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 3 * 2
     }
 
-    fn add(&mut self, record: &Record, memories: &[&Memory]) {
+    fn add(&mut self, record: &Record, memories: &[&Memory], beside: &[Said]) {
         let short = format!("R{}", self.records.len() + 1);
         let (mut lines, mut fresh, mut targets) = (Vec::new(), Vec::new(), Vec::new());
         for memory in memories {
@@ -387,6 +457,10 @@ impl Draft {
             claim: &record.claim,
             stage: None,
             words: words.iter().map(Redacted::as_str).collect(),
+            beside: beside
+                .iter()
+                .map(|it| format!("{}: {}", it.speaker.name(), it.words.as_str()))
+                .collect(),
             may_touch: targets.iter().map(|(id, _)| id.as_str()).collect(),
         };
         let Some(own) = shown_line(&shown).filter(|_| !targets.is_empty()) else { return };
@@ -402,8 +476,11 @@ impl Draft {
             self.about.insert(memory.id.0);
             self.about.extend(memory.sources.iter().take(SOURCES_MAX).map(|source| source.0));
         }
-        self.records.push(OfferedRecord { record: record.id, targets, words });
-        self.pairs.push((record.clone(), memories.iter().map(|it| (*it).clone()).collect()));
+        let beside = beside.to_vec();
+        let offered = OfferedRecord { record: record.id, targets, words, beside: beside.clone() };
+        self.records.push(offered);
+        let targets = memories.iter().map(|it| (*it).clone()).collect();
+        self.pairs.push(Offer { record: record.clone(), targets, beside });
     }
 
     fn finish(self) -> Option<PairBatch> {

@@ -21,7 +21,7 @@ fn spec() -> Arc<AdjudicationSpec> {
 
 /// Batches of the pairs that `plan` left open.
 fn pair_batches(plan: &Plan, records: &[Record], memories: &Memories) -> Vec<PairBatch> {
-    Undecided { plan, records, earlier: &[], memories }.batches(&BTreeSet::new())
+    Undecided { plan, records, earlier: &[], memories }.batches(&BTreeSet::new(), &BTreeMap::new())
 }
 
 fn reply(arguments: &Value) -> Reply {

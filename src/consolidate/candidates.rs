@@ -1,15 +1,18 @@
 //! The memories of a namespace and the index that finds those a record may touch without looking at the others.
 //!
-//! An inverted index over words, neighbouring words and pairs of alternatives, of which only the rare ones count: a key
-//! that more than [`POSTINGS_MAX`] memories share names no subject. So a lookup costs the same with ten thousand
-//! memories and with a million.
+//! An inverted index over the beginnings of words, ranked by BM25, of which only the rare ones count: a key that more
+//! than [`POSTINGS_MAX`] memories share names no subject. So a lookup costs the same with ten thousand memories and with
+//! a million.
 
 use super::subject::{Subject, mix};
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
-use std::cmp::Reverse;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-/// Memories that a record is compared with, those that share the most rare keys with it.
+/// Subjects that are kept at a time.
+const SUBJECTS_MAX: usize = 4_096;
+/// Memories of one kind that a record is compared with, those that are nearest to it.
 pub(super) const CANDIDATES_MAX: usize = 12;
 
 /// The memories of one namespace. The same order of insertion, say by id, gives the same plan.
@@ -50,7 +53,7 @@ impl Memories {
         }
         let slot = u32::try_from(self.memories.len()).unwrap_or(u32::MAX);
         self.taken.extend(memory.sources.iter().copied());
-        self.index.insert(slot, &Subject::of(&memory.claim), None);
+        self.index.insert(slot, &Subject::of(&memory.claim));
         self.slots.insert(memory.id, slot);
         self.memories.push(memory);
         true
@@ -85,6 +88,8 @@ pub(super) struct WorkingSet<'a> {
     pub(super) before: MemoryMap,
     added: Vec<MemoryId>,
     index: Index,
+    /// Subjects that were looked at, by memory.
+    subjects: RefCell<HashMap<MemoryId, Rc<Subject>>>,
 }
 
 impl<'a> WorkingSet<'a> {
@@ -95,6 +100,7 @@ impl<'a> WorkingSet<'a> {
             before: MemoryMap::new(),
             added: Vec::new(),
             index: Index::default(),
+            subjects: RefCell::default(),
         }
     }
 
@@ -112,38 +118,69 @@ impl<'a> WorkingSet<'a> {
         }
     }
 
-    /// Indexes `id` under its new subject.
-    pub(super) fn enter(&mut self, id: MemoryId, subject: &Subject, former: Option<&Subject>) {
+    /// Indexes `id` under its new subject; what stands there under its former one stays.
+    pub(super) fn enter(&mut self, id: MemoryId, subject: &Subject) {
         let slot = u32::try_from(self.added.len()).unwrap_or(u32::MAX);
-        self.index.insert(slot, subject, former);
+        self.index.insert(slot, subject);
         self.added.push(id);
+        self.subjects.borrow_mut().remove(&id);
     }
 
-    /// The memories of `kind` that share the most with `subject`, by that and then by id.
-    pub(super) fn candidates(&self, subject: &Subject, kind: ClaimKind) -> Vec<&Memory> {
+    /// The subject of `memory`, which is one of these.
+    fn subject(&self, memory: &Memory) -> Rc<Subject> {
+        let mut subjects = self.subjects.borrow_mut();
+        if subjects.len() >= SUBJECTS_MAX {
+            subjects.clear();
+        }
+        let subject = subjects.entry(memory.id);
+        Rc::clone(subject.or_insert_with(|| Rc::new(Subject::of(&memory.claim))))
+    }
+
+    /// The memories of `kind` that say the most of what `subject` says, the nearest first, of equals by id.
+    pub(super) fn candidates(&self, subject: &Subject, kind: ClaimKind) -> Vec<Candidate<'_>> {
         let found = look_up(&[&self.stored.index, &self.index], subject, kind);
-        let id = |(place, slot): (usize, u32)| match place {
-            0 => self.stored.memories.get(slot as usize).map(|memory| memory.id),
-            _ => self.added.get(slot as usize).copied(),
-        };
-        let named = found.into_iter().filter_map(|(at, keys)| Some((Reverse(keys), id(at)?)));
-        let mut ranked: Vec<(Reverse<u32>, MemoryId)> = named.collect();
-        ranked.sort_unstable();
-        let mut seen = HashSet::new();
+        let mut best: HashMap<MemoryId, f64> = HashMap::new();
+        for ((place, slot), score) in found {
+            let id = match place {
+                0 => self.stored.memories.get(slot as usize).map(|memory| memory.id),
+                _ => self.added.get(slot as usize).copied(),
+            };
+            if let Some(id) = id {
+                let most = best.entry(id).or_insert(score);
+                *most = most.max(score);
+            }
+        }
+        let mut ranked: Vec<(MemoryId, f64)> = best.into_iter().collect();
+        ranked.sort_by(|(one, score), (other, than)| than.total_cmp(score).then(one.cmp(other)));
         // Of what was withdrawn nothing is left to be told again.
-        ranked
-            .retain(|(_, id)| seen.insert(*id) && self.get(*id).is_some_and(|it| !it.is_hollow()));
-        ranked.truncate(CANDIDATES_MAX);
-        ranked.iter().filter_map(|(_, id)| self.get(*id)).collect()
+        let live = |(id, near): &(MemoryId, f64)| {
+            let memory = self.get(*id).filter(|it| !it.is_hollow())?;
+            Some(Candidate { memory, subject: self.subject(memory), near: *near })
+        };
+        ranked.iter().filter_map(live).take(CANDIDATES_MAX).collect()
     }
 }
 
+/// A memory that a record may touch.
+#[derive(Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) subject: Rc<Subject>,
+    /// Share of what the record says that it says too, from 0; rare words count more.
+    pub(super) near: f64,
+}
+
 /// Memories that one key may lead to. Beyond this the key is common, and says nothing about a subject.
-pub(super) const POSTINGS_MAX: u32 = 96;
+pub(super) const POSTINGS_MAX: u32 = 256;
 /// Keys of a record that are followed, the rarest first.
-const KEYS_MAX: usize = 12;
-/// Keys of one memory that are kept, words before neighbours.
-const KEYS_KEPT_MAX: usize = 48;
+const KEYS_MAX: usize = 32;
+/// Keys of one memory that are kept.
+const KEYS_KEPT_MAX: usize = 96;
+/// Memories that are thought to be there besides those that are: among few, no word is rare.
+const BACKGROUND: f64 = 100.0;
+/// The usual constants of BM25: how soon more of the same word counts no more, and how much length counts.
+const SATURATION: f64 = 1.2;
+const LENGTH: f64 = 0.75;
 
 /// One key's postings: the last one written, and how many there are.
 #[derive(Clone, Copy, Debug)]
@@ -157,30 +194,34 @@ struct Head {
 struct Posting {
     slot: u32,
     before: u32,
+    times: u16,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// Slots of memories by key. Keys of one kind never meet those of another.
+/// Slots of memories by key, for ranking by BM25. Keys of one kind never meet those of another.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     heads: HashMap<u64, Head>,
     postings: Vec<Posting>,
+    /// Number of words of each slot.
+    lengths: Vec<u16>,
+    words: u64,
 }
 
 impl Index {
-    /// Enters the memory in `slot`, as far as it does not stand there with its former subject already.
-    pub(super) fn insert(&mut self, slot: u32, subject: &Subject, former: Option<&Subject>) {
-        let former = former.map(|former| keys(former, former.kind)).unwrap_or_default();
-        for key in keys(subject, subject.kind).into_iter().take(KEYS_KEPT_MAX) {
-            if former.contains(&key) {
-                continue;
-            }
+    /// Enters the memory in `slot`, the next one.
+    pub(super) fn insert(&mut self, slot: u32, subject: &Subject) {
+        let length = subject.terms.iter().map(|term| u32::from(term.times)).sum::<u32>();
+        let length = u16::try_from(length).unwrap_or(u16::MAX);
+        self.lengths.push(length);
+        self.words += u64::from(length);
+        for (key, times) in keys(subject, subject.kind).take(KEYS_KEPT_MAX) {
             let head = self.heads.entry(key).or_insert(Head { last: NONE, count: 0 });
             head.count += 1;
             if head.count <= POSTINGS_MAX {
                 let next = u32::try_from(self.postings.len()).unwrap_or(NONE);
-                self.postings.push(Posting { slot, before: head.last });
+                self.postings.push(Posting { slot, before: head.last, times });
                 head.last = next;
             }
         }
@@ -190,56 +231,55 @@ impl Index {
         self.heads.get(&key).map_or(0, |head| head.count)
     }
 
-    fn slots(&self, key: u64) -> impl Iterator<Item = u32> + '_ {
+    fn postings(&self, key: u64) -> impl Iterator<Item = Posting> + '_ {
         let mut at = self.heads.get(&key).map_or(NONE, |head| head.last);
         std::iter::from_fn(move || {
-            let posting = self.postings.get(usize::try_from(at).ok()?)?;
+            let posting = *self.postings.get(usize::try_from(at).ok()?)?;
             at = posting.before;
-            Some(posting.slot)
+            Some(posting)
         })
     }
 }
 
-/// The slots of `kind` in each of `indexes` that share rare keys with `subject`, with how many: the index's place
-/// among them, the slot, the keys.
+/// Scores of the slots of `kind` in each of `indexes`, by the index's place among them and the slot: BM25, as a share of
+/// the greatest weight that the words of `subject` can have.
 pub(super) fn look_up(
     indexes: &[&Index],
     subject: &Subject,
     kind: ClaimKind,
-) -> HashMap<(usize, u32), u32> {
-    let wanted = keys(subject, kind);
+) -> HashMap<(usize, u32), f64> {
+    let slots = indexes.iter().map(|index| index.lengths.len()).sum::<usize>() as f64;
+    let words = indexes.iter().map(|index| index.words).sum::<u64>() as f64;
+    let mean = (words / slots.max(1.0)).max(1.0);
     let count = |key: u64| indexes.iter().map(|index| index.count(key)).sum::<u32>();
-    let mut rare: Vec<(u32, u64)> = wanted.iter().map(|key| (count(*key), *key)).collect();
-    rare.retain(|(count, _)| (1..=POSTINGS_MAX).contains(count));
-    rare.sort_unstable();
+    let weight = |count: u32| {
+        let count = f64::from(count);
+        (1.0 + (slots + BACKGROUND - count + 0.5) / (count + 0.5)).ln()
+    };
+    let mut wanted: Vec<(u32, u64)> =
+        keys(subject, kind).map(|(key, _)| (count(key), key)).collect();
+    let whole: f64 = wanted.iter().map(|(count, _)| weight(*count)).sum();
+    wanted.retain(|(count, _)| (1..=POSTINGS_MAX).contains(count));
+    wanted.sort_unstable();
     let mut found = HashMap::new();
-    for (_, key) in rare.into_iter().take(KEYS_MAX) {
+    for (count, key) in wanted.into_iter().take(KEYS_MAX) {
         for (place, index) in indexes.iter().enumerate() {
-            for slot in index.slots(key) {
-                *found.entry((place, slot)).or_insert(0) += 1;
+            for Posting { slot, times, .. } in index.postings(key) {
+                let length = index.lengths.get(slot as usize).copied().unwrap_or_default();
+                let length = 1.0 - LENGTH + LENGTH * f64::from(length) / mean;
+                let times = f64::from(times);
+                let said = times * (SATURATION + 1.0) / (times + SATURATION * length);
+                *found.entry((place, slot)).or_insert(0.0) += weight(count) * said / whole;
             }
         }
     }
     found
 }
 
-/// The keys of a memory of `kind` with this subject: content, pairs of alternatives, words, neighbours. Across kinds
-/// only words are shared, also those around the subject.
-fn keys(subject: &Subject, kind: ClaimKind) -> Vec<u64> {
+/// The keys of a memory of `kind` with this subject, and how often each is said: words, and of the same kind the content
+/// as a whole.
+fn keys(subject: &Subject, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
     let salt = 1 + kind as u64;
-    if kind != subject.kind {
-        let across = |key: &u64| mix(salt, *key);
-        return subject.all().iter().map(across).collect();
-    }
-    let mut keys = vec![mix(salt, subject.content.short())];
-    for (at, one) in subject.alternatives.iter().enumerate() {
-        let others = subject.alternatives.iter().skip(at + 1);
-        keys.extend(others.map(|other| mix(salt, mix(*one, *other))));
-        if keys.len() > KEYS_KEPT_MAX / 2 {
-            break;
-        }
-    }
-    keys.extend(subject.words.iter().map(|key| mix(salt, *key)));
-    keys.extend(subject.pairs.iter().map(|key| mix(salt, *key)));
-    keys
+    let whole = (kind == subject.kind).then(|| (mix(salt, subject.content.short()), 1));
+    whole.into_iter().chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
 }

@@ -1,9 +1,10 @@
-//! Effects between memories of different kinds: an attempt completes a request, a decision settles a question. The later
-//! one changes the earlier one, whichever comes in first. A request only moves on, its words stay; a question goes out of
-//! use, so where a person asked it a person must have decided.
+//! Effects between memories of different kinds: an attempt completes a request, a decision settles a question or takes a
+//! request back. The later one changes the earlier one, whichever comes in first. A request only moves on, its words
+//! stay; a question goes out of use, so where a person asked it a person must have decided.
 
-use super::candidates::WorkingSet;
+use super::candidates::{Candidate, WorkingSet};
 use super::incoming::{Incoming, Order, RecordPlace};
+use super::phrases::{says_removed, says_withdrawn};
 use super::rules::is_protected;
 use super::subject::{Subject, is_generic, shared};
 use super::verdict::{Verdict, Verdicts};
@@ -11,19 +12,29 @@ use crate::domain::{
     Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Speaker,
     Stage,
 };
+use crate::text::tokens::folded;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The share of the request's or question's words that the other must have for the two to belong together.
+/// The share of the question's words that the decision must have for the two to belong together.
 const COVERED: f64 = 0.7;
 const COVERED_MAYBE: f64 = 0.5;
 /// Words in common below which nothing follows; an exact word, such as a path, counts as two.
 const WORDS_MIN: usize = 3;
+/// The share of a request's words that an attempt must have in all, and in what was done.
+const DONE: f64 = 0.65;
+const DONE_BY_ACTION: f64 = 0.5;
+/// The share of a request's words that a decision must have to take it back.
+const WITHDRAWN: f64 = 0.6;
+/// Memories of another kind that one record is compared with.
+const ACROSS_MAX: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Across {
     pub(super) effects: Vec<Effect>,
     pub(super) open: Vec<LeftOpen>,
+    /// Memories that may be related, and how near they are.
+    pub(super) related: Vec<(f64, MemoryId)>,
 }
 
 #[derive(Clone, Copy)]
@@ -33,46 +44,59 @@ pub(super) struct View<'a> {
     pub(super) verdicts: &'a Verdicts,
 }
 
-pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
-    let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
-        return Across::default();
-    };
-    let (kind, earlier) = match new.subject.kind {
-        ClaimKind::Attempt => (ClaimKind::Request, true),
-        ClaimKind::Decision => (ClaimKind::Discussion, true),
-        ClaimKind::Request => (ClaimKind::Attempt, false),
-        ClaimKind::Discussion => (ClaimKind::Decision, false),
-    };
-    // An older record that joins a question must not let an older answer close what was raised again since.
-    if !earlier && home.id != new.own {
-        return Across::default();
+/// The kinds that a record of `kind` may have to do with, and whether it is the answer to them.
+fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
+    match kind {
+        ClaimKind::Attempt => &[(ClaimKind::Request, true)],
+        ClaimKind::Decision => &[(ClaimKind::Discussion, true), (ClaimKind::Request, true)],
+        ClaimKind::Request => &[(ClaimKind::Attempt, false), (ClaimKind::Decision, false)],
+        ClaimKind::Discussion => &[(ClaimKind::Decision, false)],
     }
-    let mut best: Option<(f64, Link<'_>)> = None;
-    for memory in view.working.candidates(&new.subject, kind) {
-        if memory.state != MemoryState::Active {
+}
+
+pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
+    let mut all = Across::default();
+    let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
+        return all;
+    };
+    for (kind, earlier) in others(new.subject.kind) {
+        // An older record that joins a question must not let an older answer close what was raised again since.
+        if !earlier && home.id != new.own {
             continue;
         }
-        let subject = Subject::of(&memory.claim);
-        let (asked, answer) =
-            if earlier { (&subject, &new.subject) } else { (&new.subject, &subject) };
-        let covered = cover(asked, answer);
-        // Candidates come in a fixed order, so the first of equals is always the same.
-        let better = best.as_ref().is_none_or(|(most, _)| *most < covered);
-        if covered >= COVERED_MAYBE && better {
-            best = Some((covered, Link { new, home, memory, earlier }));
+        let active = |it: &Candidate<'_>| it.memory.state == MemoryState::Active;
+        let found = view.working.candidates(&new.subject, *kind).into_iter().filter(active);
+        let mut strongest: Option<(f64, LeftOpen)> = None;
+        for Candidate { memory, subject, near } in found.take(ACROSS_MAX) {
+            let link = Link { new, home, memory, earlier: *earlier };
+            let there = view.places.get(&memory.id).copied();
+            let order = new.order_to(memory, there);
+            let order = if *earlier { order } else { order.turned() };
+            let (covered, sure) = link.covers(&subject);
+            match view.verdicts.get(new.record.id, memory.id) {
+                Some(Verdict::Replaces { agreed }) => {
+                    all.effects.extend(link.judged(order, agreed).effects);
+                }
+                Some(_) => {}
+                None => {
+                    let found = link.follow(sure && covered >= COVERED_MAYBE, order, false);
+                    all.effects.extend(found.effects);
+                    let may = found.open.into_iter().next();
+                    let better = |(most, _): &(f64, LeftOpen)| *most < covered;
+                    if let Some(may) = may {
+                        if covered >= COVERED_MAYBE && strongest.as_ref().is_none_or(better) {
+                            strongest = Some((covered, may));
+                        }
+                        all.related.push((near, memory.id));
+                    }
+                }
+            }
         }
+        all.open.extend(strongest.map(|(_, open)| open));
     }
-    let Some((covered, link)) = best else { return Across::default() };
-    let there = view.places.get(&link.memory.id).copied();
-    let order = new.order_to(link.memory, there);
-    let order = if earlier { order } else { order.turned() };
-    match view.verdicts.get(new.record.id, link.memory.id) {
-        Some(Verdict::Replaces) => link.judged(order),
-        Some(Verdict::Unrelated | Verdict::Same | Verdict::Conflict | Verdict::Nothing) => {
-            Across::default()
-        }
-        None => link.follow(covered >= COVERED, order),
-    }
+    // One thing settles or takes back each memory, and once.
+    all.effects.dedup_by_key(|effect| effect.memory);
+    all
 }
 
 /// Effects of the record behind `home` on `memory`, of another kind, as a model judged; empty where the policy forbids
@@ -82,10 +106,13 @@ pub(super) fn followed(
     home: &Memory,
     memory: &Memory,
     order: Order,
+    agreed: bool,
 ) -> Vec<Effect> {
-    let earlier = matches!(new.subject.kind, ClaimKind::Attempt | ClaimKind::Decision);
+    let earlier = others(new.subject.kind)
+        .iter()
+        .any(|(kind, is_answer)| *kind == memory.claim.kind() && *is_answer);
     let order = if earlier { order } else { order.turned() };
-    Link { new, home, memory, earlier }.judged(order).effects
+    Link { new, home, memory, earlier }.judged(order, agreed).effects
 }
 
 /// A record beside a memory of another kind.
@@ -98,72 +125,150 @@ struct Link<'a> {
     earlier: bool,
 }
 
+/// What an answer does to what was asked.
+struct Consequence {
+    stage: Option<Stage>,
+    supersedes: bool,
+    rule: &'static str,
+    open_rule: &'static str,
+    judged_rule: &'static str,
+}
+
 impl Link<'_> {
+    fn asked_and_answer(&self) -> (&Memory, &Memory) {
+        if self.earlier { (self.memory, self.home) } else { (self.home, self.memory) }
+    }
+
+    /// The share of what was asked that the answer speaks of, and whether it is the deed that was asked for.
+    fn covers(&self, subject: &Subject) -> (f64, bool) {
+        let (asked, answer) = self.asked_and_answer();
+        let (asked, answer) = (&asked.claim, &answer.claim);
+        let own = &self.new.subject;
+        let (before, after) = if self.earlier { (subject, own) } else { (own, subject) };
+        let (said, whole) = after.statement.covers(&before.statement);
+        let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };
+        match (asked, answer) {
+            (Claim::Request(_), Claim::Attempt(it)) if it.succeeded => {
+                let (wish, deed) = (folded(&text(asked)), folded(&text(answer)));
+                let removes = says_removed(&deed) && !says_removed(&wish);
+                let named = share(after.statement.names(&before.statement));
+                let exact = shared(&before.hard, &after.hard);
+                let enough = said + exact >= WORDS_MIN.min(whole + exact);
+                let is_deed = after.statement.is_deed && !removes;
+                let sure = named >= DONE_BY_ACTION && share(said) >= DONE && enough;
+                (share(said), sure && is_deed && whole > 1)
+            }
+            (Claim::Request(_), Claim::Decision(_)) => {
+                let back = after.statement.says_no && says_withdrawn(&folded(&text(answer)));
+                let named = share(after.statement.names(&before.statement));
+                (named, back && named >= WITHDRAWN)
+            }
+            _ => {
+                let covered = cover(before, after);
+                (covered, covered >= COVERED)
+            }
+        }
+    }
+
     /// Follows as if the rules were sure, under rule names of its own.
-    fn judged(&self, order: Order) -> Across {
-        let mut found = self.follow(true, order);
+    fn judged(&self, order: Order, agreed: bool) -> Across {
+        let order = if order == Order::Same { Order::Later } else { order };
+        let mut found = self.follow(true, order, agreed);
+        let rule = self.consequence().map(|it| it.judged_rule).unwrap_or_default();
         for effect in &mut found.effects {
-            effect.rule = Cow::Borrowed(match effect.rule.as_ref() {
-                "completed" => "judged-completed",
-                "attempted" => "judged-attempted",
-                _ => "judged-settled",
-            });
+            effect.rule = Cow::Borrowed(rule);
         }
         found
     }
 
-    fn follow(&self, sure: bool, order: Order) -> Across {
-        let Link { new, home, memory, earlier } = *self;
-        let (asked, answer) = if earlier { (memory, home) } else { (home, memory) };
+    fn consequence(&self) -> Option<Consequence> {
+        let (asked, answer) = self.asked_and_answer();
+        Some(match (&asked.claim, &answer.claim) {
+            (Claim::Request(_), Claim::Attempt(_)) => {
+                let (stage, rule, judged_rule) = match answer.stage {
+                    Stage::Decided => (Stage::Decided, "completed", "judged-completed"),
+                    Stage::Proposed | Stage::Attempted | Stage::Refuted => {
+                        (Stage::Attempted, "attempted", "judged-attempted")
+                    }
+                };
+                let stage = Some(stage).filter(|stage| asked.stage.may_become(*stage))?;
+                let stage = Some(stage);
+                Consequence {
+                    stage,
+                    supersedes: false,
+                    rule,
+                    open_rule: "may-complete",
+                    judged_rule,
+                }
+            }
+            (Claim::Request(_), Claim::Decision(_)) if asked.stage != Stage::Decided => {
+                Consequence {
+                    stage: None,
+                    supersedes: true,
+                    rule: "withdrawn",
+                    open_rule: "may-withdraw",
+                    judged_rule: "judged-withdrawn",
+                }
+            }
+            (Claim::Discussion(_), Claim::Decision(_)) if asked.stage == Stage::Proposed => {
+                Consequence {
+                    stage: Some(Stage::Decided),
+                    supersedes: true,
+                    rule: "settled",
+                    open_rule: "may-settle",
+                    judged_rule: "judged-settled",
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn follow(&self, sure: bool, order: Order, agreed: bool) -> Across {
+        let Link { new, memory, earlier, .. } = *self;
+        let (asked, answer) = self.asked_and_answer();
         let by_tools = matches!(memory.said_by, Speaker::Tool | Speaker::Web);
-        let (claim, at, person, hearsay) = match earlier {
-            true => (&new.facts.claim, new.facts.at, new.person, new.hearsay),
-            false => (&memory.claim, memory.valid_from, is_protected(memory), by_tools),
+        let (at, person, hearsay) = match earlier {
+            true => (new.facts.at, new.person, new.hearsay),
+            false => (memory.valid_from, is_protected(memory), by_tools),
         };
         // Words that a person edited say nothing of the stage; any other decision does.
         let is_edit = asked.decided.as_ref().is_some_and(|it| it.rule == PERSON_EDITED);
         let is_decided = !is_edit && asked.is_decided_after(at);
-        if matches!(order, Order::Earlier | Order::Unknown) || hearsay || is_decided {
+        let late = matches!(order, Order::Earlier | Order::Unknown);
+        let Some(consequence) = self.consequence().filter(|_| !late && !hearsay && !is_decided)
+        else {
             return Across::default();
-        }
-        let (stage, rule, open_rule, is_free) = match claim {
-            Claim::Attempt(_) => {
-                let (stage, rule) = match answer.stage {
-                    Stage::Decided => (Stage::Decided, "completed"),
-                    Stage::Proposed | Stage::Attempted | Stage::Refuted => {
-                        (Stage::Attempted, "attempted")
-                    }
-                };
-                if !asked.stage.may_become(stage) {
-                    return Across::default();
-                }
-                // What a person confirmed is closed by a deed that succeeded, and else waits for a person.
-                let may_move = !asked.confirmed || person || stage == Stage::Decided;
-                let is_free = order == Order::Later && may_move;
-                (stage, rule, "may-complete", is_free)
-            }
-            Claim::Decision(_) if asked.stage != Stage::Proposed => return Across::default(),
-            Claim::Decision(_) => {
-                (Stage::Decided, "settled", "may-settle", !is_protected(asked) || person)
-            }
-            Claim::Discussion(_) | Claim::Request(_) => return Across::default(),
+        };
+        let Consequence { stage, supersedes, rule, open_rule, .. } = consequence;
+        // What goes out of use waits for a person where a person asked for it; what a person confirmed is closed by a
+        // deed that succeeded.
+        let may_move = !asked.confirmed || person || stage == Some(Stage::Decided);
+        let is_free = match supersedes {
+            true => !is_protected(asked) || person || agreed,
+            false => order == Order::Later && may_move,
         };
         if sure && is_free {
             let effect = Effect {
                 memory: asked.id,
                 by: answer.id,
-                stage: Some(stage),
-                supersedes: matches!(claim, Claim::Decision(_)),
+                stage,
+                supersedes,
                 restores: false,
                 at,
                 rule: Cow::Borrowed(rule),
             };
-            return Across { effects: vec![effect], open: Vec::new() };
+            return Across { effects: vec![effect], ..Across::default() };
         }
         let rule = Cow::Borrowed(open_rule);
         let open = LeftOpen { record: new.record.id, memory: memory.id, rule };
-        Across { effects: Vec::new(), open: vec![open] }
+        Across { open: vec![open], ..Across::default() }
     }
+}
+
+/// Everything that a claim says.
+fn text(claim: &Claim) -> String {
+    let all: Vec<&str> = claim.strings().into_iter().map(|(_, text)| text).collect();
+    all.join("\n")
 }
 
 /// Share of the question that the answer covers; zero with too little in common.

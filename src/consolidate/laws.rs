@@ -124,7 +124,7 @@ proptest! {
         let open = consolidated(&new, &state, &Verdicts::none()).left_open;
         let mut verdicts = Verdicts::none();
         for (open, said) in open.iter().zip(said) {
-            let all = [Verdict::Unrelated, Verdict::Same, Verdict::Replaces, Verdict::Conflict, Verdict::Nothing];
+            let all = [Verdict::Unrelated, Verdict::Same, Verdict::Replaces { agreed: false }, Verdict::Conflict, Verdict::Nothing];
             verdicts.insert(open.record, open.memory, all[usize::from(said)]);
         }
         let memories = Memories::of(NAMESPACE, &state);

@@ -13,13 +13,15 @@ mod person_verdict;
 mod phrases;
 mod plan;
 mod planner;
+mod quantity;
 mod retrospective;
 mod rules;
+mod statement;
 mod subject;
 mod verdict;
 mod withdraw;
 
-pub(crate) use adjudication::{Adjudicated, PairBatch, Undecided, schema_files};
+pub(crate) use adjudication::{Adjudicated, PairBatch, Said, Undecided, schema_files};
 pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
 pub(crate) use dialogue::{AskSpec, BatchTask, Dialogue, Step};

@@ -7,14 +7,56 @@ use aho_corasick::AhoCorasick;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|switch|switched|switching|\
-     changed my mind|change my mind|changed our mind|on second thought|scratch that|go back to|\
-     went back to|revert|reverted|replace|replaces|replaced|drop|dropped|no,|no:|from now on|\
-     statt|stattdessen|anstatt|anstelle|doch lieber|lieber doch|doch nicht|nicht mehr|\
-     umgestiegen|ersetzt|ersetzen|zurück zu|ab jetzt|nein,|yerine|artık|vazgeçtik|vazgeçtim|\
-     fikrimi değiştirdim|hayır,|bundan sonra|en lugar de|en vez de|ya no|cambio de idea|\
-     cambié de idea|a partir de ahora|volvamos a|plutôt|au lieu de|finalement|ne plus|\
-     changé d'avis|désormais|non,|やっぱり|やはり|ではなく|じゃなくて|代わりに|に変更|に戻|やめて|改用|还是用|換成|换成|不再";
+const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any more|anymore|no more|rather than|\
+     in favour of|in favor of|switch|switched|switching|changed|change|changed my mind|change my mind|changed our mind|\
+     on second thought|scratch that|go back to|went back to|revert|reverted|reverse|reversed|undo|undone|replace|replaces|\
+     replaced|drop|dropped|abolish|abolished|forget the|no,|no:|from now on|raise|raised|lower|lowered|increase|increased|\
+     reduce|reduced|extend|extended|lengthen|lengthened|shorten|shortened|cut|bump|bumped|halve|halved|changes|changing|upgrade|upgraded|\
+     downgrade|downgraded|migrate|migrated|move to|moves to|moved to|move from|moved from|take back|taken back|\
+     took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|lieber doch|doch nicht|nicht mehr|umgestiegen|\
+     ersetzt|ersetzen|zurück zu|ab jetzt|ab sofort|nunmehr|nein,|geändert|ändern|erhöht|erhöhen|gesenkt|senken|verlängert|\
+     verlängern|verkürzt|verkürzen|umgestellt|umstellen|gewechselt|wechseln|abgeschafft|rückgängig|zurückgenommen|\
+     yerine|artık|vazgeçtik|vazgeçtim|fikrimi değiştirdim|değiştirildi|değiştirelim|hayır,|bundan sonra|\
+     en lugar de|en vez de|ya no|cambio de idea|cambié de idea|a partir de ahora|volvamos a|cambiar a|cambiamos a|pasamos a|\
+     sustituir|reemplazar|plutôt|au lieu de|finalement|ne plus|n'est plus|changé d'avis|désormais|passer à|passons à|\
+     on passe à|remplacer|remplacé|non,|やっぱり|やはり|ではなく|じゃなくて|代わりに|に変更|に戻|やめて|切り替え|改用|还是用|換成|换成|不再";
+
+/// Words that a request or a plan is taken back with, folded.
+const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took back|withdraw|withdrawn|drop|dropped|\
+     scrap|scrapped|abandon|abandoned|no longer needed|not needed any more|not needed anymore|never mind|nevermind|\
+     forget|called off|hat sich erledigt|sich erledigt|gestrichen|verworfen|wird nicht gebaut|nicht mehr nötig|\
+     zurückgezogen|zurückgenommen|abgesagt|laisse tomber|laissons tomber|annulé|annule|abandonné|plus besoin|\
+     cancelar|cancelado|ya no hace falta|descartado|olvida|iptal|vazgeçtik|vazgeçtim|gerek kalmadı|やめる|やめた|不要|取消";
+
+/// Words for an action that does not do what was asked: it was looked into, planned or begun.
+const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
+     sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
+     proposed|suggested|prepared|began|begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
+     reproduziert|geplant|entwurf|entworfen|gliederung|skizziert|untersucht|analysiert|gemessen|vorbereitet|begonnen|\
+     zur hälfte|planifié|ébauche|brouillon|esquisse|commencé|analysé|mesuré|reproduit|planeado|borrador|esquema|\
+     empezado|reproducido|planlandı|taslak";
+/// Words with which an attempt says that something is left to do.
+const UNFINISHED: &str = "not yet|no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
+     still missing|still to do|todo|noch nicht|teilweise|folgt|beginnt|pas encore|en partie|todavía no|aún no|\
+     parcialmente|henüz|kısmen";
+/// Words in an attempt that tell of taking something away.
+const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\
+     retiré|eliminado|quitado|borrado|kaldırıldı|silindi|rid";
+
+/// Words that name no matter: articles, pronouns, prepositions and verbs that stand in statements about anything.
+const LIGHT: &str = "a an the of to in and for is are was were be been being on with at by from it its as their our that which who \
+     this these those there here we you i he she they them us your his her my me do does did done has have had will would \
+     should can could may might must shall each every any all some such via into out up down over under about after before \
+     ahead when while where what how so also still just only get gets got go goes going went gone use used uses using make \
+     makes made take takes taken keep keeps kept set sets put puts stay stays stayed need needs needed run runs want wants let \
+     please then than rather or if last lasts including included again always happen happens say says said let's \
+     through port move moves moved anywhere everywhere appear appears \
+     der die das den dem des ein eine einen einem einer eines und ist sind war waren wird werden wurde wurden mit von vom \
+     für auf im in am an zu zum zur bei beim nach vor über unter aus durch als wie wir sie er es ich uns man nur noch auch dass \
+     oder aber hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \
+     le la les l un une des du de et est sont dans sur pour par avec que qui on se au aux ce cette leur leurs toutes tous \
+     il elle nous vous y en ne doit toujours el los las uno unos unas o es son con por para que del al lo su sus se cada \
+     bir ve ile için bu şu da de mi her";
 
 /// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NEGATIONS`], do
 /// not say the same, however many others they share.
@@ -26,23 +68,68 @@ const TURNS_INSIDE: &[&str] = &["だけ", "只", "前に", "後に"];
 
 const NOES_INSIDE: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
 
+/// Words that say no of everybody or everything.
+const NOBODY: &[&str] = &[
+    "nobody", "nothing", "none", "neither", "niemand", "nichts", "personne", "rien", "nadie",
+    "nada", "hiçbir",
+];
+
 static TURN_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| TURNS.split('|').chain(NEGATIONS.iter().copied()).collect());
-static CHANGED: LazyLock<Option<AhoCorasick>> =
-    LazyLock::new(|| AhoCorasick::new(CHANGES.split('|')).ok());
+static LIGHT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    let lists = CHANGES.split('|').chain(WITHDRAWN.split('|'));
+    let lists = lists.chain(NEGATIONS.iter().chain(NOBODY).copied());
+    LIGHT.split_whitespace().chain(lists.filter(|words| !words.contains(' '))).collect()
+});
+
+/// A list of phrases, found in whole words.
+struct Phrases(LazyLock<Option<AhoCorasick>>);
+
+static CHANGED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(CHANGES.split('|')).ok()));
+static TAKEN_BACK: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(WITHDRAWN.split('|')).ok()));
+static UNDONE: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(NO_DEED.split('|')).ok()));
+static UNFINISHED_WORK: Phrases =
+    Phrases(LazyLock::new(|| AhoCorasick::new(UNFINISHED.split('|')).ok()));
+static REMOVED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMOVALS.split('|')).ok()));
 
 pub(super) fn says_change(folded: &str) -> bool {
-    let Some(finder) = CHANGED.as_ref() else { return false };
-    finder.find_overlapping_iter(folded).any(|found| {
-        let word = folded.get(found.range()).unwrap_or_default();
-        let begins = word.chars().next().is_some_and(spelled);
-        let ends = word.chars().next_back().is_some_and(spelled);
-        let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
-        let after = folded.get(found.end()..).and_then(|text| text.chars().next());
-        let glued =
-            |at_end: bool, next: Option<char>| at_end && next.is_some_and(char::is_alphanumeric);
-        !(glued(begins, before) || glued(ends, after))
-    })
+    CHANGED.is_in(folded)
+}
+
+/// Takes something back that was asked for or planned.
+pub(super) fn says_withdrawn(folded: &str) -> bool {
+    TAKEN_BACK.is_in(folded)
+}
+
+/// The action is the deed itself, and the whole text says of nothing that it is left to do.
+pub(super) fn is_deed(action: &str, whole: &str) -> bool {
+    !UNDONE.is_in(action) && !UNFINISHED_WORK.is_in(whole)
+}
+
+pub(super) fn says_removed(folded: &str) -> bool {
+    REMOVED.is_in(folded)
+}
+
+/// True for a folded word that names no matter.
+pub(super) fn is_light(word: &str) -> bool {
+    LIGHT_WORDS.contains(word)
+}
+
+impl Phrases {
+    fn is_in(&self, folded: &str) -> bool {
+        let Some(finder) = self.0.as_ref() else { return false };
+        finder.find_overlapping_iter(folded).any(|found| {
+            let word = folded.get(found.range()).unwrap_or_default();
+            let begins = word.chars().next().is_some_and(spelled);
+            let ends = word.chars().next_back().is_some_and(spelled);
+            let before = folded.get(..found.start()).and_then(|text| text.chars().next_back());
+            let after = folded.get(found.end()..).and_then(|text| text.chars().next());
+            let glued = |at_end: bool, next: Option<char>| {
+                at_end && next.is_some_and(char::is_alphanumeric)
+            };
+            !(glued(begins, before) || glued(ends, after))
+        })
+    }
 }
 
 /// A letter of a script that puts blanks between words.
@@ -73,16 +160,15 @@ pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
     folded.split(' ').map(bare).filter(|word| is_exact(word)).map(hash)
 }
 
-pub(super) fn says_no(folded: &str) -> bool {
-    let inside = || NOES_INSIDE.iter().any(|word| folded.contains(*word));
-    folded.split(' ').map(bare).any(|word| NEGATIONS.contains(word))
-        || (!folded.is_ascii() && inside())
+/// True for the key of a word that says no.
+pub(super) fn is_negation(key: u64) -> bool {
+    NEGATIONS.iter().chain(NOES_INSIDE).any(|word| hash(word) == key)
 }
 
-/// `folded` without the words that name a thing exactly.
-pub(super) fn without_exact(folded: &str) -> String {
-    let words: Vec<&str> = folded.split(' ').filter(|word| !is_exact(bare(word))).collect();
-    words.join(" ")
+pub(super) fn says_no(folded: &str) -> bool {
+    let inside = || NOES_INSIDE.iter().any(|word| folded.contains(*word));
+    folded.split(' ').map(bare).any(|word| NEGATIONS.contains(word) || NOBODY.contains(&word))
+        || (!folded.is_ascii() && inside())
 }
 
 /// A word without the marks around it.
@@ -90,7 +176,8 @@ fn bare(word: &str) -> &str {
     word.trim_matches(|letter: char| !letter.is_alphanumeric())
 }
 
-fn is_exact(word: &str) -> bool {
+/// True for a folded word that names a thing exactly: a number, a path, an identifier.
+pub(super) fn is_exact(word: &str) -> bool {
     let inner = |letter: char| matches!(letter, '_' | '/' | '\\' | '.' | ':' | '@' | '=' | '<');
     word.chars().any(|letter| letter.is_numeric() || inner(letter))
 }

@@ -1,9 +1,9 @@
 //! Makes a plan: takes the records by time, asks the rules about each and the memories that it may touch, and applies each
 //! operation to a working set for the records that follow.
 
-use super::candidates::{Memories, WorkingSet};
+use super::candidates::{Candidate, Memories, WorkingSet};
 use super::cross_kind::{View, across, followed};
-use super::incoming::{Incoming, RecordPlace, record_place};
+use super::incoming::{Incoming, Order, RecordPlace, record_place};
 use super::rules::{RULES, RulePair, Ruling, is_protected};
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
@@ -16,8 +16,14 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Maximum number of open pairs of one record.
+/// Maximum number of open pairs of one record that contradict or repeat it.
 const OPEN_MAX: usize = 3;
+/// Maximum number of pairs of one record that may be related, so that somebody is asked about them.
+const RELATED_MAX: usize = 2;
+/// Least share of what a record says that a memory must say too to be related.
+const RELATED_NEAR: f64 = 0.1;
+/// The rule of a pair of which nothing is known but that it shares rare words.
+pub(super) const RELATED: &str = "related";
 
 /// Plans one operation for each of `records` that was not dealt with yet, in the namespace of `memories`. `verdicts`
 /// decide where the rules do not; without one both sides are kept and the pair is listed as open.
@@ -44,6 +50,7 @@ pub(crate) fn consolidate_with(
         places: HashMap::new(),
         operations: Vec::new(),
         open: BTreeSet::new(),
+        related: Vec::new(),
         findings: Vec::new(),
     };
     for pair in open {
@@ -77,6 +84,8 @@ struct Planner<'a> {
     places: HashMap<MemoryId, RecordPlace>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
+    /// The pairs of the record in hand that may be related, and how near they are.
+    related: Vec<(f64, MemoryId)>,
     findings: Vec<Finding>,
 }
 
@@ -87,6 +96,7 @@ struct RankedRuling {
     ruling: Ruling,
     rule: &'static str,
     words: f64,
+    near: f64,
     since: Option<Timestamp>,
     active: bool,
     open: bool,
@@ -153,6 +163,23 @@ impl Planner<'_> {
     fn choose(&mut self, new: &Incoming<'_>) -> Choice {
         let mut judged = self.judge(new);
         judged.sort_by(RankedRuling::order);
+        let mut choice = self.decide(new, &judged);
+        if let Some(home) = choice.disposition.home() {
+            let solving = judged.iter().filter(|it| it.ruling == Ruling::Solves);
+            let solved = solving.map(|it| solved(it.memory, home, new.facts.at, it.rule));
+            choice.effects.extend(solved);
+        }
+        if choice.disposition.home() == Some(new.own) {
+            let by =
+                judged.iter().filter(|it| it.ruling == Ruling::Solved).min_by_key(|it| it.since);
+            choice.effects.extend(by.map(|it| solved(new.own, it.memory, it.since, it.rule)));
+            let related = judged.iter().filter(|it| it.ruling == Ruling::Related && it.active);
+            self.related.extend(related.map(|it| (it.near, it.memory)));
+        }
+        choice
+    }
+
+    fn decide(&mut self, new: &Incoming<'_>, judged: &[RankedRuling]) -> Choice {
         let of = |wanted: fn(&Ruling) -> bool| judged.iter().filter(move |it| wanted(&it.ruling));
         let twin =
             of(|it| matches!(it, Ruling::Duplicate | Ruling::Merge(_) | Ruling::Outcome(_))).next();
@@ -203,9 +230,10 @@ impl Planner<'_> {
     fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
         let mut judged = Vec::new();
         let mut refused = Vec::new();
-        for memory in self.working.candidates(&new.subject, new.subject.kind) {
-            let subject = Subject::of(&memory.claim);
+        let found = self.working.candidates(&new.subject, new.subject.kind);
+        for Candidate { memory, subject, near } in found {
             let there = self.places.get(&memory.id).copied();
+            let verdict = self.verdicts.get(new.record.id, memory.id);
             let pair = RulePair {
                 new,
                 memory,
@@ -213,12 +241,14 @@ impl Planner<'_> {
                 like: Likeness::of(&new.subject, &subject),
                 order: new.order_to(memory, there),
                 together: there.is_some_and(|there| there.session == new.place.session),
+                agreed: verdict.is_some_and(Verdict::is_agreed),
             };
             let found = RULES.iter().find_map(|(name, judge)| Some((*name, judge(&pair)?)));
-            let Some((rule, ruling)) = found else { continue };
-            let (mut rule, mut ruling, mut open) = (rule, ruling, true);
-            let verdict = self.verdicts.get(new.record.id, memory.id);
-            let verdict = verdict.filter(|_| matches!(ruling, Ruling::Conflict | Ruling::Doubt));
+            let (mut rule, mut ruling) = found.unwrap_or((RELATED, Ruling::Related));
+            let mut open = true;
+            let uncertain =
+                |_: &Verdict| matches!(ruling, Ruling::Conflict | Ruling::Doubt | Ruling::Related);
+            let verdict = verdict.filter(uncertain);
             match verdict.map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),
                 Some(None) => refused.push(memory.id),
@@ -229,6 +259,7 @@ impl Planner<'_> {
                 ruling,
                 rule,
                 words: pair.like.words,
+                near,
                 since: memory.valid_from,
                 active: memory.state == MemoryState::Active,
                 open,
@@ -267,12 +298,30 @@ impl Planner<'_> {
             }
             operation.effects.extend(self.follow(new, home));
         }
+        self.leave_related(new);
         self.operations.push(operation);
+    }
+
+    /// Lists the nearest of the pairs that may be related, as far as nothing else was left open about the record.
+    fn leave_related(&mut self, new: &Incoming<'_>) {
+        let record = new.record.id;
+        let mut related = std::mem::take(&mut self.related);
+        let open: Vec<MemoryId> =
+            self.open.iter().filter(|it| it.record == record).map(|it| it.memory).collect();
+        related.retain(|(near, id)| {
+            let asked = self.verdicts.get(record, *id).is_some() || open.contains(id);
+            *near >= RELATED_NEAR && !asked
+        });
+        related.sort_by(|(one, id), (other, than)| other.total_cmp(one).then(id.cmp(than)));
+        for (_, memory) in related.into_iter().take(RELATED_MAX.saturating_sub(open.len())) {
+            self.open.insert(LeftOpen { record, memory, rule: Cow::Borrowed(RELATED) });
+        }
     }
 
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
         let (working, places) = (&self.working, &self.places);
         let found = across(new, home, View { working, places, verdicts: self.verdicts });
+        self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
         self.open.extend(found.open.into_iter().filter(|open| !judged(open)));
         for effect in &found.effects {
@@ -284,11 +333,11 @@ impl Planner<'_> {
     }
 
     fn enter(&mut self, home: MemoryId, subject: &Subject, former: Option<Claim>) {
-        let Some(former) = former else { return self.working.enter(home, subject, None) };
+        let Some(former) = former else { return self.working.enter(home, subject) };
         let Some(claim) = self.working.get(home).map(|memory| &memory.claim) else { return };
         if *claim != former {
             let now = Subject::of(claim);
-            self.working.enter(home, &now, Some(&Subject::of(&former)));
+            self.working.enter(home, &now);
         }
     }
 }
@@ -305,12 +354,27 @@ pub(crate) fn is_judged(rule: &str) -> bool {
 }
 
 fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {
+    let attempts = pair.subject.kind == ClaimKind::Attempt;
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
+        // The fuller words stay: a condition or a value that only the record has is not lost.
+        Verdict::Same if pair.says_more() && pair.may_follow() => {
+            ("judged-restated", Ruling::Supersede)
+        }
         Verdict::Same => ("judged-same", Ruling::Merge(Merging::Provenance)),
         Verdict::Conflict => ("judged-conflict", Ruling::Conflict),
-        Verdict::Replaces if pair.may_follow() => ("judged-replaced", Ruling::Supersede),
-        Verdict::Replaces => return None,
+        Verdict::Replaces { .. } if attempts => match (pair.memory.stage, pair.new.facts.stage) {
+            (Stage::Attempted, Stage::Decided) if pair.order != Order::Earlier => {
+                ("judged-solved", Ruling::Solves)
+            }
+            (Stage::Decided, Stage::Attempted) if pair.order == Order::Earlier => {
+                ("judged-solved", Ruling::Solved)
+            }
+            _ => (UNRELATED, Ruling::Unrelated),
+        },
+        Verdict::Replaces { .. } if pair.may_follow() => ("judged-replaced", Ruling::Supersede),
+        Verdict::Replaces { .. } if pair.may_precede() => ("judged-replaced", Ruling::Late),
+        Verdict::Replaces { .. } => return None,
         Verdict::Nothing if pair.new.person => return None,
         Verdict::Nothing => ("judged-nothing", Ruling::Discard),
     })
@@ -326,6 +390,13 @@ fn join(twin: &RankedRuling) -> Choice {
         (Disposition::Duplicate { of: into }, None)
     };
     Choice { stage, ..Choice::new(disposition, twin.rule) }
+}
+
+/// What failed is a lesson from now on, and stands in nobody's way.
+fn solved(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
+    let rule = Cow::Borrowed(rule);
+    let stage = Some(Stage::Refuted);
+    Effect { memory, by, stage, supersedes: false, restores: false, at, rule }
 }
 
 fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
@@ -395,18 +466,30 @@ impl OpenLink<'_> {
                 return None;
             }
             Verdict::Nothing => (Settlement::Dropped, "judged-nothing"),
-            Verdict::Replaces if alike => {
+            Verdict::Replaces { .. } if alike && new.subject.kind == ClaimKind::Attempt => {
+                let solves = memory.stage == Stage::Attempted && new.facts.stage == Stage::Decided;
+                let effect = solved(memory.id, home.id, new.facts.at, "judged-solved");
+                let is_later = order != Order::Earlier;
+                return (solves && is_later)
+                    .then(|| (Settlement::Followed, "judged-solved", vec![effect]));
+            }
+            Verdict::Replaces { agreed } if alike => {
                 let subject = Subject::of(&memory.claim);
                 let like = Likeness::of(&new.subject, &subject);
                 let together = place.is_some_and(|place| place.session == new.place.session);
-                let pair = RulePair { new, memory, subject: &subject, like, order, together };
+                let (subject, agreed) = (&subject, agreed);
+                let pair = RulePair { new, memory, subject, like, order, together, agreed };
+                if pair.may_precede() {
+                    let late = replaced(home.id, memory.id, memory.valid_from, "judged-replaced");
+                    return Some((Settlement::Followed, "judged-replaced", vec![late]));
+                }
                 if !pair.may_follow() {
                     return None;
                 }
                 (Settlement::Replaced, "judged-replaced")
             }
-            Verdict::Replaces => {
-                let effects = followed(new, home, memory, order);
+            Verdict::Replaces { agreed } => {
+                let effects = followed(new, home, memory, order, agreed);
                 let settled = (Settlement::Followed, "judged-followed", effects);
                 return (!settled.2.is_empty()).then_some(settled);
             }

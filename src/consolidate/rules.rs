@@ -5,6 +5,7 @@
 //! the web alone change nothing. In doubt both are kept.
 
 use super::incoming::{Incoming, Order};
+use super::phrases::is_negation;
 use super::subject::{Likeness, Subject, shared};
 use crate::domain::{ClaimKind, Memory, MemoryState, Merging, Speaker, Stage};
 
@@ -17,6 +18,8 @@ pub(super) struct RulePair<'a> {
     pub(super) like: Likeness,
     pub(super) order: Order,
     pub(super) together: bool,
+    /// A person agreed to what the record says, in words beside its evidence.
+    pub(super) agreed: bool,
 }
 
 /// The judgement of a rule.
@@ -30,24 +33,32 @@ pub(super) enum Ruling {
     Supersede,
     /// The memory had taken the record's place before it came.
     Late,
+    /// What failed in the memory works in the record.
+    Solves,
+    /// What failed in the record works in the memory, which is later.
+    Solved,
     Discard,
     Conflict,
     Doubt,
+    /// Both may be about one matter; nothing else is known.
+    Related,
 }
 
 /// A rule; `None` if it does not know the case.
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
 /// The rules in the order in which they are asked, with their names in the ledger.
-pub(super) const RULES: [(&str, Rule); 10] = [
+pub(super) const RULES: [(&str, Rule); 12] = [
     ("retracted", retracted),
     ("past", past),
     ("asked-again", asked_again),
     ("equal", equal),
+    ("solved", solved),
     ("outcome", outcome),
     ("reaffirmed", reaffirmed),
     ("reversal", reversal),
     ("near-duplicate", near),
+    ("restated", restated),
     ("revised", revised),
     ("alike", alike),
 ];
@@ -56,10 +67,10 @@ pub(super) const RULES: [(&str, Rule); 10] = [
 const EPISODE_DAYS_MAX: u64 = 14;
 /// Words that an action must have to be known again in another conversation; `ran cargo test` has fewer.
 const EPISODE_WORDS_MIN: usize = 4;
-/// Words that a revision may add to those of the memory, such as `switch` and the new value.
-const REVISED_WORDS_MAX: usize = 3;
-/// Minimum number of words of a memory besides its values, so that a revision is recognised.
-const REVISED_WORDS_MIN: usize = 2;
+/// The share of a failed action's words that a later one must have to be the same thing, done again.
+const SOLVED: f64 = 0.7;
+/// Words that both must have, where the later one does not have them all.
+const SOLVED_WORDS_MIN: usize = 3;
 /// The share of words above which two statements may be about the same, where only one says more.
 const ALIKE_ONE_SIDED: f64 = 0.6;
 const ALIKE_TWO_SIDED: f64 = 0.75;
@@ -70,7 +81,7 @@ impl RulePair<'_> {
     }
 
     fn may_extend(&self) -> bool {
-        !self.new.hearsay && (!self.is_protected() || self.new.person)
+        !self.new.hearsay && (!self.is_protected() || self.new.person || self.agreed)
     }
 
     /// The record is later and speaks of a change, against a person's word by a person.
@@ -90,6 +101,21 @@ impl RulePair<'_> {
     /// A person decided on the memory after the record was said.
     fn is_decided(&self) -> bool {
         self.memory.is_decided_after(self.new.facts.at)
+    }
+
+    /// The memory is later, and what it rests on is trusted no less.
+    pub(super) fn may_precede(&self) -> bool {
+        let trusted = self.memory.confirmed || self.memory.said_by <= self.new.facts.said_by;
+        self.order == Order::Earlier && self.is_active() && trusted
+    }
+
+    /// The record has a value or a condition that the memory lacks, and lacks nothing that the memory says.
+    pub(super) fn says_more(&self) -> bool {
+        let (new, old) = (&self.new.subject, self.subject);
+        let (common, all) = new.statement.covers(&old.statement);
+        let adds = new.hard.iter().filter(|key| old.hard.binary_search(key).is_err());
+        let adds = adds.filter(|key| !is_negation(**key)).count();
+        adds > 0 && common == all && new.statement.lacks_nothing(&old.statement)
     }
 
     fn is_active(&self) -> bool {
@@ -158,7 +184,7 @@ fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
         return None;
     }
     if !pair.like.is_near() {
-        return Some(Ruling::Unrelated);
+        return None;
     }
     let (at, then) = (pair.new.facts.at, pair.memory.valid_from);
     let days = at.zip(then).map(|(at, then)| at.since(then).max(then.since(at)).as_secs() / 86_400);
@@ -192,7 +218,7 @@ fn reaffirmed(pair: &RulePair<'_>) -> Option<Ruling> {
     let matter = among >= 2 && pair.like.rationale > 0 && pair.like.generic < 2;
     let same = matter || pair.together || (plain && telling);
     if !same {
-        return Some(Ruling::Unrelated);
+        return Some(Ruling::Related);
     }
     let learn = pair.may_extend();
     Some(Ruling::Merge(if learn { Merging::Extend } else { Merging::Provenance }))
@@ -209,7 +235,7 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
         return None;
     }
     if pair.like.generic >= 2 && pair.like.rationale < 2 {
-        return Some(Ruling::Unrelated);
+        return Some(Ruling::Related);
     }
     Some(match pair.order {
         Order::Later if matter && pair.may_supersede() => Ruling::Supersede,
@@ -232,17 +258,53 @@ fn near(pair: &RulePair<'_>) -> Option<Ruling> {
     }
 }
 
-/// Differs in a number, a name or a negation only, and the record speaks of a change.
+/// The same thing was tried again, and works.
+fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
+    if pair.kind() != ClaimKind::Attempt || !pair.is_active() {
+        return None;
+    }
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let (failed, works, ruling) = match (pair.memory.stage, pair.new.facts.stage, pair.order) {
+        (Stage::Attempted, Stage::Decided, Order::Later) => (old, new, Ruling::Solves),
+        (Stage::Decided, Stage::Attempted, Order::Earlier) => (new, old, Ruling::Solved),
+        _ => return None,
+    };
+    let (common, all) = works.covers(failed);
+    let again = common == all && all > 1
+        || (common >= SOLVED_WORDS_MIN && common as f64 >= SOLVED * all as f64);
+    (again && works.is_deed).then_some(ruling)
+}
+
+/// The same values in the same matter, in other words.
+fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
+    let same = pair.new.subject.statement.repeats(&pair.subject.statement);
+    let says = match pair.kind() {
+        ClaimKind::Request | ClaimKind::Decision => true,
+        ClaimKind::Discussion | ClaimKind::Attempt => false,
+    };
+    (says && same && pair.is_active()).then_some(Ruling::Merge(Merging::Provenance))
+}
+
+/// Another value in the very matter: it takes the former one's place where words speak of a change.
 fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
-    let (new, old) = (&pair.new.subject.soft, &pair.subject.soft);
-    let all = shared(new, old) == old.len();
-    let more = new.len().saturating_sub(old.len());
-    let about = old.len() >= REVISED_WORDS_MIN && all && more <= REVISED_WORDS_MAX;
     let asks = match pair.kind() {
         ClaimKind::Request | ClaimKind::Decision => true,
         ClaimKind::Discussion | ClaimKind::Attempt => false,
     };
-    (asks && about && pair.may_supersede() && pair.is_active()).then_some(Ruling::Supersede)
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    if !asks || !pair.is_active() {
+        return None;
+    }
+    match pair.order {
+        Order::Later if new.revises(old) => {
+            Some(if pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
+        }
+        Order::Earlier if old.revises(new) => {
+            let later = old.says_change && pair.memory.said_by <= pair.new.facts.said_by;
+            Some(if later { Ruling::Late } else { Ruling::Doubt })
+        }
+        Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
+    }
 }
 
 /// So many words in common that a model should decide.

@@ -3,7 +3,7 @@
 use super::fixture::*;
 use super::{Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate_with, forget};
 use crate::domain::{Memory, MemoryMap, MemoryState, Plan, Record, Speaker, Stage};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const STORES: [&str; 2] = ["Redis", "Postgres"];
 
@@ -73,7 +73,8 @@ fn a_pair_that_says_the_same_becomes_one_that_rests_on_both() {
 #[test]
 fn a_proven_change_settles_and_the_earlier_one_goes_out_of_use() {
     let records = choices(Speaker::Person);
-    let state = check(&records, Verdict::Replaces, &["settle judged-replaced"], &[]);
+    let state =
+        check(&records, Verdict::Replaces { agreed: false }, &["settle judged-replaced"], &[]);
     let [memory] = believed(&state, &records)[..] else { panic!("{state:#?}") };
     assert_eq!(memory.sources, [records[1].id]);
 }
@@ -97,7 +98,7 @@ fn an_assistant_or_a_tool_takes_a_persons_memory_out_of_use_in_no_way() {
         // By tools alone it would not be kept at all.
         let more = records[1].evidence[0].clone();
         records[1].evidence.push(crate::domain::Evidence { speaker: Speaker::Assistant, ..more });
-        check(&records, Verdict::Replaces, &[], &["verdict-refused"]);
+        check(&records, Verdict::Replaces { agreed: false }, &[], &["verdict-refused"]);
     }
     let turned = choices(Speaker::Person);
     check(&turned, Verdict::Nothing, &[], &["verdict-refused"]);
@@ -129,7 +130,7 @@ fn two_verdicts_that_would_make_a_circle_make_none() {
     });
     let mut verdicts = Verdicts::none();
     for it in &pairs {
-        verdicts.insert(it.record.id, it.memory, Verdict::Replaces);
+        verdicts.insert(it.record.id, it.memory, Verdict::Replaces { agreed: false });
     }
     let memories = Memories::of(NAMESPACE, &state);
     let (settled, _) = consolidate_with(&[], &pairs, &memories, &verdicts);
@@ -143,7 +144,8 @@ fn an_attempt_completes_a_request_that_it_was_left_open_beside() {
         record(request("Make waiting jobs survive a restart of the worker"), Speaker::Person, 1);
     let tried = attempt("Stored waiting jobs so that they survive an upgrade", "exit 0", true);
     let records = [asked.clone(), record(tried, Speaker::Assistant, 2)];
-    let state = check(&records, Verdict::Replaces, &["settle judged-followed"], &[]);
+    let state =
+        check(&records, Verdict::Replaces { agreed: false }, &["settle judged-followed"], &[]);
     assert_eq!(of(&state, &asked).stage, Stage::Decided);
 }
 
@@ -156,12 +158,12 @@ fn what_was_asked_is_not_offered_again_and_no_verdict_leaves_it_open() {
     assert!(settled.is_empty() && findings.is_empty());
     let none = BTreeSet::new();
     let offered = Undecided { plan: &settled, records: &[], earlier: &pairs, memories: &memories }
-        .batches(&none);
+        .batches(&none, &BTreeMap::new());
     assert_eq!(offered.iter().flat_map(|it| it.pairs()).count(), 1);
     let asked = offered.iter().flat_map(|it| it.pairs()).collect();
     assert!(
         Undecided { plan: &settled, records: &[], earlier: &pairs, memories: &memories }
-            .batches(&asked)
+            .batches(&asked, &BTreeMap::new())
             .is_empty()
     );
 }

@@ -2,9 +2,10 @@
 //! case, quotes and Markdown make no difference. A Turkish dotless i equals the dotted one where candidates are looked
 //! for, not where two claims are called equal.
 
-use super::phrases::{hard_words, without_exact};
+use super::phrases::{hard_words, is_light};
+use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
-use crate::text::tokens::{folded, hash, keys};
+use crate::text::tokens::{folded, hash, keys, search_keys};
 use crate::text::truncate;
 use std::sync::LazyLock;
 
@@ -21,7 +22,9 @@ pub(super) struct Subject {
     pub(super) content: Digest,
     /// The words of the subject, sorted, without repetitions.
     pub(super) words: Vec<u64>,
-    pub(super) soft: Vec<u64>,
+    /// What it is searched by: words of everything it says, sorted.
+    pub(super) terms: Vec<Term>,
+    pub(super) statement: Statement,
     /// Neighbours among them, sorted, each once: the same words in another order say something else.
     pub(super) pairs: Vec<u64>,
     pub(super) hard: Vec<u64>,
@@ -45,15 +48,14 @@ impl Subject {
         sort(&mut around);
         let (alternatives, chosen, named) = alternatives(claim);
         let flat = folded(about);
-        let mut soft = keys(&without_exact(&flat));
-        sort(&mut soft);
         Subject {
             kind: claim.kind(),
             content: content(claim),
             words,
             pairs,
             hard: hard_words(&flat),
-            soft,
+            terms: terms(claim),
+            statement: Statement::of(claim),
             around,
             alternatives,
             chosen,
@@ -75,6 +77,33 @@ impl Subject {
     pub(super) fn weight(&self) -> usize {
         self.words.len() + self.hard.len()
     }
+}
+
+/// A word that a claim is searched by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    pub(super) key: u64,
+    /// Number of times that the claim says it.
+    pub(super) times: u16,
+}
+
+/// The words of everything that a claim says, light ones left out.
+fn terms(claim: &Claim) -> Vec<Term> {
+    let mut keys = Vec::new();
+    for (_, text) in claim.strings() {
+        let flat = folded(cut(text));
+        let told = flat.split(' ').filter(|word| !is_light(word.trim_matches(is_mark)));
+        told.for_each(|word| search_keys(word, |key| keys.push(key)));
+    }
+    keys.sort_unstable();
+    let times = |group: &[u64]| u16::try_from(group.len()).unwrap_or(u16::MAX);
+    keys.chunk_by(|one, other| one == other)
+        .filter_map(|group| Some(Term { key: *group.first()?, times: times(group) }))
+        .collect()
+}
+
+fn is_mark(letter: char) -> bool {
+    !letter.is_alphanumeric()
 }
 
 /// The text that names a claim's subject, and the rest of it.

@@ -42,13 +42,13 @@ fn a_word_less_is_near_and_a_number_more_is_not() {
     check(&[whole.clone(), near], &["add new", "merge near-duplicate"]);
     let other =
         record(request("Please add a bounded retry with backoff to the S4 uploader"), Person, 2);
-    check(&[whole.clone(), other], &["add new", "conflict alike"]);
+    check(&[whole.clone(), other], &["add new", "conflict revised"]);
     let turned = record(
         request("Please never add a bounded retry with backoff to the S3 uploader"),
         Person,
         2,
     );
-    check(&[whole, turned], &["add new", "conflict alike"]);
+    check(&[whole, turned], &["add new", "conflict revised"]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn a_revised_value_replaces_the_old_one() {
 }
 
 #[test]
-fn later_outcome_of_the_same_attempt_moves_it_on() {
+fn what_failed_and_works_later_is_a_lesson_and_what_breaks_is_refuted() {
     let run = |result: &str, good, on| {
         record(
             attempt("Ran the queue migration script against staging", result, good),
@@ -184,11 +184,15 @@ fn later_outcome_of_the_same_attempt_moves_it_on() {
     };
     let (failed, works, broke) =
         (run("exit 1", false, 1), run("exit 0", true, 2), run("rows were lost", false, 4));
-    let state = check(&[failed.clone(), works.clone()], &["add new", "merge outcome"]);
-    assert_eq!(of(&state, &failed).stage, Stage::Decided);
-    assert!(matches!(&of(&state, &failed).claim, Claim::Attempt(it) if it.result == "exit 0"));
-    let state =
-        check(&[failed, works, broke.clone()], &["add new", "merge outcome", "merge outcome"]);
+    let state = check(&[failed.clone(), works.clone()], &["add new", "add new"]);
+    let lesson = of(&state, &failed);
+    assert_eq!((lesson.stage, lesson.state), (Stage::Refuted, MemoryState::Active));
+    assert!(
+        matches!(&lesson.claim, Claim::Attempt(it) if it.result == "exit 1"),
+        "it stays a lesson"
+    );
+    assert_eq!(of(&state, &works).stage, Stage::Decided);
+    let state = check(&[failed, works, broke.clone()], &["add new", "add new", "merge outcome"]);
     assert_eq!(of(&state, &broke).stage, Stage::Refuted);
 }
 
@@ -340,7 +344,7 @@ fn other_languages_are_compared_too() {
 fn dates_are_kept_as_told_and_as_meant() {
     let ship = |on| record(request("Ship the release notes tomorrow"), Person, on);
     let (monday, thursday) = (ship(0), ship(3));
-    let state = check(&[monday.clone(), thursday], &["add new", "conflict alike"]);
+    let state = check(&[monday.clone(), thursday], &["add new", "conflict revised"]);
     assert_eq!(
         of(&state, &monday).claim.headline(),
         "Ship the release notes tomorrow (2026-03-03)"

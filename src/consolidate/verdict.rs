@@ -8,10 +8,20 @@ use std::collections::BTreeMap;
 pub enum Verdict {
     Unrelated,
     Same,
-    Replaces,
+    /// One of both takes the other's place, or something follows for it.
+    Replaces {
+        /// A person agreed to it, beside the words of the record.
+        agreed: bool,
+    },
     Conflict,
     /// The record says nothing that is worth keeping beside the memory.
     Nothing,
+}
+
+impl Verdict {
+    pub(super) fn is_agreed(self) -> bool {
+        matches!(self, Verdict::Replaces { agreed: true })
+    }
 }
 
 /// Verdicts by record and memory.

@@ -118,15 +118,15 @@ fn a_later_outcome_that_was_misread_gives_way_to_the_one_before() {
             attempt("Moved the queue of the uploader to Postgres in staging", result, succeeded);
         record(claim, Speaker::Assistant, on)
     };
-    let (failed, worked) = (outcome("lock timeout", false, 1), outcome("exit 0", true, 2));
+    let (worked, broke) = (outcome("exit 0", true, 1), outcome("rows were lost", false, 2));
     let mut state = MemoryMap::new();
-    let mut plans = vec![plan(std::slice::from_ref(&failed), &mut state)];
+    let mut plans = vec![plan(std::slice::from_ref(&worked), &mut state)];
     let before = state.clone();
-    plans.push(plan(std::slice::from_ref(&worked), &mut state));
+    plans.push(plan(std::slice::from_ref(&broke), &mut state));
     let how = Merging::Outcome;
-    let into = of(&state, &failed).id;
+    let into = of(&state, &worked).id;
     assert_eq!(plans[1].operations[0].disposition, Disposition::Merge { into, how });
-    reread(&[], &[&worked], &mut plans, &mut state);
+    reread(&[], &[&broke], &mut plans, &mut state);
     assert_eq!(state, before);
 }
 

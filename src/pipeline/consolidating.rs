@@ -5,17 +5,18 @@ use super::adjudicate::{Adjudicator, Halt, ModelUsage, Progress};
 use super::stop::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
-    Memories, OpenPair, PairBatch, PersonVerdict, Undecided, UnsettledPair, Verdicts, Withdrawn,
-    consolidate_with, decide, rests_on_nothing_else, withdraw,
+    Memories, OpenPair, PairBatch, PersonVerdict, Said, Undecided, UnsettledPair, Verdicts,
+    Withdrawn, consolidate_with, decide, rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
-    Disposition, Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
+    Disposition, Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity, Speaker,
     Timestamp,
 };
 use crate::store::{
-    AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, Store, StoreError,
-    StoredOpenPair, StoredPlan,
+    AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
+    StoreError, StoredOpenPair, StoredPlan,
 };
+use crate::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -27,6 +28,15 @@ const PLAN_PAIRS_MAX: usize = 400;
 const PAIRS_MAX: u32 = 10_000;
 /// Maximum rounds of planning and asking: a verdict may open new pairs.
 const ROUNDS_MAX: u32 = 4;
+
+/// Entries before and after the words of a record among which messages are looked for.
+const BESIDE_BEFORE: u32 = 6;
+const BESIDE_AFTER: u32 = 12;
+/// Messages beside a record that a model is shown, and those among them from before its words.
+const BESIDE_MESSAGES_MAX: usize = 5;
+const BESIDE_MESSAGES_BEFORE: usize = 1;
+/// Length of each of them, in characters.
+const BESIDE_LETTERS_MAX: usize = 400;
 
 #[derive(Clone)]
 pub(crate) struct Consolidator {
@@ -138,9 +148,11 @@ impl Consolidator {
         let mut progress = Progress::default();
         if let Some(adjudicator) = &self.adjudicator {
             for _ in 0..ROUNDS_MAX {
+                let so_far = progress.clone();
+                let open = blocking(move || OpenQuestions::of(input, &so_far)).await;
+                let beside = self.beside(open.undecided().open_records(&open.out)).await?;
                 let batches;
-                let verdicts = progress.clone();
-                (input, batches) = blocking(move || open_batches(input, verdicts)).await;
+                (input, batches) = blocking(move || open.batches(&beside)).await;
                 if batches.is_empty() || progress.waits {
                     break;
                 }
@@ -229,6 +241,39 @@ impl Consolidator {
             })
         });
         Ok(open.collect())
+    }
+
+    /// What people and agents said beside the words of `records`.
+    async fn beside(
+        &self,
+        records: Vec<Record>,
+    ) -> Result<BTreeMap<RecordId, Vec<Said>>, StoreError> {
+        let mut all = BTreeMap::new();
+        for record in records {
+            let rests_on = record.evidence.iter().map(|it| it.ordinal);
+            let (Some(first), Some(last)) = (rests_on.clone().min(), rests_on.max()) else {
+                continue;
+            };
+            let mut said = Vec::new();
+            let around = first.saturating_sub(BESIDE_BEFORE)..last.saturating_add(BESIDE_AFTER);
+            let spoken = |entry: SpokenEntry| {
+                let is_speech = matches!(entry.speaker, Speaker::Person | Speaker::Assistant);
+                if is_speech && !entry.text.as_str().trim().is_empty() {
+                    let end = truncate::letters(entry.text.as_str(), BESIDE_LETTERS_MAX).len();
+                    said.push((entry.ordinal, entry.speaker, entry.text.cut(0..end)));
+                }
+            };
+            self.store.said(record.provenance.session, around, spoken).await?;
+            let before = said.iter().filter(|(ordinal, ..)| *ordinal < first).count();
+            let said = said.into_iter().skip(before.saturating_sub(BESIDE_MESSAGES_BEFORE));
+            let said = said.take(BESIDE_MESSAGES_MAX).map(|(ordinal, speaker, words)| Said {
+                speaker,
+                words,
+                after: ordinal > first,
+            });
+            all.insert(record.id, said.collect());
+        }
+        Ok(all)
     }
 
     /// Plans and applies, under the lease of `namespace`.
@@ -343,18 +388,37 @@ impl Consolidator {
     }
 }
 
-fn open_batches(input: PlanInput, progress: Progress) -> (PlanInput, Vec<PairBatch>) {
-    let PlanInput { memories, records, open, outdated, .. } = &input;
-    let (plan, _) = consolidate_with(records, open, memories, &progress.verdicts);
-    let mut out: BTreeSet<(RecordId, MemoryId)> =
-        settled(&plan).union(&progress.judged).copied().collect();
-    // This plan takes these out of use.
-    let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
-    let goes = |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
-    out.extend(plan.left_open.iter().filter(|it| goes(it.memory)).map(|it| (it.record, it.memory)));
-    let undecided = Undecided { plan: &plan, records, earlier: open, memories };
-    let batches = undecided.batches(&out);
-    (input, batches)
+/// A plan that leaves pairs open, and those among them that nobody is asked about.
+struct OpenQuestions {
+    input: PlanInput,
+    plan: Plan,
+    out: BTreeSet<(RecordId, MemoryId)>,
+}
+
+impl OpenQuestions {
+    fn of(input: PlanInput, progress: &Progress) -> OpenQuestions {
+        let PlanInput { memories, records, open, outdated, .. } = &input;
+        let (plan, _) = consolidate_with(records, open, memories, &progress.verdicts);
+        let mut out: BTreeSet<(RecordId, MemoryId)> =
+            settled(&plan).union(&progress.judged).copied().collect();
+        // This plan takes these out of use.
+        let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
+        let goes =
+            |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
+        let left = plan.left_open.iter().filter(|it| goes(it.memory));
+        out.extend(left.map(|it| (it.record, it.memory)));
+        OpenQuestions { input, plan, out }
+    }
+
+    fn undecided(&self) -> Undecided<'_> {
+        let PlanInput { memories, records, open, .. } = &self.input;
+        Undecided { plan: &self.plan, records, earlier: open, memories }
+    }
+
+    fn batches(self, beside: &BTreeMap<RecordId, Vec<Said>>) -> (PlanInput, Vec<PairBatch>) {
+        let batches = self.undecided().batches(&self.out, beside);
+        (self.input, batches)
+    }
 }
 
 /// The pairs of earlier plans that `plan` decides.

@@ -31,6 +31,45 @@ pub(crate) struct Word {
 
 /// Calls `each` with every word of `text`, stop words left out.
 pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
+    folded_words(text, |folded, start, end| {
+        if let Some(key) = key(folded) {
+            each(Word { key, start, end });
+        }
+    });
+}
+
+/// Letters of a word's stem by which it is searched: enough to name it in most languages, whatever its ending.
+const SEARCHED_LETTERS: usize = 5;
+
+/// Calls `each` with the keys under which `text` is searched: the beginnings of its words, so that inflected forms
+/// meet, names with digits whole, and pairs of neighbours in scripts without blanks. Stop words are left out.
+pub(crate) fn search_keys(text: &str, mut each: impl FnMut(u64)) {
+    let mut before: Option<(char, usize)> = None;
+    folded_words(text, |folded, start, end| {
+        let alone = folded.chars().next().filter(|letter| stands_alone(*letter));
+        let pair = before.filter(|(_, at)| *at == start).zip(alone);
+        before = alone.map(|letter| (letter, end));
+        if let Some(((first, _), second)) = pair {
+            each(hash(&String::from_iter([first, second])));
+        } else if alone.is_none() && STOP.binary_search(&folded).is_err() {
+            each(hash(searched(folded)));
+        }
+    });
+}
+
+/// The part of a folded word by which it is searched.
+fn searched(folded: &str) -> &str {
+    if folded.contains(char::is_numeric) {
+        return folded;
+    }
+    let stem = stem(folded);
+    let stem = stem.strip_suffix('s').filter(|bare| bare.len() >= 3).unwrap_or(stem);
+    let end = stem.char_indices().nth(SEARCHED_LETTERS).map_or(stem.len(), |(at, _)| at);
+    let begin = &stem[..end];
+    begin.strip_suffix(['y', 'i', 'e']).filter(|bare| bare.len() >= 3).unwrap_or(begin)
+}
+
+fn folded_words(text: &str, mut each: impl FnMut(&str, usize, usize)) {
     let mut folded = String::new();
     let mut letters = text.char_indices().peekable();
     while let Some((start, letter)) = letters.next() {
@@ -49,9 +88,7 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
         }
         folded.clear();
         text[start..end].chars().for_each(|letter| lower(letter, &mut folded));
-        if let Some(key) = key(&folded) {
-            each(Word { key, start, end });
-        }
+        each(&folded, start, end);
     }
 }
 
@@ -169,6 +206,26 @@ mod tests {
         same("İstanbul", "istanbul", true);
         same("port", "post", false);
         same("HTTP2", "HTTP1", false);
+    }
+
+    #[test]
+    fn inflected_words_are_searched_by_one_key() {
+        let keys = |text: &str| {
+            let mut keys = Vec::new();
+            search_keys(text, |key| keys.push(key));
+            keys
+        };
+        for (one, other) in [
+            ("retries", "retry"),
+            ("deleted files", "deletion of a file"),
+            ("gerundet", "gerundete"),
+            ("保存先", "保存先"),
+            ("écrire", "écrirons"),
+        ] {
+            assert_eq!(keys(one), keys(other), "{one} / {other}");
+        }
+        assert_ne!(keys("loan_item2"), keys("loan_item3"));
+        assert_eq!(keys("保存先").len(), 2);
     }
 
     #[test]

@@ -1,0 +1,189 @@
+//! Quantities of a statement, made comparable: `30 s`, `30 seconds` and `half a minute` are one, as are `:8443` and
+//! `port 8443`.
+
+use crate::text::tokens::hash;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// Units by dimension: the words, and the amount in the smallest unit of the dimension. Months and years are no
+/// multiples of days.
+const UNITS: [(&str, &str, f64); 21] = [
+    ("time", "ms millisecond milliseconds millisekunde millisekunden", 1.0),
+    (
+        "time",
+        "s sec secs second seconds sekunde sekunden segundo segundos seconde secondes saniye",
+        1e3,
+    ),
+    ("time", "min mins minute minutes minuten minuto minutos dakika", 6e4),
+    ("time", "h hr hrs hour hours stunde stunden hora horas heure heures saat", 3.6e6),
+    ("time", "d day days tag tage tagen día días dia dias jour jours gün", 8.64e7),
+    ("time", "week weeks woche wochen semana semanas semaine semaines hafta", 6.048e8),
+    ("months", "month months monat monate monaten mes meses mois ay", 1.0),
+    ("months", "year years jahr jahre jahren año años an ans année années yıl", 12.0),
+    ("bytes", "b byte bytes", 1.0),
+    ("bytes", "kb", 1e3),
+    ("bytes", "mb megabyte megabytes", 1e6),
+    ("bytes", "gb gigabyte gigabytes", 1e9),
+    ("bytes", "tb terabyte terabytes", 1e12),
+    ("bytes", "kib", 1024.0),
+    ("bytes", "mib", 1_048_576.0),
+    ("bytes", "gib", 1_073_741_824.0),
+    ("bytes", "tib", 1_099_511_627_776.0),
+    ("percent", "% percent prozent pourcent yüzde", 1.0),
+    ("money", "cent cents céntimo céntimos centime centimes", 1.0),
+    ("money", "€ euro euros", 100.0),
+    ("dollars", "$ dollar dollars", 1.0),
+];
+/// Numbers in words, each row from zero.
+const NUMBERS: [&str; 4] = [
+    "zero one two three four five six seven eight nine ten eleven twelve",
+    "null - zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
+    "cero - dos tres cuatro cinco seis siete ocho nueve diez once doce",
+    "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
+];
+const TENS: [&str; 8] =
+    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+/// Words that end with a half: the words, the amount.
+const HALVES: [(&[&str], f64); 6] = [
+    (&["one", "and", "a", "half"], 1.5),
+    (&["a", "quarter", "of", "an"], 0.25),
+    (&["half", "an"], 0.5),
+    (&["half", "a"], 0.5),
+    (&["anderthalb"], 1.5),
+    (&["halbe"], 0.5),
+];
+
+/// Dimension and scale by word.
+static UNIT_WORDS: LazyLock<HashMap<&str, (&str, f64)>> = LazyLock::new(|| {
+    let words = |(dimension, words, scale): &(&'static str, &'static str, f64)| {
+        let (dimension, scale) = (*dimension, *scale);
+        words.split(' ').map(move |word| (word, (dimension, scale)))
+    };
+    UNITS.iter().flat_map(words).collect()
+});
+/// Numbers by word.
+static NUMBER_WORDS: LazyLock<HashMap<&str, f64>> = LazyLock::new(|| {
+    let small = NUMBERS.iter().flat_map(|row| row.split(' ').zip((0..).map(f64::from)));
+    small.chain(TENS.into_iter().zip((2..).map(|ten| f64::from(ten) * 10.0))).collect()
+});
+
+/// A quantity among the words of a statement.
+pub(super) struct Quantity {
+    /// The same for equal amounts of one dimension.
+    pub(super) key: u64,
+    /// Number of words that say it.
+    pub(super) words: usize,
+}
+
+/// The quantity at the beginning of `words`, which are folded and bare.
+pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
+    let first = words.first()?;
+    if let Some(port) = port(first) {
+        return Some(Quantity { key: key("", port), words: 1 });
+    }
+    let halves = HALVES.iter().find(|(said, _)| words.starts_with(said));
+    let (amount, suffix, count) = match halves {
+        Some((said, amount)) => (*amount, "", said.len()),
+        None => {
+            let (amount, suffix) = number(first)?;
+            (amount, suffix, 1)
+        }
+    };
+    let follows = words.get(count).copied().unwrap_or_default();
+    let (found, count) = match suffix {
+        "" => (unit(follows), count + usize::from(unit(follows).is_some())),
+        suffix => (Some(unit(suffix)?), count),
+    };
+    let (dimension, scale) = found.unwrap_or(("", 1.0));
+    Some(Quantity { key: key(dimension, amount * scale), words: count })
+}
+
+fn key(dimension: &str, amount: f64) -> u64 {
+    hash(&format!("{dimension} {amount:.3}"))
+}
+
+fn unit(word: &str) -> Option<(&'static str, f64)> {
+    UNIT_WORDS.get(word).copied()
+}
+
+/// An amount, and what is written right behind its digits.
+fn number(word: &str) -> Option<(f64, &str)> {
+    let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || b".,".contains(byte));
+    let (digits, suffix) = word.split_at(digits.count());
+    if digits.starts_with(|first: char| first.is_ascii_digit()) {
+        return Some((amount(digits)?, suffix));
+    }
+    NUMBER_WORDS.get(word).map(|number| (*number, ""))
+}
+
+/// `18,300` and `22.410` have thousands, `0,5` and `6.12` have fractions.
+fn amount(digits: &str) -> Option<f64> {
+    let mut parts = digits.split([',', '.']);
+    let head = parts.next()?;
+    let rest: Vec<&str> = parts.collect();
+    let thousands = !rest.is_empty() && head.len() <= 3 && head != "0";
+    if thousands && rest.iter().all(|part| part.len() == 3) {
+        return format!("{head}{}", rest.concat()).parse().ok();
+    }
+    match rest.as_slice() {
+        [] => head.parse().ok(),
+        [fraction] => format!("{head}.{fraction}").parse().ok(),
+        // A version or a date is a name.
+        _ => None,
+    }
+}
+
+/// The port of an address, such as `https://host:8443/path` or `:8443`.
+fn port(word: &str) -> Option<f64> {
+    let host = word.split_once("://").map_or(word, |(_, rest)| rest);
+    let host = host.split('/').next()?;
+    let (name, port) = host.rsplit_once(':')?;
+    let is_host = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));
+    port.parse::<u16>().ok().filter(|_| is_host).map(f64::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn same(one: &str, other: &str, expected: bool) {
+        let key = |text: &str| {
+            let words: Vec<&str> = text.split(' ').collect();
+            quantity(&words).map(|it| it.key).expect(text)
+        };
+        assert_eq!(key(one) == key(other), expected, "{one} / {other}");
+    }
+
+    #[test]
+    fn equal_amounts_are_one_quantity() {
+        same("30 s", "half a minute", true);
+        same("30s", "30 seconds", true);
+        same("2 wochen", "14 tage", true);
+        same("one and a half hours", "90 minutes", true);
+        same("2 gib", "2048 mib", true);
+        same("https://api.example:8443/v1", "8443", true);
+        same("localhost:8443", ":8443", true);
+        same("1 euro", "100 cents", true);
+        same("0,5 gb", "500 mb", true);
+        same("18,300", "18300", true);
+        same("zwei", "2", true);
+    }
+
+    #[test]
+    fn other_amounts_and_dimensions_are_not() {
+        same("12 hours", "12 days", false);
+        same("30 days", "1 month", false);
+        same("250 ms", "999ms", false);
+        same("2 gb", "2 gib", false);
+        same("6.12", "612", false);
+        same("5 percent", "5", false);
+    }
+
+    #[test]
+    fn names_are_no_quantities() {
+        for name in ["v2", "1.2.3", "loan_item", "src/a.rs:x", "2fa", "half"] {
+            assert!(quantity(&[name]).is_none(), "{name}");
+        }
+    }
+}
