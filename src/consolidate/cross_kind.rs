@@ -4,9 +4,10 @@
 
 use super::candidates::{Candidate, WorkingSet};
 use super::incoming::{Incoming, Order, RecordPlace};
+use super::key_set::shared;
 use super::phrases::{says_removed, says_withdrawn};
 use super::rules::is_protected;
-use super::subject::{Subject, is_generic, shared};
+use super::subject::{Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Speaker,
@@ -125,7 +126,7 @@ struct Link<'a> {
     earlier: bool,
 }
 
-/// What an answer does to what was asked.
+/// The consequence of an answer for the memory that asked.
 struct Consequence {
     stage: Option<Stage>,
     supersedes: bool,

@@ -6,9 +6,9 @@ use super::dialogue::{
     shown_line,
 };
 use super::incoming::said_by;
+use super::key_set::sort;
 use super::phrases::{exact_words, says_no};
 use super::retrospective::{Category, Note};
-use super::subject::sort;
 use crate::domain::{
     Claim, Digest, OutputMode, Record, RecordId, RecordState, Request, SessionId, Speaker,
     Timestamp, Tokens, ToolSpec, estimate_tokens,

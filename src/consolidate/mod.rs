@@ -8,6 +8,7 @@ mod dates;
 mod dialogue;
 mod history;
 mod incoming;
+mod key_set;
 mod lessons;
 mod person_verdict;
 mod phrases;

@@ -370,7 +370,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
             (Stage::Decided, Stage::Attempted) if pair.order == Order::Earlier => {
                 ("judged-solved", Ruling::Solved)
             }
-            _ => (UNRELATED, Ruling::Unrelated),
+            _ => return None,
         },
         Verdict::Replaces { .. } if pair.may_follow() => ("judged-replaced", Ruling::Supersede),
         Verdict::Replaces { .. } if pair.may_precede() => ("judged-replaced", Ruling::Late),
@@ -392,7 +392,7 @@ fn join(twin: &RankedRuling) -> Choice {
     Choice { stage, ..Choice::new(disposition, twin.rule) }
 }
 
-/// What failed is a lesson from now on, and stands in nobody's way.
+/// The effect that a failure is a lesson from now on, and in nobody's way.
 fn solved(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
     let rule = Cow::Borrowed(rule);
     let stage = Some(Stage::Refuted);

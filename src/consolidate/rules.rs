@@ -5,8 +5,9 @@
 //! the web alone change nothing. In doubt both are kept.
 
 use super::incoming::{Incoming, Order};
+use super::key_set::shared;
 use super::phrases::is_negation;
-use super::subject::{Likeness, Subject, shared};
+use super::subject::{Likeness, Subject};
 use crate::domain::{ClaimKind, Memory, MemoryState, Merging, Speaker, Stage};
 
 /// A record beside a memory that it may touch.
@@ -33,9 +34,9 @@ pub(super) enum Ruling {
     Supersede,
     /// The memory had taken the record's place before it came.
     Late,
-    /// What failed in the memory works in the record.
+    /// The record is a success where the memory failed.
     Solves,
-    /// What failed in the record works in the memory, which is later.
+    /// The memory, which is later, is a success where the record failed.
     Solved,
     Discard,
     Conflict,

@@ -1,9 +1,9 @@
 //! The head of a claim taken apart for the rules: the words that name its matter, its values, whether it says no. Two
 //! statements are of one matter if neither has a word for the matter that the other lacks.
 
+use super::key_set::{shared, sort, without};
 use super::phrases::{is_deed, is_exact, is_light, says_change, says_no};
 use super::quantity::quantity;
-use super::subject::{shared, sort};
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash, search_keys};
 use std::collections::HashSet;
@@ -102,12 +102,7 @@ impl Statement {
     }
 }
 
-/// The elements of `one`, which is sorted, that `other`, sorted too, lacks.
-fn without(one: &[u64], other: &[u64]) -> Vec<u64> {
-    one.iter().filter(|key| other.binary_search(key).is_err()).copied().collect()
-}
-
-/// What a claim says first: the words that a reader would repeat.
+/// The first thing that a claim says: the words that a reader would repeat.
 fn head(claim: &Claim) -> String {
     match claim {
         Claim::Decision(it) => it.chosen.clone(),

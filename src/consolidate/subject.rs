@@ -2,6 +2,7 @@
 //! case, quotes and Markdown make no difference. A Turkish dotless i equals the dotted one where candidates are looked
 //! for, not where two claims are called equal.
 
+use super::key_set::{shared, sort};
 use super::phrases::{hard_words, is_light};
 use super::statement::Statement;
 use crate::domain::{Claim, ClaimKind, Digest};
@@ -22,7 +23,7 @@ pub(super) struct Subject {
     pub(super) content: Digest,
     /// The words of the subject, sorted, without repetitions.
     pub(super) words: Vec<u64>,
-    /// What it is searched by: words of everything it says, sorted.
+    /// Search keys: words of everything it says, sorted.
     pub(super) terms: Vec<Term>,
     pub(super) statement: Statement,
     /// Neighbours among them, sorted, each once: the same words in another order say something else.
@@ -138,12 +139,6 @@ pub(super) fn mix(one: u64, other: u64) -> u64 {
     (one.rotate_left(23) ^ other).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-/// Sorted, each once.
-pub(super) fn sort(keys: &mut Vec<u64>) {
-    keys.sort_unstable();
-    keys.dedup();
-}
-
 /// All alternatives, the chosen one, and the words of each.
 fn alternatives(claim: &Claim) -> (Vec<u64>, Option<u64>, Vec<Vec<u64>>) {
     let Claim::Decision(decision) = claim else { return (Vec::new(), None, Vec::new()) };
@@ -194,21 +189,6 @@ fn content(claim: &Claim) -> Digest {
     let mut all = vec![claim.kind().name()];
     all.extend(parts.iter().map(String::as_str));
     Digest::of(&all)
-}
-
-pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
-    let (mut left, mut right, mut count) = (one, other, 0);
-    while let ([first, rest @ ..], [second, after @ ..]) = (left, right) {
-        match first.cmp(second) {
-            std::cmp::Ordering::Less => left = rest,
-            std::cmp::Ordering::Greater => right = after,
-            std::cmp::Ordering::Equal => {
-                count += 1;
-                (left, right) = (rest, after);
-            }
-        }
-    }
-    count
 }
 
 /// The least share of words in common with which one statement repeats another that says a word more.

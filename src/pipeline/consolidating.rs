@@ -243,7 +243,7 @@ impl Consolidator {
         Ok(open.collect())
     }
 
-    /// What people and agents said beside the words of `records`.
+    /// Messages of people and agents beside the words of `records`.
     async fn beside(
         &self,
         records: Vec<Record>,
