@@ -41,7 +41,14 @@ fn rendered(
     disk: &DirectoryFiles,
     gate: &Gate,
 ) -> RenderedDirectory {
-    let facts = DirectoryFacts { memories, sessions: &[], contradictions: &[], today: TODAY, gate };
+    let facts = DirectoryFacts {
+        memories,
+        sessions: &[],
+        contradictions: &[],
+        missing: &[],
+        today: TODAY,
+        gate,
+    };
     render_directory(&facts, base, disk)
 }
 

@@ -66,6 +66,7 @@ fn memory_dir(c: &mut Criterion) {
         memories: &memories,
         sessions: &sessions,
         contradictions: &[],
+        missing: &[],
         today: TODAY,
         gate: &gate,
     };

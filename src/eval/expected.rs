@@ -34,8 +34,14 @@ pub(super) fn directory(case: &CaseContents, gate: &Gate, records: &[Record]) ->
     // The day of the last entry instead of a clock.
     let last = staged.iter().filter_map(|it| it.provenance.at).max();
     let Some(today) = last.or_else(|| Timestamp::from_secs(0.0)) else { return Files::new() };
-    let facts =
-        Facts { memories: &memories, sessions: &sessions, contradictions: &[], today, gate };
+    let facts = Facts {
+        memories: &memories,
+        sessions: &sessions,
+        contradictions: &[],
+        missing: &[],
+        today,
+        gate,
+    };
     render(&facts, &Files::new(), &Files::new()).files
 }
 

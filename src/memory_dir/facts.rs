@@ -13,6 +13,8 @@ pub struct Facts<'a> {
     pub sessions: &'a [SessionNote],
     /// Memories that contradict one another, or may.
     pub contradictions: &'a [Contradiction],
+    /// Memories that name what the code no longer has, and the words for it.
+    pub missing: &'a [(MemoryId, String)],
     /// The day that a file gets which changes.
     pub today: Timestamp,
     /// Words that are put side by side or cut pass it once more.

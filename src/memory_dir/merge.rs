@@ -4,6 +4,7 @@
 use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
 use super::kind::{Kind, table_head};
+use super::name::is_day;
 use super::{line, tag};
 use crate::privacy::{Gate, Redacted};
 use std::collections::{HashMap, HashSet};
@@ -265,6 +266,11 @@ pub enum PersonEdit {
         tag: String,
         done: bool,
     },
+    /// Marks behind the words were taken away: the tags of the memories that they named.
+    Unmarked {
+        tag: String,
+        others: Vec<String>,
+    },
     Moved {
         tag: String,
         section: Redacted,
@@ -305,7 +311,11 @@ fn person_edits(
             edits.push(PersonEdit::Ticked { tag: tag.clone(), done });
         }
         if was.words() != is.words() {
-            edits.push(PersonEdit::Edited { tag, text: text(found.at) });
+            let others = unmarked(&was.words(), &is.words());
+            edits.push(match others.is_empty() {
+                true => PersonEdit::Edited { tag, text: text(found.at) },
+                false => PersonEdit::Unmarked { tag, others },
+            });
         }
     }
     for (key, unit) in &now.list {
@@ -320,6 +330,28 @@ fn person_edits(
         }
     }
     edits
+}
+
+/// The memories that marks behind the words name no more, where nothing else was changed.
+fn unmarked(was: &str, now: &str) -> Vec<String> {
+    let (before, after) = (marked(was), marked(now));
+    let gone = before.others.iter().filter(|it| !after.others.contains(it));
+    gone.filter(|_| before.text == after.text).map(|it| (*it).to_owned()).collect()
+}
+
+/// The words of a line before its day and marks, and the memories that these name.
+struct Marked<'t> {
+    text: &'t str,
+    others: Vec<&'t str>,
+}
+
+fn marked(words: &str) -> Marked<'_> {
+    let behind = words.strip_suffix(')').and_then(|it| it.rsplit_once(" ("));
+    let Some((text, behind)) = behind else { return Marked { text: words, others: Vec::new() } };
+    let parts = behind.split([' ', ';', ',']);
+    let others: Vec<&str> = parts.filter(|it| it.starts_with(tag::SOURCE)).collect();
+    let is_ours = !others.is_empty() || is_day(behind);
+    Marked { text: if is_ours { text } else { words }, others }
 }
 
 /// The tag of the memory that a block shows, once a file.

@@ -184,6 +184,8 @@ const RECORDS_MAX: usize = 2_000;
 const SESSIONS_MAX: usize = 2_000;
 /// Share of the words of a reason above which it only repeats what was decided.
 const REPEATED_SHARE: f64 = 0.6;
+/// The longest mark of what the code no longer has, in letters.
+const MISSING_LETTERS_MAX: usize = 120;
 /// Marks of other memories behind a line.
 const MARKS_MAX: usize = 2;
 /// Memories between a superseded one and the one that holds.
@@ -244,6 +246,10 @@ impl<'a> Placing<'a> {
         for pair in facts.contradictions {
             placing.mark(pair.one, pair.other, pair.is_certain);
             placing.mark(pair.other, pair.one, pair.is_certain);
+        }
+        for (id, words) in facts.missing {
+            let mark = words_inline(words, MISSING_LETTERS_MAX, facts.gate);
+            placing.marks.entry(*id).or_default().push(mark);
         }
         placing
     }

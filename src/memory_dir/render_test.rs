@@ -108,7 +108,8 @@ fn note(memories: &[Memory]) -> SessionNote {
 
 fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &Files) -> Rendered {
     let gate = gate();
-    let facts = Facts { memories, sessions, contradictions: &[], today: TODAY, gate: &gate };
+    let facts =
+        Facts { memories, sessions, contradictions: &[], missing: &[], today: TODAY, gate: &gate };
     render(&facts, base, disk)
 }
 
@@ -268,6 +269,7 @@ fn lines_that_contradict_one_another_name_each_other() {
         memories: &memories,
         sessions,
         contradictions: &contradictions,
+        missing: &[],
         today,
         gate: &gate,
     };
@@ -357,6 +359,7 @@ fn the_same_memories_give_the_same_bytes_on_another_day() {
         memories: &memories,
         sessions: &notes,
         contradictions: &[],
+        missing: &[],
         today: Timestamp(TODAY.0 + DAY),
         gate: &gate,
     };

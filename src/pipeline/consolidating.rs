@@ -337,41 +337,10 @@ impl Consolidator {
         verdict: PersonVerdict,
     ) -> Result<DecisionOutcome, StoreError> {
         let Some(held) = self.hold(namespace).await? else { return Ok(DecisionOutcome::Busy) };
-        let decided = self.decided(&held.lease, verdict).await;
+        let now = (self.clock)();
+        let decided = apply_verdict(&self.store, &held.lease, verdict, now).await;
         held.release(None).await?;
         decided
-    }
-
-    async fn decided(
-        &self,
-        lease: &NamespaceLease,
-        verdict: PersonVerdict,
-    ) -> Result<DecisionOutcome, StoreError> {
-        let mut memories = MemoryMap::new();
-        let mut wanted = verdict.memories();
-        while let Some(id) = wanted.pop() {
-            if let PrefixLookup::One(found) = self.store.memory(id.0.into()).await? {
-                // What superseded it may be brought out of its place.
-                wanted.extend(found.superseded_by.filter(|by| !memories.contains_key(by)));
-                memories.insert(id, *found);
-            }
-        }
-        let open = self.store.open_pairs(&lease.subject, PAIRS_MAX).await?;
-        let pair = |it: StoredOpenPair| UnsettledPair {
-            record: it.record,
-            home: it.home,
-            memory: it.memory,
-        };
-        let open: Vec<UnsettledPair> = open.into_iter().map(pair).collect();
-        let now = (self.clock)();
-        let plan = match decide(verdict, &memories, &open, now) {
-            Ok(plan) => plan,
-            Err(why) => return Ok(DecisionOutcome::Refused(why)),
-        };
-        Ok(match self.store.apply_plan(lease, &plan, &[], now).await? {
-            Ok(()) => DecisionOutcome::Done(Box::new(plan)),
-            Err(_) => DecisionOutcome::Busy,
-        })
     }
 
     /// Lets the records of an undone plan wait again; `None` while another process changes the namespace.
@@ -386,6 +355,36 @@ impl Consolidator {
         let Consolidator { store, holder, clock, waits, adjudicator: _ } = self;
         store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: *waits }).await
     }
+}
+
+/// Applies a person's verdict under the lease of its namespace.
+pub(super) async fn apply_verdict(
+    store: &Store,
+    lease: &NamespaceLease,
+    verdict: PersonVerdict,
+    now: Timestamp,
+) -> Result<DecisionOutcome, StoreError> {
+    let mut memories = MemoryMap::new();
+    let mut wanted = verdict.memories();
+    while let Some(id) = wanted.pop() {
+        if let PrefixLookup::One(found) = store.memory(id.0.into()).await? {
+            // What superseded it may be brought out of its place.
+            wanted.extend(found.superseded_by.filter(|by| !memories.contains_key(by)));
+            memories.insert(id, *found);
+        }
+    }
+    let open = store.open_pairs(&lease.subject, PAIRS_MAX).await?;
+    let pair =
+        |it: StoredOpenPair| UnsettledPair { record: it.record, home: it.home, memory: it.memory };
+    let open: Vec<UnsettledPair> = open.into_iter().map(pair).collect();
+    let plan = match decide(verdict, &memories, &open, now) {
+        Ok(plan) => plan,
+        Err(why) => return Ok(DecisionOutcome::Refused(why)),
+    };
+    Ok(match store.apply_plan(lease, &plan, &[], now).await? {
+        Ok(()) => DecisionOutcome::Done(Box::new(plan)),
+        Err(_) => DecisionOutcome::Busy,
+    })
 }
 
 /// A plan that leaves pairs open, and those among them that nobody is asked about.

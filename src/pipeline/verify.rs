@@ -59,7 +59,10 @@ struct Checked {
 
 impl Verification<'_> {
     /// The names of `memories` that stood in the code once and do not any more.
-    pub(crate) async fn run(&self, memories: &[Memory]) -> Result<Vec<MissingName>, VerifyError> {
+    pub(crate) async fn run(
+        &self,
+        memories: impl Iterator<Item = &Memory>,
+    ) -> Result<Vec<MissingName>, VerifyError> {
         let tree = CodeTree::open(self.root)?;
         let named = named(memories);
         let key = format!("{}{CHECKED}", self.dir);
@@ -134,9 +137,8 @@ fn missing(checked: &BTreeMap<MemoryId, Checked>) -> Vec<MissingName> {
 }
 
 /// Names of code in what active memories say now, by memory; those of the latest first, as far as they are looked up.
-fn named(memories: &[Memory]) -> BTreeMap<MemoryId, BTreeSet<CodeName>> {
-    let mut active: Vec<&Memory> =
-        memories.iter().filter(|it| it.state == MemoryState::Active).collect();
+fn named<'m>(memories: impl Iterator<Item = &'m Memory>) -> BTreeMap<MemoryId, BTreeSet<CodeName>> {
+    let mut active: Vec<&Memory> = memories.filter(|it| it.state == MemoryState::Active).collect();
     active.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
     let (mut named, mut count) = (BTreeMap::new(), 0);
     for memory in active.into_iter().take(MEMORIES_MAX) {

@@ -124,4 +124,9 @@ fn what_a_memory_names_and_the_code_lost_is_told_with_the_commit() {
     assert!(gone.starts_with(found[0]["since"].as_str().unwrap()), "{found}");
     let listed = place.json(&["memory", "list", "--json"]);
     assert_eq!(listed.as_array().unwrap().len(), 2, "nothing is deleted");
+    place.json(&["memory", "sync", "--json"]);
+    let files =
+        place.files().into_iter().filter(|(path, _)| path.extension().is_some_and(|it| it == "md"));
+    let text: String = files.map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect();
+    assert!(text.contains("not found in the code since"), "{text}");
 }

@@ -128,7 +128,8 @@ impl Reviewer<'_> {
 async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, Failure> {
     let memories = store.memories(Some(namespace)).await?;
     let open = store.open_pairs(namespace, PAIRS_MAX).await?;
-    let pairs: Vec<(MemoryId, MemoryId)> = open.iter().map(|it| (it.memory, it.home)).collect();
+    let mut pairs: Vec<(MemoryId, MemoryId)> = open.iter().map(|it| (it.memory, it.home)).collect();
+    pairs.extend(store.contradictions(namespace).await?);
     let mut found = Vec::new();
     let mut met = BTreeSet::new();
     for (one, other) in pairs {

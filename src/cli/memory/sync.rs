@@ -1,13 +1,12 @@
 //! `annalist memory sync` and `render`: update the directory from the memories, and the other way round.
 
 use super::folder::{DirArgs, became, dir_sync_of, failure, keep, namespace_of};
-use super::verify::verify;
 use crate::adapters::clock;
 use crate::adapters::hook_folder::HookFolder;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::consolidate::{self, NamespaceResult, PlanRow};
 use crate::cli::model_args::AdjudicationArgs;
-use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, counted, shorten};
+use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{Memory, MemoryId, MemoryMap};
@@ -106,22 +105,6 @@ impl DirectorySync {
                  `annalist consolidate` all",
                 self.namespace,
                 others.join(", ")
-            ));
-        }
-        Ok(())
-    }
-
-    /// Says that memories name what the code no longer has.
-    async fn note_missing(&self) -> Result<(), Failure> {
-        let store = &self.dir_sync.store;
-        let memories = store.memories(Some(&self.namespace)).await?;
-        // Without git there is nothing to look up in.
-        let Ok(found) = verify(store, &self.folder, &memories, false).await else { return Ok(()) };
-        if !found.is_empty() {
-            let names = counted(found.len() as u64, "name");
-            output::note(&format!(
-                "{YELLOW}memories hold {names} that the code no longer has{YELLOW:#}: \
-                 `annalist memory verify`"
             ));
         }
         Ok(())
@@ -266,9 +249,6 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
         kept.people.splice(..0, edits);
         if !results.iter().any(NamespaceResult::is_something) {
             sync.note_others().await?;
-        }
-        if !dry_run {
-            sync.note_missing().await?;
         }
         Ok::<_, Failure>((results, kept))
     })?;

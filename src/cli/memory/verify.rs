@@ -1,12 +1,11 @@
 //! `annalist memory verify`: names of code in memories that the code no longer has.
 
 use super::folder::{DirArgs, dir_sync_of, namespace_of};
-use crate::adapters::memory_files::MemoryFolder;
 use crate::cli::output::{self, Failure, Row, short, shorten};
 use crate::cli::settings;
-use crate::domain::{Memory, MemoryId, MemoryMap};
+use crate::domain::{MemoryId, MemoryMap};
 use crate::pipeline::{MissingName, Verification, VerifyError};
-use crate::store::{OpenMode, Store};
+use crate::store::OpenMode;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -59,8 +58,14 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let namespace = named.unwrap_or_else(|| namespace_of(&config, &gate, &folder));
     let rows = settings::runtime()?.block_on(async {
         let memories = store.memories(Some(&namespace)).await?;
-        let found = verify(&store, &folder, &memories, true).await?;
-        Ok::<_, Failure>(rows(&found, &memories))
+        let dir = folder.path().display().to_string();
+        let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+        let verification = Verification { store: &store, dir: &dir, root, is_forced: true };
+        match verification.run(memories.values()).await {
+            Ok(found) => Ok(rows(&found, &memories)),
+            Err(VerifyError::Store(error)) => Err(error.into()),
+            Err(VerifyError::Code(error)) => Err(Failure::usage(error.to_string())),
+        }
     })?;
     output::rows(
         &rows,
@@ -68,24 +73,6 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         "the code has everything that memories name and that it once had",
     )?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Checks the memories that a directory shows.
-pub(super) async fn verify(
-    store: &Store,
-    folder: &MemoryFolder,
-    memories: &MemoryMap,
-    is_forced: bool,
-) -> Result<Vec<MissingName>, Failure> {
-    let dir = folder.path().display().to_string();
-    let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
-    let verification = Verification { store, dir: &dir, root, is_forced };
-    let memories: Vec<Memory> = memories.values().cloned().collect();
-    match verification.run(&memories).await {
-        Ok(found) => Ok(found),
-        Err(VerifyError::Store(error)) => Err(error.into()),
-        Err(VerifyError::Code(error)) => Err(Failure::usage(error.to_string())),
-    }
 }
 
 fn rows(found: &[MissingName], memories: &MemoryMap) -> Vec<MissingRow> {

@@ -8,9 +8,12 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+use super::consolidating::apply_verdict;
+use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
-use crate::domain::{Memory, MemoryMap, Timestamp};
+use crate::consolidate::PersonVerdict;
+use crate::domain::{Memory, MemoryId, MemoryMap, Timestamp};
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number,
     adr_path, render, strike, update,
@@ -130,10 +133,24 @@ impl DirSync {
         for _ in 0..PASSES_MAX {
             let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
+                self.keep_both(lease, &plan.kept).await?;
                 return Ok(plan.people());
             }
         }
         Ok(Vec::new())
+    }
+
+    /// Applies the verdict that both of each pair hold; false if there is none.
+    async fn keep_both(
+        &self,
+        lease: &NamespaceLease,
+        pairs: &[(MemoryId, MemoryId)],
+    ) -> Result<bool, StoreError> {
+        for (one, other) in pairs {
+            let verdict = PersonVerdict::KeepBoth { one: *one, other: *other };
+            apply_verdict(&self.store, lease, verdict, (self.clock)()).await?;
+        }
+        Ok(!pairs.is_empty())
     }
 
     async fn hold(&self, namespace: &str) -> Result<Option<HeldLease>, StoreError> {
@@ -157,6 +174,9 @@ impl DirSync {
                 continue;
             }
             report.people.extend(plan.people());
+            if self.keep_both(lease, &plan.kept).await? {
+                continue;
+            }
             let gone = self.strike(&plan, write, &mut report).await?;
             let changes = plan.changes();
             let mut after = plan.after(&self.gate);
@@ -259,6 +279,32 @@ impl DirSync {
         Ok(all.map(|((one, other), is_certain)| Contradiction { one, other, is_certain }).collect())
     }
 
+    /// The memories that name what the code no longer has. Without git nothing is known of it.
+    async fn missing(
+        &self,
+        folder: &MemoryFolder,
+        memories: &MemoryMap,
+    ) -> Result<Vec<(MemoryId, String)>, SyncError> {
+        let dir = dir_of(folder);
+        let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
+        let verification = Verification { store: &self.store, dir: &dir, root, is_forced: false };
+        let found = match verification.run(memories.values()).await {
+            Ok(found) => found,
+            Err(VerifyError::Code(_)) => return Ok(Vec::new()),
+            Err(VerifyError::Store(error)) => return Err(error.into()),
+        };
+        let mut missing: Vec<(MemoryId, String)> = Vec::new();
+        for MissingName { memory, name, commit } in found {
+            match missing.last_mut().filter(|(id, _)| *id == memory) {
+                Some((_, words)) => words.push_str(&format!(", {name}")),
+                None => {
+                    missing.push((memory, format!("not found in the code since {commit}: {name}")));
+                }
+            }
+        }
+        Ok(missing)
+    }
+
     fn state(&self, folder: &MemoryFolder) -> SyncState<'_> {
         SyncState { store: &self.store, gate: &self.gate, dir: dir_of(folder) }
     }
@@ -279,11 +325,14 @@ impl DirSync {
         };
         let sources = notes::sources(&self.store, namespace).await?;
         let contradictions = self.contradictions(namespace).await?;
+        let missing = self.missing(folder, &known).await?;
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
             let sessions = notes::notes(&sources, memories);
             let contradictions = &contradictions;
-            let facts = Facts { memories, sessions: &sessions, contradictions, today, gate };
+            let missing = &missing;
+            let facts =
+                Facts { memories, sessions: &sessions, contradictions, missing, today, gate };
             let rendered = render(&facts, &before.base, &disk.files);
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
@@ -292,13 +341,19 @@ impl DirSync {
         let (rendered, update) = lay(&memories);
         let people =
             PeopleEdits { seen: &before.seen, rendered: &rendered, update: &update, disk: &disk };
-        let amendments = people.amendments(&memories, gate, today);
+        let edits = people.by_tag(gate);
+        let amendments = people.amendments(&memories, &edits, today);
+        let mut kept = people::unmarked_pairs(&memories, &edits);
+        kept.retain(|(one, other)| {
+            let pair = (*one.min(other), *one.max(other));
+            contradictions.iter().any(|it| (it.one.min(it.other), it.one.max(it.other)) == pair)
+        });
         if amendments.is_empty() {
-            return Ok(SyncPlan { amendments, rendered, update, before, disk });
+            return Ok(SyncPlan { amendments, kept, rendered, update, before, disk });
         }
         known.extend(amendments.iter().map(|it| (it.after.id, it.after.clone())));
         let (rendered, update) = lay(&known.into_values().collect::<Vec<_>>());
-        Ok(SyncPlan { amendments, rendered, update, before, disk })
+        Ok(SyncPlan { amendments, kept, rendered, update, before, disk })
     }
 }
 
@@ -309,6 +364,8 @@ fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, Syn
 
 struct SyncPlan {
     amendments: Vec<Amendment>,
+    /// Pairs of which a person decided that both hold.
+    kept: Vec<(MemoryId, MemoryId)>,
     rendered: Rendered,
     update: Update,
     before: KnownFiles,

@@ -45,11 +45,13 @@ pub(super) struct PeopleEdits<'a> {
 
 /// Edits of the entries of one memory.
 #[derive(Default)]
-struct MemoryEdits {
+pub(super) struct MemoryEdits {
     is_edited: bool,
     /// The words that a person put there.
     text: Option<Redacted>,
     done: Option<bool>,
+    /// Tags of memories that it is marked with no more.
+    unmarked: Vec<String>,
     removal: Option<Removal>,
     is_back: bool,
     /// The status of its record.
@@ -70,10 +72,9 @@ impl PeopleEdits<'_> {
     pub(super) fn amendments(
         self,
         memories: &[Memory],
-        gate: &Gate,
+        edits: &BTreeMap<String, MemoryEdits>,
         now: Timestamp,
     ) -> Vec<Amendment> {
-        let edits = self.by_tag(gate);
         if edits.is_empty() {
             return Vec::new();
         }
@@ -188,7 +189,7 @@ impl PeopleEdits<'_> {
 
     /// Edits since a file was last seen. Earlier ones were imported then; for a file that was never seen, everything
     /// that differs from what was rendered.
-    fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
+    pub(super) fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
         let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
         for (path, ours) in &self.rendered.files {
             let Some(text) = self.disk.files.get(path) else { continue };
@@ -224,6 +225,22 @@ impl PeopleEdits<'_> {
     }
 }
 
+/// Pairs of memories of which a person took the mark away that they contradict one another.
+pub(super) fn unmarked_pairs(
+    memories: &[Memory],
+    edits: &BTreeMap<String, MemoryEdits>,
+) -> Vec<(MemoryId, MemoryId)> {
+    if edits.values().all(|it| it.unmarked.is_empty()) {
+        return Vec::new();
+    }
+    let tags = source_tags(memories.iter().map(|it| it.id));
+    let ids: BTreeMap<&str, MemoryId> = tags.iter().map(|(id, tag)| (tag.as_str(), *id)).collect();
+    let id = |tag: &String| ids.get(tag.as_str()).copied();
+    let pairs =
+        edits.iter().flat_map(|(tag, it)| it.unmarked.iter().map(move |other| (tag, other)));
+    pairs.filter_map(|(tag, other)| Some((id(tag)?, id(other)?))).collect()
+}
+
 fn removal_of(path: &str) -> Removal {
     if path.starts_with(SESSIONS) { Removal::History } else { Removal::Current }
 }
@@ -233,6 +250,7 @@ fn tag_of(edit: &PersonEdit) -> Option<&str> {
         PersonEdit::Added { .. } => None,
         PersonEdit::Edited { tag, .. }
         | PersonEdit::Ticked { tag, .. }
+        | PersonEdit::Unmarked { tag, .. }
         | PersonEdit::Moved { tag, .. }
         | PersonEdit::Deleted { tag } => Some(tag),
     }
@@ -246,6 +264,7 @@ impl MemoryEdits {
                 (self.is_edited, self.text) = (true, Some(text));
             }
             PersonEdit::Ticked { done, .. } => self.done = Some(done),
+            PersonEdit::Unmarked { others, .. } => self.unmarked.extend(others),
             PersonEdit::Moved { section, .. } => {
                 self.is_edited = true;
                 if path == PROGRESS {
@@ -273,8 +292,13 @@ impl MemoryEdits {
     }
 
     fn is_something(&self) -> bool {
-        let MemoryEdits { is_edited, text: _, done, removal, is_back, status } = self;
-        *is_edited || *is_back || done.is_some() || removal.is_some() || status.is_some()
+        let MemoryEdits { is_edited, text: _, done, unmarked, removal, is_back, status } = self;
+        *is_edited
+            || *is_back
+            || !unmarked.is_empty()
+            || done.is_some()
+            || removal.is_some()
+            || status.is_some()
     }
 }
 

@@ -496,6 +496,27 @@ fn a_changed_status_of_a_record_is_a_decision_on_its_memory() {
 }
 
 #[test]
+fn a_mark_of_a_contradiction_that_is_taken_away_keeps_both() {
+    let scene = scene();
+    scene.apply(vec![operation("nine", decided("Close at nine", &[]), None)]);
+    let mut ten = operation("ten", decided("Close at ten", &[]), None);
+    ten.disposition = Disposition::Conflict { with: id("nine"), memory: id("ten") };
+    scene.apply(vec![ten]);
+    scene.sync();
+    let mark = format!("; conflicts with {}", source_tags([id("nine")])[&id("nine")]);
+    scene.edit("active-context.md", |text| text.replacen(&mark, "", 1));
+    scene.sync();
+    let text = &scene.files()["active-context.md"];
+    assert!(!text.contains("conflicts with"), "{text}");
+    for name in ["nine", "ten"] {
+        let memory = scene.memory(name);
+        assert_eq!((memory.state, memory.edited), (MemoryState::Active, None));
+        assert_eq!(memory.decided.unwrap().rule, "person-kept-both");
+    }
+    assert!(scene.sync().is_empty());
+}
+
+#[test]
 fn nothing_private_gets_into_the_store() {
     let scene = scene();
     scene.apply(first());
