@@ -11,7 +11,7 @@ use crate::adapters::{clock, process};
 use crate::config::Config;
 use crate::consolidate::is_judged;
 use crate::domain::{
-    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan,
+    BY_PERSON, Digest, Disposition, Finding, LeftOpen, MemoryId, Merging, Operation, Plan, RELATED,
     Settlement,
 };
 use crate::pipeline::{
@@ -42,9 +42,10 @@ Examples:
   annalist consolidate log                the plans that were applied
   annalist consolidate --undo 3fa9        take one back; its records are set aside
 
-Both sides of what no rule decides are kept, and the pair is listed as left open. A model is asked \
-about such pairs only where --model, --cassette or consolidate.model name one. It gives verdicts; the \
-rules decide what may change: a person's word yields to a person's only, and nothing changes without \
+Both sides of what no rule decides are kept, and a pair that seems to contradict or to follow is listed \
+as left open. A model is asked about such pairs, and about the nearest two memories of each record, only \
+where --model, --cassette or consolidate.model name one. It gives verdicts; the rules decide what may \
+change: a person's word yields to a person's or to what a person okayed, and nothing changes without \
 words that tell of a change. Answers are kept before they are used, so nothing is paid twice, not even \
 after --dry-run. Running the command again changes nothing. `annalist status` has the bill.
 
@@ -328,16 +329,27 @@ pub(super) fn notes(results: &[NamespaceResult]) {
         let Some(planned) = &it.planned else { continue };
         let findings = planned.findings.iter().map(|it| format!("{namespace}: {it}"));
         output::notes(findings, FINDINGS_MAX, "more findings: --json");
-        if !planned.left_open.is_empty() {
-            let pairs = counted(planned.left_open.len() as u64, "pair");
+        let open = planned.left_open.len();
+        let suspected = suspected(&planned.left_open).count();
+        if open > 0 {
+            let pairs = match (suspected as u64, (open - suspected) as u64) {
+                (0, more) => format!("{} may be related", counted(more, "pair")),
+                (pairs, 0) => format!("{} left open, both sides are kept", counted(pairs, "pair")),
+                (pairs, more) => {
+                    let pairs = counted(pairs, "pair");
+                    format!("{pairs} left open, both sides are kept; {more} more may be related")
+                }
+            };
             let how = match planned.usage.is_something() {
                 true => "no usable answer",
                 false => "`annalist consolidate --model NAME` asks a model",
             };
-            output::note(&format!(
-                "{namespace}: {YELLOW}{pairs} left open{YELLOW:#}, both sides are kept \
-                 {DIM}({how}){DIM:#}"
-            ));
+            let (colour, end) = if suspected > 0 {
+                (YELLOW.to_string(), format!("{YELLOW:#}"))
+            } else {
+                Default::default()
+            };
+            output::note(&format!("{namespace}: {colour}{pairs}{end} {DIM}({how}){DIM:#}"));
         }
         if planned.usage.is_something() {
             let pairs = counted(planned.usage.pairs, "pair");
@@ -414,20 +426,25 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
         in_words(&plan.counts())
     ))?;
     plan.operations.iter().try_for_each(|operation| print_operation(planned, operation))?;
-    for open in plan.left_open.iter().take(OPEN_MAX) {
+    for open in suspected(&plan.left_open).take(OPEN_MAX) {
         let (record, other) = (short(&open.record), headline(planned, open.memory));
         output::line(&format!(
             "  {YELLOW}?{YELLOW:#} record {record} and `{other}` {DIM}open ({}): both are kept{DIM:#}",
             open.rule
         ))?;
     }
-    match plan.left_open.len().saturating_sub(OPEN_MAX) as u64 {
+    match suspected(&plan.left_open).count().saturating_sub(OPEN_MAX) as u64 {
         0 => Ok(()),
         more => {
             let more = counted(more, "pair");
             output::line(&format!("  {YELLOW}?{YELLOW:#} {more} more left open"))
         }
     }
+}
+
+/// Pairs that seem to contradict or to follow from one another, without those that may be related.
+fn suspected(open: &[LeftOpen]) -> impl Iterator<Item = &LeftOpen> {
+    open.iter().filter(|it| it.rule != RELATED)
 }
 
 fn print_operation(planned: &PlannedConsolidation, operation: &Operation) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Memory, MemoryId, MemoryState,
-    Merging, Operation, Plan, Record, RecordId, RecordState, Settlement, Severity, Stage,
+    Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, Settlement, Severity, Stage,
     Timestamp,
 };
 use std::borrow::Cow;
@@ -22,8 +22,6 @@ const OPEN_MAX: usize = 3;
 const RELATED_MAX: usize = 2;
 /// Least share of what a record says that a memory must say too to be related.
 const RELATED_NEAR: f64 = 0.1;
-/// The rule of a pair of which nothing is known but that it shares rare words.
-pub(super) const RELATED: &str = "related";
 
 /// Plans one operation for each of `records` that was not dealt with yet, in the namespace of `memories`. `verdicts`
 /// decide where the rules do not; without one both sides are kept and the pair is listed as open.

@@ -30,7 +30,7 @@ pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
 pub use plan::MemoryMap;
 pub(crate) use plan::{
     BY_PERSON, Change, Disposition, Effect, Facts, LeftOpen, Merging, Moved, Operation, Plan,
-    Settlement,
+    RELATED, Settlement,
 };
 pub use record::{Evidence, Match, Provenance, Record, RecordState, RunState};
 pub use session::{Format, Session};

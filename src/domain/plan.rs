@@ -253,6 +253,10 @@ pub struct LeftOpen {
     pub rule: Cow<'static, str>,
 }
 
+/// The rule of a pair of which nothing is known but that both share rare words: a model may be asked, and nobody is
+/// troubled.
+pub(crate) const RELATED: &str = "related";
+
 /// A set of changes to the memories of one namespace.
 #[derive(schemars::JsonSchema, Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Plan {

@@ -8,7 +8,7 @@ use crate::cli::consolidate::consolidator;
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, RELATED};
 use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
 use crate::privacy::Gate;
 use crate::store::{PrefixLookup, Store};
@@ -128,7 +128,8 @@ impl Reviewer<'_> {
 async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, Failure> {
     let memories = store.memories(Some(namespace)).await?;
     let open = store.open_pairs(namespace, PAIRS_MAX).await?;
-    let mut pairs: Vec<(MemoryId, MemoryId)> = open.iter().map(|it| (it.memory, it.home)).collect();
+    let suspected = open.iter().filter(|it| it.rule != RELATED);
+    let mut pairs: Vec<(MemoryId, MemoryId)> = suspected.map(|it| (it.memory, it.home)).collect();
     pairs.extend(store.contradictions(namespace).await?);
     let mut found = Vec::new();
     let mut met = BTreeSet::new();
