@@ -52,7 +52,7 @@ fn append(place: &Place, name: &str, text: &str) {
 }
 
 #[test]
-fn what_a_watched_folder_grows_by_is_asked_about_once_across_growth_renames_and_restarts() {
+fn growth_of_a_watched_folder_is_extracted_once_across_renames_and_restarts() {
     let (asked, stub) = counting();
     let place = prepared(&stub);
     let watch = ["worker", "--watch", "talks"];
@@ -79,7 +79,7 @@ fn what_a_watched_folder_grows_by_is_asked_about_once_across_growth_renames_and_
 }
 
 #[test]
-fn what_a_stream_brings_is_taken_in_once_and_what_is_no_slice_is_set_aside() {
+fn messages_of_a_stream_are_enqueued_once_and_malformed_ones_are_set_aside() {
     let Some(stream) = Stream::new() else { return };
     let (asked, stub) = counting();
     let place = prepared(&stub);
@@ -116,7 +116,7 @@ fn a_stream_that_is_not_there_is_one_clear_line() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_yet_is_said_and_followed_once_it_is() {
+fn a_missing_folder_is_reported_and_watched_once_it_exists() {
     let (asked, stub) = counting();
     let place = prepared(&stub);
     let running = place.start(&["worker", "--watch", "later"]);

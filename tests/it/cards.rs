@@ -148,7 +148,7 @@ fn any_transcript_has_a_card_and_standard_input_too() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_in_one_line_and_does_not_stop_the_others() {
+fn an_unreadable_file_is_one_line_and_does_not_stop_the_others() {
     let place = Place::new();
     place.write("good.json", session(&[("user", "Fix the roof")]));
     place.write("bad.json", "{\"a\": 1}");

@@ -163,7 +163,7 @@ fn forgetful() -> Stub {
 }
 
 #[test]
-fn what_a_person_edited_since_stands_though_a_newer_reading_does_not_say_it() {
+fn a_persons_edit_survives_a_newer_reading_without_it() {
     for command in [&["consolidate"][..], &["memory", "sync", "--namespace", "roofs"]] {
         let stub = forgetful();
         let place = opposed(&stub);
@@ -190,7 +190,7 @@ fn what_a_person_edited_since_stands_though_a_newer_reading_does_not_say_it() {
 }
 
 #[test]
-fn what_a_newer_reading_does_not_say_is_believed_no_more_and_what_it_says_keeps_its_place() {
+fn a_newer_reading_withdraws_what_it_lacks_and_keeps_ids_of_the_rest() {
     let stub = forgetful();
     let place = opposed(&stub);
     let sync = || drop(place.json(&["memory", "sync", "--namespace", "roofs", "--json"]));

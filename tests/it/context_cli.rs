@@ -87,7 +87,7 @@ fn budgets_are_kept_at_the_boundaries_of_entries() {
 }
 
 #[test]
-fn a_query_brings_what_answers_it() {
+fn a_query_finds_its_answers() {
     let place = place();
     let text = block(&place, &["--query", "topic7"]);
     assert!(text.contains("topic7.") && !text.contains("topic60"), "{text}");

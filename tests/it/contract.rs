@@ -176,7 +176,7 @@ fn a_money_cap_is_never_exceeded() {
 }
 
 #[test]
-fn what_a_killed_process_reserved_holds_up_nobody() {
+fn a_reservation_of_a_killed_process_blocks_no_other() {
     let stub = Stub::new(|ask| if ask.number == 1 { Answer::Hold } else { ask.good() });
     let mut place = Place::with_endpoint(stub.url());
     place.write("s.jsonl", claude(0..4));
@@ -250,7 +250,7 @@ fn a_replay_beside_a_worker_pays_once_and_leaves_the_jobs_of_others() {
 }
 
 #[test]
-fn what_a_worker_pays_after_its_lease_was_lost_is_on_the_bill() {
+fn an_answer_paid_after_the_lease_was_lost_is_billed() {
     let stub = Stub::new(|ask| if ask.number == 1 { Answer::Hold } else { ask.good() });
     let mut place = Place::with_worker(stub.url());
     place.set("ANNALIST__QUEUE__LEASE_SECS", "1");

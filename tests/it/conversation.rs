@@ -101,7 +101,7 @@ fn of_several_conversations_one_is_shown() {
 }
 
 #[test]
-fn what_agents_clients_put_between_is_no_message() {
+fn context_that_a_client_injects_is_no_message() {
     let place = Place::new();
     let session = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/sessions/claude-code-queue.jsonl");
     let shown = place.json(&["conversation", "--strategy", "buffer", "--json", session]);

@@ -156,7 +156,7 @@ fn transcript(turns: usize) -> String {
 }
 
 #[test]
-fn a_transcript_is_told_in_its_last_turns() {
+fn a_transcript_is_summarised_by_its_last_turns() {
     let place = Place::new();
     place.write("t.txt", transcript(7));
     let printed = place.run(&["dialog", "t.txt"]);
@@ -189,7 +189,7 @@ fn the_table_tells_of_every_turn() {
 }
 
 #[test]
-fn settings_say_how_much_is_told_and_what_is_masked() {
+fn settings_bound_the_summary_and_choose_what_is_masked() {
     let mut place = Place::new();
     place.write("t.txt", transcript(4));
     place.set("ANNALIST__DIALOG__TURNS", "2");
@@ -205,7 +205,7 @@ fn settings_say_how_much_is_told_and_what_is_masked() {
 }
 
 #[test]
-fn what_is_no_dialog_is_said() {
+fn a_file_without_a_dialog_is_reported() {
     let place = Place::new();
     place.write("notes.md", "# Notes\n\nNothing was said.\n");
     place.run(&["dialog", "notes.md"]).refused(1, &["notes.md", "user_intent"]);

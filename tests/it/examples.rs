@@ -123,7 +123,7 @@ fn nothing_planted_is_in_the_store_the_cassette_or_anything_printed() {
 }
 
 #[test]
-fn what_is_planted_does_stand_in_the_sessions() {
+fn planted_secrets_are_in_the_sessions() {
     let mut all = String::new();
     super::place::walk(&PathBuf::from(examples("sessions")), &mut |path| {
         all.push_str(&String::from_utf8(read(path)).unwrap());

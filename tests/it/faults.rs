@@ -274,7 +274,7 @@ fn failure_that_passes_is_tried_again_and_one_that_lasts_is_dead() {
 }
 
 #[test]
-fn what_only_a_person_can_mend_stops_with_the_line_that_mends_it() {
+fn a_permanent_failure_stops_with_the_command_that_fixes_it() {
     for (status, code, line) in [
         (401, "invalid_api_key", "api_key_env"),
         (404, "model_not_found", "annalist doctor"),

@@ -25,7 +25,7 @@ pub(crate) fn document(session: &str, n: usize, from: usize) -> String {
 }
 
 #[test]
-fn what_was_handed_over_is_replayed_and_what_is_new_is_asked_about() {
+fn replay_knows_enqueued_slices_and_extracts_new_ones() {
     let stub = Stub::good();
     let place = Place::with_endpoint(stub.url());
     let begun = [document("one", 0, 0), document("two", 7, 0), document("one", 1, 2)].concat();
@@ -58,7 +58,7 @@ fn the_shipped_slice_is_read_whole_and_nothing_is_wrong_with_it() {
 }
 
 #[test]
-fn a_refused_document_is_told_with_its_place_and_without_its_words() {
+fn a_refused_document_is_reported_by_place_without_its_words() {
     let stub = Stub::good();
     let place = Place::with_endpoint(stub.url());
     let bad = document("one", 1, 2).replace("\"person\"", "\"hush\"");

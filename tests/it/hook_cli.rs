@@ -217,7 +217,7 @@ fn a_context_is_never_longer_than_the_client_takes() {
 }
 
 #[test]
-fn what_was_said_is_handed_over_once_and_flushed_at_the_end() {
+fn entries_are_enqueued_once_and_flushed_at_the_end() {
     let place = Place::new();
     place.write("t.jsonl", claude(0..1));
     let stop = || {
@@ -239,7 +239,7 @@ fn what_was_said_is_handed_over_once_and_flushed_at_the_end() {
 }
 
 #[test]
-fn a_long_transcript_is_handed_over_while_nobody_waits() {
+fn a_long_transcript_is_enqueued_by_a_process_of_its_own() {
     /// Looks at the queue; each takes milliseconds, and the work one second.
     const LOOKS_MAX: usize = 3_000;
     let place = Place::new();
@@ -329,7 +329,7 @@ fn the_commands_in_the_settings_answer() {
 }
 
 #[test]
-fn nothing_is_written_unless_somebody_says_yes() {
+fn nothing_is_written_without_confirmation() {
     let place = Place::new();
     place.write(".claude/settings.json", THEIRS);
     let output = init(&place, &[]);

@@ -103,7 +103,7 @@ pub(crate) fn check(told: &Value, expected: &[&str]) {
 }
 
 #[test]
-fn nobody_is_asked_who_was_not_named() {
+fn no_model_is_asked_unless_one_is_named() {
     let stub = judge(|_| panic!("nobody is to be asked"));
     let place = opposed(&stub);
     let told = place.json(&BY_RULE);
@@ -162,7 +162,7 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
 }
 
 #[test]
-fn what_was_left_open_is_asked_about_later_settled_and_taken_back() {
+fn an_open_pair_is_adjudicated_later_and_the_verdict_can_be_undone() {
     let stub = judge(replaces);
     let place = opposed(&stub);
     check(&place.json(&BY_RULE), &["add new", "conflict reversal"]);
@@ -268,7 +268,7 @@ fn at_a_cap_pairs_wait_and_go_on_when_it_was_raised() {
 }
 
 #[test]
-fn what_only_a_person_can_mend_is_one_line_and_nothing_is_applied() {
+fn a_permanent_failure_is_one_line_and_nothing_is_applied() {
     for (status, code, line) in
         [(401, "invalid_api_key", "api_key_env"), (404, "model_not_found", "annalist doctor")]
     {

@@ -97,7 +97,7 @@ fn prose_and_broken_json_are_no_verdicts() {
 }
 
 #[test]
-fn what_is_said_beside_the_verdicts_is_obeyed_by_nobody() {
+fn text_beside_the_verdicts_has_no_effect() {
     changes_nothing(
         |ask| {
             let fence = ask.said("<batch-").unwrap();
@@ -174,7 +174,7 @@ fn printed(day: usize, output: &str) -> String {
 }
 
 #[test]
-fn what_only_a_tool_printed_takes_no_persons_memory_out_of_use() {
+fn output_of_a_tool_supersedes_no_persons_memory() {
     let action = "Moved the nightly backup of the orders database to the new bucket";
     let tried = move |result: &str, succeeded| {
         Answer::Call(json!({

@@ -100,7 +100,7 @@ fn a_dry_run_tells_what_is_done_then_and_changes_nothing() {
 }
 
 #[test]
-fn what_people_write_in_any_file_survives() {
+fn text_that_people_write_in_any_file_survives() {
     let place = filled();
     let block = "\n## My Own Notes\r\n\n* odd   spacing\t\n<private>\nthe key is under the mat\n</private>\n\n<!-- keep me -->\n| a | b |\n";
     let mut expected = Files::new();
@@ -144,7 +144,7 @@ fn what_people_write_in_any_file_survives() {
 }
 
 #[test]
-fn where_both_changed_an_entry_the_persons_words_stay_and_ours_are_told() {
+fn in_a_merge_conflict_the_persons_words_stay_and_ours_are_reported() {
     let place = filled();
     edit(&place, "active-context.md", |text| text.replace("How long finished", "Until when"));
     change_memories(&place);
@@ -163,7 +163,7 @@ fn where_both_changed_an_entry_the_persons_words_stay_and_ours_are_told() {
 }
 
 #[test]
-fn what_a_person_takes_out_stays_out_and_is_told_why() {
+fn an_entry_that_a_person_deleted_stays_out() {
     let place = filled();
     let many = believed(&place).as_array().unwrap().len();
     take_out(&place, "How long finished jobs");
@@ -240,7 +240,7 @@ fn words_of_a_claim_are_nothing_but_words() {
 }
 
 #[test]
-fn two_processes_come_to_what_one_comes_to() {
+fn two_processes_reach_the_same_state_as_one() {
     let alone = files(&filled());
     let place = begun();
     let start = || {
@@ -366,7 +366,7 @@ fn search_ranks_filters_and_never_shows_what_is_private() {
 }
 
 #[test]
-fn what_can_be_repaired_is_and_what_is_left_fails() {
+fn lint_repairs_what_it_can_and_fails_on_the_rest() {
     let place = begun();
     edit(&place, "active-context.md", |text| {
         text.replace("## Blockers\n", "## Blockers\n- twice\n- twice\n")
@@ -395,7 +395,7 @@ fn a_folder_that_is_missing_is_an_error_until_it_is_made() {
 }
 
 #[test]
-fn counts_are_told_as_tables_and_as_json() {
+fn counts_are_printed_as_tables_and_as_json() {
     let place = filled();
     let tags = place.json(&["memory", "tags", "--json"]);
     assert!(tags["categories"]["decision"].as_u64().unwrap() >= 2, "{tags}");
@@ -409,7 +409,7 @@ fn counts_are_told_as_tables_and_as_json() {
 }
 
 #[test]
-fn the_past_is_told_as_it_was_believed() {
+fn history_is_shown_as_it_was_believed() {
     let place = filled();
     let now = believed(&place);
     let at = |day: &str| place.json(&["memory", "at", day, "--namespace", "ledger", "--json"]);

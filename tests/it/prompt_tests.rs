@@ -138,7 +138,7 @@ fn a_bar_that_is_not_reached_fails_with_the_very_measure() {
 }
 
 #[test]
-fn what_cannot_be_read_is_broken_with_one_line_and_the_others_run() {
+fn an_unreadable_case_is_broken_with_one_line_and_the_others_run() {
     let place =
         with_cases(&["tea-and-snow", "what-if", "code-only", "open-question", "quick-question"]);
     place.write("cases/tea-and-snow/case.toml", "about = \"x\"\n[settings.slize]\ntokens = 1\n");
@@ -327,7 +327,7 @@ fn prompts_of_the_settings_count_for_everything_that_asks() {
 }
 
 #[test]
-fn a_baseline_tells_what_got_worse_and_only_then_fails() {
+fn a_baseline_fails_only_on_regressions() {
     let place = with_cases(&["lock-file-retry", "tea-and-snow"]);
     ok(&place
         .run(&["test", "cases", "--json", "base.json", "--junit", "j.xml", "--html", "p.html"]));

@@ -42,7 +42,7 @@ fn ends_of_lines_that_a_checkout_changes_are_no_difference() {
 }
 
 #[test]
-fn no_word_of_what_is_wrong_is_lost_in_a_file() {
+fn messages_in_a_file_are_never_shortened() {
     let place = with_case("quick-question");
     let unknown = "z".repeat(90);
     let settings = format!("about = \"x\"\n[settings.{unknown}]\ntokens = 1\n");

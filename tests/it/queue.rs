@@ -302,7 +302,7 @@ async fn orders_say_what_was_done_and_why_the_rest_was_left() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_meant_is_told_in_a_line_and_nothing_is_done() {
+async fn an_invalid_order_is_one_line_and_changes_nothing() {
     let queue = full().await;
     let good = id("dead-1");
     for verb in ["show", "retry", "cancel", "drop"] {

@@ -54,7 +54,7 @@ fn notes(told: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn nobody_is_asked_to_look_back_who_was_not_named() {
+fn no_model_writes_lessons_unless_one_is_named() {
     let stub = teacher(|_| panic!("nobody is to be asked"));
     let mut place = chosen(&stub);
     let told = place.json(&BY_RULE);
@@ -147,7 +147,7 @@ fn the_same_lessons_are_written_once_and_what_a_person_changed_stays() {
 }
 
 #[test]
-fn only_what_stands_is_shown_and_nothing_private() {
+fn only_standing_records_are_shown_and_nothing_private() {
     let stub = Stub::new(|ask| {
         if ask.tool() == "write_extracted" && ask.slice().contains("tar over slate") {
             return Answer::Call(json!({
@@ -262,7 +262,7 @@ fn at_a_cap_and_without_an_endpoint_it_goes_by_rule_and_says_so() {
 }
 
 #[test]
-fn what_only_a_person_can_mend_ends_looking_back_with_one_line() {
+fn a_permanent_failure_ends_a_retrospective_with_one_line() {
     for (status, code, line) in
         [(401, "invalid_api_key", "api_key_env"), (404, "model_not_found", "annalist doctor")]
     {

@@ -53,7 +53,7 @@ fn printed(place: &mut Place) -> Vec<String> {
 }
 
 #[test]
-fn what_is_printed_does_not_tell_a_server_from_a_file() {
+fn output_is_the_same_on_both_stores() {
     let (mut file, Some(mut server)) = (Place::new(), Place::new().on_server()) else { return };
     let (of_file, of_server) = (printed(&mut file), printed(&mut server));
     assert!(of_file.len() > 20);

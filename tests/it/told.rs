@@ -68,7 +68,7 @@ fn replayed(set: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_slice_is_told_of_the_entries_before_it_and_the_first_of_nothing() {
+fn a_slice_has_earlier_entries_as_preamble_and_the_first_has_none() {
     let told = replayed(&[]);
     let without = told.values().filter(|before| before.is_empty()).count();
     assert_eq!(without, 1, "the first slice alone");
@@ -81,7 +81,7 @@ fn a_slice_is_told_of_the_entries_before_it_and_the_first_of_nothing() {
 }
 
 #[test]
-fn the_strategy_of_the_settings_says_what_is_told() {
+fn the_preamble_follows_the_strategy_of_the_settings() {
     let with = |strategy: &str| replayed(&[("ANNALIST__CONVERSATION__STRATEGY", strategy)]);
     let has = |told: &BTreeMap<String, String>, words: &str| {
         told.values().filter(|before| before.contains(words)).count()
@@ -98,7 +98,7 @@ fn the_strategy_of_the_settings_says_what_is_told() {
 }
 
 #[test]
-fn a_session_that_is_handed_over_piece_by_piece_is_told_the_same() {
+fn a_session_enqueued_piece_by_piece_has_the_same_preambles() {
     let (stub, told) = listening();
     let place = place(&stub);
     let documents: String = (0..TALKS).map(|n| document("one", n, 2 * n)).collect();
@@ -124,7 +124,7 @@ fn a_session_that_is_handed_over_piece_by_piece_is_told_the_same() {
 }
 
 #[test]
-fn a_file_that_grows_is_told_the_same_and_a_replay_of_it_asks_nothing() {
+fn a_growing_file_has_the_same_preambles_and_a_replay_asks_nothing() {
     let whole = replayed(&[]);
     let (stub, told) = listening();
     let mut place = place(&stub);
@@ -142,7 +142,7 @@ fn a_file_that_grows_is_told_the_same_and_a_replay_of_it_asks_nothing() {
 }
 
 #[test]
-fn halves_of_a_slice_that_was_too_long_are_told_what_it_was_told() {
+fn halves_of_a_slice_keep_its_preamble() {
     let long = Arc::new(Mutex::new(None::<String>));
     let told = Told::default();
     let (heard, is_long) = (Arc::clone(&told), Arc::clone(&long));

@@ -12,7 +12,7 @@ const DRAIN: [&str; 3] = ["worker", "--drain", "--json"];
 const TALKS: usize = 6;
 
 #[test]
-fn what_waits_is_extracted_once_and_then_nothing_is_left() {
+fn waiting_jobs_are_extracted_once() {
     let stub = Stub::good();
     let place = Place::with_worker(stub.url());
     let jobs = ONE.enqueue(&place, 0..TALKS);
@@ -40,7 +40,7 @@ fn one_job_is_one_job() {
 }
 
 #[test]
-fn what_a_replay_extracted_is_not_asked_about_again() {
+fn slices_that_a_replay_extracted_are_not_asked_about_again() {
     let stub = Stub::good();
     let place = Place::with_worker(stub.url());
     place.write("s.jsonl", claude(0..2));
@@ -61,7 +61,7 @@ fn what_a_replay_extracted_is_not_asked_about_again() {
 }
 
 #[test]
-fn who_lost_its_lease_while_calling_writes_nothing_and_keeps_the_answer() {
+fn a_worker_that_lost_its_lease_writes_nothing_and_journals_the_answer() {
     let stub = Stub::new(|ask| if ask.number == 1 { Answer::Hold } else { ask.good() });
     let place = Place::with_worker(stub.url());
     ONE.enqueue(&place, 0..1);
@@ -181,7 +181,7 @@ fn a_job_that_cannot_be_read_is_dead_and_its_entries_are_failed() {
 }
 
 #[test]
-fn who_is_about_is_seen() {
+fn running_workers_are_listed() {
     let stub = Stub::new(|_| Answer::Hold);
     let place = Place::with_worker(stub.url());
     ONE.enqueue(&place, 0..1);

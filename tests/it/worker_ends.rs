@@ -96,7 +96,7 @@ fn a_drain_does_not_wait_for_ever_for_an_endpoint_that_is_away() {
 }
 
 #[test]
-fn what_is_too_long_becomes_jobs_that_fit() {
+fn a_slice_that_is_too_long_becomes_jobs_that_fit() {
     let stub = Stub::new(|ask| match ask.slice().matches("We chose ").count() > 4 {
         true => error(400, "context_length_exceeded"),
         false => Answer::Call(extracted(ask.slice())),
@@ -110,7 +110,7 @@ fn what_is_too_long_becomes_jobs_that_fit() {
 }
 
 #[test]
-fn what_never_fits_is_dead_with_the_reason() {
+fn a_slice_that_never_fits_is_dead_with_the_reason() {
     let stub = Stub::new(|_| error(400, "context_length_exceeded"));
     let place = Place::with_worker(stub.url());
     Handed { slice: 1_600, ..ONE }.enqueue(&place, 0..TALKS);
@@ -122,7 +122,7 @@ fn what_never_fits_is_dead_with_the_reason() {
 }
 
 #[test]
-fn what_no_answer_can_be_used_of_is_dead_until_another_model_is_asked() {
+fn a_slice_without_a_usable_answer_is_dead_until_another_model_is_asked() {
     let stub = Stub::new(|ask| match ask.body["model"] == "stub-2" {
         true => ask.good(),
         false => Answer::Call(json!({"decisions": "none"})),
@@ -141,7 +141,7 @@ fn what_no_answer_can_be_used_of_is_dead_until_another_model_is_asked() {
 }
 
 #[test]
-fn told_to_stop_a_worker_keeps_the_answer_that_comes_and_gives_back_the_rest() {
+fn a_stopping_worker_keeps_the_answer_under_way_and_releases_the_rest() {
     let stub = Stub::new(|_| Answer::Hold);
     let mut place = Place::with_worker(stub.url());
     place.set("ANNALIST__MODEL__CONCURRENCY", "1");
@@ -163,7 +163,7 @@ fn told_to_stop_a_worker_keeps_the_answer_that_comes_and_gives_back_the_rest() {
 }
 
 #[test]
-fn told_to_stop_a_worker_waits_no_longer_than_the_grace() {
+fn a_stopping_worker_waits_no_longer_than_the_grace() {
     let stub = Stub::new(|ask| if ask.number == 1 { Answer::Hold } else { ask.good() });
     let mut place = Place::with_worker(stub.url());
     place.set("ANNALIST__QUEUE__GRACE_SECS", "0");
@@ -180,7 +180,7 @@ fn told_to_stop_a_worker_waits_no_longer_than_the_grace() {
 }
 
 #[test]
-fn told_twice_a_worker_stops_at_once_and_loses_nothing() {
+fn a_worker_that_is_stopped_twice_ends_at_once_and_loses_nothing() {
     let stub = Stub::new(|ask| if ask.number == 1 { Answer::Hold } else { ask.good() });
     let mut place = Place::with_worker(stub.url());
     place.set("ANNALIST__MODEL__CONCURRENCY", "1");
@@ -255,7 +255,7 @@ fn a_dead_job_whose_entries_a_replay_extracted_is_over() {
 }
 
 #[test]
-fn what_no_cassette_answered_is_asked_about_as_if_for_the_first_time() {
+fn a_slice_that_no_cassette_answered_is_asked_about_as_new() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let sessions = root.join("examples/sessions");
     let (sessions, cassette) = (sessions.to_str().unwrap(), root.join("examples/cassette"));
