@@ -2,9 +2,9 @@
 default:
     @just --list
 
-# unit tests and a smoke set of whole processes; under a minute once built
+# unit tests, with few generated cases a law, and a smoke set of whole processes; under a minute once built
 test:
-    cargo test --lib
+    PROPTEST_CASES=16 cargo test --lib
     cargo test --test it -- examples:: context_cli:: cards:: input:: again:: tidy::
 
 # what .ci/run does

@@ -1,4 +1,4 @@
-//! Adapters to the world: clock, file system, NATS, metrics, traces.
+//! Adapters to the world: clock, file system, NATS (feature `nats`), metrics, traces.
 
 pub(crate) mod clock;
 pub(crate) mod code;
@@ -6,6 +6,7 @@ pub(crate) mod files;
 pub(crate) mod hook_folder;
 pub(crate) mod memory_files;
 pub(crate) mod metrics;
+#[cfg(feature = "nats")]
 pub(crate) mod nats;
 pub(crate) mod otel;
 pub(crate) mod process;

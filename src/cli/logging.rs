@@ -1,6 +1,5 @@
 //! Logs on stderr, and with the feature `otel` traces to a collector, where the environment asks for them.
 
-use crate::adapters::nats;
 use crate::adapters::otel::CHAT;
 use crate::llm;
 use tracing_subscriber::filter::{FilterExt, filter_fn};
@@ -53,12 +52,15 @@ fn logs() -> Option<BoxedLayer> {
     })
 }
 
+/// Crates whose logs hold words of conversations.
+const NEVER_LOGGED: [&str; 2] = [llm::NEVER_LOGGED, "async_nats"];
+
 /// True if an event may be logged at all. Apart from the filter, where a narrower directive of the
 /// user's, such as `async_openai::client=trace`, would outrank ours.
 fn may_be_logged(target: &str, module: Option<&str>) -> bool {
     let never = |path: &str| {
         let name = path.split("::").next();
-        [llm::NEVER_LOGGED, nats::NEVER_LOGGED].iter().any(|it| name == Some(*it))
+        NEVER_LOGGED.iter().any(|it| name == Some(*it))
     };
     !never(target) && !module.is_some_and(never)
 }

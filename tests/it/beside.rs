@@ -1,8 +1,10 @@
 //! What feeds a worker as it runs: folders that it watches, a stream that it receives.
 
+#[cfg(feature = "nats")]
 use super::handed::document;
 use super::input::{SESSION, claude};
 use super::place::{Place, Running};
+#[cfg(feature = "nats")]
 use super::stream::Stream;
 use super::stub::{Ask, Stub};
 use std::collections::BTreeMap;
@@ -78,6 +80,7 @@ fn growth_of_a_watched_folder_is_extracted_once_across_renames_and_restarts() {
     assert!(asked.values().all(|times| *times == 1), "{asked:?}");
 }
 
+#[cfg(feature = "nats")]
 #[test]
 fn messages_of_a_stream_are_enqueued_once_and_malformed_ones_are_set_aside() {
     let Some(stream) = Stream::new() else { return };
@@ -108,6 +111,15 @@ fn messages_of_a_stream_are_enqueued_once_and_malformed_ones_are_set_aside() {
     assert!(dead[0].contains("JSON"), "the reason: {dead:?}");
 }
 
+#[cfg(not(feature = "nats"))]
+#[test]
+fn a_program_without_nats_says_how_to_build_it() {
+    let place = Place::with_worker("http://127.0.0.1:9/v1");
+    let from = ["worker", "--from", "nats://127.0.0.1:9/SLICES"];
+    place.run(&from).refused(2, &["--from", "--features nats"]);
+}
+
+#[cfg(feature = "nats")]
 #[test]
 fn a_stream_that_is_not_there_is_one_clear_line() {
     let place = Place::with_worker("http://127.0.0.1:9/v1");

@@ -40,6 +40,7 @@ mod reflecting_badly;
 mod settings;
 mod shared;
 mod stores;
+#[cfg(feature = "nats")]
 mod stream;
 mod stub;
 mod tidy;

@@ -5,9 +5,6 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::time::Duration;
 
-/// Crate whose log is never written, whatever the filter asks for: at its finest levels it logs whole
-/// messages and passwords.
-pub(crate) const NEVER_LOGGED: &str = "async_nats";
 /// Durable consumer that all workers on a stream share.
 pub(crate) const CONSUMER: &str = "annalist";
 /// Stream of dead letters, made where no other holds their subject, `annalist.dead.STREAM`.

@@ -15,7 +15,7 @@ mod outage_test;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use config::{NEVER_LOGGED, NatsUrl, SourceConfig};
+pub(crate) use config::{NatsUrl, SourceConfig};
 pub(crate) use delivery::Delivery;
 pub(crate) use error::NatsError;
 

@@ -3,7 +3,6 @@
 
 use crate::adapters::clock;
 use crate::adapters::metrics::{Health, Jobs, Listener, Meters, Snapshot, StatusPages};
-use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
 use crate::adapters::watch::{Options, Watch};
 use crate::cli::output::{self, Failure};
 use crate::config::Config;
@@ -25,7 +24,7 @@ pub(super) struct ServiceArgs {
     /// Watch these folders and enqueue new entries of their transcripts
     #[arg(long, value_name = "DIR", num_args = 1..)]
     watch: Vec<PathBuf>,
-    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
+    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM (feature `nats`)
     #[arg(long, value_name = "URL")]
     from: Option<String>,
     /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
@@ -83,13 +82,25 @@ pub(super) async fn start(
         services.spawn(feed.clone().watching(watch, HandOver::default()));
     }
     if let Some(url) = &args.from {
-        let url =
-            NatsUrl::parse(url).map_err(|error| Failure::usage(format!("--from: {error}")))?;
-        let source = Source::connect(&url, SourceConfig::default()).await;
-        let source = source.map_err(|error| Failure::failed(error.to_string()))?;
-        services.spawn(feed.receiving(source, HandOver::default()));
+        receive(url, feed, &mut services).await?;
     }
     Ok(services)
+}
+
+#[cfg(feature = "nats")]
+async fn receive(url: &str, feed: Feed, services: &mut Services) -> Result<(), Failure> {
+    use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
+    let url = NatsUrl::parse(url).map_err(|error| Failure::usage(format!("--from: {error}")))?;
+    let source = Source::connect(&url, SourceConfig::default()).await;
+    let source = source.map_err(|error| Failure::failed(error.to_string()))?;
+    services.spawn(feed.receiving(source, HandOver::default()));
+    Ok(())
+}
+
+#[cfg(not(feature = "nats"))]
+async fn receive(_: &str, _: Feed, _: &mut Services) -> Result<(), Failure> {
+    let how = "build it with `cargo build --release --features nats`";
+    Err(Failure::usage(format!("--from: this program was built without NATS: {how}")))
 }
 
 /// Waits until all services have ended; returns the first problem.

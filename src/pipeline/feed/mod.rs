@@ -1,7 +1,9 @@
 //! Feeds of the queue beside a worker: watched folders and received streams. Neither asks a model.
 
+#[cfg(feature = "nats")]
 mod receiving;
 #[cfg(test)]
+#[cfg(feature = "nats")]
 mod receiving_test;
 #[cfg(test)]
 mod testing;

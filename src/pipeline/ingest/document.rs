@@ -44,6 +44,7 @@ pub(crate) enum NotTaken {
 
 impl Document {
     /// Its session. Documents of one session are enqueued one after another.
+    #[cfg(feature = "nats")]
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }

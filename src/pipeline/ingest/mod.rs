@@ -15,7 +15,10 @@ pub(super) mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use document::{Document, NotTaken};
+#[cfg(feature = "nats")]
+pub(crate) use document::Document;
+#[cfg(any(test, feature = "nats"))]
+pub(crate) use document::NotTaken;
 pub(crate) use files::IntakeSource;
 pub(super) use replay::{Asking, CountSink, ReadSession, ReplaySink};
 pub(crate) use report::{IntakeReport, SessionIntake};
