@@ -24,7 +24,7 @@ pub(super) struct ServiceArgs {
     /// Watch these folders and enqueue new entries of their transcripts
     #[arg(long, value_name = "DIR", num_args = 1..)]
     watch: Vec<PathBuf>,
-    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM (feature `nats`)
+    /// Take slices from a NATS JetStream stream: nats://HOST[:PORT]/STREAM
     #[arg(long, value_name = "URL")]
     from: Option<String>,
     /// Serve /metrics (Prometheus) and /healthz at this address, such as 127.0.0.1:9464
