@@ -26,3 +26,8 @@ pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
 pub(super) fn without(one: &[u64], other: &[u64]) -> Vec<u64> {
     one.iter().filter(|key| other.binary_search(key).is_err()).copied().collect()
 }
+
+/// The keys that both sets have.
+pub(super) fn both(one: &[u64], other: &[u64]) -> Vec<u64> {
+    one.iter().filter(|key| other.binary_search(key).is_ok()).copied().collect()
+}

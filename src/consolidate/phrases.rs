@@ -12,7 +12,7 @@ const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any 
      on second thought|scratch that|go back to|went back to|revert|reverted|reverse|reversed|undo|undone|replace|replaces|\
      replaced|drop|dropped|abolish|abolished|forget the|no,|no:|from now on|raise|raised|lower|lowered|increase|increased|\
      reduce|reduced|extend|extended|lengthen|lengthened|shorten|shortened|cut|bump|bumped|halve|halved|changes|changing|upgrade|upgraded|\
-     downgrade|downgraded|migrate|migrated|move to|moves to|moved to|move from|moved from|take back|taken back|\
+     downgrade|downgraded|migrate|migrated|move to|moves to|moved to|move from|moves from|moved from|take back|taken back|\
      took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|lieber doch|doch nicht|nicht mehr|umgestiegen|\
      ersetzt|ersetzen|zurück zu|ab jetzt|ab sofort|nunmehr|nein,|geändert|ändern|erhöht|erhöhen|gesenkt|senken|verlängert|\
      verlängern|verkürzt|verkürzen|umgestellt|umstellen|gewechselt|wechseln|abgeschafft|rückgängig|zurückgenommen|\
@@ -50,7 +50,7 @@ const LIGHT: &str = "a an the of to in and for is are was were be been being on 
      ahead when while where what how so also still just only get gets got go goes going went gone use used uses using make \
      makes made take takes taken keep keeps kept set sets put puts stay stays stayed need needs needed run runs want wants let \
      please then than rather or if last lasts including included again always happen happens say says said let's \
-     through port move moves moved anywhere everywhere appear appears \
+     through port move moves moved anywhere everywhere appear appears below above prior \
      der die das den dem des ein eine einen einem einer eines und ist sind war waren wird werden wurde wurden mit von vom \
      für auf im in am an zu zum zur bei beim nach vor über unter aus durch als wie wir sie er es ich uns man nur noch auch dass \
      oder aber hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \

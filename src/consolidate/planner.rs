@@ -212,6 +212,14 @@ impl Planner<'_> {
                 self.open.insert(left);
             }
         }
+        let suspects = of(|it| *it == Ruling::Suspect).filter(|it| it.active);
+        let room = OPEN_MAX.saturating_sub(doubts.len());
+        let suspects = suspects.take(room).map(|it| LeftOpen {
+            record: new.record.id,
+            memory: it.memory,
+            rule: Cow::Borrowed(it.rule),
+        });
+        self.open.extend(suspects);
         match doubts.first() {
             Some(doubt) => {
                 let with = doubt.memory;
@@ -244,8 +252,7 @@ impl Planner<'_> {
             let found = RULES.iter().find_map(|(name, judge)| Some((*name, judge(&pair)?)));
             let (mut rule, mut ruling) = found.unwrap_or((RELATED, Ruling::Related));
             let mut open = true;
-            let uncertain =
-                |_: &Verdict| matches!(ruling, Ruling::Conflict | Ruling::Doubt | Ruling::Related);
+            let uncertain = |_: &Verdict| ruling.is_uncertain();
             let verdict = verdict.filter(uncertain);
             match verdict.map(|verdict| apply(verdict, &pair)) {
                 Some(Some(said)) => ((rule, ruling), open) = (said, false),

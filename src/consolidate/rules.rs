@@ -41,15 +41,24 @@ pub(super) enum Ruling {
     Discard,
     Conflict,
     Doubt,
+    /// Words of change and the memory's value or many of its words: it may be out of date.
+    Suspect,
     /// Both may be about one matter; nothing else is known.
     Related,
+}
+
+impl Ruling {
+    /// A model may decide it.
+    pub(super) fn is_uncertain(self) -> bool {
+        matches!(self, Ruling::Conflict | Ruling::Doubt | Ruling::Suspect | Ruling::Related)
+    }
 }
 
 /// A rule; `None` if it does not know the case.
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
 /// The rules in the order in which they are asked, with their names in the ledger.
-pub(super) const RULES: [(&str, Rule); 12] = [
+pub(super) const RULES: [(&str, Rule); 13] = [
     ("retracted", retracted),
     ("past", past),
     ("asked-again", asked_again),
@@ -62,6 +71,7 @@ pub(super) const RULES: [(&str, Rule); 12] = [
     ("restated", restated),
     ("revised", revised),
     ("alike", alike),
+    ("may-replace", may_replace),
 ];
 
 /// Days within which the same action, done again, is the same attempt: two weeks of working at one thing.
@@ -75,6 +85,8 @@ const SOLVED_WORDS_MIN: usize = 3;
 /// The share of words above which two statements may be about the same, where only one says more.
 const ALIKE_ONE_SIDED: f64 = 0.6;
 const ALIKE_TWO_SIDED: f64 = 0.75;
+/// The share of words above which words of change may be about the memory.
+const REPLACED_WORDS: f64 = 0.3;
 
 impl RulePair<'_> {
     fn is_protected(&self) -> bool {
@@ -313,4 +325,13 @@ fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
     let limit = if pair.like.is_one_sided() { ALIKE_ONE_SIDED } else { ALIKE_TWO_SIDED };
     let many = pair.new.subject.weight().min(pair.subject.weight()) >= 3;
     (many && pair.like.words >= limit).then_some(Ruling::Doubt)
+}
+
+/// Speaks of a change of what the memory may be about.
+fn may_replace(pair: &RulePair<'_>) -> Option<Ruling> {
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let decides = pair.kind() == ClaimKind::Decision && pair.is_active() && !pair.new.hearsay;
+    let changes = pair.order == Order::Later && pair.new.change_by.is_some();
+    let near = new.gives_up(old) || pair.like.words >= REPLACED_WORDS;
+    (decides && changes && near).then_some(Ruling::Suspect)
 }

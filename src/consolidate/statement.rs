@@ -1,7 +1,7 @@
 //! The head of a claim taken apart for the rules: the words that name its matter, its values, whether it says no. Two
 //! statements are of one matter if neither has a word for the matter that the other lacks.
 
-use super::key_set::{shared, sort, without};
+use super::key_set::{both, shared, sort, without};
 use super::phrases::{is_deed, is_exact, is_light, says_change, says_no};
 use super::quantity::quantity;
 use crate::domain::Claim;
@@ -84,6 +84,16 @@ impl Statement {
         let enough = common >= MATTER_MIN || (common == 1 && leaves_out == 0 && given_up);
         let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
         differs && enough && adds == 0 && whole
+    }
+
+    /// True if it names a value of `former`, the earlier one, or what that chose among alternatives; of its own
+    /// alternatives it must name more than one word of that, or share the matter too.
+    pub(super) fn gives_up(&self, former: &Statement) -> bool {
+        let named = shared(&self.all, &former.values) > 0
+            || shared(&self.all, &both(&former.matter, &former.choices)) > 0;
+        let own = both(&former.matter, &self.choices);
+        let matter = shared(&self.matter, &former.matter);
+        (named && matter > 0) || own.len() > 1 || (!own.is_empty() && matter > own.len())
     }
 
     /// True if every value of `other` is one of this too.
