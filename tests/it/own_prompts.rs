@@ -81,7 +81,7 @@ fn a_changed_prompt_to_consolidate_asks_anew_and_changes_no_run_of_extraction() 
     place.set("ANNALIST__PROMPTS", "own");
     assert_eq!(place.json(&BY_MODEL), json!([]), "it says what the built-in one says");
     let seen = (stub.count(), runs(&place));
-    change(&place, "own/consolidate.md", "- Later does not mean changed.");
+    change(&place, "own/consolidate.md", "- Is it the same matter?");
     place.json(&["replay", "t", "--json"]);
     assert_eq!((stub.count(), runs(&place)), seen, "slices are asked about with other prompts");
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
