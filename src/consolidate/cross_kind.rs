@@ -95,7 +95,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         }
         all.open.extend(strongest.map(|(_, open)| open));
     }
-    // One thing settles or takes back each memory, and once.
+    // What was asked in this record may have several answers; the nearest one counts.
     all.effects.dedup_by_key(|effect| effect.memory);
     all
 }

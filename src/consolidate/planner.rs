@@ -48,6 +48,7 @@ pub(crate) fn consolidate_with(
         places: HashMap::new(),
         operations: Vec::new(),
         open: BTreeSet::new(),
+        beside: Vec::new(),
         related: Vec::new(),
         findings: Vec::new(),
     };
@@ -82,6 +83,8 @@ struct Planner<'a> {
     places: HashMap<MemoryId, RecordPlace>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
+    /// The memories that the record in hand was left open beside.
+    beside: Vec<MemoryId>,
     /// The pairs of the record in hand that may be related, and how near they are.
     related: Vec<(f64, MemoryId)>,
     findings: Vec<Finding>,
@@ -206,20 +209,13 @@ impl Planner<'_> {
         let doubts: Vec<&RankedRuling> =
             of(|it| matches!(it, Ruling::Conflict | Ruling::Doubt)).collect();
         for doubt in doubts.iter().take(OPEN_MAX) {
-            let rule = Cow::Borrowed(doubt.rule);
-            let left = LeftOpen { record: new.record.id, memory: doubt.memory, rule };
             if doubt.open {
-                self.open.insert(left);
+                self.leave_open(new.record.id, doubt.memory, doubt.rule);
             }
         }
         let suspects = of(|it| *it == Ruling::Suspect).filter(|it| it.active);
         let room = OPEN_MAX.saturating_sub(doubts.len());
-        let suspects = suspects.take(room).map(|it| LeftOpen {
-            record: new.record.id,
-            memory: it.memory,
-            rule: Cow::Borrowed(it.rule),
-        });
-        self.open.extend(suspects);
+        suspects.take(room).for_each(|it| self.leave_open(new.record.id, it.memory, it.rule));
         match doubts.first() {
             Some(doubt) => {
                 let with = doubt.memory;
@@ -311,8 +307,7 @@ impl Planner<'_> {
     fn leave_related(&mut self, new: &Incoming<'_>) {
         let record = new.record.id;
         let mut related = std::mem::take(&mut self.related);
-        let open: Vec<MemoryId> =
-            self.open.iter().filter(|it| it.record == record).map(|it| it.memory).collect();
+        let open = std::mem::take(&mut self.beside);
         related.retain(|(near, id)| {
             let asked = self.verdicts.get(record, *id).is_some() || open.contains(id);
             *near >= RELATED_NEAR && !asked
@@ -323,12 +318,19 @@ impl Planner<'_> {
         }
     }
 
+    fn leave_open(&mut self, record: RecordId, memory: MemoryId, rule: &'static str) {
+        self.open.insert(LeftOpen { record, memory, rule: Cow::Borrowed(rule) });
+        self.beside.push(memory);
+    }
+
     fn follow(&mut self, new: &Incoming<'_>, home: MemoryId) -> Vec<Effect> {
         let (working, places) = (&self.working, &self.places);
         let found = across(new, home, View { working, places, verdicts: self.verdicts });
         self.related.extend(found.related);
         let judged = |open: &LeftOpen| self.verdicts.get(open.record, open.memory).is_some();
-        self.open.extend(found.open.into_iter().filter(|open| !judged(open)));
+        let open: Vec<LeftOpen> = found.open.into_iter().filter(|open| !judged(open)).collect();
+        self.beside.extend(open.iter().map(|open| open.memory));
+        self.open.extend(open);
         for effect in &found.effects {
             self.working.touch(effect.memory);
             self.working.touch(effect.by);

@@ -134,7 +134,7 @@ pub(crate) fn spread(
     Imported { file, claims: count, slices: slices.len(), findings }
 }
 
-/// What the stretch with most of a claim's words adds to the grade of its slice: less than being borne out.
+/// Addition to the grade of the slice with most of a claim's words in one stretch: less than being borne out.
 const WINDOW_GRADE: f64 = 0.5;
 
 /// For each claim the slice that supports it best, the first of equals: it bears the claim out, and has the stretch of the

@@ -58,11 +58,11 @@ struct Piece {
     entry: Entry,
     stretch: Stretch,
     tokens: Tokens,
-    /// How good a place to cut is the one before it.
+    /// Quality of the place before it for a cut.
     cut: CutQuality,
 }
 
-/// How good a place for a cut is, the best last.
+/// Quality of a place for a cut, the best last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum CutQuality {
     /// Inside of an entry or of a unit of entries that belong together.

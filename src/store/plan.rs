@@ -10,7 +10,7 @@ use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
 use super::value::{Columns, json, values};
 use crate::domain::{
-    Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
+    Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, RELATED, Record, RecordId,
     Settlement, Timestamp,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -255,6 +255,24 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<StoredOpenPair>, StoreError> {
+        self.pairs_but(namespace, "", limit).await
+    }
+
+    /// As [`open_pairs`](Store::open_pairs), without those of which nothing is known but that they may be related.
+    pub(crate) async fn suspected_pairs(
+        &self,
+        namespace: &str,
+        limit: u32,
+    ) -> Result<Vec<StoredOpenPair>, StoreError> {
+        self.pairs_but(namespace, RELATED, limit).await
+    }
+
+    async fn pairs_but(
+        &self,
+        namespace: &str,
+        rule: &'static str,
+        limit: u32,
+    ) -> Result<Vec<StoredOpenPair>, StoreError> {
         let namespace = namespace.to_owned();
         self.read("reading what was left open", move |from| {
             let sql = "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no FROM open_pairs o
@@ -264,8 +282,9 @@ impl Store {
                     JOIN memories m ON m.id = o.memory AND m.state = 'active'
                     JOIN records c ON c.id = o.record AND c.state = 'staged'
                     JOIN runs r ON r.no = c.run_no AND r.current = 1
-                WHERE o.namespace = ?1 AND o.settled_no IS NULL ORDER BY o.no LIMIT ?2";
-            from.all(sql, values![&namespace, limit], |row| {
+                WHERE o.namespace = ?1 AND o.settled_no IS NULL AND o.rule <> ?2
+                ORDER BY o.no LIMIT ?3";
+            from.all(sql, values![&namespace, rule, limit], |row| {
                 Ok(StoredOpenPair {
                     record: RecordId(row.next()?),
                     home: MemoryId(row.next()?),

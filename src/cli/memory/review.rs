@@ -8,7 +8,7 @@ use crate::cli::consolidate::consolidator;
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState, RELATED};
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
 use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
 use crate::privacy::Gate;
 use crate::store::{PrefixLookup, Store};
@@ -127,9 +127,8 @@ impl Reviewer<'_> {
 /// Everything to answer about in a namespace: first the pairs, then what is open, each by time.
 async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, Failure> {
     let memories = store.memories(Some(namespace)).await?;
-    let open = store.open_pairs(namespace, PAIRS_MAX).await?;
-    let suspected = open.iter().filter(|it| it.rule != RELATED);
-    let mut pairs: Vec<(MemoryId, MemoryId)> = suspected.map(|it| (it.memory, it.home)).collect();
+    let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
+    let mut pairs: Vec<(MemoryId, MemoryId)> = open.iter().map(|it| (it.memory, it.home)).collect();
     pairs.extend(store.contradictions(namespace).await?);
     let mut found = Vec::new();
     let mut met = BTreeSet::new();

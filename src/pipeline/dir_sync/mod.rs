@@ -13,7 +13,7 @@ use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{Memory, MemoryId, MemoryMap, RELATED, Timestamp};
+use crate::domain::{Memory, MemoryId, MemoryMap, Timestamp};
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number,
     adr_path, render, strike, update,
@@ -268,9 +268,9 @@ impl DirSync {
     /// Pairs that contradict one another, and those that nobody decided yet.
     async fn contradictions(&self, namespace: &str) -> Result<Vec<Contradiction>, StoreError> {
         let certain = self.store.contradictions(namespace).await?;
-        let open = self.store.open_pairs(namespace, OPEN_PAIRS_MAX).await?;
-        let suspected = open.into_iter().filter(|pair| pair.rule != RELATED);
-        let open = suspected.map(|pair| (pair.home.min(pair.memory), pair.home.max(pair.memory)));
+        let open = self.store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
+        let open =
+            open.into_iter().map(|pair| (pair.home.min(pair.memory), pair.home.max(pair.memory)));
         let open: Vec<_> = open.filter(|pair| !certain.contains(pair)).collect();
         let all = certain
             .into_iter()
