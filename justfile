@@ -16,7 +16,7 @@ bless:
     cargo run --quiet -- schema --write
     INSTA_UPDATE=always cargo test --quiet
     cargo run --quiet -- test --update
-    cargo run --quiet -- cassette import examples/answers --transcripts examples/sessions --to examples/cassette --model hand-written
+    cargo run --quiet -- cassette import examples/answers --transcripts examples/sessions --to examples/cassette --model recorded-2026-11
 
 # licences, advisories, sources
 deny:

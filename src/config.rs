@@ -13,6 +13,7 @@ use std::time::Duration;
 use toml::{Table, Value};
 
 mod layer;
+mod price;
 
 /// Longest lease, in seconds: the jobs of a dead worker rest for so long.
 const LEASE_SECS_MAX: u32 = 3_600;
@@ -24,6 +25,7 @@ const ATTEMPTS_MOST: u32 = 100;
 pub use layer::DEFAULT;
 pub(crate) use layer::{ConfigError, Layer};
 pub(crate) use layer::{ENV_PREFIX, is_ours};
+pub(crate) use price::{Price, PriceSettings};
 
 /// Checked settings.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -97,23 +99,9 @@ pub struct Model {
     /// Timeout of a whole answer.
     #[serde(rename = "timeout_secs", deserialize_with = "timeout")]
     pub timeout: Duration,
-    /// Cost of tokens.
+    /// Cost of tokens, where it is set.
     #[serde(flatten)]
-    pub price: Price,
-}
-
-/// Cost of tokens, in US dollars.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
-pub struct Price {
-    /// US dollars for a million tokens sent.
-    #[serde(rename = "usd_per_million_sent")]
-    pub sent: f64,
-    /// US dollars for a million tokens sent that the provider had cached.
-    #[serde(rename = "usd_per_million_cached")]
-    pub cached: f64,
-    /// US dollars for a million tokens answered.
-    #[serde(rename = "usd_per_million_answered")]
-    pub answered: f64,
+    pub price: PriceSettings,
 }
 
 /// Bounds; `None` means no bound.
@@ -174,9 +162,21 @@ pub struct Consolidate {
     /// Thresholds at which a worker consolidates.
     #[serde(flatten)]
     pub thresholds: Thresholds,
-    /// Model for adjudication, by its name at the endpoint; `None` decides by rule alone.
+    /// Model for adjudication, by its name at the endpoint or as `auto`; `None` decides by rule alone.
     #[serde(deserialize_with = "optional")]
     pub model: Option<String>,
+}
+
+impl Consolidate {
+    /// True if the model that extracts adjudicates too. Consolidation goes by rule while it cannot be asked.
+    pub fn is_auto(&self) -> bool {
+        self.model.as_deref() == Some("auto")
+    }
+
+    /// Name of the model that adjudicates where `extracting` extracts; `None` decides by rule alone.
+    pub fn model_name<'a>(&'a self, extracting: &'a str) -> Option<&'a str> {
+        if self.is_auto() { Some(extracting) } else { self.model.as_deref() }
+    }
 }
 
 /// Thresholds of consolidation. Zero disables one; with all disabled a worker never consolidates.
@@ -192,6 +192,25 @@ pub struct Thresholds {
     /// Least time between two consolidations.
     #[serde(rename = "cool_down_secs", deserialize_with = "secs")]
     pub cool_down: Duration,
+}
+
+impl Model {
+    /// Price of `model` at this endpoint: of the settings, else of the list; `None` if it is not known.
+    pub(crate) fn price_of(&self, model: &str) -> Option<Price> {
+        self.price.of(&self.base_url, model)
+    }
+}
+
+impl Limits {
+    /// Key of the first cap on money that is set.
+    pub(crate) fn money_cap(&self) -> Option<&'static str> {
+        let caps = [
+            ("limits.day_usd_max", self.day_micros),
+            ("limits.namespace_day_usd_max", self.namespace_day_micros),
+            ("limits.session_usd_max", self.session_micros),
+        ];
+        caps.into_iter().find(|(_, cap)| cap.is_some()).map(|(key, _)| key)
+    }
 }
 
 impl Config {
@@ -281,9 +300,9 @@ const BOUNDS: &[(&str, Bound)] = &[
     ("model.temperature", Bound::Finite),
     ("model.reply_tokens_max", Bound::Number { least: 64, most: u32::MAX }),
     ("model.concurrency", Bound::Number { least: 1, most: u32::MAX }),
-    ("model.usd_per_million_sent", Bound::Dollars),
-    ("model.usd_per_million_cached", Bound::Dollars),
-    ("model.usd_per_million_answered", Bound::Dollars),
+    ("model.usd_per_million_sent", Bound::Finite),
+    ("model.usd_per_million_cached", Bound::Finite),
+    ("model.usd_per_million_answered", Bound::Finite),
     ("slice.tokens", Bound::Number { least: slicing::SLICE_TOKENS_MIN, most: u32::MAX }),
     ("slice.tool_tokens", Bound::Number { least: slicing::TOOL_TOKENS_MIN, most: u32::MAX }),
     ("dialog.tokens", Bound::ZeroOrAtLeast(dialog_summary::DIALOG_TOKENS_MIN)),

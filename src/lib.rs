@@ -8,6 +8,7 @@ mod adapters;
 mod llm;
 mod transcripts;
 mod slicing;
+mod search;
 mod extract;
 mod grounding;
 mod consolidate;

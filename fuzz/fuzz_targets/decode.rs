@@ -1,11 +1,14 @@
 //! Law: what is JSON is read as it is, and no text makes `decode` say what does not stand in it.
 #![no_main]
 
-use annalist::{Attempt, CLAIMS_MAX, Decision, Discussion, PersonRequest, WriteExtracted};
+use annalist::{Attempt, Decision, Discussion, PersonRequest, WriteExtracted};
 use annalist::{decode_answer, validate_answer};
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
+
+/// Claims that are kept of one answer.
+const CLAIMS_MAX: usize = 200;
 
 /// One of the four kinds: strings, a list, a flag.
 #[derive(Arbitrary, Debug)]

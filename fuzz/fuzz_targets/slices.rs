@@ -1,7 +1,7 @@
 //! Law: slices cover a session once, nobody's words are shortened, and nothing is over the budget.
 #![no_main]
 
-use annalist::{Entry, EntryKind, Speaker, estimate_tokens};
+use annalist::{Entry, EntryKind, Speaker};
 use annalist_fuzz::{Talk, words};
 use libfuzzer_sys::fuzz_target;
 
@@ -19,7 +19,13 @@ fuzz_target!(|talk: Talk<'_>| {
     for (index, cutting) in slices.iter().enumerate() {
         let slice = &cutting.slice;
         assert_eq!(slice.index as usize, index);
-        assert_eq!(slice.tokens, estimate_tokens(slice.text.as_str()));
+        // A token is a byte at least, and four on average at most.
+        let bytes = slice.text.as_str().len();
+        assert!(
+            (bytes / 4..=bytes).contains(&(slice.tokens as usize)),
+            "{} of {bytes}",
+            slice.tokens
+        );
         assert!(slice.tokens <= tokens_max, "{} tokens of {tokens_max}", slice.tokens);
         assert_eq!(slice.parts.len(), cutting.entries.len());
         let mut end = 0;

@@ -2,11 +2,13 @@
 //! file, and a reader that is told to stop has said what it would have said.
 #![no_main]
 
-use annalist::{FINDINGS_MAX, Format};
-use annalist::{TranscriptItem, detect_format, read_transcript};
+use annalist::{Format, TranscriptItem, detect_format, read_transcript};
 use libfuzzer_sys::fuzz_target;
 use std::io::Cursor;
 use std::ops::ControlFlow;
+
+/// Findings that are kept of one file.
+const FINDINGS_MAX: usize = 100;
 
 /// The first `most` items.
 fn items(format: Format, bytes: &[u8], most: usize) -> Vec<TranscriptItem> {
@@ -26,7 +28,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     assert_eq!(guess, detect_format(bytes, None));
     // Lines of text, or elements of an array: neither outnumbers the bytes.
     let lines_max = bytes.len() as u32 + 1;
-    for format in Format::ALL {
+    for &format in Format::ALL {
         let all = items(format, bytes, usize::MAX);
         let (mut begun, mut findings) = (false, 0);
         for item in &all {

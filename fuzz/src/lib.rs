@@ -1,8 +1,10 @@
 //! What the targets share: transcripts made of bytes, sealed and cut.
 
-use annalist::{Branch, Digest, Entry, EntryKind, Part, SessionId, Slice, Speaker, ToolOutcome};
 use annalist::Gate;
-use annalist::{Cutting, SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max};
+use annalist::{Branch, Digest, Entry, EntryKind, Part, SessionId, Slice, Speaker, ToolOutcome};
+use annalist::{
+    Cutting, SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max,
+};
 use annalist::{RawEntry, redact_entry};
 use arbitrary::Arbitrary;
 use std::collections::BTreeSet;

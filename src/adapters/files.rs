@@ -28,6 +28,15 @@ pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Replaces the contents of `path` with a file for its owner only; its folder is made if it is not there. Not durable:
+/// hooks run at every turn, and the disk would make the client wait.
+pub(crate) fn replace_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut draft = draft_of(path)?;
+    draft.write_all(text.as_bytes())?;
+    draft.persist(path)?;
+    Ok(())
+}
+
 /// Writes a new file, whole; says whether it was not there before, and leaves it as it is if it was.
 pub(crate) fn create(path: &Path, text: &str) -> io::Result<bool> {
     let folder = folder_of(path)?;

@@ -53,7 +53,7 @@ impl HookFolder {
     /// # Errors
     /// Those of the file system; `InvalidInput` for a session whose name is not safe.
     pub fn keep_state(&self, session: &str, text: &str) -> io::Result<()> {
-        self.keep(&self.file(session, STATE)?, text)
+        files::replace_private(&self.file(session, STATE)?, text)
     }
 
     /// Time of the last sync of a session, if known.
@@ -70,7 +70,7 @@ impl HookFolder {
     /// # Errors
     /// As [`HookFolder::keep_state`].
     pub fn note_synced(&self, session: &str, at: Timestamp) -> io::Result<()> {
-        self.keep(&self.file(session, SYNCED)?, &format!("{at}\n"))
+        files::replace_private(&self.file(session, SYNCED)?, &format!("{at}\n"))
     }
 
     /// Removes files last written longer than `ttl` before `now`.
@@ -98,11 +98,6 @@ impl HookFolder {
             }
         }
         Ok(())
-    }
-
-    fn keep(&self, path: &Path, text: &str) -> io::Result<()> {
-        files::make_private_folder(&self.path)?;
-        files::replace(path, text)
     }
 
     /// Path of a session's file.

@@ -4,11 +4,13 @@ pub(crate) mod clock;
 pub(crate) mod code;
 pub(crate) mod files;
 pub(crate) mod hook_folder;
+pub(crate) mod http_client;
 pub(crate) mod memory_files;
 pub(crate) mod metrics;
 #[cfg(feature = "nats")]
 pub(crate) mod nats;
 pub(crate) mod otel;
 pub(crate) mod process;
+pub(crate) mod spool;
 pub(crate) mod walk;
 pub(crate) mod watch;

@@ -152,8 +152,12 @@ pub(crate) fn is_other_file(one: &str, other: &str) -> bool {
     }
 }
 
+/// Opens a file. A pipe cannot be read twice, and opening it would wait for its writer.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(io::Error::other("no regular file; copy it into one, or hand it to `-`")),
+    }
 }
 
 #[cfg(test)]

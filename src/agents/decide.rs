@@ -1,7 +1,7 @@
 //! Decision of a hook: a state machine over one session. When the context window passes one threshold a
 //! sync is requested, once; from a second one on prompts are blocked until a later sync.
 
-use super::input::{Happened, Input, Prompt, Source, Trigger};
+use super::input::{Event, Input, Prompt};
 use super::window::Thresholds;
 use crate::domain::{Finding, Severity, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,12 @@ pub(crate) const STATE_TTL: Duration = Duration::from_secs(4 * 60 * 60);
 const COMPACT_PERCENT: u32 = 90;
 
 /// State of a session between two hooks. Each time expires after [`STATE_TTL`].
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct State {
+    /// Model that the client named when the session started; its name tells the window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Time at which a sync was requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nudged_at: Option<Timestamp>,
@@ -45,9 +48,10 @@ impl State {
     }
 
     /// The state without expired times. A future time comes from a clock that was set back.
-    fn at(self, now: Timestamp) -> State {
+    fn at(&self, now: Timestamp) -> State {
         let counts = |at: &Timestamp| *at <= now && now.since(*at) < STATE_TTL;
         State {
+            model: self.model.clone(),
             nudged_at: self.nudged_at.filter(counts),
             reached_hard_at: self.reached_hard_at.filter(counts),
             synced_at: self.synced_at.filter(counts),
@@ -84,8 +88,10 @@ impl State {
 pub(crate) struct Seen {
     /// The time.
     pub now: Timestamp,
-    /// Used share of the window, if known.
+    /// Used share of the window, if the transcript tells it.
     pub percent: Option<u32>,
+    /// True if the window's size is known and not assumed.
+    pub is_window_known: bool,
     /// Time of the session's last sync, from outside its state.
     pub synced_at: Option<Timestamp>,
 }
@@ -130,54 +136,55 @@ impl Answer {
 ///
 /// - A session's start gets its context.
 /// - From `auto` on a sync is requested with a prompt, once a session.
-/// - From `hard` on prompts are blocked until a later sync, or until a person begins one with
+/// - From `hard` on, of a window whose size is known, prompts are blocked until a later sync, or until a person begins one with
 ///   [`OVERRIDE`](super::input::OVERRIDE), which holds until the window is below `hard` again.
 /// - A compaction by the client, or by a person from 90 % on, gets a warning if there was no sync.
 /// - New entries are enqueued when turns and sessions end and before a compaction.
 ///
 /// A session without a safe name is ignored.
 pub(crate) fn decide(
-    kept: State,
+    kept: &State,
     input: &Input,
     seen: Seen,
     thresholds: &Thresholds,
 ) -> (Answer, State) {
     if input.session.is_none() {
-        return (Answer::NOTHING, kept);
+        return (Answer::NOTHING, kept.clone());
     }
     let mut state = kept.at(seen.now);
     state.synced_at = state.synced_at.max(seen.synced_at.filter(|at| *at <= seen.now));
-    state.fills(seen.percent, thresholds.hard_percent(), seen.now);
-    let say = match input.happened {
-        Happened::SessionStart(source) => {
-            match source {
+    let percent = seen.percent.filter(|_| seen.is_window_known);
+    state.fills(percent, thresholds.hard_percent(), seen.now);
+    let say = match input.event {
+        Event::SessionStart => {
+            if let Some(model) = &input.model {
+                state.model = Some(model.clone());
+            }
+            if !input.resumes {
                 // What the transcript says of the window was before it was emptied.
-                Source::Anew => state.is_below_hard(),
-                Source::Resume => {}
+                state.is_below_hard();
             }
             Say::Context
         }
-        Happened::UserPromptSubmit(prompt) => submit(prompt, &mut state, seen, thresholds),
-        Happened::PreCompact(trigger) => {
-            let is_full = match trigger {
-                Trigger::Auto => true,
-                Trigger::Manual => seen.percent.is_some_and(|share| COMPACT_PERCENT <= share),
-            };
+        Event::UserPromptSubmit => submit(input.prompt, &mut state, seen, thresholds),
+        Event::PreCompact => {
+            let is_full = input.is_automatic || percent.is_some_and(|it| COMPACT_PERCENT <= it);
             if is_full && state.synced_at.is_none() { Say::Warn } else { Say::Nothing }
         }
-        Happened::SessionEnd | Happened::Stop => Say::Nothing,
+        Event::SessionEnd | Event::Stop | Event::SubagentStop => Say::Nothing,
     };
-    let enqueue = match input.happened {
-        Happened::PreCompact(_) | Happened::SessionEnd | Happened::Stop => true,
-        Happened::SessionStart(_) | Happened::UserPromptSubmit(_) => match say {
-            Say::Sync { .. } | Say::Block { .. } => true,
-            Say::Nothing | Say::Context | Say::Warn => false,
-        },
+    let enqueue = match input.event {
+        Event::PreCompact | Event::SessionEnd | Event::Stop | Event::SubagentStop => true,
+        Event::SessionStart | Event::UserPromptSubmit => {
+            matches!(say, Say::Sync { .. } | Say::Block { .. })
+        }
     };
     (Answer { say, enqueue }, state)
 }
 
 fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds) -> Say {
+    // A share of an assumed window is nothing to tell a person.
+    let known = |percent: u32| Some(percent).filter(|_| seen.is_window_known);
     match prompt {
         Prompt::Override => {
             state.overridden_at = Some(seen.now);
@@ -185,7 +192,7 @@ fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds
         }
         Prompt::Sync => {
             state.nudged_at.get_or_insert(seen.now);
-            Say::Sync { percent: seen.percent }
+            Say::Sync { percent: seen.percent.and_then(known) }
         }
         Prompt::Plain => {
             let Some(percent) = seen.percent.filter(|share| thresholds.auto_percent() <= *share)
@@ -194,10 +201,13 @@ fn submit(prompt: Prompt, state: &mut State, seen: Seen, thresholds: &Thresholds
             };
             if state.nudged_at.is_none() {
                 state.nudged_at = Some(seen.now);
-                return Say::Sync { percent: Some(percent) };
+                return Say::Sync { percent: known(percent) };
             }
             let hard_percent = thresholds.hard_percent();
-            if state.waits() { Say::Block { percent, hard_percent } } else { Say::Nothing }
+            match known(percent).filter(|_| state.waits()) {
+                Some(percent) => Say::Block { percent, hard_percent },
+                None => Say::Nothing,
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Input of a hook of Claude Code. Of a prompt only the command to us is kept, never its words.
 
+use super::answer::AnswerEnd;
 use crate::domain::{Finding, Severity};
-use serde_json::{Map, Value};
-use std::fmt;
-use std::str::FromStr;
+use clap::ValueEnum;
+use serde_json::Value;
 
 /// Prefix of a prompt that is sent although memory was not synced.
 pub(crate) const OVERRIDE: &str = "annalist override";
@@ -11,7 +11,7 @@ pub(crate) const OVERRIDE: &str = "annalist override";
 pub(crate) const SYNC_COMMAND: &str = "/memory-sync";
 
 /// The events that we answer.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, clap::ValueEnum)]
 pub(crate) enum Event {
     /// A session begins, resumes, or goes on with an emptied window.
     SessionStart,
@@ -23,14 +23,17 @@ pub(crate) enum Event {
     SessionEnd,
     /// The agent ends its turn.
     Stop,
+    /// A sub-agent ends its work.
+    SubagentStop,
 }
 
 impl Event {
     /// Every event, in the order in which a session meets them.
-    pub(crate) const ALL: [Event; 5] = [
+    pub(crate) const ALL: [Event; 6] = [
         Event::SessionStart,
         Event::UserPromptSubmit,
         Event::PreCompact,
+        Event::SubagentStop,
         Event::Stop,
         Event::SessionEnd,
     ];
@@ -43,42 +46,15 @@ impl Event {
             Event::PreCompact => "PreCompact",
             Event::SessionEnd => "SessionEnd",
             Event::Stop => "Stop",
+            Event::SubagentStop => "SubagentStop",
         }
     }
 
     /// Its name on our command line, behind `annalist hook`.
-    pub(crate) fn argument(self) -> &'static str {
-        match self {
-            Event::SessionStart => "session-start",
-            Event::UserPromptSubmit => "user-prompt-submit",
-            Event::PreCompact => "pre-compact",
-            Event::SessionEnd => "session-end",
-            Event::Stop => "stop",
-        }
+    pub(crate) fn argument(self) -> String {
+        self.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
     }
 }
-
-impl fmt::Display for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.argument())
-    }
-}
-
-impl FromStr for Event {
-    type Err = UnknownEvent;
-
-    fn from_str(text: &str) -> Result<Event, UnknownEvent> {
-        let known = Event::ALL.into_iter().find(|event| event.argument() == text);
-        known.ok_or_else(|| UnknownEvent(text.to_owned()))
-    }
-}
-
-/// An unknown event name.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "unknown hook `{0}`: expected session-start, user-prompt-submit, pre-compact, stop or session-end"
-)]
-pub(crate) struct UnknownEvent(pub String);
 
 /// Client's name of a session, safe in file names and commands.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -99,24 +75,6 @@ impl SessionName {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-/// Reason of a session's start.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Source {
-    /// With an empty window: `startup`, `clear`, `compact`, or a word that is new to us.
-    Anew,
-    /// With the window as it was: `resume`.
-    Resume,
-}
-
-/// Initiator of a compaction.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Trigger {
-    /// The person.
-    Manual,
-    /// The client, because the window is full.
-    Auto,
 }
 
 /// Command in a prompt.
@@ -145,62 +103,25 @@ impl Prompt {
     }
 }
 
-/// An event with its details.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Happened {
-    /// A session starts.
-    SessionStart(Source),
-    /// A person sends a prompt.
-    UserPromptSubmit(Prompt),
-    /// The conversation is about to be compacted.
-    PreCompact(Trigger),
-    /// A session ends.
-    SessionEnd,
-    /// The agent ends its turn.
-    Stop,
-}
-
-impl Happened {
-    /// The event.
-    pub(crate) fn event(self) -> Event {
-        match self {
-            Happened::SessionStart(_) => Event::SessionStart,
-            Happened::UserPromptSubmit(_) => Event::UserPromptSubmit,
-            Happened::PreCompact(_) => Event::PreCompact,
-            Happened::SessionEnd => Event::SessionEnd,
-            Happened::Stop => Event::Stop,
-        }
-    }
-
-    fn of(event: Event, fields: &Map<String, Value>) -> Happened {
-        let text = |name: &str| fields.get(name).and_then(Value::as_str);
-        match event {
-            Event::SessionStart => Happened::SessionStart(match text("source") {
-                Some("resume") => Source::Resume,
-                Some(_) | None => Source::Anew,
-            }),
-            Event::UserPromptSubmit => {
-                Happened::UserPromptSubmit(text("prompt").map_or(Prompt::Plain, Prompt::of))
-            }
-            Event::PreCompact => Happened::PreCompact(match text("trigger") {
-                Some("auto") => Trigger::Auto,
-                Some(_) | None => Trigger::Manual,
-            }),
-            Event::SessionEnd => Happened::SessionEnd,
-            Event::Stop => Happened::Stop,
-        }
-    }
-}
-
 /// Input of a hook.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Input {
-    /// An event with its details.
-    pub happened: Happened,
+    /// The event.
+    pub event: Event,
+    /// True if a session goes on with the window as it was; it starts with an empty one otherwise.
+    pub resumes: bool,
+    /// Command in the prompt.
+    pub prompt: Prompt,
+    /// True if the client compacts because the window is full, and not for the person.
+    pub is_automatic: bool,
     /// The session; `None` if its name is not safe, and then nothing is done.
     pub session: Option<SessionName>,
     /// The file with the transcript.
     pub transcript_path: Option<String>,
+    /// The file with the sub-agent's transcript, or the folder that holds it.
+    pub agent_transcript_path: Option<String>,
+    /// End of the answer that ended the turn; the client writes it into the transcript a little later.
+    pub answer_end: Option<AnswerEnd>,
     /// The folder the agent works in.
     pub cwd: Option<String>,
     /// The model; newer clients name it at a session's start.
@@ -235,8 +156,9 @@ impl Input {
         if field("hook_event_name").as_ref().is_some_and(other) {
             let detail = format!(
                 "standard input: expected `hook_event_name` to be {}, found another; let the \
-                 settings of the client run `annalist hook {event}` for {} alone",
+                 settings of the client run `annalist hook {}` for {} alone",
                 event.name(),
+                event.argument(),
                 event.name()
             );
             return (None, vec![wrong("wrong-hook-event", detail)]);
@@ -248,14 +170,25 @@ impl Input {
             Finding::new(Severity::Warning, "bad-session-id", 0, detail)
         });
         let input = Input {
-            happened: Happened::of(event, &told),
+            event,
+            resumes: field("source").as_deref() == Some("resume"),
+            prompt: field("prompt").map_or(Prompt::Plain, |words| Prompt::of(&words)),
+            is_automatic: field("trigger").as_deref() == Some("auto"),
             session,
+            agent_transcript_path: field("agent_transcript_path")
+                .or_else(|| sub_agents(field("transcript_path")?)),
+            answer_end: field("last_assistant_message").and_then(|text| AnswerEnd::of(&text)),
             transcript_path: field("transcript_path"),
             cwd: field("cwd"),
             model: field("model"),
         };
         (Some(input), findings.into_iter().collect())
     }
+}
+
+/// The folder beside a transcript in which the client keeps those of its sub-agents.
+fn sub_agents(transcript: String) -> Option<String> {
+    Some(format!("{}/subagents", transcript.strip_suffix(".jsonl")?))
 }
 
 fn expected(found: &str) -> String {

@@ -26,9 +26,9 @@ proptest! {
         let (mut state, mut now, mut asked) = (State::default(), 0, false);
         for (event, word, percent, minutes) in steps {
             now += minutes * 60_000;
-            let seen = Seen { now: Timestamp(now), percent, synced_at: None };
+            let seen = Seen { now: Timestamp(now), percent, is_window_known: true, synced_at: None };
             let input = input(event, word);
-            let (answer, next) = decide(state, &input, seen, &Thresholds::default());
+            let (answer, next) = decide(&state, &input, seen, &Thresholds::default());
             let output = Output::of(answer, &input, &Default::default(), "annalist memory sync");
             if let Say::Block { percent, .. } = answer.say {
                 prop_assert!(asked && percent >= 80 && event == Event::UserPromptSubmit);
@@ -57,11 +57,11 @@ proptest! {
     fn the_same_hook_twice_is_answered_the_same_but_for_what_is_asked_once(steps in steps()) {
         let mut state = State::default();
         for (event, word, percent, _) in steps {
-            let seen = Seen { now: Timestamp(1), percent, synced_at: None };
+            let seen = Seen { now: Timestamp(1), percent, is_window_known: true, synced_at: None };
             let input = input(event, word);
-            let (first, next) = decide(state, &input, seen, &Thresholds::default());
-            let (second, after) = decide(next, &input, seen, &Thresholds::default());
-            prop_assert_eq!(after, next);
+            let (first, next) = decide(&state, &input, seen, &Thresholds::default());
+            let (second, after) = decide(&next, &input, seen, &Thresholds::default());
+            prop_assert_eq!(&after, &next);
             let is_asked = matches!(first.say, Say::Sync { .. });
             prop_assert!(second == first || is_asked);
             state = next;

@@ -4,6 +4,7 @@
 //! The formats are those of Claude Code's hook reference. A hook that fails must never exit with
 //! [`EXIT_BLOCKED`](output::EXIT_BLOCKED): the client takes that for a decision and erases the prompt.
 
+mod answer;
 mod decide;
 #[cfg(test)]
 mod golden;
@@ -19,6 +20,7 @@ mod usage;
 mod usage_test;
 mod window;
 
+pub(crate) use answer::AnswerEnd;
 pub(crate) use decide::{Answer, STATE_TTL, Say};
 pub(crate) use decide::{Seen, State, decide};
 #[cfg(test)]
@@ -31,4 +33,4 @@ pub(crate) use output::Output;
 pub(crate) use settings::{Merged, changes, install, remove};
 pub use usage::{TAIL_BYTES, last_usage};
 pub(crate) use usage::{Tail, Usage};
-pub(crate) use window::{Thresholds, model_in_settings, percent};
+pub(crate) use window::{SessionModels, Thresholds, model_in_settings, percent};

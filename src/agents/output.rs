@@ -2,9 +2,9 @@
 //! code; nothing if there is nothing to say.
 
 use super::decide::{Answer, Say};
-use super::input::{Event, Happened, Input, OVERRIDE};
+use super::input::{Event, Input, OVERRIDE};
 use crate::privacy::Redacted;
-use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 /// Exit code that blocks a prompt; the client shows standard error. Never used before a compaction.
 pub(crate) const EXIT_BLOCKED: u8 = 2;
@@ -22,27 +22,6 @@ pub(crate) struct Output {
     pub exit: u8,
 }
 
-/// Standard output: what `UserPromptSubmit` and `SessionStart` may say, and every event.
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Response<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    decision: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    system_message: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hook_specific_output: Option<Specific<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Specific<'a> {
-    hook_event_name: &'static str,
-    additional_context: &'a str,
-}
-
 impl Output {
     /// The output for `answer`.
     ///
@@ -57,8 +36,8 @@ impl Output {
         let command = format!("{sync_command}{}", session.unwrap_or_default());
         match answer.say {
             Say::Nothing => Output::default(),
-            Say::Context => start(context.as_str(), input.happened),
-            Say::Sync { percent } => adds(&sync_words(percent, &command), input.happened),
+            Say::Context => start(context.as_str(), input.event),
+            Say::Sync { percent } => adds(&sync_words(percent, &command), input.event),
             Say::Block { percent, hard_percent } => {
                 block(&block_words(percent, hard_percent, &command))
             }
@@ -68,13 +47,21 @@ impl Output {
                      this session. What was said is kept in the transcript; `{command}` brings it \
                      into memory."
                 );
-                print(&Response { system_message: Some(&words), ..Response::default() })
+                Output::default().with_notice(&words)
             }
         }
     }
+
+    /// Adds a line that the client shows to the person.
+    pub(crate) fn with_notice(self, notice: &str) -> Output {
+        let told = self.stdout.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let mut told: Map<String, Value> = told.unwrap_or_default();
+        told.insert("systemMessage".to_owned(), notice.into());
+        Output { stdout: Some(Value::from(told).to_string()), ..self }
+    }
 }
 
-fn start(context: &str, happened: Happened) -> Output {
+fn start(context: &str, event: Event) -> Output {
     let units = context.encode_utf16().count();
     if OUTPUT_UNITS_MAX < units {
         let words = format!(
@@ -83,29 +70,31 @@ fn start(context: &str, happened: Happened) -> Output {
         );
         return Output { stderr: Some(words), ..Output::default() };
     }
-    if context.is_empty() { Output::default() } else { adds(context, happened) }
+    if context.is_empty() { Output::default() } else { adds(context, event) }
 }
 
 /// Adds `words` to what the agent sees.
-fn adds(words: &str, happened: Happened) -> Output {
-    let specific = match happened.event() {
-        event @ (Event::SessionStart | Event::UserPromptSubmit) => {
-            Specific { hook_event_name: event.name(), additional_context: words }
+fn adds(words: &str, event: Event) -> Output {
+    match event {
+        Event::SessionStart | Event::UserPromptSubmit => {
+            let specific = json!({"hookEventName": event.name(), "additionalContext": words});
+            print(&json!({"hookSpecificOutput": specific}))
         }
         // These take none, and the client reports what it does not know.
-        Event::PreCompact | Event::SessionEnd | Event::Stop => return Output::default(),
-    };
-    print(&Response { hook_specific_output: Some(specific), ..Response::default() })
+        Event::PreCompact | Event::SessionEnd | Event::Stop | Event::SubagentStop => {
+            Output::default()
+        }
+    }
 }
 
 /// Blocks a prompt: by exit code for every version of the client, by JSON for programs like it.
 fn block(reason: &str) -> Output {
-    let told = Response { decision: Some("block"), reason: Some(reason), ..Response::default() };
+    let told = json!({"decision": "block", "reason": reason});
     Output { stderr: Some(reason.to_owned()), exit: EXIT_BLOCKED, ..print(&told) }
 }
 
-fn print(told: &Response<'_>) -> Output {
-    Output { stdout: serde_json::to_string(told).ok(), ..Output::default() }
+fn print(told: &Value) -> Output {
+    Output { stdout: Some(told.to_string()), ..Output::default() }
 }
 
 fn sync_words(percent: Option<u32>, command: &str) -> String {

@@ -260,7 +260,7 @@ impl Command {
     }
 
     fn runs(&self, program: &str, event: Event) -> bool {
-        self.words.iter().take(3).eq([program, "hook", event.argument()])
+        self.words.iter().take(3).eq([program, "hook", &event.argument()])
     }
 
     /// The command with `program` and `event` in place of its own.

@@ -36,7 +36,7 @@ fn a_new_file_runs_us_at_every_event() {
     assert!(text.starts_with("{\n  \"hooks\": {\n    \"SessionStart\": [\n      {\n"), "{text}");
     assert!(text.ends_with("\n  }\n}\n"), "{text}");
     for event in Event::ALL {
-        assert_eq!(commands(&text, event.name()), [format!("annalist hook {event}")]);
+        assert_eq!(commands(&text, event.name()), [format!("annalist hook {}", event.argument())]);
     }
     assert_eq!(value(&text)["hooks"].as_object().unwrap().len(), Event::ALL.len());
     assert_eq!(installed(Some(" \n")), text);
@@ -183,7 +183,7 @@ proptest! {
             Merged::Changed(more) => {
                 prop_assert_eq!(install(Some(&more), "annalist"), Merged::Unchanged);
                 for event in Event::ALL {
-                    let own = format!("annalist hook {event}");
+                    let own = format!("annalist hook {}", event.argument());
                     prop_assert_eq!(commands(&more, event.name()).iter().filter(|it| **it == own).count(), 1);
                 }
                 let Merged::Changed(left) = remove(&more) else {

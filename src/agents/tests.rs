@@ -1,6 +1,6 @@
 //! What hooks are told, what they decide, and what they say.
 
-use super::input::{Happened, SessionName};
+use super::input::SessionName;
 use super::*;
 use crate::domain::Timestamp;
 use crate::privacy::{Gate, Redacted};
@@ -36,12 +36,12 @@ impl Session {
 
     pub(super) fn hook(&mut self, event: Event, more: &Value, percent: Option<u32>) -> Answer {
         self.minute += 1;
-        let seen = Seen { now: self.now(), percent, synced_at: None };
+        let seen = Seen { now: self.now(), percent, is_window_known: true, synced_at: None };
         let input = self.told(event, more);
-        let (answer, state) = decide(self.state, &input, seen, &self.thresholds);
+        let (answer, state) = decide(&self.state, &input, seen, &self.thresholds);
         // What is kept goes through a file.
         let (read, findings) = State::read(&serde_json::to_string(&state).unwrap());
-        assert_eq!((read, findings.len()), (state, 0));
+        assert_eq!((&read, findings.len()), (&state, 0));
         self.state = state;
         answer
     }
@@ -78,6 +78,19 @@ fn a_sync_is_asked_for_once_and_then_prompts_wait_for_it() {
 }
 
 #[test]
+fn nobody_is_held_up_by_a_window_that_is_assumed() {
+    let mut session = Session::new();
+    let input = session.told(Event::UserPromptSubmit, &json!({"prompt": "a"}));
+    for expected in [Say::Sync { percent: None }, Say::Nothing, Say::Nothing] {
+        let (now, percent) = (session.now(), Some(99));
+        let seen = Seen { now, percent, is_window_known: false, synced_at: None };
+        let (answer, state) = decide(&session.state, &input, seen, &session.thresholds);
+        assert_eq!(answer.say, expected);
+        session.state = state;
+    }
+}
+
+#[test]
 fn a_sync_before_the_hard_threshold_does_not_count_for_it() {
     let mut session = Session::new();
     assert_eq!(session.prompt("a", 70), sync(70));
@@ -106,8 +119,13 @@ fn a_sync_that_others_keep_counts_too() {
     let at = |millis: i64| Timestamp(session.now().0 + millis);
     for (synced_at, expected) in [(at(1), Say::Nothing), (at(0), block(90)), (at(9_999), block(90))]
     {
-        let seen = Seen { now: at(100), percent: Some(90), synced_at: Some(synced_at) };
-        let (answer, _) = decide(session.state, &input, seen, &session.thresholds);
+        let seen = Seen {
+            now: at(100),
+            percent: Some(90),
+            is_window_known: true,
+            synced_at: Some(synced_at),
+        };
+        let (answer, _) = decide(&session.state, &input, seen, &session.thresholds);
         assert_eq!(answer.say, expected, "{synced_at:?}");
     }
 }
@@ -185,7 +203,7 @@ fn a_session_that_starts_has_its_context_and_one_that_ends_is_handed_over() {
         let answer = session.hook(Event::SessionStart, &json!({"source": source}), None);
         assert_eq!(answer, Answer { say: Say::Context, enqueue: false });
     }
-    for event in [Event::Stop, Event::SessionEnd] {
+    for event in [Event::Stop, Event::SubagentStop, Event::SessionEnd] {
         let answer = session.hook(event, &json!({"stop_hook_active": true, "reason": "x"}), None);
         assert_eq!(answer, Answer { say: Say::Nothing, enqueue: true });
         let input = session.told(event, &json!({}));
@@ -199,9 +217,10 @@ fn context_is_added_in_the_clients_format_or_not_at_all() {
     let answer = session.hook(Event::SessionStart, &json!({"source": "startup"}), None);
     let input = session.told(Event::SessionStart, &json!({"source": "startup"}));
     let say = |context: &str| Output::of(answer, &input, &Gate::new(&[]).redact(context), SYNC);
-    let expected =
-        r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"a\n\"b\""}}"#;
-    assert_eq!(say("a\n\"b\"").stdout.as_deref(), Some(expected));
+    let expected = json!({"hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "a\n\"b\""}});
+    assert_eq!(say("a\n\"b\"").stdout, Some(expected.to_string()));
+    let both: Value = serde_json::from_str(&say("a").with_notice("b").stdout.unwrap()).unwrap();
+    assert_eq!((&both["systemMessage"], both.as_object().unwrap().len()), (&json!("b"), 2));
     assert_eq!(say(""), Output::default());
     let most = "😀".repeat(OUTPUT_UNITS_MAX / 2);
     assert!(say(&most).stdout.is_some());
@@ -236,7 +255,7 @@ fn input_is_read_leniently_and_refused_in_one_line() {
     assert!(findings.is_empty());
     assert_eq!(input.session.as_ref().unwrap().as_str(), "a-1_B");
     assert_eq!(input.transcript_path.as_deref(), Some("/t.jsonl"));
-    assert_eq!((input.cwd, input.model, input.happened), (None, None, Happened::Stop));
+    assert_eq!((input.cwd, input.model, input.event), (None, None, Event::Stop));
     for (text, rule, says) in [
         ("", "bad-hook-input", "found nothing"),
         ("{\"a\":", "bad-hook-input", "line 1, column 5"),
@@ -260,9 +279,14 @@ fn a_session_without_a_safe_name_is_left_alone() {
             let told = json!({"session_id": name, "trigger": "auto"}).to_string();
             let (input, findings) = Input::read(&told, event);
             assert_eq!(findings[0].rule, "bad-session-id");
-            let seen = Seen { now: Timestamp(0), percent: Some(95), synced_at: None };
+            let seen = Seen {
+                now: Timestamp(0),
+                percent: Some(95),
+                is_window_known: true,
+                synced_at: None,
+            };
             let (answer, state) =
-                decide(State::default(), &input.unwrap(), seen, &Thresholds::default());
+                decide(&State::default(), &input.unwrap(), seen, &Thresholds::default());
             assert_eq!(answer, Answer { say: Say::Nothing, enqueue: false });
             assert_eq!(state, State::default());
         }
@@ -287,19 +311,42 @@ fn thresholds_that_cannot_be_are_the_defaults() {
     ] {
         assert_eq!(shares(auto, hard), ((60, 80), 1), "{auto:?} {hard:?}");
     }
-    for window in [0, -5] {
-        let (read, findings) = Thresholds::new(None, None, Some(window));
-        assert_eq!((read.window_tokens(&[]), findings.len()), (200_000, 1));
+    for tokens in [0, -5] {
+        let (read, findings) = Thresholds::new(None, None, Some(tokens));
+        assert_eq!((window(&read, [None; 3], 1), findings.len()), ((200_000, false), 1));
     }
+}
+
+/// The window by the models at the start, in the settings and of the last answer.
+fn window(read: &Thresholds, models: [Option<&str>; 3], tokens: u64) -> (u64, bool) {
+    let [at_start, configured, answered] = models;
+    let usage = Usage { tokens, model: answered.map(str::to_owned) };
+    let window = read.window(&usage, &SessionModels { at_start, configured });
+    (window.tokens, window.is_known)
 }
 
 #[test]
 fn the_window_is_what_settings_say_else_what_the_model_has() {
     let (read, _) = Thresholds::new(None, None, Some(50_000));
-    assert_eq!(read.window_tokens(&[Some("opus[1m]")]), 50_000);
+    assert_eq!(window(&read, [Some("opus[1m]"), None, None], 90_000), (50_000, true));
     let read = Thresholds::default();
-    assert_eq!(read.window_tokens(&[None, Some("claude-sonnet-4-5[1M]")]), 1_000_000);
-    assert_eq!(read.window_tokens(&[Some("opus"), None]), 200_000);
+    let (opus, wide) = (Some("claude-opus-4-8"), Some("claude-opus-4-8[1M]"));
+    for ([at_start, configured, answered], tokens, expected) in [
+        ([wide, None, opus], 1, (1_000_000, true)),
+        ([None, wide, opus], 1, (1_000_000, true)),
+        ([opus, None, opus], 200_000, (200_000, true)),
+        ([Some("opus"), None, opus], 1, (200_000, true)),
+        ([opus, None, None], 1, (200_000, true)),
+        // Nothing says that the session still runs what its settings name, or what it started with.
+        ([None, opus, opus], 1, (200_000, false)),
+        ([None, None, opus], 1, (200_000, false)),
+        ([Some("claude-sonnet-4-5"), None, opus], 1, (200_000, false)),
+        // It holds more than it could.
+        ([opus, None, opus], 200_001, (200_000, false)),
+    ] {
+        let models = [at_start, configured, answered];
+        assert_eq!(window(&read, models, tokens), expected, "{models:?} {tokens}");
+    }
     for (text, model) in [
         (r#"{"model": "sonnet[1m]", "env": {}}"#, Some("sonnet[1m]")),
         (r#"{"model": 3}"#, None),

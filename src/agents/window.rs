@@ -1,5 +1,6 @@
 //! The context window, and the two thresholds on its use.
 
+use super::usage::Usage;
 use crate::domain::{Finding, Severity};
 use serde_json::Value;
 
@@ -75,15 +76,41 @@ impl Thresholds {
         self.hard_percent
     }
 
-    /// Window in tokens: the setting, else a million if the name of one of `models` says so, else 200,000.
-    pub(crate) fn window_tokens(&self, models: &[Option<&str>]) -> u64 {
+    /// The window in which `usage` stood: the setting, else a million tokens if the name of a model says so, else
+    /// 200,000. The last is known only if the client named that model when the session started.
+    pub(crate) fn window(&self, usage: &Usage, models: &SessionModels<'_>) -> Window {
+        if let Some(tokens) = self.window_tokens {
+            return Window { tokens, is_known: true };
+        }
         let is_wide = |model: &str| model.to_ascii_lowercase().contains(WIDE);
-        let by_model = match models.iter().flatten().any(|model| is_wide(model)) {
-            true => WIDE_TOKENS,
-            false => WINDOW_TOKENS,
+        let answered = usage.model.as_deref();
+        if [models.at_start, models.configured, answered].into_iter().flatten().any(is_wide) {
+            return Window { tokens: WIDE_TOKENS, is_known: true };
+        }
+        // A person may change the model during a session; an alias is part of the whole name.
+        let is_same = |at_start: &str| {
+            answered.is_none_or(|it| it.contains(at_start) || at_start.contains(it))
         };
-        self.window_tokens.unwrap_or(by_model)
+        let is_known = models.at_start.is_some_and(is_same) && usage.tokens <= WINDOW_TOKENS;
+        Window { tokens: WINDOW_TOKENS, is_known }
     }
+}
+
+/// Names of a session's model.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SessionModels<'a> {
+    /// From the client, when the session started.
+    pub at_start: Option<&'a str>,
+    /// From the client's environment or settings.
+    pub configured: Option<&'a str>,
+}
+
+/// Size of a context window.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Window {
+    pub tokens: u64,
+    /// False if the size is a default that nothing confirms.
+    pub is_known: bool,
 }
 
 /// Used share of a window in percent, rounded down; may exceed 100.

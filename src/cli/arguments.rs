@@ -1,15 +1,37 @@
 //! Parsing of arguments that several commands take: the beginning of an id, a date.
 
 use super::output::{self, Failure, short};
+use crate::adapters::clock;
 use crate::domain::Timestamp;
+use crate::memory_dir::is_day;
 use crate::store::{IdPrefix, PrefixLookup};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::io::{self, IsTerminal};
 
+/// Parses a day, a time, `today`, `yesterday` or the days ago, such as `7d`.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
+    if let Some(days) = days_ago(text) {
+        return Ok(clock::now().midnight().days_before(days));
+    }
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    Timestamp::parse(&whole)
-        .ok_or_else(|| "expected a day such as 2026-11-21, or a time in RFC 3339".to_owned())
+    Timestamp::parse(&whole).ok_or_else(|| {
+        "expected a day such as 2026-11-21, yesterday or 7d, or a time in RFC 3339".to_owned()
+    })
+}
+
+/// As [`date`], for the end of the day.
+pub(super) fn date_end(text: &str) -> Result<Timestamp, String> {
+    let at = date(text)?;
+    let is_day = is_day(text) || days_ago(text).is_some();
+    Ok(if is_day { Timestamp(at.next_midnight().0.saturating_sub(1)) } else { at })
+}
+
+fn days_ago(text: &str) -> Option<u32> {
+    match text {
+        "today" => Some(0),
+        "yesterday" => Some(1),
+        _ => text.strip_suffix('d')?.parse().ok(),
+    }
 }
 
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {

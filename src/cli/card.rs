@@ -1,6 +1,6 @@
 //! `annalist card`: memory cards of conversations. Asks no model, keeps nothing.
 
-use super::output::{self, Failure, RED, YELLOW, counted};
+use super::output::{self, Failure, RED, counted};
 use super::session_input::{Heard, Source, StoredSession, note_private, unreadable};
 use super::settings;
 use crate::adapters::walk::{Candidate, walk};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Expected contents of standard input.
-const EXPECTED: &str = "a transcript, or a session as JSON: {\"session_id\": …, \"messages\": […]}";
+const EXPECTED: &str = "a transcript, or a session as JSON: {\"messages\": […]}";
 /// Findings of a file that are listed; the others are counted.
 const LISTED_MAX: usize = 5;
 /// Maximum size of a file of cards to check, in bytes: a card has some 3 kB.
@@ -23,9 +23,9 @@ const CARDS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 #[command(after_help = "\
 Examples:
   annalist card session.jsonl                  seven fields, as YAML
-  annalist card --format json - < session.json {\"session_id\": …, \"messages\": […]}
-  annalist card ~/.claude/projects --check     whether every card is fit to be stored
-  annalist card --session 079da                a session that was replayed or enqueued
+  annalist card --format json - < session.json {\"messages\": […]}
+  annalist card ~/.claude/projects --check     is every card fit to be stored?
+  annalist card --session 079da                a session that the store has
 
 Text is redacted first. The same messages give the same bytes. The card of an agent's log holds what \
 the person and the assistant said; that of a session as JSON every message but those of tools. \
@@ -169,8 +169,7 @@ impl<'a> Cards<'a> {
         }
         match self.read(&mut source, named) {
             Ok(findings) => {
-                let warning =
-                    |it: &Finding| format!("{YELLOW}warning:{YELLOW:#} {}: {it}", source.name);
+                let warning = |it: &Finding| output::warning(&format!("{}: {it}", source.name));
                 output::notes(findings.iter().map(warning), LISTED_MAX, "more findings");
             }
             Err(failure) => self.problem(&failure.line),

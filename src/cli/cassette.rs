@@ -24,8 +24,8 @@ An answer file is JSON: {\"transcript\": PATH, \"conversation\": ID or null, \"a
 The transcript is cut as replay cuts it, and each claim is put where the words are that support it.
 
 Example:
-  annalist cassette import answers/*.json --transcripts transcripts --to cassette
-  annalist replay transcripts --cassette cassette")]
+  annalist cassette import answers/*.json --transcripts sessions --to cassette
+  annalist replay sessions --cassette cassette")]
     Import {
         /// Answer files, or folders of them
         #[arg(required = true, value_name = "ANSWER")]

@@ -4,7 +4,7 @@ use super::arguments::{one, prefix};
 use super::memory::folder::{after_plan, before_plan};
 use super::model_args::{self, AdjudicationArgs, AskedPairs, CallUsage};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, numbers, short, shorten,
+    self, BOLD, DIM, Failure, GREEN, RED, Row, YELLOW, counted, numbers, remark, short, shorten,
 };
 use super::settings;
 use crate::adapters::{clock, process};
@@ -36,18 +36,20 @@ const LINE_LETTERS: usize = 90;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  annalist consolidate --dry-run          what would become of the records, and why
+  annalist consolidate --dry-run          what would change, and why
   annalist consolidate --namespace roofs  do it, for one namespace
   annalist consolidate --model qwen3:8b   ask a model what no rule decides
   annalist consolidate log                the plans that were applied
-  annalist consolidate --undo 3fa9        take one back; its records are set aside
+  annalist consolidate --undo 3fa9        take one back
 
 Both sides of what no rule decides are kept, and a pair that seems to contradict or to follow is listed \
-as left open. A model is asked about such pairs, and about the nearest two memories of each record, only \
-where --model, --cassette or consolidate.model name one. It gives verdicts; the rules decide what may \
-change: a person's word yields to a person's or to what a person okayed, and nothing changes without \
-words that tell of a change. Answers are kept before they are used, so nothing is paid twice, not even \
-after --dry-run. Running the command again changes nothing. `annalist status` has the bill.
+as left open. A model is asked about such pairs, and about the nearest two memories of each record: the \
+one that extracts, unless --model, --cassette or consolidate.model name another or --no-model none. It \
+gives verdicts; the rules decide what may change: a person's word yields to a person's or to what a \
+person okayed, and nothing changes without words that tell of a change. Without a model that answers, \
+consolidation goes by rule and asks later. --dry-run says what the questions would cost, and asks only a \
+model that a flag names. Answers are kept before they are used, so nothing is paid twice. Running the \
+command again changes nothing. `annalist status` has the bill.
 
 Exits 1 if a namespace could not be consolidated, or if the model needs attention (a key, a name); \
 then nothing is applied."
@@ -176,7 +178,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         if let Some(id) = &args.redo {
             release(&consolidator(store.clone(), None), id).await?;
         }
-        let adjudicator = args.adjudication.adjudicator(&config, &store).await?;
+        let adjudicator = args.adjudication.adjudicator(&config, &store, args.dry_run).await?;
         consolidate(&consolidator(store, adjudicator), &config, args).await
     })
 }
@@ -340,9 +342,10 @@ pub(super) fn notes(results: &[NamespaceResult]) {
                     format!("{pairs} left open, both sides are kept; {more} more may be related")
                 }
             };
-            let how = match planned.usage.is_something() {
-                true => "no usable answer",
-                false => "`annalist consolidate --model NAME` asks a model",
+            let how = match (planned.usage.is_something(), planned.usage.is_estimate) {
+                (true, false) => "no usable answer",
+                (true, true) => "a model is asked without --dry-run",
+                (false, _) => "`annalist consolidate --model NAME` asks a model",
             };
             let (colour, end) = if suspected > 0 {
                 (YELLOW.to_string(), format!("{YELLOW:#}"))
@@ -352,9 +355,11 @@ pub(super) fn notes(results: &[NamespaceResult]) {
             output::note(&format!("{namespace}: {colour}{pairs}{end} {DIM}({how}){DIM:#}"));
         }
         if planned.usage.is_something() {
-            let pairs = counted(planned.usage.pairs, "pair");
-            let line = model_args::asked_line(&pairs, &planned.usage);
-            output::note(&format!("{namespace}: {line}"));
+            let usage = &planned.usage;
+            let (pairs, records) = (counted(usage.pairs, "pair"), counted(usage.records, "record"));
+            let line = model_args::asked_line(&format!("{pairs} of {records}"), usage);
+            let refused = remark(usage.refused, "verdicts refused");
+            output::note(&format!("{namespace}: {line}{refused}"));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `annalist context`: the block that an agent starts with.
 
-use super::output::{self, Failure, YELLOW};
+use super::output::{self, Failure};
 use super::session_input::StoredSession;
 use super::settings;
 use crate::adapters::memory_files::{MemoryFolder, PLACES};
@@ -21,11 +21,11 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist context                        what an agent starts with in this project
+  annalist context                        what an agent starts with
   annalist context --budget economy       2,000 tokens; light has 3,000,
                                           standard 4,000, detailed 6,000
-  annalist context --query \"retry queue\"  also what sessions and records say of it
-  annalist context --session 079da        also the last turns and the card of a session
+  annalist context --query \"retry queue\"  also what records say of it
+  annalist context --session 079da        also the last turns of a session
   annalist context --json                 with its parts, and what did not fit
 
 Shows rules, decisions, contradictions, open requests, open questions, blockers, lessons and terms, a line \
@@ -120,7 +120,7 @@ fn why_nothing(directory: Option<&Directory>, args: &Args) -> String {
 }
 
 fn say_skipped(skipped: &[(String, &'static str)]) {
-    let line = |(path, why): &(String, &str)| format!("{YELLOW}warning:{YELLOW:#} {path}: {why}");
+    let line = |(path, why): &(String, &str)| output::warning(&format!("{path}: {why}"));
     output::notes(skipped.iter().map(line), LISTED_MAX, "more files were left out");
 }
 

@@ -9,9 +9,7 @@ use crate::conversation_memory::{
     BranchFilter, ConversationMemory, MemoryMessage, MemoryType, MessageAccount, MessageCount,
     create, from_json, messages_with_metadata, summarise_by_rule, within,
 };
-use crate::domain::{
-    Entry, Format, HANDED_BYTES_MAX, Message, Session, Severity, Tokens, estimate_tokens,
-};
+use crate::domain::{Entry, Format, HANDED_BYTES_MAX, Message, Session, Tokens, estimate_tokens};
 use crate::pipeline::{Summarised, Summariser};
 use crate::privacy::Gate;
 use crate::store::OpenMode;
@@ -249,24 +247,19 @@ impl<'a> Conversation<'a> {
             return Ok(());
         }
         let format = found.map_err(|unknown| Failure::failed(format!("{name}: {unknown}")))?;
-        let (mut entries, mut bad) = (0_u64, 0_u64);
+        let mut nothing = None;
         let mut findings: BTreeMap<String, u64> = BTreeMap::new();
         let gate = self.gate.clone();
         source.hear(format, &gate, &mut |heard| match heard {
             Heard::Session(session) => self.begin(session),
-            Heard::Entry(entry, format) => {
-                entries += 1;
-                self.entry(entry, format);
-            }
+            Heard::Entry(entry, format) => self.entry(entry, format),
             Heard::Finding(finding) => {
-                bad += u64::from(finding.severity >= Severity::Warning);
+                nothing = (finding.rule == "no-entries").then(|| finding.detail.to_string());
                 *findings.entry(finding.rule.to_string()).or_default() += 1;
             }
         })?;
-        if entries == 0 && bad > 0 {
-            let bad = counted(bad, "finding");
-            let what = format!("{name}: nothing in it could be read as {format}: {bad}");
-            return Err(Failure::failed(what));
+        if let Some(nothing) = nothing {
+            return Err(Failure::failed(format!("{name}: {nothing}")));
         }
         if !findings.is_empty() {
             output::note(&format!("findings: {}", rules(findings)));

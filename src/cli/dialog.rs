@@ -22,9 +22,9 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist dialog session.jsonl                  the last turns, as a prompt has them
-  annalist dialog session.jsonl --check          every turn: its length, and what became of it
-  annalist dialog --session 079da                a session that was replayed or enqueued
+  annalist dialog session.jsonl                  the last turns of a prompt
+  annalist dialog session.jsonl --check          every turn and its length
+  annalist dialog --session 079da                a session of the store
   annalist dialog - --max-tokens 200 < turns.json
                                                  {\"turns\": [{\"user_intent\": \"asked about x\",
                                                  \"action_taken\": \"called y\",
@@ -224,7 +224,7 @@ fn print_check(dialog: &Dialog, rules: DialogRules<'_>, again: bool) -> Result<(
 }
 
 fn unlimited(rules: DialogRules<'_>) -> DialogRules<'_> {
-    DialogRules { limits: DialogLimits { tokens_max: Tokens::MAX, turns_max: u32::MAX }, ..rules }
+    DialogRules { limits: DialogLimits::NONE, ..rules }
 }
 
 impl Dialog {

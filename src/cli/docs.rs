@@ -45,7 +45,8 @@ fn commands(whole: Command) -> String {
         "\nEvery command takes:\n\n{}\n",
         globals.collect::<Vec<_>>().join("\n")
     ));
-    whole.get_subcommands().for_each(|command| section(command, 2, &mut page));
+    let shown = whole.get_subcommands().filter(|it| !it.is_hide_set());
+    shown.for_each(|command| section(command, 2, &mut page));
     page
 }
 
@@ -66,7 +67,7 @@ fn section(command: &Command, depth: usize, page: &mut String) {
     if let Some(after) = command.get_after_help() {
         page.push_str(&format!("\n```text\n{}\n```\n", after.to_string().trim_end()));
     }
-    let below = command.get_subcommands().filter(|it| it.get_name() != "help");
+    let below = command.get_subcommands().filter(|it| it.get_name() != "help" && !it.is_hide_set());
     below.for_each(|it| section(it, depth + 1, page));
 }
 

@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::domain::OutputMode;
 use crate::llm::{Probe, probe};
 use crate::pipeline::trial;
+use crate::privacy::Gate;
 use crate::store::OpenMode;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -79,7 +80,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let mut lines = vec![
         Line::new("settings", None, config.source.clone()),
         Line::new("endpoint", Some(probe.reachable.ok), reached),
-        listed(&probe, &model),
+        listed(&probe, &model, &masked(&model)),
+        price(&config, &model),
     ];
     let checks = probe.checks();
     for (name, check) in checks.into_iter().filter(|(name, _)| *name != "reachable") {
@@ -100,6 +102,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         lines.push(Line::new("extraction", Some(usable), detail));
     }
     let store = runtime.block_on(store(&config, &probe, &model));
+    let model = masked(&model);
     usable &= store.check.ok != Some(false);
     let store_name = store.check.detail.clone();
     lines.push(store);
@@ -126,18 +129,38 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     Ok(ExitCode::from(if usable { 0 } else { output::FAILED }))
 }
 
-fn listed(probe: &Probe, model: &str) -> Line {
+/// A model's name as it may be shown: somebody may have put the key in its place.
+fn masked(model: &str) -> String {
+    Gate::new(&[]).redact(model).as_str().to_owned()
+}
+
+fn listed(probe: &Probe, model: &str, shown: &str) -> Line {
     /// Names that are shown when the wanted one is not among them.
     const NAMES_MAX: usize = 8;
     let (ok, detail) = match &probe.models {
-        None => (None, format!("{model} (the endpoint lists no models)")),
-        Some(names) if names.iter().any(|name| name == model) => (Some(true), model.to_owned()),
+        None => (None, format!("{shown} (the endpoint lists no models)")),
+        Some(names) if names.iter().any(|name| name == model) => (Some(true), shown.to_owned()),
         Some(names) => {
             let some: Vec<&str> = names.iter().take(NAMES_MAX).map(String::as_str).collect();
-            (None, format!("{model} is not among those listed: {}", some.join(", ")))
+            (None, format!("{shown} is not among those listed: {}", some.join(", ")))
         }
     };
     Line::new("model", ok, detail)
+}
+
+fn price(config: &Config, model: &str) -> Line {
+    let detail = match config.model.price_of(model) {
+        None => model_args::PRICE_UNKNOWN.to_owned(),
+        Some(price) => {
+            let read_on = price.read_on.map(|day| format!(" (list price of {day})"));
+            let (sent, answered) = (price.sent, price.answered);
+            format!(
+                "${sent} a million tokens sent, ${answered} answered{}",
+                read_on.unwrap_or_default()
+            )
+        }
+    };
+    Line::new("price", None, detail)
 }
 
 async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
@@ -146,7 +169,7 @@ async fn store(config: &Config, probe: &Probe, model: &str) -> Line {
         Err(failure) => return Line::new("store", Some(false), failure.line),
     };
     if let Some(best) = probe.best {
-        let learned = store.learn(&config.model.base_url, model, best, clock::now()).await;
+        let learned = store.learn(&config.model.base_url, &masked(model), best, clock::now()).await;
         if let Err(error) = learned {
             return Line::new("store", Some(false), error.to_string());
         }

@@ -21,9 +21,9 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist enqueue ~/.claude/projects/roofs/session.jsonl    what it grew by since last time
-  annalist enqueue ~/.claude/projects --flush                everything, waiting for no more
-  annalist enqueue - < examples/slice.json                   a slice as JSON: annalist schema slice
+  annalist enqueue ~/.claude/projects/roofs/session.jsonl    what is new in it
+  annalist enqueue ~/.claude/projects --flush                all of it, at once
+  annalist enqueue - < examples/slice.json                   a slice as JSON
 
 Handing over the same thing twice adds nothing, and says so. A session that grew by little waits until \
 it was idle for queue.idle_secs, until it is closed, or for --flush; what comes meanwhile is merged. \
@@ -93,15 +93,21 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let problems = taken.problems.iter();
     let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
     output::notes(problems, LISTED_MAX, "more with problems");
+    output::note_empty(&taken.empty);
     if taken.forgotten > 0 {
         forgotten(taken.forgotten);
     }
+    let store = settings::open_store(&config, OpenMode::Existing)?;
+    let depth = runtime.block_on(store.depth(clock::now()))?;
+    super::status::dead(&depth).iter().for_each(|line| output::note(line));
     if taken.sessions.is_empty() && taken.problems.is_empty() && taken.forgotten == 0 {
         output::note(
             "nothing to hand over: no transcript was found there; expected files such as *.jsonl",
         );
     }
-    Ok(ExitCode::from(if taken.problems.is_empty() { 0 } else { output::FAILED }))
+    let all_empty = taken.files > 0 && taken.empty.len() as u64 == taken.files;
+    let failed = all_empty || !taken.problems.is_empty();
+    Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
 }
 
 /// Notes the number of sessions that were left out because they were forgotten.

@@ -22,8 +22,8 @@ const LISTED_MAX: usize = 20;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist forget --session 079da --dry-run  what would be erased, and what would change
-  annalist forget --session 079da            a conversation and all that was made of it, after asking
+  annalist forget --session 079da --dry-run  what would be erased
+  annalist forget --session 079da            a conversation, after asking
   annalist forget --session 079da --yes      without asking
   annalist forget --record 3fa9              one record; its conversation stays
   annalist forget --namespace roofs          everything of a namespace

@@ -1,33 +1,34 @@
 //! `annalist hook`: answers a hook of Claude Code. It never breaks a person's work: a failure is a line on
-//! stderr, and never exits with the code that blocks a prompt.
+//! stderr and exits with 0, and nothing here waits for a store.
 
 use super::context::Directory;
-use super::output::{self, FAILED, Failure, USAGE};
-use super::{enqueue, settings};
+use super::hand_over::{self, AwaitedAnswer, Order};
+use super::output::{self, Failure};
+use super::{settings, status};
 use crate::adapters::clock;
 use crate::adapters::hook_folder::{GrowingFile, HookFolder, client_settings};
+use crate::adapters::spool::SpooledHandOver;
 use crate::agents::{
-    Answer, Event, Input, OUTPUT_UNITS_MAX, Output, STATE_TTL, Say, Seen, State, TAIL_BYTES, Tail,
-    Thresholds, Usage, decide, last_usage, model_in_settings, percent,
+    Answer, Event, Input, OUTPUT_UNITS_MAX, Output, STATE_TTL, Say, Seen, SessionModels, State,
+    TAIL_BYTES, Tail, Thresholds, Usage, decide, last_usage, model_in_settings, percent,
 };
 use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Finding, Severity, Timestamp};
 use crate::memory_dir::MemoryConfig;
-use crate::pipeline::{HandOver, IntakeSource};
 use crate::privacy::{Gate, Redacted};
+use crate::store::{OpenMode, Store};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, Stdio};
-use tokio_util::sync::CancellationToken;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 /// Maximum size of standard input, in bytes: a prompt with what was pasted into it.
 const STDIN_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// Maximum size of a transcript that is enqueued while the client waits, in bytes: up to thirty milliseconds a
-/// megabyte (`benches/hooks.sh`).
-const ENQUEUE_BYTES_MAX: u64 = 64 * 1024;
-/// Prefix of the URLs of stores that are files here; others are asked over a network.
-const FILE_STORE: &str = "sqlite:";
+/// Time that a session's start waits for the store to tell what stops work.
+const LOOK_MAX: Duration = Duration::from_millis(250);
 /// The command that brings a session into memory; the session's name follows.
 const SYNC: &str = "memory sync";
 const PROJECT: &str = "CLAUDE_PROJECT_DIR";
@@ -44,33 +45,31 @@ Examples:
   echo '{\"session_id\": \"x\"}' | annalist hook session-start
                                 the answer that the client would get
 
-  session-start       answers with what `annalist context` prints, if auto_load is on
+  session-start       answers with what `annalist context` prints, if auto_load is on;
+                      tells the person in one line what stops work
   user-prompt-submit  asks for a sync from auto_sync_threshold on, once a session;
-                      blocks prompts from hard_block_threshold on until a sync was done
+                      blocks prompts from hard_block_threshold on until a sync was done,
+                      if the size of the window is known
   pre-compact         warns if memory was not synced; enqueues new messages
-  stop, session-end   enqueue new messages, as `annalist enqueue` does
+  stop, subagent-stop, session-end
+                      enqueue new messages, as `annalist enqueue` does
 
 A prompt that begins with `annalist override` is not blocked. Thresholds are in .memory-config.md. The \
-state of a session is kept for four hours in $XDG_STATE_HOME/annalist/hooks. \
-Exit codes: 0 answered, 1 something failed and nothing was blocked, 2 the prompt is blocked.")]
+state of a session is kept for four hours in $XDG_STATE_HOME/annalist/hooks, and what is not enqueued yet in \
+$XDG_DATA_HOME/annalist/spool. \
+Exit codes: 0 answered, or something failed and is told on stderr, 2 the prompt is blocked.")]
 pub(super) struct Args {
-    /// session-start, user-prompt-submit, pre-compact, stop or session-end
+    /// The event that the client tells of
     event: Event,
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     // The settings are looked for in the folder of the project, a named file is not.
     let file = file.and_then(|file| std::path::absolute(file).ok());
-    answer(args.event, file.as_deref()).map_err(|failure| {
-        // The code of usage errors would block the prompt.
-        let code = if failure.code == USAGE { FAILED } else { failure.code };
-        Failure { code, ..failure }
-    })
-}
-
-struct Transcript {
-    path: PathBuf,
-    file: GrowingFile,
+    Ok(answer(args.event, file.as_deref()).unwrap_or_else(|failure| {
+        failure.report();
+        ExitCode::SUCCESS
+    }))
 }
 
 fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -88,39 +87,66 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     });
     let answer = decide_and_keep(&input, directory.as_ref(), transcript.as_mut());
     let config = settings::load(file);
-    let context = match (&answer.say, directory) {
-        (Say::Context, Some(directory)) if directory.settings.auto_load => {
-            let config = config.as_ref().map_err(|failure| Failure::failed(&failure.line))?;
-            context(&directory, config)?
+    if let Err(failure) = &config {
+        output::note(&failure.line);
+    }
+    let context = match (&answer.say, directory, &config) {
+        (Say::Context, Some(directory), Ok(config)) if directory.settings.auto_load => {
+            context(&directory, config).unwrap_or_else(|failure| {
+                output::note(&failure.line);
+                Redacted::default()
+            })
         }
         _ => Redacted::default(),
     };
-    let sync = format!("{} {SYNC}", settings::program()?);
-    let said = Output::of(answer, &input, &context, &sync);
+    let program = settings::program().unwrap_or_else(|_| "annalist".to_owned());
+    let sync = format!("{program} {SYNC}");
+    let mut said = Output::of(answer, &input, &context, &sync);
+    if let Some(notice) = (event == Event::SessionStart).then(|| notice(&config)).flatten() {
+        said = said.with_notice(&notice);
+    }
+    let handed = match answer.enqueue {
+        true => hand_over(&input, config.ok().as_ref(), file),
+        false if hand_over::spool().is_none_or(|spool| spool.is_empty()) => Ok(()),
+        false => hand_over::start(None),
+    };
+    if let Err(error) = handed {
+        output::note(&format!("what was said is not handed over yet: {error}"));
+    }
     if let Some(text) = &said.stdout {
         output::bytes(format!("{text}\n").as_bytes())?;
     }
     if let Some(text) = &said.stderr {
         output::note(text);
     }
-    let mut exit = said.exit;
-    if let (true, Some(transcript)) = (answer.enqueue, transcript) {
-        match config {
-            Ok(config) => enqueue(&transcript, event, &config, file),
-            Err(failure) => {
-                output::note(&failure.line);
-                exit = if exit == 0 { FAILED } else { exit };
-            }
-        }
-    }
-    Ok(ExitCode::from(exit))
+    Ok(ExitCode::from(said.exit))
+}
+
+/// The line for the person about what stops work, if anything does.
+fn notice(config: &Result<Config, Failure>) -> Option<String> {
+    let config = match config {
+        Ok(config) => config,
+        Err(failure) => return Some(format!("annalist: {}", failure.line)),
+    };
+    let (tell, told) = mpsc::channel();
+    let url = config.store_url.clone();
+    thread::spawn(move || {
+        let store = Store::open(&url, OpenMode::Existing).ok()?;
+        let depth = settings::runtime().ok()?.block_on(store.depth(clock::now())).ok()?;
+        tell.send(depth).ok()
+    });
+    // A store that does not answer in time is told about once something could not be handed over.
+    let depth = told.recv_timeout(LOOK_MAX).ok();
+    let spool = hand_over::spool();
+    let spooled = spool.map(|spool| hand_over::left_behind(&spool)).unwrap_or_default();
+    status::obstacles(depth.as_ref(), &spooled).map(|line| format!("annalist: {line}"))
 }
 
 /// Decides by the state of the session and by how full its window is, and keeps the new state.
 fn decide_and_keep(
     input: &Input,
     directory: Option<&Directory>,
-    transcript: Option<&mut Transcript>,
+    transcript: Option<&mut GrowingFile>,
 ) -> Answer {
     let now = clock::now();
     let folder = settings::state_folder().map(|state| HookFolder::new(&state));
@@ -132,17 +158,21 @@ fn decide_and_keep(
     let state = session.map(|(folder, session)| read_state(folder, session.as_str()));
     let (before, synced_at) = state.unwrap_or_default();
     let thresholds = thresholds(directory.map(|it| &it.settings));
-    let percent = transcript.and_then(|it| percent_of(&mut it.file, input, &thresholds));
-    let (answer, after) = decide(before, input, Seen { now, percent, synced_at }, &thresholds);
+    let at_start = input.model.as_deref().or(before.model.as_deref());
+    let window = transcript.and_then(|file| window_use(file, at_start, &thresholds));
+    let (percent, is_window_known) = window.unzip();
+    let is_window_known = is_window_known.unwrap_or_default();
+    let seen = Seen { now, percent, is_window_known, synced_at };
+    let (answer, after) = decide(&before, input, seen, &thresholds);
     if let Some((folder, session)) = session {
         let text = serde_json::to_string(&after).unwrap_or_default();
         let kept = match after == before {
             true => Ok(()),
             false => folder.keep_state(session.as_str(), &text),
         };
-        let swept = match input.happened.event() {
-            Event::SessionStart => folder.sweep(now, STATE_TTL),
-            Event::UserPromptSubmit | Event::PreCompact | Event::SessionEnd | Event::Stop => Ok(()),
+        let swept = match input.event == Event::SessionStart {
+            true => folder.sweep(now, STATE_TTL),
+            false => Ok(()),
         };
         for error in [kept, swept].into_iter().filter_map(Result::err) {
             output::note(&format!("the state of this session cannot be kept: {error}"));
@@ -190,10 +220,10 @@ fn enter_project(input: &Input) {
 }
 
 /// The transcript; a session that starts need not have one.
-fn open_transcript(input: &Input) -> Option<Transcript> {
+fn open_transcript(input: &Input) -> Option<GrowingFile> {
     let path = PathBuf::from(input.transcript_path.as_ref()?);
     match GrowingFile::open(&path) {
-        Ok(file) => Some(Transcript { path, file }),
+        Ok(file) => Some(file),
         Err(error) => {
             if error.kind() != io::ErrorKind::NotFound {
                 output::note(&format!("{}: {error}", path.display()));
@@ -209,51 +239,33 @@ fn warn(finding: &Finding) {
     }
 }
 
-/// Enqueues what a transcript grew by. A failure is noted: the next hook enqueues all of it.
-fn enqueue(transcript: &Transcript, event: Event, config: &Config, file: Option<&Path>) {
-    let (path, bytes) = (&transcript.path, transcript.file.bytes());
-    if bytes == 0 {
-        return;
-    }
-    let flush = event == Event::SessionEnd;
-    let is_quick = bytes <= ENQUEUE_BYTES_MAX && config.store_url.starts_with(FILE_STORE);
-    let handed = match is_quick {
-        true => enqueue_here(path, flush, config),
-        false => spawn_enqueue(path, flush, file).map_err(|it| Failure::failed(it.to_string())),
+/// Keeps a hand-over in the spool, and starts the process that does it.
+fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io::Result<()> {
+    let event = input.event;
+    let path = match event == Event::SubagentStop {
+        true => &input.agent_transcript_path,
+        false => &input.transcript_path,
     };
-    if let Err(failure) = handed {
-        output::note(&format!("what was said is not handed over yet: {}", failure.line));
-    }
-}
-
-fn enqueue_here(path: &Path, flush: bool, config: &Config) -> Result<(), Failure> {
-    let enqueuer = enqueue::enqueuer(config, None)?;
-    let how = HandOver { flush, ..HandOver::default() };
-    let work =
-        enqueuer.take_in(IntakeSource::Paths(vec![path.to_owned()]), how, CancellationToken::new());
-    let taken = settings::runtime()?.block_on(work)?;
-    match taken.problems.first() {
-        None => Ok(()),
-        Some(it) => Err(Failure::failed(format!("{}: {}", it.path, it.problem))),
-    }
-}
-
-/// Starts `annalist enqueue`, which goes on when this process and the client are gone.
-fn spawn_enqueue(path: &Path, flush: bool, file: Option<&Path>) -> io::Result<()> {
-    let mut command = Command::new(std::env::current_exe()?);
-    if let Some(file) = file {
-        command.arg("--config").arg(file);
-    }
-    command.arg("enqueue");
-    if flush {
-        command.arg("--flush");
-    }
-    command.arg("--").arg(path);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // The client ends its hooks as a group.
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command.spawn().map(|_| ())
+    let Some(path) = path else { return Ok(()) };
+    let transcript = std::path::absolute(path)?;
+    let answer = input.answer_end.as_ref().and_then(|end| {
+        let Ok(mut file) = GrowingFile::open(&transcript) else {
+            return Some(AwaitedAnswer { end: end.clone(), bytes: 0 });
+        };
+        let is_there = file.tail(TAIL_BYTES[0]).is_ok_and(|(tail, _)| end.ends_turn(&tail));
+        (!is_there).then(|| AwaitedAnswer { end: end.clone(), bytes: file.bytes() })
+    });
+    let hand_over = SpooledHandOver {
+        transcript,
+        project: std::env::current_dir()?,
+        config: file.map(Path::to_owned),
+        store: config.map(|config| hand_over::store_digest(&config.store_url)),
+        flush: event == Event::SessionEnd,
+        at: clock::now(),
+        problem: None,
+    };
+    let kept = hand_over::spool().map_or(Ok(()), |spool| spool.put(&hand_over));
+    hand_over::start(Some(&Order { hand_over, answer })).and(kept)
 }
 
 /// The thresholds of the directory's settings, which were checked when they were read.
@@ -267,12 +279,18 @@ fn thresholds(config: Option<&MemoryConfig>) -> Thresholds {
     thresholds
 }
 
-/// The share of the window that is in use, in percent; `None` if the transcript does not say.
-fn percent_of(file: &mut GrowingFile, input: &Input, thresholds: &Thresholds) -> Option<u32> {
+/// The share of the window that is in use, in percent, and true if the window's size is known; `None` if the
+/// transcript does not say.
+fn window_use(
+    file: &mut GrowingFile,
+    at_start: Option<&str>,
+    thresholds: &Thresholds,
+) -> Option<(u32, bool)> {
     let usage = usage(file)?;
-    let client = model_of_client();
-    let models = [usage.model.as_deref(), input.model.as_deref(), client.as_deref()];
-    Some(percent(usage.tokens, thresholds.window_tokens(&models)))
+    let configured = model_of_client();
+    let models = SessionModels { at_start, configured: configured.as_deref() };
+    let window = thresholds.window(&usage, &models);
+    Some((percent(usage.tokens, window.tokens), window.is_known))
 }
 
 /// The usage of the last answer; looks further back until one is found.

@@ -20,11 +20,11 @@ const CLIENT: &str = ".claude";
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist init && annalist doctor       an annalist.toml here, then check everything
-  annalist init --prompts prompts        the built-in prompts as files, to change them
+  annalist init && annalist doctor       write annalist.toml, check everything
+  annalist init --prompts prompts        the built-in prompts, to change them
   annalist init --claude-code            add our hooks to this project's
                                          .claude/settings.json
-  annalist init --claude-code --user     to ~/.claude/settings.json, for all projects
+  annalist init --claude-code --user     for all projects of this user
   annalist init --claude-code --remove   remove them again
 
 Of the prompts, extract.md, slice.md and retry.md ask about slices, consolidate.md how records stand to \

@@ -5,14 +5,19 @@ use tokio_util::sync::CancellationToken;
 
 /// A token that the first signal cancels.
 pub(super) fn cancelled_by_signal() -> Result<CancellationToken, Failure> {
+    let left = || "answers that came are kept".to_owned();
     cancelled_with_note(
         "stopping: calls under way may finish (Ctrl-C again stops at once)".to_owned(),
+        left,
     )
 }
 
 /// A token that the first signal cancels, with a note. The second signal ends the process, since everything
-/// that matters is in transactions.
-pub(super) fn cancelled_with_note(note: String) -> Result<CancellationToken, Failure> {
+/// that matters is in transactions, and says what is `left`.
+pub(super) fn cancelled_with_note(
+    note: String,
+    left: impl Fn() -> String + Send + 'static,
+) -> Result<CancellationToken, Failure> {
     let listener = Listener::new();
     let mut listener =
         listener.map_err(|error| Failure::failed(format!("cannot listen for Ctrl-C: {error}")))?;
@@ -21,8 +26,10 @@ pub(super) fn cancelled_with_note(note: String) -> Result<CancellationToken, Fai
     tokio::spawn(async move {
         listener.next().await;
         cancelled.cancel();
-        output::note(&note);
+        output::note_over_progress(&note);
         listener.next().await;
+        let left = left();
+        output::note_over_progress(&format!("stopped at once: {left}; the same command goes on"));
         std::process::exit(i32::from(output::FAILED));
     });
     Ok(cancel)

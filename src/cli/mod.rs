@@ -12,6 +12,7 @@ mod docs;
 mod doctor;
 mod enqueue;
 mod forget;
+mod hand_over;
 mod hook;
 mod init;
 mod interrupt;
@@ -20,11 +21,13 @@ mod logging;
 mod memory;
 mod model_args;
 mod output;
+mod privacy;
 mod progress;
 mod records;
 mod redact;
 mod replay;
 mod schema;
+mod search;
 mod session_input;
 mod settings;
 mod status;
@@ -42,11 +45,12 @@ use std::process::ExitCode;
 #[command(name = "annalist", version, about, max_term_width = 80, arg_required_else_help = true)]
 #[command(after_help = "\
 Start here:
-  annalist replay ~/.claude/projects --dry-run   what would be read, sent and paid
+  annalist replay ~/.claude/projects --dry-run   what it would read and cost
   annalist doctor                                what your endpoint can do
   annalist replay ~/.claude/projects             do it; run it again to go on
   annalist records                               what was found
-  annalist why ID                                the very words that a record rests on
+  annalist search WORDS                          what was said of something
+  annalist why ID                                the words a record rests on
 
 Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configuration. \
 Settings: annalist init --print; NO_COLOR is honoured. \
@@ -71,6 +75,8 @@ enum Command {
     Records(records::Args),
     /// Show the words a record rests on, their speaker, the model and the prompt
     Why(records::WhyArgs),
+    /// Find records, memories and notes by their words, the best first
+    Search(search::Args),
     /// Show the state of every entry, the queue, and how to retry failures
     Status(status::Args),
     /// List, retry and cancel the jobs of the queue
@@ -89,8 +95,13 @@ enum Command {
     Context(context::Args),
     /// Answer a hook of Claude Code: context, sync, new messages
     Hook(hook::Args),
+    /// Enqueue what hooks left in the spool
+    #[command(hide = true)]
+    HandOver,
     /// Print a text as the privacy gate lets it through
     Redact(redact::Args),
+    /// Look for what is not masked in what is stored and would be sent
+    Privacy(privacy::Args),
     /// Print the last few turns of a dialog as a prompt has them
     Dialog(dialog::Args),
     /// Turn answer files into recorded answers
@@ -114,14 +125,15 @@ enum Command {
 
 /// Runs the command of this process's arguments and returns its exit code.
 pub fn main() -> ExitCode {
-    // clap prints help and usage errors itself: 0 for help, 2 for errors.
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) if error.use_stderr() && is_hook(std::env::args_os().skip(1)) => {
-            // To the client of a hook 2 is a decision.
-            let _ = error.print();
-            return ExitCode::from(output::FAILED);
+        Err(error) if error.use_stderr() => {
+            output::note(error.render().ansi().to_string().trim_end());
+            // To the client of a hook 2 is a decision, and any other code a failure of the person's work.
+            let is_hook = is_hook(std::env::args_os().skip(1));
+            return ExitCode::from(if is_hook { 0 } else { output::USAGE });
         }
+        // clap prints help itself.
         Err(error) => error.exit(),
     };
     let telemetry = logging::Telemetry::start();
@@ -153,6 +165,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Enqueue(args) => enqueue::run(args, file),
         Command::Records(args) => records::run(args, file),
         Command::Why(args) => records::why(&args, file),
+        Command::Search(args) => search::run(&args, file),
         Command::Status(args) => status::run(&args, file),
         Command::Jobs(args) => jobs::run(args, file),
         Command::Consolidate(args) => consolidate::run(&args, file),
@@ -162,7 +175,9 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),
         Command::Hook(args) => hook::run(&args, file),
+        Command::HandOver => hand_over::run(),
         Command::Redact(args) => redact::run(&args, file),
+        Command::Privacy(args) => privacy::run(&args, file),
         Command::Dialog(args) => dialog::run(&args, file),
         Command::Cassette(args) => cassette::run(args, file),
         Command::Test(args) => test::run(args, file),
@@ -187,6 +202,18 @@ mod tests {
     #[test]
     fn the_definition_holds_together() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn examples_fit_a_terminal_of_80_columns() {
+        let mut commands = vec![Cli::command()];
+        while let Some(command) = commands.pop() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines().filter(|line| line.starts_with("  annalist")) {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+            commands.extend(command.get_subcommands().cloned());
+        }
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! Flags of commands that call a model: its name, the concurrency, or recorded answers instead.
 
 use super::interrupt;
-use super::output::{self, Failure, count, counted, dollars, numbers, remark};
+use super::output::{self, Failure, YELLOW, count, counted, dollars, numbers, remark};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Session, Usage};
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
-use crate::pipeline::{Adjudicator, Model, ModelSource, ModelUsage, Reflector, Summariser};
+use crate::pipeline::{
+    Adjudicator, AskMode, Model, ModelSource, ModelUsage, Reflector, Summariser,
+};
 use crate::privacy::Gate;
 use crate::store::{Spent, Store};
 use clap::builder::NonEmptyStringValueParser;
@@ -48,7 +50,7 @@ impl ModelArgs {
     }
 }
 
-/// Flags of commands that adjudicate or look back: a model is asked only where one is named.
+/// Flags of commands that adjudicate or look back.
 #[derive(Debug, clap::Args)]
 pub(super) struct AdjudicationArgs {
     /// Ask this model, instead of consolidate.model
@@ -64,14 +66,38 @@ pub(super) struct AdjudicationArgs {
 }
 
 impl AdjudicationArgs {
-    /// The adjudicator, if a model is named. Ctrl-C stops its calls.
+    /// The adjudicator, unless the rules alone decide. A dry run asks only a model that a flag names. Ctrl-C stops its
+    /// calls.
     pub(super) async fn adjudicator(
         &self,
         config: &Config,
         store: &Store,
+        dry_run: bool,
     ) -> Result<Option<Arc<Adjudicator>>, Failure> {
-        let Some((model, name)) = self.model(config)? else { return Ok(None) };
-        let adjudicator = Adjudicator::new(source(config, store, model, &name)?).await?;
+        let named = self.named(config)?;
+        let set = config.consolidate.model_name(&config.model.model).filter(|_| !self.no_model);
+        let (model, name, mode) = match (named, set) {
+            (Some((model, name)), _) => (model, name, AskMode::Required),
+            (None, None) => return Ok(None),
+            (None, Some(name)) if dry_run => {
+                let model = Model::Endpoint(Box::new(endpoint_with(config, None)?));
+                (model, name.to_owned(), AskMode::Priced)
+            }
+            (None, Some(name)) if config.consolidate.is_auto() => match responding(config).await {
+                Ok(endpoint) => {
+                    (Model::Endpoint(Box::new(endpoint)), name.to_owned(), AskMode::Optional)
+                }
+                Err(why) => {
+                    let line = "consolidating by rule; what it leaves open is asked about later";
+                    output::note(&format!("{why}: {line}"));
+                    return Ok(None);
+                }
+            },
+            (None, Some(name)) => {
+                (Model::Endpoint(Box::new(endpoint(config)?)), name.to_owned(), AskMode::Required)
+            }
+        };
+        let adjudicator = Adjudicator::new(source(config, store, model, &name)?, mode).await?;
         Ok(Some(Arc::new(adjudicator)))
     }
 
@@ -81,18 +107,23 @@ impl AdjudicationArgs {
         config: &Config,
         store: &Store,
     ) -> Result<Option<Reflector>, Failure> {
-        let Some((model, name)) = self.model(config)? else { return Ok(None) };
+        let set = config.consolidate.model.as_deref();
+        let set = set.filter(|_| !self.no_model && !config.consolidate.is_auto());
+        let (model, name) = match (self.named(config)?, set) {
+            (Some(named), _) => named,
+            (None, Some(name)) => (Model::Endpoint(Box::new(endpoint(config)?)), name.to_owned()),
+            (None, None) => return Ok(None),
+        };
         Ok(Some(Reflector::new(source(config, store, model, &name)?).await?))
     }
 
-    fn model(&self, config: &Config) -> Result<Option<(Model, String)>, Failure> {
-        let set = config.consolidate.model.as_deref();
-        let cassette = self.cassette.as_deref();
-        if self.no_model || (self.model.is_none() && cassette.is_none() && set.is_none()) {
-            return Ok(None);
-        }
-        let otherwise = set.unwrap_or(&config.model.model);
-        model(config, cassette, self.model.as_deref(), otherwise).map(Some)
+    /// The model that a flag names.
+    fn named(&self, config: &Config) -> Result<Option<(Model, String)>, Failure> {
+        let (cassette, named) = (self.cassette.as_deref(), self.model.as_deref());
+        let otherwise = config.consolidate.model_name(&config.model.model);
+        let otherwise = otherwise.unwrap_or(&config.model.model);
+        let is_named = cassette.is_some() || named.is_some();
+        is_named.then(|| model(config, cassette, named, otherwise)).transpose()
     }
 }
 
@@ -148,15 +179,46 @@ fn model(
         let name = named.or(cassette.model()).unwrap_or(otherwise).to_owned();
         return Ok((Model::Cassette(Box::new(cassette)), name));
     }
-    let endpoint = endpoint(config)?;
-    Ok((Model::Endpoint(Box::new(endpoint)), named.unwrap_or(otherwise).to_owned()))
+    let (endpoint, name) = (endpoint(config)?, named.unwrap_or(otherwise));
+    warn_of_unpriced_cap(config, name);
+    Ok((Model::Endpoint(Box::new(endpoint)), name.to_owned()))
+}
+
+/// Remedy for a model whose price is not known.
+pub(super) const PRICE_UNKNOWN: &str =
+    "price unknown: set model.usd_per_million_sent and model.usd_per_million_answered";
+
+/// Warns of a cap on money that no call can reach.
+pub(super) fn warn_of_unpriced_cap(config: &Config, model: &str) {
+    if let (None, Some(cap)) = (config.model.price_of(model), config.limits.money_cap()) {
+        output::note(&format!(
+            "{YELLOW}warning:{YELLOW:#} {cap} stops nothing: {model} has no known price; set \
+             model.usd_per_million_sent and model.usd_per_million_answered (0 if it is free)"
+        ));
+    }
 }
 
 pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
+    endpoint_with(config, settings::api_key(config)?)
+}
+
+/// The endpoint if it responds, or a line that says why it cannot be asked.
+async fn responding(config: &Config) -> Result<Endpoint, String> {
+    let endpoint = endpoint(config).map_err(|failure| failure.line)?;
+    let url = &config.model.base_url;
+    endpoint
+        .responds()
+        .await
+        .then_some(endpoint)
+        .ok_or_else(|| format!("no model answers at {url}"))
+}
+
+fn endpoint_with(config: &Config, api_key: Option<String>) -> Result<Endpoint, Failure> {
     let settings = EndpointConfig {
         base_url: config.model.base_url.clone(),
-        api_key: settings::api_key(config)?,
+        api_key,
         api_key_env: config.model.api_key_env.clone().unwrap_or_default(),
+        source: config.source.clone(),
         connect_timeout: config.model.connect_timeout,
         read_timeout: config.model.timeout,
         total_timeout: config.model.timeout,
@@ -187,9 +249,15 @@ pub(super) fn recorded(folder: &Path) -> Result<Cassette, Failure> {
 /// Questions about pairs of a record and a memory, as JSON.
 #[derive(JsonSchema, Serialize)]
 pub(super) struct AskedPairs {
+    /// Records of the plan.
+    records: u64,
     pairs: u64,
+    /// Verdicts that were not taken.
+    refused: u64,
     questions: u64,
     journaled: u64,
+    /// Nothing was asked: the counts, and the usage, are estimates.
+    estimated: bool,
 }
 
 /// Calls, tokens and US dollars, as JSON.
@@ -204,8 +272,8 @@ pub(super) struct CallUsage {
 
 impl AskedPairs {
     pub(super) fn of(usage: &ModelUsage) -> AskedPairs {
-        let &ModelUsage { pairs, questions, journaled, .. } = usage;
-        AskedPairs { pairs, questions, journaled }
+        let &ModelUsage { records, pairs, refused, is_estimate, questions, journaled, .. } = usage;
+        AskedPairs { records, pairs, refused, questions, journaled, estimated: is_estimate }
     }
 }
 
@@ -230,12 +298,15 @@ impl CallUsage {
 /// The questions about something and what they cost, in a line.
 pub(super) fn asked_line(about: &str, usage: &ModelUsage) -> String {
     let free = remark(usage.journaled, "from the journal");
+    let (begin, calls) = match usage.is_estimate {
+        true => ("would ask", "about".to_owned()),
+        false => ("asked", format!("{},", counted(usage.calls, "call"))),
+    };
     format!(
-        "asked about {about} in {}{free}: {}, {} tokens sent, {} answered, ${:.4}",
+        "{begin} about {about} in {}{free}: {calls} {} tokens sent, {} answered{}",
         counted(usage.questions, "question"),
-        counted(usage.calls, "call"),
         count(usage.sent),
         count(usage.answered),
-        dollars(usage.cost_micros)
+        output::paid(usage.cost_micros)
     )
 }

@@ -1,20 +1,23 @@
 //! Printing of results and errors. A reader that goes away ends the printing, not the work.
 
 use crate::config::ConfigError;
-use crate::pipeline::Totals;
+use crate::pipeline::{FileProblem, Totals};
 use crate::store::{StoreError, StoreErrorKind};
 pub(super) use crate::text::count::{count, counted};
-use crate::text::truncate;
+use crate::text::{terminal, truncate};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 /// Exit code: something failed and is listed.
 pub(super) const FAILED: u8 = 1;
 /// Exit code: wrong usage or configuration.
 pub(super) const USAGE: u8 = 2;
+
+/// Files without entries that are listed; the others are counted.
+const EMPTY_LISTED_MAX: usize = 5;
 
 pub(super) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(super) const YELLOW: Style = AnsiColor::Yellow.on_default();
@@ -48,6 +51,13 @@ impl Failure {
     }
 }
 
+/// Lists the files that were read and have no entries.
+pub(super) fn note_empty(files: &[FileProblem]) {
+    let lines =
+        files.iter().map(|it| format!("{YELLOW}no entries:{YELLOW:#} {}: {}", it.path, it.problem));
+    notes(lines, EMPTY_LISTED_MAX, "more files without entries");
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         // The reader has seen enough.
@@ -67,7 +77,7 @@ impl From<ConfigError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
         let line = chain(&error);
-        let usage = matches!(error.kind, StoreErrorKind::Missing | StoreErrorKind::BadUrl(_));
+        let usage = matches!(error.kind, StoreErrorKind::BadUrl(_));
         if usage { Failure::usage(line) } else { Failure::failed(line) }
     }
 }
@@ -85,44 +95,85 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 /// Prints a result.
 pub(super) fn line(text: &str) -> Result<(), Failure> {
-    writeln!(anstream::stdout().lock(), "{text}")?;
+    writeln!(anstream::stdout().lock(), "{}", terminal::shown(text))?;
     Ok(())
 }
 
-/// Prints a result as it is.
+/// Columns and rows of the terminal, where stdout is one.
+pub(super) fn window() -> Option<(usize, usize)> {
+    let (width, height) = terminal_size::terminal_size_of(io::stdout())?;
+    Some((width.0.into(), height.0.into()))
+}
+
+/// Prints lines; on a terminal that does not have room for them, through a pager.
+pub(super) fn paged(text: &str) -> Result<(), Failure> {
+    if window().is_some_and(|(_, height)| height <= text.lines().count()) {
+        let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
+        let named = named.filter(|pager| !pager.trim().is_empty());
+        let pager = named.unwrap_or_else(|| "less -FRX".to_owned());
+        let started = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
+        if let Ok(mut child) = started {
+            if let Some(mut stdin) = child.stdin.take() {
+                // A reader that leaves early has seen enough.
+                let _ = stdin.write_all(terminal::shown(text).as_bytes());
+            }
+            if child.wait()?.success() {
+                return Ok(());
+            }
+        }
+    }
+    line(text.trim_end())
+}
+
+/// Prints a result as it is; a terminal shows what it would obey.
 pub(super) fn bytes(bytes: &[u8]) -> Result<ExitCode, Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
+    match out.is_terminal() {
+        true => out.write_all(terminal::shown(&String::from_utf8_lossy(bytes)).as_bytes())?,
+        false => out.write_all(bytes)?,
+    }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
-    line(&text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?)
+    let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
+    line(&terminal::json(&text))
 }
 
 /// Prints a value as one line of JSON, as it is: it may hold what looks like colours.
 pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string(value);
     let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
-    bytes(format!("{text}\n").as_bytes()).map(|_| ())
+    bytes(format!("{}\n", terminal::json(&text)).as_bytes()).map(|_| ())
 }
 
 /// Prints a line on stderr.
 pub(super) fn note(text: &str) {
     // Nothing can be said about a stderr that is gone.
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(text));
+}
+
+/// A line of a warning.
+pub(super) fn warning(text: &str) -> String {
+    format!("{YELLOW}warning:{YELLOW:#} {text}")
+}
+
+/// Prints a line on stderr in the place of the progress that a terminal shows there.
+pub(super) fn note_over_progress(text: &str) {
+    let begin = if is_watched() { "\r\x1b[K" } else { "" };
+    note(&format!("{begin}{text}"));
 }
 
 /// Warns of a model that found nothing at all.
 pub(super) fn warn_of_empty_answers(totals: &Totals) {
     if totals.only_empty_answers() {
-        note(&format!(
-            "{YELLOW}warning:{YELLOW:#} the model found nothing in any of {} slices; \
+        note(&warning(&format!(
+            "the model found nothing in any of {} slices; \
              `annalist doctor` shows whether it can fill the tool",
             count(totals.slices_extracted)
-        ));
+        )));
     }
 }
 
@@ -258,6 +309,16 @@ pub(super) fn rules<N: AsRef<str>>(by_rule: impl IntoIterator<Item = (N, u64)>) 
 /// US dollars, of millionths of them.
 pub(super) fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
+}
+
+/// Sum spent so far as the end of a line of progress; empty for nothing.
+pub(super) fn spent(cost: Option<f64>) -> String {
+    cost.filter(|cost| *cost > 0.0).map(|cost| format!(", ${cost:.2}")).unwrap_or_default()
+}
+
+/// A cost behind other numbers, such as `, $0.0120`; empty where nothing was paid or no price is known.
+pub(super) fn paid(micros: u64) -> String {
+    if micros == 0 { String::new() } else { format!(", ${:.4}", dollars(micros)) }
 }
 
 /// The first line of a text, cut to `letters`.

@@ -1,6 +1,7 @@
 //! Progress of long work: a bar or a changing line on a terminal, a plain line now and then elsewhere.
 
 use super::output;
+use crate::text::terminal;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -48,7 +49,7 @@ pub(super) async fn show(
             Some(bar) => {
                 bar.set_length(of.max(1));
                 bar.set_position(at);
-                bar.set_message(text);
+                bar.set_message(terminal::shown(&text));
             }
             None if shown.as_ref() != Some(&text) => {
                 output::note(&text);
@@ -64,6 +65,6 @@ fn bar(style: &'static str, prefix: String) -> ProgressBar {
     if let Ok(style) = ProgressStyle::with_template(style) {
         bar.set_style(style.progress_chars("━━─"));
     }
-    bar.set_prefix(prefix);
+    bar.set_prefix(terminal::shown(&prefix));
     bar
 }

@@ -3,9 +3,9 @@
 use super::output::{self, BOLD, Failure, count, counted};
 use super::session_input::unreadable;
 use super::settings;
-use crate::adapters::walk;
 use crate::privacy::{Gate, Only, Report, is_private_file};
 use clap::ValueEnum;
+use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -74,7 +74,8 @@ fn read(path: &Path) -> Result<String, Failure> {
     let name = if is_stdin { "standard input".into() } else { path.display().to_string() };
     let read = match is_stdin {
         true => std::io::stdin().lock().take(TEXT_BYTES_MAX).read_to_end(&mut bytes),
-        false => walk::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
+        // A pipe will do: it is read once.
+        false => File::open(path).and_then(|it| it.take(TEXT_BYTES_MAX).read_to_end(&mut bytes)),
     };
     read.map_err(|error| unreadable(&name, &error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

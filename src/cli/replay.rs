@@ -1,17 +1,19 @@
 //! `annalist replay`: extracts transcripts in this process.
 
 use super::arguments::date;
-use super::interrupt::cancelled_by_signal;
-use super::model_args::ModelArgs;
+use super::interrupt::cancelled_with_note;
+use super::model_args::{self, ModelArgs};
 use super::output::{
-    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, numbers, pairs, remark, rules,
+    self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, lasting, numbers, pairs, remark,
+    rules,
 };
 use super::progress::{self, OFTEN, Progress};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{End, Options, Plan, Replay, Tally, Totals};
+use crate::pipeline::{End, Options, Plan, Replay, Tally, Totals, directory_namespace};
+use crate::privacy::Gate;
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,7 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg} {eta_precise:.dim} left";
+/// Style of the bar; a narrow terminal cuts the end, where the least important is.
+const BAR: &str = "[{bar:12}] {percent:>3}% {wide_msg}";
 const LISTED_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -46,7 +49,7 @@ pub(super) struct Args {
     /// Read at most so many sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
-    /// The namespace of the records, instead of the folder the agent worked in
+    /// The namespace of the records, instead of the folder the agent worked in; `.` is that of this folder
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     /// Retry slices that failed
@@ -70,7 +73,10 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let mut config = settings::load(file)?;
     args.model.override_settings(&mut config);
     if let Some(namespace) = &args.namespace {
-        config.namespace = Some(namespace.clone());
+        config.namespace = Some(match namespace.as_str() {
+            "." => directory_namespace(&std::env::current_dir()?, &Gate::new(&config.pii)),
+            named => named.to_owned(),
+        });
     }
     let options = Options {
         paths: args.paths.clone(),
@@ -85,6 +91,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let end = if args.dry_run {
         let store = settings::known_store(&config)?;
         let model_name = args.model.name(&config)?;
+        model_args::warn_of_unpriced_cap(&config, &model_name);
         let (cancel, tally) = (CancellationToken::new(), Arc::clone(&tally));
         let plan = Plan { config, model_name, cancel, tally };
         settings::runtime()?.block_on(plan.run(options, store))?;
@@ -106,7 +113,12 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         if totals.sessions == 0 && totals.entries == 0 && forgotten == 0 {
             nothing_read(&totals);
         } else {
-            print(&totals, args.dry_run, started.elapsed())?;
+            if end == End::Nothing {
+                print(&totals, args.dry_run)?;
+                closing(&totals, args.dry_run, started.elapsed());
+            } else {
+                print_stopped(&totals)?;
+            }
         }
     }
     if args.show {
@@ -116,8 +128,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     match &end {
         End::Needs(what) => output::note(&format!("{RED}stopped:{RED:#} {what}")),
         End::Asked => output::note(&format!(
-            "{YELLOW}stopped{YELLOW:#}: {} entries wait; the same command goes on from here",
-            count(totals.coverage.pending)
+            "{YELLOW}stopped{YELLOW:#}: {} left; the same command goes on from here",
+            counted(totals.coverage.pending, "entry")
         )),
         End::Nothing => {}
     }
@@ -139,37 +151,56 @@ async fn replay(
 ) -> Result<End, Failure> {
     let (model, model_name) = args.model.model(&config)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
-    let cancel = cancelled_by_signal()?;
     let (seen, started) = (Arc::clone(&tally), Instant::now());
-    let state = move || {
-        let totals = seen.totals();
-        let text = line(&totals, started.elapsed());
-        Progress { at: totals.bytes, of: totals.bytes_planned, text }
-    };
-    let progress = progress::show(BAR, config.model.model.clone(), OFTEN, state);
+    let at_second_signal = Arc::clone(&tally);
+    let cancel = cancelled_with_note(
+        "stopping: calls under way may finish and are kept (Ctrl-C again stops at once)".to_owned(),
+        move || left(&at_second_signal.totals()),
+    )?;
+    let state = move || state(&seen.totals(), started.elapsed());
+    let progress = progress::show(BAR, String::new(), OFTEN, state);
     let clock = clock::now;
     let replay = Replay { config, model, model_name, store, cancel, tally, clock };
     Ok(progress::during(progress, replay.run(options)).await?)
 }
 
-fn line(totals: &Totals, elapsed: Duration) -> String {
+/// Progress by slices. While files are read, how many slices there will be is estimated from the bytes to come.
+fn state(totals: &Totals, elapsed: Duration) -> Progress {
+    let (read, planned) = (totals.bytes.max(1), totals.bytes_planned);
+    let is_reading = totals.bytes < planned;
+    let expected = u128::from(totals.slices) * u128::from(planned.max(read)) / u128::from(read);
+    let all = if is_reading { u64::try_from(expected).unwrap_or(u64::MAX) } else { totals.slices };
     let done = totals.slices_done;
-    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
-    let cost = if totals.cost > 0.0 { format!(", ${:.2}", totals.cost) } else { String::new() };
-    format!(
-        "{}/{} files, {}/{} slices, {} tokens{cost}, {rate:.1} slices/s",
-        count(totals.files + totals.files_passed_over),
-        count(totals.files_planned),
-        count(done),
-        count(totals.slices),
+    let all = all.max(done);
+    let about = if is_reading { "about " } else { "" };
+    let mut text = format!("{}/{about}{}", count(done), counted(all, "slice"));
+    if done > 0 && done < all {
+        let secs = elapsed.as_secs_f64() * (all - done) as f64 / done as f64;
+        text.push_str(&format!(", {} left", lasting(Duration::from_secs_f64(secs.ceil()))));
+    }
+    text.push_str(&format!(
+        ", {} tokens{}, {}/{}",
         count(totals.tokens.sent + totals.tokens.answered),
-    )
+        output::spent(totals.cost),
+        count(totals.files + totals.files_passed_over),
+        counted(totals.files_planned, "file"),
+    ));
+    // Nothing is done yet where nothing is known to be there.
+    Progress { at: done, of: all.max(u64::from(is_reading)), text }
+}
+
+/// Work that a replay leaves that ends at once.
+fn left(totals: &Totals) -> String {
+    let waiting = counted(totals.slices.saturating_sub(totals.slices_done), "slice");
+    let read = if totals.bytes < totals.bytes_planned { " and files not read yet" } else { "" };
+    format!("{waiting}{read} left, answers that came are kept")
 }
 
 fn list_problems(totals: &Totals) {
     let problems = totals.problems.iter();
     let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
     output::notes(problems, LISTED_MAX, "more files");
+    output::note_empty(&totals.empty);
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
         let (slices, entries) =
             (counted(failure.slices, "slice"), counted(failure.entries, "entry"));
@@ -196,7 +227,7 @@ fn nothing_read(totals: &Totals) {
     }
 }
 
-fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failure> {
+fn print(totals: &Totals, dry_run: bool) -> Result<(), Failure> {
     let coverage = &totals.coverage;
     let known = coverage.extracted + coverage.nothing;
     let passed_over = remark(totals.files_passed_over, "passed over: no transcripts");
@@ -220,14 +251,16 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
         rows.push(("  to be read", count(coverage.pending)));
         let estimated = count(totals.tokens.estimated);
         rows.push(("tokens to send", format!("{estimated} (estimated)")));
+        if totals.tokens.consolidation > 0 {
+            let later = count(totals.tokens.consolidation);
+            rows.push(("  to consolidate", format!("{later} more (estimated)")));
+        }
     } else {
         rows.push(("  failed", count(coverage.failed)));
         if coverage.pending > 0 {
             rows.push(("  waiting", count(coverage.pending)));
         }
-        let (records, tokens) = (&totals.records, &totals.tokens);
-        let journaled = remark(totals.journaled, "from the journal");
-        let (sent, answered) = (count(tokens.sent), count(tokens.answered));
+        let records = &totals.records;
         rows.extend([
             ("records", count(records.total())),
             ("  decisions", count(records.decisions)),
@@ -235,25 +268,89 @@ fn print(totals: &Totals, dry_run: bool, elapsed: Duration) -> Result<(), Failur
             ("  attempts", count(records.attempts)),
             ("  requests", count(records.requests)),
             ("quarantined", count(totals.quarantined)),
-            ("calls", format!("{}{journaled}", count(totals.calls))),
-            ("tokens", format!("{sent} sent, {answered} answered")),
         ]);
+        rows.extend(calls(totals));
     }
-    rows.push(("cost", format!("${:.4}", totals.cost)));
+    rows.push(("cost", cost(totals, dry_run)));
     rows.push(("masked", rules(totals.masked.iter().map(|(rule, times)| (rule, *times)))));
     rows.push(("findings", rules(totals.findings.iter().map(|(rule, times)| (rule, *times)))));
-    pairs(rows)?;
-    closing(totals, dry_run, elapsed);
-    Ok(())
+    pairs(rows)
+}
+
+/// Prints the work of a run that was stopped. The store's totals would be those of earlier runs too.
+fn print_stopped(totals: &Totals) -> Result<(), Failure> {
+    let (files, slices) = (count(totals.files), count(totals.slices));
+    let mut rows = vec![("files read", files), ("slices read", slices)];
+    rows.push(("  extracted now", count(totals.slices_extracted)));
+    rows.extend(calls(totals));
+    rows.push(("cost", cost(totals, false)));
+    pairs(rows)
+}
+
+/// The paid calls of this run, and their tokens.
+fn calls(totals: &Totals) -> [(&'static str, String); 2] {
+    let journaled = remark(totals.journaled, "from the journal");
+    let (sent, answered) = (count(totals.tokens.sent), count(totals.tokens.answered));
+    [
+        ("calls", format!("{}{journaled}", count(totals.calls))),
+        ("tokens", format!("{sent} sent, {answered} answered")),
+    ]
+}
+
+fn cost(totals: &Totals, dry_run: bool) -> String {
+    let read_on = totals.price_read_on.map(|day| format!(" (list price of {day})"));
+    match totals.cost {
+        Some(cost) => format!("${cost:.4}{}", read_on.unwrap_or_default()),
+        None if dry_run || totals.calls > 0 => model_args::PRICE_UNKNOWN.to_owned(),
+        None => String::new(),
+    }
 }
 
 fn closing(totals: &Totals, dry_run: bool, elapsed: Duration) {
     let secs = elapsed.as_secs_f64();
     if dry_run {
         output::note(&format!("{DIM}nothing was asked and nothing was kept; {secs:.1} s{DIM:#}"));
-    } else if totals.balance() && totals.coverage.failed == 0 && totals.coverage.pending == 0 {
+    } else if totals.balance()
+        && totals.coverage.failed == 0
+        && totals.coverage.pending == 0
+        && (totals.entries > 0 || !totals.failed())
+    {
+        let read = if totals.empty.is_empty() { "" } else { " that was read" };
         output::note(&format!(
-            "{GREEN}every entry is accounted for{GREEN:#}; {secs:.1} s. Next: {BOLD}annalist records{BOLD:#}"
+            "{GREEN}every entry{read} is accounted for{GREEN:#}; {secs:.1} s. Next: {BOLD}annalist records{BOLD:#}"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_and_time_left_come_from_slices() {
+        let mut totals = Totals {
+            slices: 59,
+            slices_done: 16,
+            files: 11,
+            files_planned: 11,
+            ..Totals::default()
+        };
+        let shown = state(&totals, Duration::from_secs(160));
+        assert_eq!((shown.at, shown.of), (16, 59));
+        assert_eq!(shown.text, "16/59 slices, 7 min left, 0 tokens, 11/11 files");
+        (totals.bytes, totals.bytes_planned, totals.files) = (100, 400, 3);
+        let shown = state(&totals, Duration::from_secs(160));
+        assert_eq!((shown.at, shown.of), (16, 236));
+        assert!(shown.text.starts_with("16/about 236 slices"), "{}", shown.text);
+        let nothing = Totals { bytes_planned: 9, files_planned: 1, ..Totals::default() };
+        let shown = state(&nothing, Duration::ZERO);
+        assert_eq!((shown.at, shown.of), (0, 1));
+        assert_eq!(shown.text, "0/about 0 slices, 0 tokens, 0/1 file");
+    }
+
+    #[test]
+    fn second_signal_says_what_is_left() {
+        let totals = Totals { slices: 3, slices_done: 2, ..Totals::default() };
+        assert_eq!(left(&totals), "1 slice left, answers that came are kept");
     }
 }

@@ -1,7 +1,10 @@
 //! `annalist schema`: the published schemas and the generated documents.
 
 use super::output::{self, Failure};
-use super::{consolidate, dialog, docs, doctor, forget, jobs, memory, records, status, worker};
+use super::{
+    consolidate, dialog, docs, doctor, forget, jobs, memory, privacy, records, search, status,
+    worker,
+};
 use crate::adapters::files;
 use crate::context::Block;
 use crate::conversation_memory::Snapshot;
@@ -26,8 +29,8 @@ const CLI_SCHEMAS: &str = "cli.v1.json";
 #[command(after_help = "\
 Examples:
   annalist schema write_extracted.v1.json
-  annalist schema cli.v1.json   what commands print with --json, by command under $defs
-  annalist schema --write       write the schemas and the generated pages of docs")]
+  annalist schema cli.v1.json   what commands print with --json
+  annalist schema --write       write schemas and generated docs")]
 pub(super) struct Args {
     /// The schema to print; all of them by default
     name: Option<String>,
@@ -140,12 +143,14 @@ fn cli_schemas() -> String {
         "memory-tags": TagCounts,
         "memory-tokens": memory::TokensReport<'static>,
         "memory-verify": Vec<memory::MissingRow>,
+        "privacy-check": privacy::PrivacyReport,
         "records-cards": Vec<records::CardRow<'static>>,
         "records-diff": records::RunDiff<'static>,
         "records-list": Vec<records::RecordRow<'static>>,
         "records-runs": Vec<records::RunRow<'static>>,
         "records-show": records::RecordRow<'static>,
         "replay": Totals,
+        "search": Vec<search::SearchRow<'static>>,
         "status": status::StatusReport<'static>,
         "test": eval::ReportFile,
         "why": records::WhyReport<'static>,

@@ -11,8 +11,8 @@ use crate::pipeline::dialog_of;
 use crate::privacy::{Gate, Report, is_private_file};
 use crate::store::{OpenMode, RecordFilter, Store};
 use crate::transcripts::{
-    self, DetectError, SessionSource, TranscriptItem, private_tag_finding, redact_entry,
-    redact_session,
+    self, DetectError, SessionSource, TranscriptItem, nothing_read, private_tag_finding,
+    redact_entry, redact_session,
 };
 use std::borrow::Cow;
 use std::io::{self, Cursor, Read, Seek};
@@ -104,8 +104,9 @@ impl Source {
         hear: &mut dyn FnMut(Heard<'_>),
     ) -> Result<(), Failure> {
         let (mut masked, mut ordinals) = (Report::default(), 0..);
-        let name = self.name.clone();
+        let (name, mut is_empty) = (self.name.clone(), true);
         let read = transcripts::read(format, self.input()?, &mut |item| {
+            is_empty &= !matches!(item, TranscriptItem::Entry(_));
             match item {
                 TranscriptItem::Session(raw) => {
                     ordinals = 0..;
@@ -125,6 +126,9 @@ impl Source {
             }
             ControlFlow::Continue(())
         });
+        if read.is_ok() && is_empty {
+            hear(Heard::Finding(nothing_read(format, &self.head, self.file_name.as_deref())));
+        }
         read.map_err(|error| unreadable(&name, &error))
     }
 }

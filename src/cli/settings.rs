@@ -7,6 +7,7 @@ use super::output::Failure;
 use crate::adapters::files;
 use crate::config::{Config, ENV_PREFIX, Layer, is_ours};
 use crate::llm::prompt_files;
+use crate::privacy::Gate;
 use crate::store::{OpenMode, Store, StoreErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -103,7 +104,7 @@ fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
     let near = folders.iter().find(|it| is_root(it) || it.join(FOLDER).is_dir());
     let project = near.or_else(|| folders.last().filter(|it| is_repository(it)));
     let project = project.map(|folder| folder.join(FOLDER));
-    project.or_else(|| folder_of("XDG_DATA_HOME", ".local/share")).unwrap_or_else(|| FOLDER.into())
+    project.or_else(data_folder).unwrap_or_else(|| FOLDER.into())
 }
 
 /// The current folder and those above it: up to the root of the repository; outside of one as far as they
@@ -159,6 +160,11 @@ pub(super) fn state_folder() -> Option<PathBuf> {
     folder_of("XDG_STATE_HOME", ".local/state")
 }
 
+/// The user's folder for data, as XDG has it.
+pub(super) fn data_folder() -> Option<PathBuf> {
+    folder_of("XDG_DATA_HOME", ".local/share")
+}
+
 pub(super) fn home() -> Option<PathBuf> {
     path_of("HOME")
 }
@@ -190,6 +196,11 @@ pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     let Some(name) = &config.model.api_key_env else { return Ok(None) };
     match std::env::var_os(name).and_then(|value| value.into_string().ok()) {
         Some(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+        _ if !is_variable(name) => Err(Failure::usage(
+            "model.api_key_env: <SECRET> looks like a key, not like the name of a variable: put the \
+             key into a variable such as OPENAI_API_KEY, and set api_key_env to its name; a key that \
+             was in a file should be replaced",
+        )),
         _ => Err(Failure::usage(format!(
             "model.api_key_env: the environment variable {name} is not set: \
              export it, or set api_key_env = \"\" if the endpoint needs no key"
@@ -197,15 +208,25 @@ pub(super) fn api_key(config: &Config) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Opens the store of the settings. A new `.annalist` is kept out of version control.
+/// Returns whether a text can be shown as the name of a variable: no key has such a form.
+fn is_variable(name: &str) -> bool {
+    /// Letters of a name that is not all capitals.
+    const NAME_MAX: usize = 20;
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let word = name.bytes().all(letter) && !name.starts_with(|it: char| it.is_ascii_digit());
+    let capitals = !name.bytes().any(|byte| byte.is_ascii_lowercase()) && name.contains('_');
+    word && (capitals || name.len() <= NAME_MAX) && Gate::new(&[]).redact(name).as_str() == name
+}
+
+/// Opens the store of the settings. Its `.annalist` is kept out of version control.
 pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failure> {
     let folder = config.store_url.strip_prefix("sqlite:").and_then(|it| Path::new(it).parent());
-    let is_new = |folder: &&Path| folder.ends_with(FOLDER) && !folder.exists();
-    if let (OpenMode::Create, Some(folder)) = (how, folder.filter(is_new)) {
-        let path = folder.join(".gitignore");
-        files::create(&path, "*\n").map_err(|error| {
-            Failure::failed(format!("{}: cannot be written: {error}", path.display()))
-        })?;
+    if let Some(folder) = folder.filter(|it| it.ends_with(FOLDER)) {
+        let ignore = folder.join(".gitignore");
+        if (how == OpenMode::Create || folder.is_dir()) && !ignore.exists() {
+            // A folder that cannot be written to gets no store either, or is only read.
+            let _ = files::create(&ignore, "*\n");
+        }
     }
     Ok(Store::open(&config.store_url, how)?)
 }

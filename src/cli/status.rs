@@ -6,12 +6,14 @@ use super::model_args::CallUsage;
 use super::output::{
     self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, dollars, short, shorten, tail,
 };
-use super::settings;
+use super::{hand_over, settings};
 use crate::adapters::clock;
+use crate::adapters::spool::SpooledHandOver;
 use crate::domain::{ClaimKind, Coverage, Finding, Format, Purpose, RunId, SessionId};
 use crate::privacy::Redacted;
 use crate::store::{ABANDONED, BillLine, QueueStats, SessionStatus, Status};
 use queue::QueueReport;
+pub(super) use queue::{dead, obstacles};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,7 +27,8 @@ const FAILED_MAX: usize = 10;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exits 1 when something needs a person: it failed or died, a worker stopped, nobody works on what is \
-ready, or the entries do not add up.")]
+ready, a session reached its cap, a hook's hand-over failed, or the entries do not add up. Tries again \
+what hooks could not hand over.")]
 pub(super) struct Args {
     /// List every session and every failed slice
     #[arg(long)]
@@ -36,19 +39,26 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let spooled = hand_over::retry();
+    if !args.json {
+        print_spooled(&spooled)?;
+    }
     let (config, store) = settings::existing_store(file)?;
     let (status, depth) = settings::runtime()?.block_on(async {
         Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
     })?;
     if args.json {
-        output::json(&StatusReport::of(&status, &depth, &config.source, store.place()))?;
+        let spooled = spooled.iter().map(SpooledRow::of).collect();
+        let report = StatusReport::of(&status, &depth, &config.source, store.place());
+        output::json(&StatusReport { spooled, ..report })?;
     } else {
         print(&status, &depth, args.all)?;
         output::note(&format!("{DIM}{}{DIM:#}", settings::in_force(&config, &store)));
     }
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
     let failed = status.coverage().failed > 0 || !status.failed.is_empty() || unbalanced;
-    Ok(ExitCode::from(if failed || depth.needs_person() { output::FAILED } else { 0 }))
+    let is_ill = failed || depth.needs_person() || !spooled.is_empty();
+    Ok(ExitCode::from(if is_ill { output::FAILED } else { 0 }))
 }
 
 /// The state of every session and of the queue, as JSON.
@@ -60,6 +70,8 @@ pub(super) struct StatusReport<'a> {
     spent: CallUsage,
     bill: Vec<BillRow<'a>>,
     queue: QueueReport<'a>,
+    /// Hand-overs of hooks that failed.
+    spooled: Vec<SpooledRow<'a>>,
     settings: &'a str,
     store: &'a str,
 }
@@ -110,6 +122,32 @@ struct BillRow<'a> {
     usage: CallUsage,
 }
 
+#[derive(JsonSchema, Serialize)]
+struct SpooledRow<'a> {
+    path: String,
+    since: String,
+    problem: Option<&'a str>,
+}
+
+impl SpooledRow<'_> {
+    fn of(it: &SpooledHandOver) -> SpooledRow<'_> {
+        let (path, since) = (it.transcript.display().to_string(), it.at.to_string());
+        SpooledRow { path, since, problem: it.problem.as_deref() }
+    }
+}
+
+/// Prints the hand-overs of hooks that failed, in one line.
+fn print_spooled(spooled: &[SpooledHandOver]) -> Result<(), Failure> {
+    let Some(oldest) = spooled.first() else { return Ok(()) };
+    let (path, count) = (oldest.transcript.display(), counted(spooled.len() as u64, "hand-over"));
+    let problem = shorten(oldest.problem.as_deref().unwrap_or("not done yet"), 200);
+    output::line(&format!(
+        "{RED}spooled{RED:#} {count} of hooks since {}: {problem}; tried again by itself, or: \
+         `annalist enqueue {path}`",
+        oldest.at
+    ))
+}
+
 impl<'a> StatusReport<'a> {
     fn of(
         status: &'a Status,
@@ -139,6 +177,7 @@ impl<'a> StatusReport<'a> {
             spent: CallUsage::of_spent(&status.spent),
             bill: bill.collect(),
             queue: QueueReport::of(depth),
+            spooled: Vec::new(),
             settings,
             store,
         }
@@ -188,14 +227,14 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
     };
     output::line(&format!(
         "\n{BOLD}{}{BOLD:#}: {} extracted, {} nothing worth keeping, {} skipped, {pending}\
-         {} failed; {}, ${:.4}",
+         {} failed; {}{}",
         counted(sum.total(), "entry"),
         count(sum.extracted),
         count(sum.nothing),
         count(sum.skipped),
         count(sum.failed),
         counted(status.spent.calls, "call"),
-        dollars(status.spent.cost_micros)
+        output::paid(status.spent.cost_micros)
     ))?;
     print_bill(status, all)?;
     queue::print(depth)?;
@@ -230,9 +269,9 @@ fn print_bill(status: &Status, all: bool) -> Result<(), Failure> {
         .collect();
     if !calls.is_empty() {
         output::line(&format!(
-            "of these {}, ${:.4}; --all has the bill by day and namespace",
+            "of these {}{}; --all has the bill by day and namespace",
             calls.join(", "),
-            dollars(micros)
+            output::paid(micros)
         ))?;
     }
     Ok(())

@@ -124,11 +124,14 @@ fn a_memory_out_of_bounds_is_refused() {
 }
 
 #[test]
-fn no_model_judges_memory_unless_one_is_named() {
-    assert_eq!(load("", &[]).unwrap().consolidate.model, None);
-    assert_eq!(load("[consolidate]\nmodel = \"  \"", &[]).unwrap().consolidate.model, None);
-    let named = load("[consolidate]\nmodel = \"m\"", &[]).unwrap();
-    assert_eq!(named.consolidate.model.as_deref(), Some("m"));
+fn the_model_that_extracts_judges_memory_unless_another_or_none_is_named() {
+    let check = |file: &str, expected: Option<&str>| {
+        let consolidate = load(file, &[]).unwrap().consolidate;
+        assert_eq!(consolidate.model_name("extracting"), expected, "{file}");
+    };
+    check("", Some("extracting"));
+    check("[consolidate]\nmodel = \"  \"", None);
+    check("[consolidate]\nmodel = \"m\"", Some("m"));
 }
 
 #[test]

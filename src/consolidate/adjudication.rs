@@ -103,6 +103,8 @@ pub(crate) struct Adjudication {
     spec: Arc<AdjudicationSpec>,
     batch: PairBatch,
     done: BTreeSet<usize>,
+    /// Records with a verdict that names no memory of theirs, or has no evidence.
+    refused: BTreeSet<usize>,
     verdicts: Verdicts,
 }
 
@@ -119,6 +121,8 @@ pub(crate) struct Said {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Adjudicated {
     pub verdicts: Verdicts,
+    /// Number of records whose verdict was not taken in the end.
+    pub refused: usize,
     pub summary: DialogueSummary,
 }
 
@@ -129,8 +133,9 @@ impl Adjudication {
         batch: PairBatch,
         rung: OutputMode,
     ) -> (Dialogue<Adjudication>, Request) {
-        let (done, verdicts) = (BTreeSet::new(), Verdicts::none());
-        Dialogue::start(Adjudication { spec: Arc::clone(spec), batch, done, verdicts }, rung)
+        let (done, refused, verdicts) = (BTreeSet::new(), BTreeSet::new(), Verdicts::none());
+        let spec = Arc::clone(spec);
+        Dialogue::start(Adjudication { spec, batch, done, refused, verdicts }, rung)
     }
 }
 
@@ -194,6 +199,7 @@ impl BatchTask for Adjudication {
                     }
                 }
                 Err((rule, problem)) => {
+                    self.refused.insert(at);
                     answer.note(rule, format!("R{}: {problem}", at + 1));
                     problems.push(format!("R{}: {problem}", at + 1));
                 }
@@ -211,7 +217,8 @@ impl BatchTask for Adjudication {
             let detail = format!("{open} of {} records have no verdict", self.batch.len());
             summary.findings.push(Finding::new(Severity::Warning, "left-open", 0, detail));
         }
-        Adjudicated { verdicts: std::mem::take(&mut self.verdicts), summary }
+        let refused = self.refused.difference(&self.done).count();
+        Adjudicated { verdicts: std::mem::take(&mut self.verdicts), refused, summary }
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! An inverted index over the beginnings of words, ranked by BM25, of which only the rare ones count: a key that more
 //! than [`POSTINGS_MAX`] memories share names no subject. So a lookup costs the same with ten thousand memories and with
-//! a million.
+//! a million. The store keeps the same index, so that a plan is made of the memories that it asks for.
 
 use super::subject::{Subject, mix};
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
+use crate::domain::{Claim, ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// Subjects that are kept at a time.
@@ -15,12 +15,12 @@ const SUBJECTS_MAX: usize = 4_096;
 /// Memories of one kind that a record is compared with, those that are nearest to it.
 pub(super) const CANDIDATES_MAX: usize = 12;
 
-/// The memories of one namespace. The same order of insertion, say by id, gives the same plan.
+/// The memories of one namespace, or an index of them all and those that were loaded. The same memories give the same
+/// plan.
 #[derive(Debug)]
 pub struct Memories {
     namespace: String,
-    memories: Vec<Memory>,
-    slots: HashMap<MemoryId, u32>,
+    map: MemoryMap,
     index: Index,
     taken: HashSet<RecordId>,
 }
@@ -28,13 +28,7 @@ pub struct Memories {
 impl Memories {
     /// An empty set of `namespace`.
     pub fn new(namespace: impl Into<String>) -> Memories {
-        Memories {
-            namespace: namespace.into(),
-            memories: Vec::new(),
-            slots: HashMap::new(),
-            index: Index::default(),
-            taken: HashSet::new(),
-        }
+        Memories::indexed(namespace, Index::default())
     }
 
     /// The memories of `state` in `namespace`.
@@ -46,17 +40,26 @@ impl Memories {
         memories
     }
 
+    /// Memories that are in `index` and not loaded yet.
+    pub(crate) fn indexed(namespace: impl Into<String>, index: Index) -> Memories {
+        let (map, taken) = (MemoryMap::new(), HashSet::new());
+        Memories { namespace: namespace.into(), map, index, taken }
+    }
+
     /// Enters a memory that is not there yet; false for one of another namespace.
     pub fn insert(&mut self, memory: Memory) -> bool {
-        if memory.namespace != self.namespace || self.slots.contains_key(&memory.id) {
+        if memory.namespace != self.namespace || self.map.contains_key(&memory.id) {
             return false;
         }
-        let slot = u32::try_from(self.memories.len()).unwrap_or(u32::MAX);
-        self.taken.extend(memory.sources.iter().copied());
-        self.index.insert(slot, &Subject::of(&memory.claim));
-        self.slots.insert(memory.id, slot);
-        self.memories.push(memory);
+        self.index.insert(memory.id, &memory.claim);
+        self.load(memory);
         true
+    }
+
+    /// Loads a memory that is in the index.
+    pub(crate) fn load(&mut self, memory: Memory) {
+        self.taken.extend(memory.sources.iter().copied());
+        self.map.insert(memory.id, memory);
     }
 
     /// Notes that `record` was dealt with, also where no memory rests on it.
@@ -69,9 +72,19 @@ impl Memories {
         &self.namespace
     }
 
+    /// The memories that are loaded.
+    pub(crate) fn loaded(&self) -> &MemoryMap {
+        &self.map
+    }
+
+    /// The same, without the index.
+    pub(crate) fn into_loaded(self) -> MemoryMap {
+        self.map
+    }
+
     /// The memory with this id.
     pub fn get(&self, id: MemoryId) -> Option<&Memory> {
-        self.slots.get(&id).and_then(|slot| self.memories.get(*slot as usize))
+        self.map.get(&id)
     }
 
     /// True if `record` was dealt with already.
@@ -86,8 +99,9 @@ pub(super) struct WorkingSet<'a> {
     stored: &'a Memories,
     pub(super) map: MemoryMap,
     pub(super) before: MemoryMap,
-    added: Vec<MemoryId>,
     index: Index,
+    /// Memories that were asked for and are not loaded.
+    missing: RefCell<BTreeSet<MemoryId>>,
     /// Subjects that were looked at, by memory.
     subjects: RefCell<HashMap<MemoryId, Rc<Subject>>>,
 }
@@ -98,8 +112,8 @@ impl<'a> WorkingSet<'a> {
             stored,
             map: MemoryMap::new(),
             before: MemoryMap::new(),
-            added: Vec::new(),
             index: Index::default(),
+            missing: RefCell::default(),
             subjects: RefCell::default(),
         }
     }
@@ -120,9 +134,7 @@ impl<'a> WorkingSet<'a> {
 
     /// Indexes `id` under its new subject; what stands there under its former one stays.
     pub(super) fn enter(&mut self, id: MemoryId, subject: &Subject) {
-        let slot = u32::try_from(self.added.len()).unwrap_or(u32::MAX);
-        self.index.insert(slot, subject);
-        self.added.push(id);
+        self.index.enter(id, subject);
         self.subjects.borrow_mut().remove(&id);
     }
 
@@ -140,24 +152,28 @@ impl<'a> WorkingSet<'a> {
     pub(super) fn candidates(&self, subject: &Subject, kind: ClaimKind) -> Vec<Candidate<'_>> {
         let found = look_up(&[&self.stored.index, &self.index], subject, kind);
         let mut best: HashMap<MemoryId, f64> = HashMap::new();
-        for ((place, slot), score) in found {
-            let id = match place {
-                0 => self.stored.memories.get(slot as usize).map(|memory| memory.id),
-                _ => self.added.get(slot as usize).copied(),
-            };
-            if let Some(id) = id {
-                let most = best.entry(id).or_insert(score);
-                *most = most.max(score);
-            }
+        for ((_, id), score) in found {
+            let most = best.entry(id).or_insert(score);
+            *most = most.max(score);
         }
         let mut ranked: Vec<(MemoryId, f64)> = best.into_iter().collect();
         ranked.sort_by(|(one, score), (other, than)| than.total_cmp(score).then(one.cmp(other)));
         // Of what was withdrawn nothing is left to be told again.
-        let live = |(id, near): &(MemoryId, f64)| {
-            let memory = self.get(*id).filter(|it| !it.is_hollow())?;
-            Some(Candidate { memory, subject: self.subject(memory), near: *near })
+        let is_live = |(id, _): &(MemoryId, f64)| self.get(*id).is_none_or(|it| !it.is_hollow());
+        let candidate = |(id, near): (MemoryId, f64)| {
+            let Some(memory) = self.get(id) else {
+                self.missing.borrow_mut().insert(id);
+                return None;
+            };
+            Some(Candidate { memory, subject: self.subject(memory), near })
         };
-        ranked.iter().filter_map(live).take(CANDIDATES_MAX).collect()
+        let nearest = ranked.into_iter().filter(is_live).take(CANDIDATES_MAX);
+        nearest.filter_map(candidate).collect()
+    }
+
+    /// The memories that must be loaded for the plan to be the one that all memories give.
+    pub(super) fn into_missing(self) -> BTreeSet<MemoryId> {
+        self.missing.into_inner()
     }
 }
 
@@ -182,79 +198,100 @@ const BACKGROUND: f64 = 100.0;
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
-/// One key's postings: the last one written, and how many there are.
+/// A memory under a key.
 #[derive(Clone, Copy, Debug)]
-struct Head {
-    last: u32,
-    count: u32,
+pub(crate) struct Posting {
+    pub memory: MemoryId,
+    /// Number of times that it says the key.
+    pub times: u16,
+    /// Number of its words.
+    pub length: u16,
 }
 
-/// A posting, and the one written before it under the same key.
-#[derive(Clone, Copy, Debug)]
-struct Posting {
-    slot: u32,
-    before: u32,
-    times: u16,
+/// The memories under one key.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Postings {
+    /// Number of them. Where it is not that of the list, the key is common and the list empty.
+    pub count: u32,
+    pub list: Vec<Posting>,
 }
 
-const NONE: u32 = u32::MAX;
-
-/// Slots of memories by key, for ranking by BM25. Keys of one kind never meet those of another.
+/// Memories by key, for ranking by BM25. Keys of one kind never meet those of another.
 #[derive(Debug, Default)]
-pub(super) struct Index {
-    heads: HashMap<u64, Head>,
-    postings: Vec<Posting>,
-    /// Number of words of each slot.
-    lengths: Vec<u16>,
-    words: u64,
+pub(crate) struct Index {
+    pub keys: HashMap<u64, Postings>,
+    /// Number of memories, and of their words.
+    pub memories: u64,
+    pub words: u64,
 }
 
 impl Index {
-    /// Enters the memory in `slot`, the next one.
-    pub(super) fn insert(&mut self, slot: u32, subject: &Subject) {
-        let length = subject.terms.iter().map(|term| u32::from(term.times)).sum::<u32>();
-        let length = u16::try_from(length).unwrap_or(u16::MAX);
-        self.lengths.push(length);
+    /// Enters a memory that says `claim`.
+    pub(crate) fn insert(&mut self, id: MemoryId, claim: &Claim) {
+        self.enter(id, &Subject::of(claim));
+    }
+
+    fn enter(&mut self, memory: MemoryId, subject: &Subject) {
+        let length = length_of(subject);
+        self.memories += 1;
         self.words += u64::from(length);
-        for (key, times) in keys(subject, subject.kind).take(KEYS_KEPT_MAX) {
-            let head = self.heads.entry(key).or_insert(Head { last: NONE, count: 0 });
-            head.count += 1;
-            if head.count <= POSTINGS_MAX {
-                let next = u32::try_from(self.postings.len()).unwrap_or(NONE);
-                self.postings.push(Posting { slot, before: head.last, times });
-                head.last = next;
+        for (key, times) in entered_keys(subject) {
+            let Postings { count, list } = self.keys.entry(key).or_default();
+            if *count as usize == list.len() && *count < POSTINGS_MAX {
+                list.push(Posting { memory, times, length });
+            } else {
+                *list = Vec::new();
+            }
+            *count += 1;
+        }
+    }
+
+    /// Takes a memory out that says `claim`. A common key stays common until nothing is under it.
+    pub(crate) fn remove(&mut self, id: MemoryId, claim: &Claim) {
+        let subject = Subject::of(claim);
+        self.memories = self.memories.saturating_sub(1);
+        self.words = self.words.saturating_sub(u64::from(length_of(&subject)));
+        for (key, _) in entered_keys(&subject) {
+            if let Some(Postings { count, list }) = self.keys.get_mut(&key) {
+                *count = count.saturating_sub(1);
+                list.retain(|it| it.memory != id);
             }
         }
     }
 
     fn count(&self, key: u64) -> u32 {
-        self.heads.get(&key).map_or(0, |head| head.count)
-    }
-
-    fn postings(&self, key: u64) -> impl Iterator<Item = Posting> + '_ {
-        let mut at = self.heads.get(&key).map_or(NONE, |head| head.last);
-        std::iter::from_fn(move || {
-            let posting = *self.postings.get(usize::try_from(at).ok()?)?;
-            at = posting.before;
-            Some(posting)
-        })
+        self.keys.get(&key).map_or(0, |it| it.count)
     }
 }
 
-/// Scores of the slots of `kind` in each of `indexes`, by the index's place among them and the slot: BM25, as a share of
-/// the greatest weight that the words of `subject` can have.
+fn length_of(subject: &Subject) -> u16 {
+    let length = subject.terms.iter().map(|term| u32::from(term.times)).sum::<u32>();
+    u16::try_from(length).unwrap_or(u16::MAX)
+}
+
+fn entered_keys(subject: &Subject) -> impl Iterator<Item = (u64, u16)> + '_ {
+    keys(subject, subject.kind).take(KEYS_KEPT_MAX)
+}
+
+/// The keys under which a memory that says `claim` is entered.
+pub(crate) fn index_keys(claim: &Claim) -> Vec<u64> {
+    entered_keys(&Subject::of(claim)).map(|(key, _)| key).collect()
+}
+
+/// Scores of the memories of `kind` in each of `indexes`, by the index's place among them: BM25, as a share of the
+/// greatest weight that the words of `subject` can have.
 pub(super) fn look_up(
     indexes: &[&Index],
     subject: &Subject,
     kind: ClaimKind,
-) -> HashMap<(usize, u32), f64> {
-    let slots = indexes.iter().map(|index| index.lengths.len()).sum::<usize>() as f64;
+) -> HashMap<(usize, MemoryId), f64> {
+    let memories = indexes.iter().map(|index| index.memories).sum::<u64>() as f64;
     let words = indexes.iter().map(|index| index.words).sum::<u64>() as f64;
-    let mean = (words / slots.max(1.0)).max(1.0);
+    let mean = (words / memories.max(1.0)).max(1.0);
     let count = |key: u64| indexes.iter().map(|index| index.count(key)).sum::<u32>();
     let weight = |count: u32| {
         let count = f64::from(count);
-        (1.0 + (slots + BACKGROUND - count + 0.5) / (count + 0.5)).ln()
+        (1.0 + (memories + BACKGROUND - count + 0.5) / (count + 0.5)).ln()
     };
     let mut wanted: Vec<(u32, u64)> =
         keys(subject, kind).map(|(key, _)| (count(key), key)).collect();
@@ -264,12 +301,12 @@ pub(super) fn look_up(
     let mut found = HashMap::new();
     for (count, key) in wanted.into_iter().take(KEYS_MAX) {
         for (place, index) in indexes.iter().enumerate() {
-            for Posting { slot, times, .. } in index.postings(key) {
-                let length = index.lengths.get(slot as usize).copied().unwrap_or_default();
-                let length = 1.0 - LENGTH + LENGTH * f64::from(length) / mean;
-                let times = f64::from(times);
+            for posting in index.keys.get(&key).into_iter().flat_map(|it| &it.list) {
+                let length = 1.0 - LENGTH + LENGTH * f64::from(posting.length) / mean;
+                let times = f64::from(posting.times);
                 let said = times * (SATURATION + 1.0) / (times + SATURATION * length);
-                *found.entry((place, slot)).or_insert(0.0) += weight(count) * said / whole;
+                *found.entry((place, posting.memory)).or_insert(0.0) +=
+                    weight(count) * said / whole;
             }
         }
     }
@@ -278,7 +315,7 @@ pub(super) fn look_up(
 
 /// The keys of a memory of `kind` with this subject, and how often each is said: words, and of the same kind the content
 /// as a whole.
-fn keys(subject: &Subject, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
+pub(super) fn keys(subject: &Subject, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
     let salt = 1 + kind as u64;
     let whole = (kind == subject.kind).then(|| (mix(salt, subject.content.short()), 1));
     whole.into_iter().chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))

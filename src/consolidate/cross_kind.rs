@@ -2,7 +2,7 @@
 //! request back. The later one changes the earlier one, whichever comes in first. A request only moves on, its words
 //! stay; a question goes out of use, so where a person asked it a person must have decided.
 
-use super::candidates::{Candidate, WorkingSet};
+use super::candidates::{Candidate, WorkingSet, keys};
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::key_set::shared;
 use super::phrases::{says_removed, says_withdrawn};
@@ -10,12 +10,12 @@ use super::rules::is_protected;
 use super::subject::{Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Speaker,
-    Stage,
+    Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Record,
+    Speaker, Stage,
 };
 use crate::text::tokens::folded;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// The share of the question's words that the decision must have for the two to belong together.
 const COVERED: f64 = 0.7;
@@ -53,6 +53,17 @@ fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
         ClaimKind::Request => &[(ClaimKind::Attempt, false), (ClaimKind::Decision, false)],
         ClaimKind::Discussion => &[(ClaimKind::Decision, false)],
     }
+}
+
+/// The keys under which a plan for `records` looks for memories.
+pub(crate) fn looked_up_keys(namespace: &str, records: &[Record]) -> BTreeSet<u64> {
+    let mut found = BTreeSet::new();
+    for record in records {
+        let subject = Incoming::new(record, Memory::id_of(namespace, record.id)).subject;
+        let kinds = others(subject.kind).iter().map(|(kind, _)| *kind).chain([subject.kind]);
+        kinds.for_each(|kind| found.extend(keys(&subject, kind).map(|(key, _)| key)));
+    }
+    found
 }
 
 pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {

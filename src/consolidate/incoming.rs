@@ -1,6 +1,5 @@
 //! A record as it comes in: its claim, its speakers, and whether its evidence speaks of a change.
 
-use super::dates;
 use super::phrases::says_change;
 use super::subject::Subject;
 use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
@@ -28,12 +27,7 @@ pub(super) struct RecordPlace {
 
 impl<'a> Incoming<'a> {
     pub(super) fn new(record: &'a Record, own: MemoryId) -> Incoming<'a> {
-        let at = record.provenance.at;
-        let claim = record.claim.clone();
-        let claim = match at {
-            Some(at) => claim.map(&|text| dates::annotate(text, at)),
-            None => claim,
-        };
+        let (at, claim) = (record.provenance.at, record.claim.clone());
         let by = |speaker: Speaker| record.evidence.iter().any(|it| it.speaker == speaker);
         let mut speakers = record.evidence.iter().map(|it| it.speaker);
         let heard = |speaker| matches!(speaker, Speaker::Tool | Speaker::Web);

@@ -4,7 +4,6 @@
 mod adjudication;
 mod candidates;
 mod cross_kind;
-mod dates;
 mod dialogue;
 mod history;
 mod incoming;
@@ -25,6 +24,8 @@ mod withdraw;
 pub(crate) use adjudication::{Adjudicated, PairBatch, Said, Undecided, schema_files};
 pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
+pub(crate) use candidates::{Index, Posting, Postings, index_keys};
+pub(crate) use cross_kind::looked_up_keys;
 pub(crate) use dialogue::{AskSpec, BatchTask, Dialogue, Step};
 pub(crate) use history::{Event, forget};
 pub(crate) use history::{as_of, history};
@@ -32,7 +33,7 @@ pub(crate) use lessons::{LessonBatch, reflect_schema_files};
 pub(crate) use lessons::{LessonSpec, LessonTask, lesson_batches};
 pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
-pub(crate) use planner::{consolidate_with, is_judged};
+pub(crate) use planner::{consolidate_with, is_judged, missing};
 pub(crate) use retrospective::{
     Category, Made, Note, Retrospective, reflect, reflect_with, standing,
 };
@@ -51,6 +52,8 @@ mod golden;
 mod laws;
 #[cfg(test)]
 mod past_test;
+#[cfg(test)]
+mod restated_test;
 #[cfg(test)]
 mod settle_test;
 #[cfg(test)]

@@ -55,7 +55,7 @@ const LIGHT: &str = "a an the of to in and for is are was were be been being on 
      für auf im in am an zu zum zur bei beim nach vor über unter aus durch als wie wir sie er es ich uns man nur noch auch dass \
      oder aber hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \
      le la les l un une des du de et est sont dans sur pour par avec que qui on se au aux ce cette leur leurs toutes tous \
-     il elle nous vous y en ne doit toujours el los las uno unos unas o es son con por para que del al lo su sus se cada \
+     il elle nous vous y en ne doit toujours el los las uno una unos unas o es son con por para que del al lo su sus se cada \
      bir ve ile için bu şu da de mi her";
 
 /// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NEGATIONS`], do

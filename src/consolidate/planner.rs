@@ -41,27 +41,26 @@ pub(crate) fn consolidate_with(
     memories: &Memories,
     verdicts: &Verdicts,
 ) -> (Plan, Vec<Finding>) {
-    let mut planner = Planner {
-        working: WorkingSet::new(memories),
-        namespace: memories.namespace(),
-        verdicts,
-        places: HashMap::new(),
-        operations: Vec::new(),
-        open: BTreeSet::new(),
-        beside: Vec::new(),
-        related: Vec::new(),
-        findings: Vec::new(),
-    };
-    for pair in open {
-        planner.settle_pair(pair);
-    }
-    for record in in_order(records, memories) {
-        planner.take(record);
-    }
-    let Planner { working, operations, open, findings, .. } = planner;
+    let Planner { working, operations, open, findings, .. } =
+        Planner::run(records, open, memories, verdicts);
     let before = working.before.into_values().collect();
     let namespace = memories.namespace().to_owned();
     (Plan::new(namespace, operations, before, open.into_iter().collect()), findings)
+}
+
+/// The memories of the index that must be loaded before [`consolidate_with`] gives the plan that all memories give; more
+/// may be missing once they are.
+pub(crate) fn missing(
+    records: &[Record],
+    open: &[OpenPair],
+    memories: &Memories,
+    verdicts: &Verdicts,
+) -> BTreeSet<MemoryId> {
+    let loaded = memories.loaded();
+    let mut missing = Planner::run(records, open, memories, verdicts).working.into_missing();
+    let successors = loaded.values().filter_map(|it| it.superseded_by);
+    missing.extend(successors.filter(|id| !loaded.contains_key(id)));
+    missing
 }
 
 /// The records to deal with, the earliest first; those without a time come last, each conversation in its order.
@@ -126,7 +125,33 @@ impl Choice {
     }
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn run(
+        records: &[Record],
+        open: &[OpenPair],
+        memories: &'a Memories,
+        verdicts: &'a Verdicts,
+    ) -> Planner<'a> {
+        let mut planner = Planner {
+            working: WorkingSet::new(memories),
+            namespace: memories.namespace(),
+            verdicts,
+            places: HashMap::new(),
+            operations: Vec::new(),
+            open: BTreeSet::new(),
+            beside: Vec::new(),
+            related: Vec::new(),
+            findings: Vec::new(),
+        };
+        for pair in open {
+            planner.settle_pair(pair);
+        }
+        for record in in_order(records, memories) {
+            planner.take(record);
+        }
+        planner
+    }
+
     fn take(&mut self, record: &Record) {
         let own = Memory::id_of(self.namespace, record.id);
         let new = Incoming::new(record, own);

@@ -1,48 +1,10 @@
 //! Quantities of a statement, made comparable: `30 s`, `30 seconds` and `half a minute` are one, as are `:8443` and
 //! `port 8443`.
 
+use super::phrases::is_light;
+use crate::text::numbers::{number, unit};
 use crate::text::tokens::hash;
-use std::collections::HashMap;
-use std::sync::LazyLock;
 
-/// Units by dimension: the words, and the amount in the smallest unit of the dimension. Months and years are no
-/// multiples of days.
-const UNITS: [(&str, &str, f64); 21] = [
-    ("time", "ms millisecond milliseconds millisekunde millisekunden", 1.0),
-    (
-        "time",
-        "s sec secs second seconds sekunde sekunden segundo segundos seconde secondes saniye",
-        1e3,
-    ),
-    ("time", "min mins minute minutes minuten minuto minutos dakika", 6e4),
-    ("time", "h hr hrs hour hours stunde stunden hora horas heure heures saat", 3.6e6),
-    ("time", "d day days tag tage tagen día días dia dias jour jours gün", 8.64e7),
-    ("time", "week weeks woche wochen semana semanas semaine semaines hafta", 6.048e8),
-    ("months", "month months monat monate monaten mes meses mois ay", 1.0),
-    ("months", "year years jahr jahre jahren año años an ans année années yıl", 12.0),
-    ("bytes", "b byte bytes", 1.0),
-    ("bytes", "kb", 1e3),
-    ("bytes", "mb megabyte megabytes", 1e6),
-    ("bytes", "gb gigabyte gigabytes", 1e9),
-    ("bytes", "tb terabyte terabytes", 1e12),
-    ("bytes", "kib", 1024.0),
-    ("bytes", "mib", 1_048_576.0),
-    ("bytes", "gib", 1_073_741_824.0),
-    ("bytes", "tib", 1_099_511_627_776.0),
-    ("percent", "% percent prozent pourcent yüzde", 1.0),
-    ("money", "cent cents céntimo céntimos centime centimes", 1.0),
-    ("money", "€ euro euros", 100.0),
-    ("dollars", "$ dollar dollars", 1.0),
-];
-/// Numbers in words, each row from zero.
-const NUMBERS: [&str; 4] = [
-    "zero one two three four five six seven eight nine ten eleven twelve",
-    "null - zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "cero - dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    "zéro - deux trois quatre cinq six sept huit neuf dix onze douze",
-];
-const TENS: [&str; 8] =
-    ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
 /// Words that end with a half: the words, the amount.
 const HALVES: [(&[&str], f64); 6] = [
     (&["one", "and", "a", "half"], 1.5),
@@ -52,20 +14,6 @@ const HALVES: [(&[&str], f64); 6] = [
     (&["anderthalb"], 1.5),
     (&["halbe"], 0.5),
 ];
-
-/// Dimension and scale by word.
-static UNIT_WORDS: LazyLock<HashMap<&str, (&str, f64)>> = LazyLock::new(|| {
-    let words = |(dimension, words, scale): &(&'static str, &'static str, f64)| {
-        let (dimension, scale) = (*dimension, *scale);
-        words.split(' ').map(move |word| (word, (dimension, scale)))
-    };
-    UNITS.iter().flat_map(words).collect()
-});
-/// Numbers by word.
-static NUMBER_WORDS: LazyLock<HashMap<&str, f64>> = LazyLock::new(|| {
-    let small = NUMBERS.iter().flat_map(|row| row.split(' ').zip((0..).map(f64::from)));
-    small.chain(TENS.into_iter().zip((2..).map(|ten| f64::from(ten) * 10.0))).collect()
-});
 
 /// A quantity among the words of a statement.
 pub(super) struct Quantity {
@@ -85,7 +33,7 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     let (amount, suffix, count) = match halves {
         Some((said, amount)) => (*amount, "", said.len()),
         None => {
-            let (amount, suffix) = number(first)?;
+            let (amount, suffix) = written(first)?;
             (amount, suffix, 1)
         }
     };
@@ -94,7 +42,7 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
         "" => (unit(follows), count + usize::from(unit(follows).is_some())),
         suffix => (Some(unit(suffix)?), count),
     };
-    let (dimension, scale) = found.unwrap_or(("", 1.0));
+    let (dimension, scale) = found.map_or(("", 1.0), |unit| (unit.dimension, unit.scale as f64));
     Some(Quantity { key: key(dimension, amount * scale), words: count })
 }
 
@@ -102,18 +50,15 @@ fn key(dimension: &str, amount: f64) -> u64 {
     hash(&format!("{dimension} {amount:.3}"))
 }
 
-fn unit(word: &str) -> Option<(&'static str, f64)> {
-    UNIT_WORDS.get(word).copied()
-}
-
 /// An amount, and what is written right behind its digits.
-fn number(word: &str) -> Option<(f64, &str)> {
+fn written(word: &str) -> Option<(f64, &str)> {
     let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || b".,".contains(byte));
     let (digits, suffix) = word.split_at(digits.count());
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return Some((amount(digits)?, suffix));
     }
-    NUMBER_WORDS.get(word).map(|number| (*number, ""))
+    // An article is no number.
+    number(word).filter(|_| !is_light(word)).map(|number| (number as f64, ""))
 }
 
 /// `18,300` and `22.410` have thousands, `0,5` and `6.12` have fractions.

@@ -149,7 +149,9 @@ impl RulePair<'_> {
 
     fn same_choice(&self) -> bool {
         let (new, old) = (&self.new.subject, self.subject);
-        let worded = new.named.first() == old.named.first() && new.hard == old.hard;
+        let worded = new.named.first() == old.named.first()
+            && new.hard == old.hard
+            && new.statement.is_ordered_as(&old.statement);
         new.chosen == old.chosen || (worded && new.named.first().is_some_and(|it| !it.is_empty()))
     }
 }
@@ -290,7 +292,8 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
 
 /// The same values in the same matter, in other words.
 fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
-    let same = pair.new.subject.statement.repeats(&pair.subject.statement);
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let same = new.repeats(old) || (pair.order == Order::Later && new.retains(old));
     let says = match pair.kind() {
         ClaimKind::Request | ClaimKind::Decision => true,
         ClaimKind::Discussion | ClaimKind::Attempt => false,

@@ -6,7 +6,7 @@ use super::phrases::{is_deed, is_exact, is_light, says_change, says_no};
 use super::quantity::quantity;
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash, search_keys};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Words of the matter that both must have, so that they have one at all.
@@ -27,7 +27,13 @@ pub(super) struct Statement {
     choices: Vec<u64>,
     pub(super) says_no: bool,
     /// The matter's words as they stand, where their order makes the meaning, as in `from A to B`.
-    order: Vec<u64>,
+    order: WordOrder,
+    /// Bounds that its light words set, such as `before` and `below`, sorted.
+    bounds: Vec<usize>,
+    /// Words of the matter right behind a form of `be`, as in `mails are sent`, sorted.
+    predicates: Vec<u64>,
+    /// Says that something stays as it is.
+    keeps: bool,
     pub(super) says_change: bool,
     /// Tells of something that was done, and not only looked into, planned or begun.
     pub(super) is_deed: bool,
@@ -46,6 +52,9 @@ impl Statement {
         Statement {
             says_no: says_no(&head.folded),
             order: head.order,
+            bounds: head.bounds,
+            predicates: head.predicates,
+            keeps: head.keeps,
             says_change: says_change(&flat),
             is_deed: is_deed(&head.folded, &flat),
             choices: choices(claim),
@@ -58,11 +67,31 @@ impl Statement {
     /// True if both say the same of the same matter.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
         let weight = self.matter.len() + self.values.len();
-        self.matter == other.matter
-            && self.values == other.values
-            && self.says_no == other.says_no
-            && self.order == other.order
+        self.is_bound_as(other)
+            && self.matter == other.matter
+            && self.is_ordered_as(other)
             && weight > MATTER_MIN
+    }
+
+    /// True if this statement chose, among alternatives, to keep what `former` says, without a word that `former` lacks.
+    pub(super) fn retains(&self, former: &Statement) -> bool {
+        let chosen = both(&self.matter, &self.choices);
+        let left_out = without(&former.matter, &self.matter);
+        self.keeps
+            && self.is_bound_as(former)
+            && !chosen.is_empty()
+            && self.matter.len() > MATTER_MIN
+            && without(&self.matter, &former.matter).is_empty()
+            && without(&left_out, &former.predicates).is_empty()
+    }
+
+    /// True if the order of the words tells no difference.
+    pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
+        self.order.says_as(&other.order)
+    }
+
+    fn is_bound_as(&self, other: &Statement) -> bool {
+        self.values == other.values && self.says_no == other.says_no && self.bounds == other.bounds
     }
 
     /// True if this statement, the later one, is about the very matter of `former` with another value: it adds no word
@@ -75,8 +104,7 @@ impl Statement {
         let common = shared(&matter, &before);
         let adds = matter.len() - common;
         let leaves_out = before.len() - common;
-        let given_up = without(&former.values, &self.all).len() < former.values.len()
-            || shared(&self.all, &without(&former.matter, &before)) > 0;
+        let given_up = self.names_value(former, &choices);
         let differs = self.values != former.values
             || self.says_no != former.says_no
             || without(&self.matter, &matter) != without(&former.matter, &before)
@@ -89,11 +117,17 @@ impl Statement {
     /// True if it names a value of `former`, the earlier one, or what that chose among alternatives; of its own
     /// alternatives it must name more than one word of that, or share the matter too.
     pub(super) fn gives_up(&self, former: &Statement) -> bool {
-        let named = shared(&self.all, &former.values) > 0
-            || shared(&self.all, &both(&former.matter, &former.choices)) > 0;
         let own = both(&former.matter, &self.choices);
         let matter = shared(&self.matter, &former.matter);
-        (named && matter > 0) || own.len() > 1 || (!own.is_empty() && matter > own.len())
+        (matter > 0 && self.names_value(former, &former.choices))
+            || own.len() > 1
+            || (!own.is_empty() && matter > own.len())
+    }
+
+    /// True if it names a value of `former`, or a word of its matter that is one of `choices`.
+    fn names_value(&self, former: &Statement, choices: &[u64]) -> bool {
+        shared(&self.all, &former.values) > 0
+            || shared(&self.all, &both(&former.matter, choices)) > 0
     }
 
     /// True if every value of `other` is one of this too.
@@ -142,40 +176,105 @@ struct Parts {
     folded: String,
     matter: Vec<u64>,
     values: Vec<u64>,
-    order: Vec<u64>,
+    order: WordOrder,
+    bounds: Vec<usize>,
+    predicates: Vec<u64>,
+    keeps: bool,
 }
 
+/// Words of a matter as they stand; empty where their order makes no difference.
+#[derive(Clone, Debug)]
+struct WordOrder {
+    words: Vec<u64>,
+    /// Number of words before the only word that tells a direction.
+    turn: Option<usize>,
+}
+
+impl WordOrder {
+    /// True if both are the same, or one of them begins where the other turns: `after B do A` is `do A after B`.
+    fn says_as(&self, other: &WordOrder) -> bool {
+        let begins = |one: &WordOrder, at: usize, other: &WordOrder| {
+            let (head, tail) = one.words.split_at_checked(at).unwrap_or_default();
+            other.turn == Some(0) && [tail, head].concat() == other.words
+        };
+        self.words == other.words
+            || self.turn.is_some_and(|at| begins(self, at, other))
+            || other.turn.is_some_and(|at| begins(other, at, self))
+    }
+}
+
+/// Words that set bounds, or say how far a statement binds; two statements with words of different rows differ.
+const BOUNDS: [&str; 8] = [
+    "before prior vor avant antes önce",
+    "after nach après después sonra",
+    "below under less unter sous moins menos bajo",
+    "above over more über sur plus más sobre",
+    "up hoch",
+    "down herunter runter",
+    "some several einige quelques algunos",
+    "may can might could darf dürfen kann können peut peuvent puede pueden",
+];
+/// Forms of `be`, behind which a predicate stands.
+const BE: &str = "is are was were be been ist sind wird werden est sont es son";
+/// Words that say that something stays as it is.
+const KEEPS: &str = "keep keeps stay stays remain remains leave behalten beibehalten bleibt bleiben garder garde reste \
+     restent mantener mantiene seguir";
+
 /// Words with which the order of the others counts.
-const DIRECTIONS: &str = "from to before after into until von zu nach vor bis desde hasta antes después avant après depuis \
+const DIRECTIONS: &str = "from to before prior after into until von zu nach vor bis desde hasta antes después avant après depuis \
      から まで önce sonra";
 
 static DIRECTION_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| DIRECTIONS.split_whitespace().collect());
 
+static BOUND_WORDS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let rows = BOUNDS.iter().enumerate();
+    rows.flat_map(|(row, words)| words.split(' ').map(move |word| (word, row))).collect()
+});
+
 impl Parts {
     fn of(text: &str) -> Parts {
         let flat = folded(text);
         let words: Vec<&str> = flat.split(' ').map(bare).filter(|word| !word.is_empty()).collect();
-        let (mut matter, mut values, mut directed) = (Vec::new(), Vec::new(), false);
+        let (mut matter, mut values, mut predicates) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut bounds, mut turns, mut keeps) = (Vec::new(), Vec::new(), false);
+        let mut before = "";
         let mut rest = words.as_slice();
         while let Some((word, after)) = rest.split_first() {
+            let last = std::mem::replace(&mut before, word);
             if let Some(quantity) = quantity(rest) {
                 values.push(quantity.key);
                 rest = rest.get(quantity.words..).unwrap_or_default();
                 continue;
             }
             rest = after;
-            directed |= DIRECTION_WORDS.contains(word);
+            bounds.extend(BOUND_WORDS.get(word));
+            // `prior to` is one word.
+            if DIRECTION_WORDS.contains(word) && last != "prior" {
+                turns.push(matter.len());
+            }
+            keeps |= KEEPS.split(' ').any(|it| it == *word);
             if is_exact(word) {
                 values.push(hash(word));
             } else if !is_light(word) {
-                search_keys(word, |key| matter.push(key));
+                let is_predicate = BE.split(' ').any(|it| it == last);
+                search_keys(word, |key| {
+                    matter.push(key);
+                    predicates.extend(is_predicate.then_some(key));
+                });
             }
         }
-        let order = if directed { matter.clone() } else { Vec::new() };
+        // `de Lugo a Vigo`; alone, both words are everywhere.
+        let spans = words.windows(3).any(|it| matches!(it, ["de", _, "a" | "à"]));
+        let order = WordOrder {
+            words: if turns.is_empty() && !spans { Vec::new() } else { matter.clone() },
+            turn: turns.first().copied().filter(|_| turns.len() == 1),
+        };
         sort(&mut matter);
         sort(&mut values);
-        Parts { folded: flat, matter, values, order }
+        sort(&mut predicates);
+        bounds.sort_unstable();
+        Parts { folded: flat, matter, values, order, bounds, predicates, keeps }
     }
 }
 

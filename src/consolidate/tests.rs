@@ -341,17 +341,6 @@ fn other_languages_are_compared_too() {
 }
 
 #[test]
-fn dates_are_kept_as_told_and_as_meant() {
-    let ship = |on| record(request("Ship the release notes tomorrow"), Person, on);
-    let (monday, thursday) = (ship(0), ship(3));
-    let state = check(&[monday.clone(), thursday], &["add new", "conflict revised"]);
-    assert_eq!(
-        of(&state, &monday).claim.headline(),
-        "Ship the release notes tomorrow (2026-03-03)"
-    );
-}
-
-#[test]
 fn without_times_the_order_of_a_conversation_counts() {
     let timeless = |mut record: Record, ordinal: u32| {
         record.provenance.at = None;

@@ -68,12 +68,7 @@ pub(crate) fn material(files: &Files, query: Option<&str>, gate: &Gate) -> Mater
 type Scores = BTreeMap<String, BTreeMap<u32, u32>>;
 
 fn scores(files: &Files, words: &str, gate: &Gate) -> Scores {
-    let query = Query {
-        words: words.to_owned(),
-        hits_max: SCORED_MAX,
-        lines_around: 0,
-        ..Query::default()
-    };
+    let query = Query { words: words.to_owned(), hits_max: SCORED_MAX, lines_around: 0 };
     let mut scores = Scores::new();
     for hit in search(files, &query, gate) {
         let score = (hit.score * SCORE_STEPS).round().max(1.0) as u32;

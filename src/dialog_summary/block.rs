@@ -27,6 +27,12 @@ pub struct DialogLimits {
     pub turns_max: u32,
 }
 
+impl DialogLimits {
+    /// Keeps every turn.
+    pub(crate) const NONE: DialogLimits =
+        DialogLimits { tokens_max: Tokens::MAX, turns_max: u32::MAX };
+}
+
 impl Default for DialogLimits {
     fn default() -> DialogLimits {
         DialogLimits { tokens_max: TOKENS_MAX, turns_max: TURNS_MAX }
@@ -105,6 +111,10 @@ fn text(turns: &[CompactSummary], gate: &Gate) -> Redacted {
 
 /// Takes away the oldest turns until the others are within the limits, or one is left; how many went.
 pub(super) fn evict(turns: &mut Vec<CompactSummary>, limits: DialogLimits) -> u32 {
+    // Measuring all turns whenever one ends would take quadratic time.
+    if limits == DialogLimits::NONE {
+        return 0;
+    }
     let (mut whole, mut kept) = (Size::of(HEADER), 0);
     for turn in turns.iter().rev().take(limits.turns_max as usize) {
         whole = whole + turn.size();

@@ -8,6 +8,11 @@ use crate::domain::{
 };
 use crate::privacy::{Gate, Pii, Redacted};
 
+thread_local! {
+    /// Turns that were measured.
+    pub(super) static MEASURED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 pub(super) fn gate() -> Gate {
     Gate::new(&Pii::ALL)
 }
@@ -328,5 +333,22 @@ fn documents_are_read_turn_by_turn() {
     );
     for other in ["", "[]", "{}", r#"{"turns": 1}"#, "turns", r#"{"turns": ["#] {
         assert_eq!(document(other, rules), None, "{other}");
+    }
+}
+
+/// Turns that are measured while a dialog of `turns` turns is read within `limits`.
+fn measured(turns: usize, limits: DialogLimits) -> usize {
+    let gate = gate();
+    let script = "prompt: list the jobs\ntext: There are three.\n".repeat(turns);
+    MEASURED.set(0);
+    dialog(&script, DialogRules { gate: &gate, limits });
+    MEASURED.get()
+}
+
+#[test]
+fn twice_the_turns_are_at_most_twice_the_work() {
+    for limits in [DialogLimits::default(), DialogLimits::NONE] {
+        let (once, twice) = (measured(100, limits), measured(200, limits));
+        assert!(twice <= 3 * once, "{once} and {twice}");
     }
 }

@@ -62,6 +62,8 @@ impl CompactSummary {
     }
 
     pub(super) fn size(&self) -> Size {
+        #[cfg(test)]
+        super::tests::MEASURED.with(|turns| turns.set(turns.get() + 1));
         let line = Size::of(self.line().as_str());
         Size { chars: line.chars + INDENT.len(), words: line.words }
     }

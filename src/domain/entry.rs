@@ -50,6 +50,21 @@ named! {
     }
 }
 
+/// Beginnings of the labels that entries have in a slice; tools' names, outcomes and parts follow.
+pub(crate) const SPEAKER_LABELS: [&str; 11] = [
+    "User",
+    "Assistant",
+    "ToolCall",
+    "ToolResult",
+    "Parent agent",
+    "Prompt",
+    "Context",
+    "Notice",
+    "Summary of earlier conversation",
+    "Abandoned branch",
+    "Sub-agent",
+];
+
 named! {
     /// Kind of an entry.
     #[derive(JsonSchema)]

@@ -13,6 +13,8 @@ pub(crate) const FINDINGS_MAX: usize = 100;
 pub(crate) const ASKS_MAX: u32 = 8;
 /// The largest body of a reply that is read, in bytes: 10 MB bodies were seen, and are junk.
 pub(crate) const REPLY_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Maximum bytes kept of the texts of one reply: no model writes as much, and every reply is journaled.
+pub(crate) const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Records kept of one reply; a model that hands over more repeats itself.
 pub(crate) const CLAIMS_MAX: usize = 200;
 /// The longest string kept of a claim, in bytes.
@@ -21,7 +23,8 @@ pub(crate) const CLAIM_BYTES_MAX: usize = 8_000;
 pub(crate) const JSON_DEPTH_MAX: usize = 64;
 
 const _: () = assert!(DETECT_BYTES_MAX < LINE_BYTES_MAX);
-const _: () = assert!(CLAIM_BYTES_MAX * 4 < REPLY_BYTES_MAX);
+const _: () = assert!(CLAIM_BYTES_MAX * CLAIMS_MAX < ANSWER_BYTES_MAX);
+const _: () = assert!(ANSWER_BYTES_MAX < REPLY_BYTES_MAX);
 
 /// Tokens of a model, estimated unless they come from a reply's usage.
 pub(crate) type Tokens = u32;

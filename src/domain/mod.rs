@@ -15,7 +15,7 @@ mod slice;
 pub(crate) mod testing;
 mod time;
 
-pub(crate) use entry::{Coverage, Skip, Tool, named};
+pub(crate) use entry::{Coverage, SPEAKER_LABELS, Skip, Tool, named};
 
 pub use claim::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, WriteExtracted};
 pub use entry::{Branch, CoverageState, Entry, EntryKind, Outcome, Speaker};

@@ -64,7 +64,7 @@ pub struct Session {
     pub format: Format,
     /// The transcript's own name for it, or a digest of its beginning where it has none.
     pub native_id: Redacted,
-    /// The file it was read from, as given on the command line.
+    /// The file it was read from, as given on the command line and masked like other text.
     pub path: String,
     /// The client's title for it.
     pub title: Option<Redacted>,

@@ -63,6 +63,11 @@ impl Timestamp {
         Timestamp(self.midnight().0.saturating_add(DAY_MILLIS))
     }
 
+    /// This time of the day so many days before.
+    pub fn days_before(self, days: u32) -> Timestamp {
+        Timestamp(self.0.saturating_sub(DAY_MILLIS.saturating_mul(i64::from(days))))
+    }
+
     /// Time since `earlier`; zero if this is not after it.
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))

@@ -139,7 +139,7 @@ async fn extract(
     source: Source<'_>,
     rung: OutputMode,
 ) -> Result<(SliceResult, Option<(OutputMode, bool)>), StoreError> {
-    let price = case.contents.config.model.price;
+    let price = case.contents.config.model.price_of(&case.asking.model).unwrap_or_default();
     let mut recorder = Recorder { source, price, result: SliceResult::default() };
     let cut = &slice.cutting.slice;
     let (mut exchange, first) = Exchange::start(&case.asking, cut, slice.before, rung, 0);

@@ -1,8 +1,9 @@
 //! Text folded for comparing, with the way back to the bytes of the original. Labels of a slice, and marks of omitted
 //! tool output, are not part of it: their figures and digests are nobody's words.
 
-use super::numbers::{SpokenNumbers, Unit};
+use super::numbers::{SpokenNumbers, unit_behind};
 use crate::domain::Slice;
+use crate::text::numbers::Unit;
 use crate::text::tokens::{Fold, fold, lower};
 use regex::Regex;
 use std::cell::OnceCell;
@@ -180,7 +181,7 @@ impl Folded {
             spoken.find(needle).map(|place| (place.start, place.end))
         };
         let agrees = |(_, end): &(usize, usize)| {
-            let other = Unit::behind(&self.text[*end..]);
+            let other = unit_behind(&self.text[*end..]);
             unit.is_none() || other.is_none() || unit == other
         };
         let found = digits.into_iter().find(agrees).or_else(|| spoken().find(agrees));

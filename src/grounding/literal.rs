@@ -2,7 +2,8 @@
 //! the slice.
 
 use super::fold::Folded;
-use super::numbers::Unit;
+use super::numbers::unit_behind;
+use crate::text::numbers::Unit;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -68,7 +69,7 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
             continue;
         }
         if !found.iter().any(|literal| literal.text == inner) {
-            let unit = (rule == "number").then(|| Unit::behind(after)).flatten();
+            let unit = (rule == "number").then(|| unit_behind(after)).flatten();
             found.push(Literal { rule, text: inner.to_owned(), unit });
         }
     }

@@ -1,21 +1,8 @@
-//! Numbers: those that a slice says in words (`twelve fifty`, `half a minute`), and the units behind them. A word that is
-//! a common one of English too, such as the Spanish `once`, is no number.
+//! Numbers: those that a slice says in words (`twelve fifty`, `half a minute`), and the units behind them.
 
-use std::collections::HashMap;
+use crate::text::numbers::{Unit, number, unit};
 use std::ops::Range;
-use std::sync::LazyLock;
 
-/// Numbers with their words.
-const WORDS: &str = "0 zero zéro cero sıfır|1 one eins un une uno una bir|2 two zwei deux dos iki|\
-    3 three drei trois tres üç|4 four vier quatre cuatro dört|5 five fünf cinq cinco beş|\
-    6 six sechs seis altı|7 seven sieben sept siete yedi|8 eight acht huit ocho sekiz|\
-    9 nine neun neuf nueve dokuz|10 ten zehn dix diez|11 eleven elf onze|12 twelve zwölf douze doce|\
-    13 thirteen dreizehn treize trece|14 fourteen vierzehn quatorze catorce|\
-    15 fifteen fünfzehn quinze quince|16 sixteen sechzehn|17 seventeen siebzehn|18 eighteen achtzehn|\
-    19 nineteen neunzehn|20 twenty zwanzig vingt veinte yirmi|30 thirty dreißig trente treinta otuz|\
-    40 forty vierzig quarante cuarenta kırk|50 fifty fünfzig cinquante cincuenta elli|\
-    60 sixty sechzig soixante sesenta altmış|70 seventy siebzig setenta yetmiş|\
-    80 eighty achtzig ochenta seksen|90 ninety neunzig noventa doksan";
 /// Parts of a minute, of an hour or of a hundred.
 const PARTS: [(&str, f64); 6] = [
     ("half a minute", 30.0),
@@ -25,38 +12,15 @@ const PARTS: [(&str, f64); 6] = [
     ("half of", 50.0),
     ("quarter of", 25.0),
 ];
-/// Units with their spellings, in lower case.
-const UNITS: &str = "ms msec millisecond milliseconds|\
-    s sec secs second seconds sekunden secondes segundos saniye|min mins minute minutes minuten minutos dakika|\
-    h hr hrs hour hours stunden heures horas saat|day days tage tagen jours días gün|\
-    week weeks wochen semaines semanas hafta|month months monate monaten mois meses ay|\
-    year years jahre jahren ans años yıl|kb kib kilobyte kilobytes|mb mib megabyte megabytes|\
-    gb gib gigabyte gigabytes|tb tib terabyte terabytes|% percent prozent|px pixel pixels";
 /// Maximum number of words of one number.
 const WORDS_MAX: usize = 6;
 
-/// Values of the words.
-static VALUES: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
-    let numbers = WORDS.split('|').filter_map(|number| number.split_once(' '));
-    numbers
-        .flat_map(|(value, words)| words.split(' ').map(move |word| (word, value)))
-        .filter_map(|(word, value)| Some((word, value.parse().ok()?)))
-        .collect()
-});
-
-/// A unit, by its place among all of them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Unit(usize);
-
-impl Unit {
-    /// The unit that `text` begins with, after a blank or a hyphen.
-    pub(super) fn behind(text: &str) -> Option<Unit> {
-        let text = text.strip_prefix([' ', '-']).unwrap_or(text);
-        let end = text.find(|letter: char| !letter.is_alphabetic()).unwrap_or(text.len());
-        let word = if text.starts_with('%') { "%" } else { &text[..end] };
-        let word = word.to_lowercase();
-        UNITS.split('|').position(|unit| unit.split(' ').any(|it| it == word)).map(Unit)
-    }
+/// The unit that `text` begins with, after a blank or a hyphen.
+pub(super) fn unit_behind(text: &str) -> Option<Unit> {
+    let text = text.strip_prefix([' ', '-']).unwrap_or(text);
+    let end = text.find(|letter: char| !letter.is_alphabetic()).unwrap_or(text.len());
+    let word = if text.starts_with('%') { "%" } else { &text[..end] };
+    unit(&word.to_lowercase())
 }
 
 /// The numbers in words of one text, in order.
@@ -100,7 +64,7 @@ impl SpokenNumbers {
 }
 
 fn is_number(word: &str) -> bool {
-    VALUES.contains_key(word) || is_and(word) || matches!(word, "hundred" | "thousand" | "point")
+    number(word).is_some() || is_and(word) || matches!(word, "hundred" | "thousand" | "point")
 }
 
 fn is_and(word: &str) -> bool {
@@ -133,7 +97,7 @@ fn whole(words: &[&str]) -> Option<u64> {
                 (sum, current, last) = (sum + current * 1_000, 0, u64::MAX)
             }
             word => {
-                let value = *VALUES.get(word)?;
+                let value = number(word)?;
                 // A smaller place follows a larger one: twenty five, but not five twenty.
                 if last <= value || (last < 100 && value >= 10) {
                     return None;

@@ -1,7 +1,10 @@
-//! Classifies a status and its body as an error with a kind. The body is read and dropped: an error holds codes and
-//! names, never a body.
+//! Classifies a status and its body as an error with a kind. The body is read and dropped: an error holds codes, names
+//! and the server's own sentence, masked; never a body.
 
-use crate::domain::{ErrorKind, ModelError, OutputMode};
+use crate::domain::{ErrorKind, ModelError, OutputMode, Request};
+use crate::privacy::Gate;
+use crate::text::lenient_json::decode;
+use crate::text::truncate;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -9,6 +12,12 @@ use std::time::Duration;
 pub(super) const ERROR_BYTES_MAX: usize = 64 * 1024;
 /// Maximum size of a code or type that is shown, in bytes.
 const CODE_BYTES_MAX: usize = 64;
+/// Maximum length of the server's sentence that is shown, in characters.
+const SENTENCE_CHARS_MAX: usize = 240;
+/// Maximum number of errors wrapped in each other that are opened: a gateway's, its upstream's, its upstream's.
+const WRAPPERS_MAX: u32 = 4;
+/// Words in a row that a sentence and a request do not share by chance.
+const ECHO_WORDS: usize = 5;
 
 /// A server's error, for classification.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -22,19 +31,34 @@ pub(super) struct ServerError {
     pub(super) param: String,
     /// True for an error in JSON whose message is the empty string.
     pub(super) mute: bool,
+    /// Its sentence, unmasked; empty for none.
+    pub(super) sentence: String,
 }
 
 impl ServerError {
     /// Reads OpenAI's shape, vLLM's flat one, FastAPI's `detail`, Google's list, plain text and HTML.
     pub(super) fn of(body: &[u8]) -> ServerError {
         let body = body.get(..ERROR_BYTES_MAX).unwrap_or(body);
-        let text = String::from_utf8_lossy(body).to_lowercase();
+        let said = String::from_utf8_lossy(body);
+        let text = said.to_lowercase();
         match serde_json::from_slice::<Value>(body) {
             Ok(value) => {
                 let text = complaints(&value).unwrap_or(text);
-                ServerError { text, ..ServerError::of_value(&value) }
+                let sentence = sentence_of(&value, WRAPPERS_MAX).unwrap_or_default();
+                ServerError { text, sentence, ..ServerError::of_value(&value) }
             }
-            Err(_) => ServerError { text, ..ServerError::default() },
+            Err(_) => {
+                // Of a web page only the title is meant to be read.
+                let titled =
+                    |said: &str| Some(said.split_once("<title>")?.1.split('<').next()?.to_owned());
+                let is_page = said.trim_start().starts_with('<');
+                let sentence = if is_page { titled(&said) } else { Some(said.into_owned()) };
+                ServerError {
+                    text,
+                    sentence: sentence.unwrap_or_default(),
+                    ..ServerError::default()
+                }
+            }
         }
     }
 
@@ -54,7 +78,34 @@ impl ServerError {
             kind: name("type"),
             param: name("param"),
             mute: message.is_some_and(str::is_empty),
+            sentence: String::new(),
         }
+    }
+
+    /// Forgets the sentence if it repeats words of the request.
+    pub(super) fn forget_echo(&mut self, request: &Request) {
+        let words: Vec<&str> = self.sentence.split_whitespace().collect();
+        let is_said = |words: &[&str]| {
+            let words = words.join(" ");
+            request.messages.iter().any(|message| message.content.as_str().contains(&words))
+        };
+        if words.windows(ECHO_WORDS).any(is_said) {
+            self.sentence.clear();
+        }
+    }
+
+    /// Its sentence as it may be shown: masked, one line, bounded.
+    fn shown(&self, gate: &Gate) -> String {
+        let masked = gate.redact(&self.sentence);
+        let words: Vec<&str> = masked
+            .as_str()
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|word| !word.is_empty())
+            .collect();
+        let line = words.join(" ");
+        let head = truncate::chars(&line, SENTENCE_CHARS_MAX);
+        let end = if head.len() < line.len() { "…" } else { "" };
+        format!("{}{end}", head.trim_end_matches('.'))
     }
 
     pub(super) fn is_too_long(&self) -> bool {
@@ -78,6 +129,21 @@ fn complaints(value: &Value) -> Option<String> {
     Some(details.iter().flat_map(parts).collect::<String>().to_lowercase())
 }
 
+/// The innermost message of an error: gateways put what their upstream said into their own message, as JSON or as Python
+/// prints it.
+fn sentence_of(value: &Value, wrappers_max: u32) -> Option<String> {
+    if let Some(text) = value.as_str() {
+        let inner = text.find('{').filter(|_| wrappers_max > 0).and_then(|at| {
+            let (inner, _) = decode(&text[at..], &["error", "message", "detail"]);
+            sentence_of(&inner, wrappers_max - 1)
+        });
+        return inner.or_else(|| Some(text.to_owned()));
+    }
+    let value = value.get(0).unwrap_or(value);
+    let fields = ["error", "message", "detail", "msg"].into_iter();
+    fields.filter_map(|key| value.get(key)).find_map(|it| sentence_of(it, wrappers_max))
+}
+
 /// A code that may be shown: letters, digits, `_`, `.`, `-`, bounded.
 fn code_of(text: &str) -> String {
     let lawful = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -99,13 +165,17 @@ pub(super) enum Failure {
 }
 
 /// Request and endpoint, for an error's hint.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct RequestContext<'a> {
     pub(super) rung: OutputMode,
     pub(super) model: &'a str,
     /// Host and port.
     pub(super) host: &'a str,
     pub(super) api_key_env: &'a str,
+    /// The settings that name the endpoint.
+    pub(super) source: &'a str,
+    /// Masks the server's sentence.
+    pub(super) gate: &'a Gate,
 }
 
 impl Failure {
@@ -113,7 +183,10 @@ impl Failure {
         let host = asked.host;
         let unavailable = ErrorKind::Unavailable { wait: None };
         match self {
-            Failure::Broken { what } => ModelError::new(unavailable, format!("{what}, {host}")),
+            Failure::Broken { what } => {
+                let source = asked.source;
+                ModelError::new(unavailable, format!("{host}: {what} (settings: {source})"))
+            }
             Failure::Odd { what } => {
                 ModelError::new(unavailable, format!("{host} answered 200 with {what}"))
             }
@@ -200,21 +273,27 @@ fn detail_of(
     said: &ServerError,
     asked: &RequestContext<'_>,
 ) -> String {
-    let RequestContext { rung, model, host, api_key_env } = *asked;
+    let RequestContext { rung, model, host, api_key_env, source, gate } = *asked;
     let mut detail = format!("{host} answered {status}");
     for (label, code) in [("code", &said.code), ("type", &said.kind)] {
         if !code.is_empty() {
             detail.push_str(&format!(", {label} {code}"));
         }
     }
+    let sentence = said.shown(gate);
+    if !sentence.is_empty() {
+        detail.push_str(&format!(": \"{sentence}\""));
+    }
     let hint = match kind {
         ErrorKind::Unauthorised if api_key_env.is_empty() => {
-            "; set `api_key_env` to the variable that holds the key".to_owned()
+            format!("; set `api_key_env` in {source} to the variable that holds the key")
         }
-        ErrorKind::Unauthorised => format!("; check the key in the variable {api_key_env}"),
+        ErrorKind::Unauthorised => {
+            format!("; check the key in the variable {api_key_env} (settings: {source})")
+        }
         ErrorKind::NotFound => format!(
-            "; check `model` ({model}) and `base_url`, which mostly ends in /v1: \
-             `annalist doctor` lists the models"
+            "; check `model` ({model}) and `base_url`, which mostly ends in /v1, in \
+             {source}: `annalist doctor` lists the models"
         ),
         ErrorKind::QuotaExhausted => "; the account has no more to spend".to_owned(),
         ErrorKind::Unsupported => format!(" to {} with model {model}", rung.name()),
@@ -231,6 +310,17 @@ fn detail_of(
 mod tests {
     use super::*;
 
+    fn context(rung: OutputMode, gate: &Gate) -> RequestContext<'_> {
+        RequestContext {
+            rung,
+            model: "small",
+            host: "here:1",
+            api_key_env: "MY_KEY",
+            source: "annalist.toml",
+            gate,
+        }
+    }
+
     #[track_caller]
     fn check(status: u16, body: &str, expected: ErrorKind) {
         check_on(OutputMode::ForcedTool, status, body, expected);
@@ -240,11 +330,11 @@ mod tests {
     fn check_on(rung: OutputMode, status: u16, body: &str, expected: ErrorKind) {
         let wait = Some(Duration::from_secs(9));
         let said = Box::new(ServerError::of(body.as_bytes()));
-        let asked = RequestContext { rung, model: "small", host: "here:1", api_key_env: "MY_KEY" };
+        let gate = Gate::new(&[]);
+        let asked = context(rung, &gate);
         let error = Failure::Status { status, wait, said }.into_error(&asked);
         assert_eq!(error.kind, expected, "{status} {body}");
         assert!(error.detail.contains(&status.to_string()));
-        assert!(!error.detail.contains("hush"), "no words of a body: {}", error.detail);
     }
 
     const WAIT: Option<Duration> = Some(Duration::from_secs(9));
@@ -320,12 +410,8 @@ mod tests {
 
     #[test]
     fn error_names_what_mends_it() {
-        let asked = RequestContext {
-            rung: OutputMode::Text,
-            model: "small",
-            host: "here:1",
-            api_key_env: "MY_KEY",
-        };
+        let gate = Gate::new(&[]);
+        let asked = context(OutputMode::Text, &gate);
         let of = |status, body: &str| {
             let said = Box::new(ServerError::of(body.as_bytes()));
             Failure::Status { status, wait: None, said }.into_error(&asked).detail
@@ -334,5 +420,47 @@ mod tests {
         assert!(of(404, "").contains("/v1") && of(404, "").contains("small"));
         let code = r#"{"error":{"code":"a b<c>_1","type":"x/y"}}"#;
         assert_eq!(of(429, code), "here:1 answered 429, code abc_1, type xy");
+    }
+
+    #[track_caller]
+    fn check_sentence(body: &str, expected: &str) {
+        let sentence = ServerError::of(body.as_bytes()).shown(&Gate::new(&[]));
+        assert_eq!(sentence, expected, "{body}");
+    }
+
+    #[test]
+    fn error_carries_the_sentence_of_the_server() {
+        check_sentence(r#"{"error":{"message":"No such thing.","code":1}}"#, "No such thing");
+        check_sentence(r#"{"error":"model 'x' not found"}"#, "model 'x' not found");
+        check_sentence(
+            r#"{"detail":[{"loc":["a"],"msg":"Field required","input":"w"}]}"#,
+            "Field required",
+        );
+        check_sentence(
+            "Client sent an HTTP request to an HTTPS server.\n",
+            "Client sent an HTTP request to an HTTPS server",
+        );
+        check_sentence("<html><head><title>502 Bad Gateway</title></head><p>x", "502 Bad Gateway");
+        check_sentence("<html>x", "");
+        check_sentence("", "");
+    }
+
+    #[test]
+    fn sentence_of_a_gateway_is_that_of_its_upstream() {
+        let json = r#"{"error":{"message":"litellm.BadRequestError: OpenAIException - {\"error\":{\"message\":\"too hot\",\"code\":null}}"}}"#;
+        check_sentence(json, "too hot");
+        let python = r#"{"error":{"message":"litellm.APIError: Error code: 400 - {'error': {'message': 'too hot', 'code': None}}"}}"#;
+        check_sentence(python, "too hot");
+        check_sentence(r#"{"error":"{\"message\":\"too hot\"}"}"#, "too hot");
+        check_sentence(r#"{"error":{"message":"in {braces} only"}}"#, "in {braces} only");
+    }
+
+    #[test]
+    fn sentence_is_masked_and_bounded() {
+        let key = format!("sk-proj-{}", "a1B2c3D4".repeat(6));
+        let said = ServerError::of(format!("Incorrect API key provided: {key}").as_bytes());
+        assert!(!said.shown(&Gate::new(&[])).contains(&key));
+        let said = ServerError::of("word ".repeat(1_000).as_bytes());
+        assert!(said.shown(&Gate::new(&[])).chars().count() <= SENTENCE_CHARS_MAX + 1);
     }
 }

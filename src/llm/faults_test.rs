@@ -107,6 +107,7 @@ impl Server {
         let config = EndpointConfig {
             base_url: format!("http://127.0.0.1:{}/v1/", self.port),
             api_key: Some("key".to_owned()),
+            source: String::new(),
             api_key_env: "MY_KEY".to_owned(),
             connect_timeout: timeout,
             read_timeout: timeout,
@@ -247,6 +248,7 @@ async fn nobody_there_is_unavailable() {
         // Port 9 is reserved for a service that nobody runs.
         base_url: "http://127.0.0.1:9/v1".to_owned(),
         api_key: None,
+        source: String::new(),
         api_key_env: String::new(),
         connect_timeout: Duration::from_secs(5),
         read_timeout: Duration::from_secs(5),

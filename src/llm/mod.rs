@@ -32,6 +32,8 @@ pub(crate) use cassette_file::{CassetteFile, Origin};
 pub(crate) use concurrency::{CallPermit, ConcurrencyLimit};
 pub use openai::{Endpoint, EndpointConfig};
 pub(crate) use probe::{Probe, probe};
+#[cfg(test)]
+pub(crate) use request::tests::question;
 pub(crate) use wait::back_off;
 
 /// The crate that is never let into a log, whatever the filter asks for: async-openai logs whole bodies

@@ -6,6 +6,7 @@ use super::quirks::{QUIRKS_MAX, Quirks, quirk_of};
 use super::request;
 use super::transport::{Transport, broken};
 use super::wire::Completion;
+use crate::adapters::http_client;
 use crate::adapters::otel::{ChatSpan, Server};
 use crate::domain::{
     ErrorKind, LanguageModel, ModelError, OutputMode, Reply, Request, Timestamp, Usage,
@@ -33,6 +34,8 @@ pub struct EndpointConfig {
     pub api_key: Option<String>,
     /// The variable of the key, for the hint in an error.
     pub api_key_env: String,
+    /// The settings that name the endpoint, such as a file, for the hint in an error.
+    pub source: String,
     /// Maximum time to connect.
     pub connect_timeout: Duration,
     /// Maximum silence of the endpoint, the wait for the first byte included.
@@ -47,6 +50,7 @@ impl fmt::Debug for EndpointConfig {
             .field("base_url", &self.base_url)
             .field("api_key", &self.api_key.as_ref().map(|_| "(hidden)"))
             .field("api_key_env", &self.api_key_env)
+            .field("source", &self.source)
             .field("connect_timeout", &self.connect_timeout)
             .field("read_timeout", &self.read_timeout)
             .field("total_timeout", &self.total_timeout)
@@ -60,6 +64,7 @@ pub struct Endpoint {
     host: String,
     server: Server,
     api_key_env: String,
+    source: String,
     gate: Gate,
     quirks: Quirks,
 }
@@ -107,7 +112,7 @@ impl Endpoint {
                 format!("the key in {} holds characters that no key has", config.api_key_env);
             return Err(ModelError::new(ErrorKind::Unauthorised, detail));
         }
-        let http = http_client(&config, url).map_err(|_| {
+        let http = client_of(&config, url).map_err(|_| {
             let detail = "cannot prepare HTTPS: the certificates of this machine cannot be read";
             ModelError::new(ErrorKind::Unavailable { wait: None }, detail)
         })?;
@@ -122,8 +127,8 @@ impl Endpoint {
         let service =
             tower::service_fn(move |factory: HttpRequestFactory| below.clone().send(factory));
         let client = Client::build(http, openai).with_http_service(service);
-        let (api_key_env, quirks) = (config.api_key_env, Quirks::default());
-        Ok(Endpoint { client, host, server, api_key_env, gate, quirks })
+        let (quirks, EndpointConfig { api_key_env, source, .. }) = (Quirks::default(), config);
+        Ok(Endpoint { client, host, server, api_key_env, source, gate, quirks })
     }
 
     /// Sends `body`; returns the reply and the server's name of its model.
@@ -143,10 +148,18 @@ impl Endpoint {
         self.client.models().list_byot().await.ok()
     }
 
+    /// True if the server responds, be it with a refusal.
+    pub(crate) async fn responds(&self) -> bool {
+        let listed: Result<serde_json::Value, OpenAIError> = self.client.models().list_byot().await;
+        !matches!(listed.map_err(failure_of), Err(Failure::Broken { .. }))
+    }
+
     /// The error of a failed request for `model` in the output mode `rung`.
     pub(super) fn error(&self, failure: Failure, rung: OutputMode, model: &str) -> ModelError {
-        let (host, api_key_env) = (&self.host, &self.api_key_env);
-        failure.into_error(&RequestContext { rung, model, host, api_key_env })
+        let Endpoint { host, api_key_env, source, gate, .. } = self;
+        let model = gate.redact(model);
+        let model = model.as_str();
+        failure.into_error(&RequestContext { rung, model, host, api_key_env, source, gate })
     }
 
     /// Asks again without each field that the endpoint turns out to refuse.
@@ -167,6 +180,9 @@ impl Endpoint {
                 break;
             }
             tracing::info!(host = self.host, quirk = ?quirk, "endpoint refuses a field; left out");
+        }
+        if let Failure::Status { said, .. } = &mut failure {
+            said.forget_echo(request);
         }
         Err(self.error(failure, request.rung, &request.model))
     }
@@ -205,8 +221,10 @@ fn failure_of(error: OpenAIError) -> Failure {
 /// Counts only. A failure is logged where it is handled.
 fn log_reply(request: &Request, reply: &Reply) {
     let Usage { prompt_tokens, cached_tokens, completion_tokens } = reply.usage;
+    // Somebody may have put the key in the model's place.
+    let model = Gate::new(&[]).redact(&request.model);
     tracing::debug!(
-        model = request.model,
+        model = model.as_str(),
         rung = request.rung.name(),
         calls = reply.calls.len(),
         finish = reply.finish.name(),
@@ -217,32 +235,18 @@ fn log_reply(request: &Request, reply: &Reply) {
     );
 }
 
-fn http_client(
+fn client_of(
     config: &EndpointConfig,
     url: &reqwest::Url,
 ) -> Result<reqwest::Client, reqwest::Error> {
-    // Whoever installed a provider first is as welcome; the error says only that.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let mut builder = reqwest::Client::builder()
-        .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
+    http_client::builder(url)
         .connect_timeout(config.connect_timeout)
         .read_timeout(config.read_timeout)
         .timeout(config.total_timeout)
         .pool_idle_timeout(Duration::from_secs(IDLE_SECS))
         .pool_max_idle_per_host(usize::MAX)
         .tcp_nodelay(true)
-        .http1_only()
-        // A redirected POST becomes a GET; better to say that `base_url` is not the right one.
-        .redirect(reqwest::redirect::Policy::none());
-    if url.scheme() == "http" {
-        // Without this the certificates of the machine are read, and it may have none.
-        builder = builder.tls_certs_only([]);
-    }
-    let name = url.host_str().unwrap_or_default();
-    if matches!(name, "localhost" | "127.0.0.1" | "[::1]") {
-        builder = builder.no_proxy();
-    }
-    builder.build()
+        .build()
 }
 
 #[cfg(test)]
@@ -254,6 +258,7 @@ mod tests {
 
     fn config(base_url: &str, api_key: &str) -> EndpointConfig {
         EndpointConfig {
+            source: "settings".to_owned(),
             base_url: base_url.to_owned(),
             api_key: Some(api_key.to_owned()),
             api_key_env: "MY_KEY".to_owned(),

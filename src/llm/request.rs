@@ -74,7 +74,7 @@ pub(super) mod tests {
     use std::sync::Arc;
 
     /// A small question on `rung`.
-    pub(in super::super) fn question(rung: OutputMode) -> Request {
+    pub(crate) fn question(rung: OutputMode) -> Request {
         let says = |role, text: &str| Message { role, content: Gate::new(&[]).redact(text) };
         let parameters = json!({
             "type": "object", "additionalProperties": false, "required": ["points"],

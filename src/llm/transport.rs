@@ -120,11 +120,14 @@ fn why_not_connected(error: &reqwest::Error) -> &'static str {
             return "the server's certificate is not trusted on this machine";
         }
         if text.contains("dns error") || text.contains("lookup address") {
-            return "no such host is known; is `base_url` right?";
+            return "no such host is known; correct `base_url`";
+        }
+        if text.contains("InvalidContentType") {
+            return "the server speaks no TLS at that port; begin `base_url` with http://";
         }
         cause = error.source();
     }
-    "could not connect; is the server running, is `base_url` right?"
+    "could not connect; start the server or correct `base_url`"
 }
 
 const _: () = assert!(ERROR_BYTES_MAX < REPLY_BYTES_MAX && REPLY_BYTES_MAX == 32 * 1024 * 1024);

@@ -2,8 +2,9 @@
 //! been seen; a value that makes no sense reads as absent. async-openai's typed replies refuse these.
 
 use super::error::{Failure, ServerError};
-use crate::domain::{Call, Finish, Reply, Timestamp, Usage};
+use crate::domain::{ANSWER_BYTES_MAX, Call, Finish, Reply, Timestamp, Usage};
 use crate::privacy::Gate;
+use crate::text::truncate;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -47,7 +48,9 @@ fn finish_of(value: &Value) -> Finish {
 }
 
 fn usage_of(counts: &Value) -> Usage {
-    let count = |value: &Value| value.as_f64().map_or(0, |number| number.max(0.0) as u64);
+    // A number that no column of the store holds was not counted.
+    let is_count = |number: &f64| (0.0..=f64::from(u32::MAX)).contains(number);
+    let count = |value: &Value| value.as_f64().filter(is_count).map_or(0, |number| number as u64);
     let cached = count(&counts["prompt_tokens_details"]["cached_tokens"]);
     Usage {
         prompt_tokens: count(&counts["prompt_tokens"]),
@@ -96,23 +99,31 @@ impl Completion {
         let refusals = [&message["refusal"], &message["provider_specific_fields"]["refusal"]];
         let refusal = refusals.into_iter().map(text_of).find(|text| !text.trim().is_empty());
         let content = text_of(&message["content"]);
+        let mut room = ANSWER_BYTES_MAX;
         Ok(Reply {
-            calls: calls_of(message, gate),
-            content: gate.redact_json(without_thoughts(&content)),
-            refusal: refusal.map(|text| gate.redact(&text)),
+            calls: calls_of(message, gate, &mut room),
+            content: gate.redact_json(take(without_thoughts(&content), &mut room)),
+            refusal: refusal.map(|text| gate.redact(take(&text, &mut room))),
             finish: finish_of(&choice["finish_reason"]),
             usage: usage_of(&self.0["usage"]),
         })
     }
 }
 
-fn calls_of(message: &Value, gate: &Gate) -> Vec<Call> {
-    let call = |function: &Value| Call {
-        name: gate.redact(&text_of(&function["name"])).as_str().to_owned(),
-        arguments: gate.redact_json(&arguments_of(&function["arguments"])),
+/// The beginning of `text` that fits into what is left of a reply's room.
+fn take<'a>(text: &'a str, room: &mut usize) -> &'a str {
+    let taken = truncate::bytes(text, *room);
+    *room -= taken.len();
+    taken
+}
+
+fn calls_of(message: &Value, gate: &Gate, room: &mut usize) -> Vec<Call> {
+    let mut call = |function: &Value| Call {
+        name: gate.redact(take(&text_of(&function["name"]), room)).as_str().to_owned(),
+        arguments: gate.redact_json(take(&arguments_of(&function["arguments"]), room)),
     };
     let listed = items(&message["tool_calls"]).map(|call| &call["function"]);
-    let calls: Vec<Call> = listed.filter(|function| function.is_object()).map(call).collect();
+    let calls: Vec<Call> = listed.filter(|function| function.is_object()).map(&mut call).collect();
     if !calls.is_empty() {
         return calls;
     }

@@ -116,9 +116,23 @@ fn usage_is_counted_as_far_as_it_is_there() {
     assert_eq!(usage(full), expected);
     let partial = r#"{"prompt_tokens":null,"completion_tokens":3,"prompt_tokens_details":null}"#;
     assert_eq!(usage(partial), Usage { completion_tokens: 3, ..Usage::default() });
-    for nothing in ["null", "[]", "{}", "\"7\"", r#"{"prompt_tokens":-7}"#] {
+    let odd = [r#"{"prompt_tokens":-7}"#, r#"{"prompt_tokens":"7"}"#, r#"{"prompt_tokens":1e300}"#];
+    for nothing in ["null", "[]", "{}", "\"7\""].into_iter().chain(odd) {
         assert_eq!(usage(nothing), Usage::default(), "{nothing}");
     }
+}
+
+#[test]
+fn little_is_kept_of_a_reply_that_no_model_writes() {
+    let junk = "x".repeat(ANSWER_BYTES_MAX);
+    let function = format!(r#"{{"function":{{"name":"f","arguments":"{junk}"}}}}"#);
+    let body = format!(
+        r#"{{"choices":[{{"message":{{"content":"{junk}","tool_calls":[{function},{function}]}}}}]}}"#
+    );
+    let reply = reply_of(&body).unwrap();
+    let calls = reply.calls.iter().map(|call| call.arguments.as_str().len());
+    assert!(calls.sum::<usize>() + reply.content.as_str().len() <= ANSWER_BYTES_MAX);
+    assert_eq!(reply.calls.len(), 2);
 }
 
 #[test]

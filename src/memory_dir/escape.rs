@@ -43,8 +43,12 @@ fn cut(line: String, letters_max: usize) -> String {
 /// One line that has passed the gate, in at most `letters_max` letters.
 fn redacted_line(text: &str, letters_max: usize, gate: &Gate) -> String {
     let passed = gate.redact(&one_line(text, usize::MAX));
+    let short = one_line(passed.as_str(), letters_max);
+    if short == passed.as_str() {
+        return short;
+    }
     // A cut in the right place can make a number of what was none.
-    let cut = gate.redact(&one_line(passed.as_str(), letters_max));
+    let cut = gate.redact(&short);
     one_line(cut.as_str(), usize::MAX)
 }
 
@@ -80,15 +84,16 @@ fn is_meta(line: &str) -> bool {
     line.starts_with("**") && line.contains(":**")
 }
 
-/// The words where they cannot begin a line: what opens or closes a comment or a private block, or ends
-/// HTML, is written as an entity. Other `<` stay: `Vec<String>` is to be read.
+/// The words where they cannot begin a line: HTML, comments and private blocks begin with an entity, and a link that a
+/// browser would run is none. Other `<` stay: `Vec<String>` is to be read.
 pub(super) fn inline(words: &str) -> String {
     let mut line = String::with_capacity(words.len());
     let mut dashes = 0;
     for (at, letter) in words.char_indices() {
         let after = words.get(at + letter.len_utf8()..).unwrap_or_default();
         match letter {
-            '<' if opens(after) => line.push_str("&lt;"),
+            '<' if opens(after) || is_element(after) => line.push_str("&lt;"),
+            '(' if line.ends_with(']') && is_run(after) => line.push_str("\\("),
             '>' if dashes >= 2 => line.push_str("&gt;"),
             letter => line.push(letter),
         }
@@ -108,6 +113,34 @@ fn opens(after: &str) -> bool {
         c => c.to_ascii_lowercase(),
     });
     after.starts_with(['!', '/', '?']) || letters.eq("private".chars())
+}
+
+/// Elements that need no attribute to swallow the text behind them, or to give it another meaning.
+const ELEMENTS: [&str; 13] = [
+    "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "select", "style",
+    "svg", "template", "textarea", "xmp",
+];
+
+/// Returns whether a browser may act on what follows a `<`: a known element, or one with attributes.
+fn is_element(after: &str) -> bool {
+    let name = after.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let tag = after.split('>').next().unwrap_or_default().replace("::", "");
+    after.starts_with(|c: char| c.is_ascii_alphabetic())
+        && (tag.contains(['=', '"', '\'', '`', ':'])
+            || ELEMENTS.iter().any(|it| it.eq_ignore_ascii_case(name)))
+}
+
+/// Schemes of links that a browser only opens.
+const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
+
+/// Returns whether a link's target has another scheme, or one spelled with entities or escapes.
+fn is_run(target: &str) -> bool {
+    let target = target.trim_start_matches([' ', '<']);
+    let scheme = target.split([':', '/', '?', '#', '&', '\\', ')', ' ']).next().unwrap_or_default();
+    match target.as_bytes().get(scheme.len()) {
+        Some(b':') => !SCHEMES.iter().any(|it| it.eq_ignore_ascii_case(scheme)),
+        end => matches!(end, Some(b'&' | b'\\')),
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +165,16 @@ mod tests {
             ("a <!-- @tag: x --> b", "a &lt;!-- @tag: x --&gt; b"),
             ("a <PRıVATE> </private> b --!> c", "a &lt;PRıVATE> &lt;/private> b --!&gt; c"),
             ("a -> b => c", "a -> b => c"),
+            (
+                "Map<String, Vec<a::B>> in <your-name> if a<b",
+                "Map<String, Vec<a::B>> in <your-name> if a<b",
+            ),
+            ("a <script>b</script>", "a &lt;script>b&lt;/script>"),
+            ("a <img src=x onerror=b()> c", "a &lt;img src=x onerror=b()> c"),
+            ("a<SvG onload='b'", "a&lt;SvG onload='b'"),
+            ("see [a](http://b) and ![c](d/e.png)", "see [a](http://b) and ![c](d/e.png)"),
+            ("[a](JavaScript:b()) [c]( <data:d>)", "[a]\\(JavaScript:b()) [c]\\( &lt;data:d>)"),
+            ("[a](java&#115;cript:b)", "[a]\\(java&#115;cript:b)"),
         ] {
             assert_eq!(plain(words), expected);
         }

@@ -219,6 +219,9 @@ const LESSONS: List = list(kind::PATTERNS, kind::LESSONS, 40);
 const TERMS: List = list(kind::GLOSSARY, "Terms", 200);
 const ABBREVIATIONS: List = list(kind::GLOSSARY, "Abbreviations", 100);
 
+/// Makes the entry of a memory; the gate may leave nothing of it.
+type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
+
 pub(super) struct Placing<'a> {
     pub(super) facts: &'a Facts<'a>,
     pub(super) names: &'a Names,
@@ -293,7 +296,9 @@ impl<'a> Placing<'a> {
             }
             let Some((list, entry)) = self.place(memory) else { continue };
             let count = counts.entry(list).or_default();
-            if *count < list.entries_max {
+            if *count < list.entries_max
+                && let Some(entry) = entry()
+            {
                 *count += 1;
                 self.shown.insert(memory.id);
                 push(&mut pages, list, entry);
@@ -310,21 +315,26 @@ impl<'a> Placing<'a> {
         (is_it && !text.is_empty()).then(|| (text, self.tag(memory.id).trim_start_matches(SOURCE)))
     }
 
-    /// The list that a memory stands in, with its entry.
-    fn place(&self, memory: &Memory) -> Option<(List, NewEntry)> {
+    /// The list that a memory stands in. Its entry is made where the list has room.
+    fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
         if !is_active(memory) {
-            return self.lesson(memory).map(|entry| (LESSONS, entry));
+            return Some((LESSONS, Box::new(move || self.lesson(memory))));
         }
         match &memory.claim {
             Claim::Decision(_) if memory.stage == Stage::Refuted => None,
-            Claim::Decision(it) => self.decision(memory, it),
+            Claim::Decision(it) => Some(self.decision(memory, it)),
             Claim::Discussion(_) if matches!(memory.stage, Stage::Decided | Stage::Refuted) => None,
-            Claim::Discussion(it) => Some((QUESTIONS, self.discussion(memory, it)?)),
+            Claim::Discussion(it) => {
+                Some((QUESTIONS, Box::new(move || self.discussion(memory, it))))
+            }
             Claim::Attempt(it) if it.succeeded => None,
-            Claim::Attempt(it) => match memory.stage {
-                Stage::Proposed | Stage::Attempted => Some((BLOCKERS, self.attempt(memory, it)?)),
-                Stage::Decided | Stage::Refuted => Some((LESSONS, self.attempt(memory, it)?)),
-            },
+            Claim::Attempt(it) => {
+                let list = match memory.stage {
+                    Stage::Proposed | Stage::Attempted => BLOCKERS,
+                    Stage::Decided | Stage::Refuted => LESSONS,
+                };
+                Some((list, Box::new(move || self.attempt(memory, it))))
+            }
             Claim::Request(it) => self.request(memory, it),
         }
     }
@@ -354,35 +364,43 @@ impl<'a> Placing<'a> {
     }
 
     /// A term, a standing rule, or a decision that holds now.
-    fn decision(&self, memory: &Memory, it: &Decision) -> Option<(List, NewEntry)> {
-        let entry = self.decision_line(memory, it);
+    fn decision<'p>(&'p self, memory: &'p Memory, it: &'p Decision) -> (List, LateEntry<'p>) {
+        let in_force: (List, LateEntry<'p>) =
+            (DECISIONS, Box::new(move || self.decision_line(memory, it)));
         if self.names.label(memory.id).is_some() {
-            return Some((DECISIONS, entry?));
+            return in_force;
         }
         if let Some((term, meaning)) = wording::definition(&it.chosen, &it.rationale) {
-            let cell =
-                |text| words_inline(text, ENTRY_LETTERS_MAX, self.facts.gate).replace('|', "\\|");
-            let row = format!("| {} | {} |", cell(term), cell(meaning));
             let is_short = term.chars().all(|letter| letter.is_uppercase() || letter.is_numeric());
             let list = if is_short { ABBREVIATIONS } else { TERMS };
-            return Some((list, page::entry(Shape::Row, &row, None, Some(self.tag(memory.id)))));
+            let row = move || {
+                let cell = |text| {
+                    words_inline(text, ENTRY_LETTERS_MAX, self.facts.gate).replace('|', "\\|")
+                };
+                let row = format!("| {} | {} |", cell(term), cell(meaning));
+                Some(page::entry(Shape::Row, &row, None, Some(self.tag(memory.id))))
+            };
+            return (list, Box::new(row));
         }
         let is_persons = memory.confirmed || memory.said_by == Speaker::Person;
         if !is_persons || !wording::is_rule(&it.chosen, &it.rationale) {
-            return Some((DECISIONS, entry?));
+            return in_force;
         }
         let category = match Category::of_words(&it.chosen) {
             Some(Category::Pattern) => Category::Pattern,
             Some(_) | None => Category::Convention,
         };
-        let text = with_reason(&it.chosen, &it.rationale);
         let of_tests = it
             .chosen
             .to_lowercase()
             .split(|c: char| !c.is_alphanumeric())
             .any(|word| OF_TESTS.contains(&word));
         let list = if of_tests { TEST_RULES } else { RULES };
-        Some((list, self.line(Shape::Bullet, &text, Some(category), memory)?))
+        let line = move || {
+            let text = with_reason(&it.chosen, &it.rationale);
+            self.line(Shape::Bullet, &text, Some(category), memory)
+        };
+        (list, Box::new(line))
     }
 
     /// A decision in a list: by its record where it has one.
@@ -437,7 +455,11 @@ impl<'a> Placing<'a> {
         None
     }
 
-    fn request(&self, memory: &Memory, it: &PersonRequest) -> Option<(List, NewEntry)> {
+    fn request<'p>(
+        &'p self,
+        memory: &'p Memory,
+        it: &'p PersonRequest,
+    ) -> Option<(List, LateEntry<'p>)> {
         let (list, shape) = match memory.stage {
             Stage::Proposed if wording::is_standing(summary_of(it)) => (RULES, Shape::Bullet),
             Stage::Proposed => (BACKLOG, Shape::Bullet),
@@ -445,7 +467,7 @@ impl<'a> Placing<'a> {
             Stage::Decided => (COMPLETED, Shape::Task { done: true }),
             Stage::Refuted => return None,
         };
-        Some((list, self.request_line(shape, memory, it)?))
+        Some((list, Box::new(move || self.request_line(shape, memory, it))))
     }
 
     pub(super) fn request_line(

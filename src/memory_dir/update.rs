@@ -43,6 +43,7 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
         met.extend([path.as_str(), old.as_str()]);
         let before = base.get(old).map(String::as_str);
         match (before, disk.get(path)) {
+            (Some(before), Some(theirs)) if before == ours && ours == theirs => {}
             (_, Some(theirs)) => {
                 update.join(path, [before.unwrap_or_default(), ours, theirs], gate);
             }

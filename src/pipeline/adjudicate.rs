@@ -1,9 +1,11 @@
 //! Adjudication: puts to a model what no rule decides about memory, batch by batch, within the same limits as every
 //! other question. The verdicts come back checked; the plan is made by the rules.
 
-use super::budget::CapOwner;
+use super::budget::{CapOwner, cost};
 use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
-use super::model_client::{Billing, CallContext, CallRetry, Model, ModelClient, Spending};
+use super::model_client::{
+    Billing, CallContext, CallRetry, Model, ModelClient, Spending, estimate,
+};
 use super::retrying_store::RetryingStore;
 use super::setup::Setup;
 use super::tally::Tally;
@@ -14,7 +16,7 @@ use crate::consolidate::{
 };
 use crate::domain::{
     Digest, Finding, Memory, MemoryId, OutputMode, Purpose, RecordId, Reply, Request, RunId,
-    Severity, Timestamp,
+    Severity, Timestamp, Usage,
 };
 use crate::store::{Store, StoreError};
 use std::collections::{BTreeSet, VecDeque};
@@ -25,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Unanswered batches in a row after which no other one begins: each has been retried and waited for.
 const UNANSWERED_MAX: u32 = 2;
+/// Tokens of a verdict in an estimate: its ids, its disposition and a few words of evidence.
+pub(super) const VERDICT_TOKENS_ESTIMATE: u64 = 40;
 /// Wait for a call under way after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -40,7 +44,13 @@ pub(crate) struct ModelSource<'a> {
 /// Questions, calls and costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ModelUsage {
+    /// Records of the plan.
+    pub records: u64,
     pub pairs: u64,
+    /// Verdicts that were not taken: the host could not prove them, or the rules forbid them.
+    pub refused: u64,
+    /// Nothing was asked: the counts are estimates.
+    pub is_estimate: bool,
     /// Questions, including those that were answered before.
     pub questions: u64,
     pub calls: u64,
@@ -154,11 +164,23 @@ pub(super) fn configure(spec: &mut AskSpec, config: &Config) {
     spec.temperature = config.model.temperature;
 }
 
+/// Use of the model.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum AskMode {
+    /// Without its answers there is no plan.
+    Required,
+    /// The rules alone decide while it cannot be asked.
+    Optional,
+    /// Not asked: questions are counted and priced.
+    Priced,
+}
+
 /// Asks a model about pairs that no rule decides.
 pub(crate) struct Adjudicator {
     client: BatchClient,
     spec: Arc<AdjudicationSpec>,
     in_flight: usize,
+    pub(super) mode: AskMode,
     /// The line of [`Halt::Needs`] once it was met: nothing is asked any more then.
     needs: OnceLock<String>,
 }
@@ -185,9 +207,13 @@ struct BatchResult {
 }
 
 impl Adjudicator {
-    pub(crate) async fn new(source: ModelSource<'_>) -> Result<Adjudicator, StoreError> {
+    pub(crate) async fn new(
+        source: ModelSource<'_>,
+        mode: AskMode,
+    ) -> Result<Adjudicator, StoreError> {
         let (config, model_name) = (source.config, source.model_name);
-        Ok(Adjudicator::with(BatchClient::new(source).await?, config, model_name))
+        let client = BatchClient::new(source).await?;
+        Ok(Adjudicator { mode, ..Adjudicator::with(client, config, model_name) })
     }
 
     pub(super) fn beside(
@@ -202,8 +228,12 @@ impl Adjudicator {
         let prompt = config.prompts.consolidate();
         let mut spec = AdjudicationSpec::new(model_name, &config.language, prompt);
         configure(&mut spec.ask, config);
-        let in_flight = config.model.concurrency;
-        Adjudicator { client, spec: Arc::new(spec), in_flight, needs: OnceLock::new() }
+        let (in_flight, spec) = (config.model.concurrency, Arc::new(spec));
+        let mode = match config.consolidate.is_auto() {
+            true => AskMode::Optional,
+            false => AskMode::Required,
+        };
+        Adjudicator { client, spec, in_flight, mode, needs: OnceLock::new() }
     }
 
     pub(crate) fn needs(&self) -> Option<String> {
@@ -222,6 +252,10 @@ impl Adjudicator {
         batches: Vec<PairBatch>,
         progress: &mut Progress,
     ) -> Result<Result<(), Halt>, StoreError> {
+        if self.mode == AskMode::Priced {
+            batches.iter().for_each(|batch| self.price(batch, progress));
+            return Ok(Ok(()));
+        }
         if let Some(line) = self.needs() {
             return Ok(Err(Halt::Needs(line)));
         }
@@ -284,6 +318,21 @@ impl Adjudicator {
         Ok(halt.map_or(Ok(()), Err))
     }
 
+    /// Counts a batch as if it was asked about.
+    fn price(&self, batch: &PairBatch, progress: &mut Progress) {
+        let (_, request) = Adjudication::start(&self.spec, batch.clone(), self.client.rung());
+        let pairs = batch.pairs().count();
+        let usage = Usage {
+            prompt_tokens: estimate(&request),
+            cached_tokens: 0,
+            completion_tokens: pairs as u64 * VERDICT_TOKENS_ESTIMATE,
+        };
+        let cost_micros = cost(usage, self.client.client.price);
+        progress.usage.add(pairs, Spending { asks: 1, usage, cost_micros, ..Spending::default() });
+        progress.usage.is_estimate = true;
+        progress.waits = true;
+    }
+
     async fn batch(
         &self,
         namespace: &str,
@@ -316,6 +365,7 @@ impl Progress {
             Ok(adjudicated) => {
                 self.findings.extend(located(adjudicated.summary.findings, &here));
                 self.verdicts.extend(adjudicated.verdicts);
+                self.usage.refused += adjudicated.refused as u64;
                 self.judged.extend(pairs);
             }
             // Its halves were asked about.
@@ -329,7 +379,7 @@ impl Progress {
         }
     }
 
-    fn note(&mut self, rule: &'static str, detail: String) {
+    pub(super) fn note(&mut self, rule: &'static str, detail: String) {
         self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
     }
 }

@@ -1,16 +1,16 @@
 //! Consolidates the memory of a namespace: takes its lease, plans, asks a model about pairs that no rule decides, and
 //! applies the plan in one transaction. Knows no files.
 
-use super::adjudicate::{Adjudicator, Halt, ModelUsage, Progress};
+use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
 use super::stop::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
     Memories, OpenPair, PairBatch, PersonVerdict, Said, Undecided, UnsettledPair, Verdicts,
-    Withdrawn, consolidate_with, decide, rests_on_nothing_else, withdraw,
+    Withdrawn, consolidate_with, decide, looked_up_keys, missing, rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
-    Disposition, Finding, LeftOpen, MemoryId, MemoryMap, Plan, Record, RecordId, Severity, Speaker,
-    Timestamp,
+    Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
+    Speaker, Timestamp,
 };
 use crate::store::{
     AskedPair, Backlog, HeldLease, LeaseRequest, NamespaceLease, PrefixLookup, SpokenEntry, Store,
@@ -79,7 +79,7 @@ pub(crate) enum DecisionOutcome {
 pub(crate) struct PlannedConsolidation {
     pub plan: Plan,
     pub findings: Vec<Finding>,
-    /// Every memory as it is after the plan.
+    /// The memories that it was made of, as they are after the plan.
     pub memories: MemoryMap,
     /// More records or pairs wait than one plan takes.
     pub goes_on: bool,
@@ -92,7 +92,6 @@ pub(crate) struct PlannedConsolidation {
 
 struct PlanInput {
     memories: Memories,
-    known: MemoryMap,
     records: Vec<Record>,
     /// Pairs that earlier plans left open.
     open: Vec<OpenPair>,
@@ -148,6 +147,7 @@ impl Consolidator {
         let mut progress = Progress::default();
         if let Some(adjudicator) = &self.adjudicator {
             for _ in 0..ROUNDS_MAX {
+                input = self.complete(input, &progress).await?;
                 let so_far = progress.clone();
                 let open = blocking(move || OpenQuestions::of(input, &so_far)).await;
                 let beside = self.beside(open.undecided().open_records(&open.out)).await?;
@@ -156,11 +156,19 @@ impl Consolidator {
                 if batches.is_empty() || progress.waits {
                     break;
                 }
-                if let Err(halt) = adjudicator.ask(namespace, batches, &mut progress).await? {
-                    return Ok(Err(halt));
+                match adjudicator.ask(namespace, batches, &mut progress).await? {
+                    Ok(()) => {}
+                    Err(Halt::Needs(line)) if adjudicator.mode == AskMode::Optional => {
+                        progress
+                            .note("by-rule", format!("{line}; its pairs are asked about later"));
+                        progress.waits = true;
+                        break;
+                    }
+                    Err(halt) => return Ok(Err(halt)),
                 }
             }
         }
+        input = self.complete(input, &progress).await?;
         let finished = {
             let progress = progress.clone();
             move || finished(input, progress)
@@ -180,7 +188,6 @@ impl Consolidator {
 
     async fn input(&self, namespace: &str) -> Result<PlanInput, StoreError> {
         let store = &self.store;
-        let known = store.memories(Some(namespace)).await?;
         let records = store.waiting_records(namespace, PLAN_RECORDS_MAX).await?;
         let outdated = store.outdated_records(namespace, PLAN_RECORDS_MAX).await?;
         let goes_on = records.len().max(outdated.len()) == PLAN_RECORDS_MAX as usize;
@@ -194,9 +201,13 @@ impl Consolidator {
             Some(_) => store.open_pairs(namespace, PAIRS_MAX).await?,
             None => Vec::new(),
         };
+        let mut memories = self.memories(namespace, &records, outdated.is_empty()).await?;
+        let own = records.iter().map(|it| Memory::id_of(namespace, it.id));
+        let ids = own.chain(pairs.iter().flat_map(|it| [it.home, it.memory]));
+        self.load(&mut memories, ids.collect()).await?;
         // Pairs that were asked about already without a decision.
         pairs.retain(|pair| {
-            let memory = known.get(&pair.memory);
+            let memory = memories.get(pair.memory);
             let now = self.adjudicator.as_ref().zip(memory);
             now.is_some_and(|(adjudicator, it)| {
                 !pair.is_undone && pair.asked != Some(adjudicator.question(pair.record, it))
@@ -204,11 +215,62 @@ impl Consolidator {
         });
         let more_open = pairs.len() > PLAN_PAIRS_MAX;
         pairs.truncate(PLAN_PAIRS_MAX);
-        let open = self.open(&known, &pairs).await?;
+        let open = self.open(&memories, &pairs).await?;
+        Ok(PlanInput { memories, records, open, goes_on, more_open, outdated, plans })
+    }
+
+    /// The index of the memories of `namespace` as far as `records` need it; all memories where none was made yet, or
+    /// if they may not stay (`is_indexed`).
+    async fn memories(
+        &self,
+        namespace: &str,
+        records: &[Record],
+        is_indexed: bool,
+    ) -> Result<Memories, StoreError> {
+        if is_indexed {
+            let keys = looked_up_keys(namespace, records);
+            if let Some(index) = self.store.memory_index(namespace, keys).await? {
+                return Ok(Memories::indexed(namespace, index));
+            }
+        }
+        let known = self.store.memories(Some(namespace)).await?;
         let namespace = namespace.to_owned();
         // Seconds for a hundred thousand memories.
-        let (memories, known) = blocking(move || (Memories::of(namespace, &known), known)).await;
-        Ok(PlanInput { memories, known, records, open, goes_on, more_open, outdated, plans })
+        Ok(blocking(move || Memories::of(namespace, &known)).await)
+    }
+
+    /// Loads the memories that a plan asks for, until it asks for no more.
+    async fn complete(
+        &self,
+        mut input: PlanInput,
+        progress: &Progress,
+    ) -> Result<PlanInput, StoreError> {
+        loop {
+            let verdicts = progress.verdicts.clone();
+            let wanted;
+            (input, wanted) = blocking(move || {
+                let PlanInput { memories, records, open, .. } = &input;
+                let wanted = missing(records, open, memories, &verdicts);
+                (input, wanted)
+            })
+            .await;
+            if !self.load(&mut input.memories, wanted).await? {
+                return Ok(input);
+            }
+        }
+    }
+
+    /// Loads those of these memories that are there and were not loaded yet; false if there are none.
+    async fn load(
+        &self,
+        memories: &mut Memories,
+        mut wanted: BTreeSet<MemoryId>,
+    ) -> Result<bool, StoreError> {
+        wanted.retain(|id| memories.get(*id).is_none());
+        let found = self.store.memories_of(wanted).await?;
+        let is_any = !found.is_empty();
+        found.into_iter().for_each(|memory| memories.load(memory));
+        Ok(is_any)
     }
 
     /// The plans of a namespace that were not undone.
@@ -219,10 +281,10 @@ impl Consolidator {
 
     async fn open(
         &self,
-        known: &MemoryMap,
+        known: &Memories,
         pairs: &[StoredOpenPair],
     ) -> Result<Vec<OpenPair>, StoreError> {
-        let first = |pair: &StoredOpenPair| known.get(&pair.memory)?.sources.first().copied();
+        let first = |pair: &StoredOpenPair| known.get(pair.memory)?.sources.first().copied();
         let ids = pairs.iter().flat_map(|pair| [Some(pair.record), first(pair)]);
         let ids: BTreeSet<RecordId> = ids.flatten().collect();
         if ids.is_empty() {
@@ -248,32 +310,18 @@ impl Consolidator {
         &self,
         records: Vec<Record>,
     ) -> Result<BTreeMap<RecordId, Vec<Said>>, StoreError> {
-        let mut all = BTreeMap::new();
-        for record in records {
+        let around = |record: &Record| {
             let rests_on = record.evidence.iter().map(|it| it.ordinal);
-            let (Some(first), Some(last)) = (rests_on.clone().min(), rests_on.max()) else {
-                continue;
-            };
-            let mut said = Vec::new();
-            let around = first.saturating_sub(BESIDE_BEFORE)..last.saturating_add(BESIDE_AFTER);
-            let spoken = |entry: SpokenEntry| {
-                let is_speech = matches!(entry.speaker, Speaker::Person | Speaker::Assistant);
-                if is_speech && !entry.text.as_str().trim().is_empty() {
-                    let end = truncate::letters(entry.text.as_str(), BESIDE_LETTERS_MAX).len();
-                    said.push((entry.ordinal, entry.speaker, entry.text.cut(0..end)));
-                }
-            };
-            self.store.said(record.provenance.session, around, spoken).await?;
-            let before = said.iter().filter(|(ordinal, ..)| *ordinal < first).count();
-            let said = said.into_iter().skip(before.saturating_sub(BESIDE_MESSAGES_BEFORE));
-            let said = said.take(BESIDE_MESSAGES_MAX).map(|(ordinal, speaker, words)| Said {
-                speaker,
-                words,
-                after: ordinal > first,
-            });
-            all.insert(record.id, said.collect());
-        }
-        Ok(all)
+            let (first, last) = (rests_on.clone().min()?, rests_on.max()?);
+            let part = first.saturating_sub(BESIDE_BEFORE)..last.saturating_add(BESIDE_AFTER);
+            Some((record.id, first, (record.provenance.session, part)))
+        };
+        let around: Vec<_> = records.iter().filter_map(around).collect();
+        let parts = around.iter().map(|(.., part)| part.clone()).collect();
+        let said = self.store.said_in(parts).await?;
+        let beside =
+            around.iter().zip(said).map(|((id, first, _), said)| (*id, nearest(*first, said)));
+        Ok(beside.collect())
     }
 
     /// Plans and applies, under the lease of `namespace`.
@@ -317,7 +365,9 @@ impl Consolidator {
         if let Err(moved) = undone? {
             return Ok(ConsolidationOutcome::Moved(moved));
         }
-        let memories = self.store.memories(Some(namespace)).await?;
+        let touched = stored.plan.changes().into_iter().map(|it| it.memory);
+        let memories = self.store.memories_of(touched.collect()).await?;
+        let memories = memories.into_iter().map(|it| (it.id, it)).collect();
         let left_open = stored.plan.left_open.clone();
         Ok(ConsolidationOutcome::Done(Box::new(PlannedConsolidation {
             plan: stored.plan.clone(),
@@ -355,6 +405,23 @@ impl Consolidator {
         let Consolidator { store, holder, clock, waits, adjudicator: _ } = self;
         store.hold_namespace(LeaseRequest { namespace, holder, clock: *clock, waits: *waits }).await
     }
+}
+
+/// The messages among `said` that a model is shown beside words that begin in the entry `first`.
+fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<Said> {
+    let mut messages = said;
+    messages.retain(|it| {
+        let is_speech = matches!(it.speaker, Speaker::Person | Speaker::Assistant);
+        is_speech && !it.text.as_str().trim().is_empty()
+    });
+    let before = messages.iter().filter(|it| it.ordinal < first).count();
+    let messages = messages.into_iter().skip(before.saturating_sub(BESIDE_MESSAGES_BEFORE));
+    let shown =
+        messages.take(BESIDE_MESSAGES_MAX).map(|SpokenEntry { ordinal, speaker, text, .. }| {
+            let end = truncate::letters(text.as_str(), BESIDE_LETTERS_MAX).len();
+            Said { speaker, words: text.cut(0..end), after: ordinal > first }
+        });
+    shown.collect()
 }
 
 /// Applies a person's verdict under the lease of its namespace.
@@ -431,13 +498,19 @@ fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
 
 /// The plan with every verdict.
 fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
-    let PlanInput { memories, records, open, known, goes_on, more_open, outdated, plans } = input;
+    let PlanInput { memories, records, open, goes_on, more_open, outdated, plans } = input;
     let (mut plan, refused) = consolidate_with(&records, &open, &memories, &progress.verdicts);
+    let fresh = records.iter().map(|it| it.id).filter(|id| !memories.has_taken(*id));
+    let fresh: Vec<RecordId> = fresh.collect();
+    let usage = ModelUsage {
+        records: fresh.len() as u64,
+        refused: progress.usage.refused + refused.len() as u64,
+        ..progress.usage
+    };
     let mut findings = progress.findings;
     findings.extend(refused);
     if !progress.verdicts.is_empty() {
-        let fresh = records.iter().map(|it| it.id).filter(|id| !memories.has_taken(*id));
-        let wrong = plan.check(&fresh.collect::<Vec<_>>(), &known);
+        let wrong = plan.check(&fresh, memories.loaded());
         // No verdict can make such a plan. If one does all the same, it costs the verdicts and no memory.
         if !wrong.is_empty() {
             findings.extend(wrong);
@@ -446,7 +519,7 @@ fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
             plan = consolidate_with(&records, &[], &memories, &Verdicts::none()).0;
         }
     }
-    let plan = withdraw(plan, &outdated, &known, plans);
+    let plan = withdraw(plan, &outdated, memories.loaded(), plans);
     let settled = settled(&plan);
     let still = open.iter().filter(|it| !settled.contains(&(it.record.id, it.memory)));
     let earlier = still.map(|it| LeftOpen {
@@ -455,7 +528,7 @@ fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
         rule: it.rule.clone().into(),
     });
     let left_open = plan.left_open.iter().cloned().chain(earlier).collect();
-    let mut after = known;
+    let mut after = memories.into_loaded();
     // It was made of these very memories.
     let _ = plan.apply(&mut after);
     PlannedConsolidation {
@@ -464,7 +537,7 @@ fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
         memories: after,
         // Pairs without an answer are not asked about at once again.
         goes_on: goes_on || (more_open && !progress.waits && !progress.judged.is_empty()),
-        usage: progress.usage,
+        usage,
         left_open,
         undecided: Vec::new(),
     }

@@ -19,6 +19,7 @@ mod rate_limit;
 mod reader;
 mod retrospective;
 mod replay;
+mod searching;
 mod summarising;
 pub(crate) mod setup;
 pub(crate) mod output_mode;
@@ -28,11 +29,13 @@ pub(crate) mod dialogue;
 pub(crate) mod tally;
 mod trial;
 
-pub(crate) use adjudicate::{Adjudicator, Halt, ModelSource, ModelUsage};
+pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage};
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
-pub(crate) use dir_sync::{DirSync, SyncError, SyncOutcome, SyncReport, directory_namespace};
+pub(crate) use dir_sync::{
+    DirSync, SyncError, SyncOutcome, SyncReport, dir_of, directory_namespace,
+};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 pub(crate) use import::answers_schema_file;
@@ -41,9 +44,10 @@ pub use model_client::Model;
 pub(crate) use preamble::dialog_of;
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
+pub(crate) use searching::{HitState, Note, SearchHit, SearchRequest, search};
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;
-pub(crate) use tally::{TokenTotals, Totals};
+pub(crate) use tally::{FileProblem, TokenTotals, Totals};
 pub(crate) use trial::trial;
 pub(crate) use verify::{MissingName, Verification, VerifyError};
 pub use worker::{Consumer, Counts, Until};

@@ -28,6 +28,9 @@ const SETTLED_LOOK: Duration = Duration::from_millis(200);
 /// Maximum number of looks; a reservation that is held for ten minutes belongs to a process that died.
 const SETTLED_LOOKS_MAX: u32 = 3_000;
 
+/// Maximum tokens that an endpoint may count beside the texts that are seen: its own prompt, or the model's thoughts.
+const UNSEEN_TOKENS_MAX: u64 = 131_072;
+
 /// Source of answers.
 pub enum Model {
     /// A server.
@@ -196,7 +199,7 @@ impl ModelClient {
         let tokens = usage.prompt_tokens + usage.completion_tokens;
         self.settle(reservation, Charge { tokens, micros: cost_micros }).await?;
         let sent = estimate(request);
-        let used = sent + reply.usage.completion_tokens;
+        let used = sent + usage.completion_tokens;
         self.rate_limit.settle(&self.store, sent, Some(used)).await?;
         match kept {
             None => {
@@ -325,13 +328,14 @@ impl ModelClient {
             let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
             if tries >= tries_max || waited + pause > wait_max {
                 permit.slow_down(None);
-                let detail = format!(
-                    "{}; given up after {failures} tries and {} s of waiting, the next wait would be {} s \
-                     (limits.tries_max, limits.wait_secs_max)",
-                    error.detail,
-                    waited.as_secs(),
-                    pause.as_secs()
-                );
+                let why = match tries >= tries_max {
+                    true => "limits.tries_max".to_owned(),
+                    false => format!("limits.wait_secs_max; it asks for {} s", pause.as_secs()),
+                };
+                let tries = crate::text::count::counted(failures.into(), "call");
+                let (secs, detail) = (waited.as_secs(), error.detail);
+                let detail =
+                    format!("{detail}; given up after {tries} and {secs} s of waiting ({why})");
                 break ModelError { detail, ..error };
             }
             waited += pause;
@@ -473,13 +477,50 @@ fn worst_case(request: &Request) -> Usage {
     }
 }
 
-/// Tokens as the endpoint counted them, or as estimated where it did not.
+/// Tokens as the endpoint counted them, or as estimated where it did not or cannot have.
 pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
-    if reply.usage != Usage::default() {
-        return reply.usage;
-    }
     let arguments = reply.calls.iter().map(|call| estimate_tokens(call.arguments.as_str()));
     let answered = arguments.sum::<u32>() + estimate_tokens(reply.content.as_str());
-    let completion_tokens = u64::from(answered);
-    Usage { prompt_tokens: estimate(request), cached_tokens: 0, completion_tokens }
+    let prompt_tokens = plausible(reply.usage.prompt_tokens, estimate(request));
+    Usage {
+        prompt_tokens,
+        cached_tokens: reply.usage.cached_tokens.min(prompt_tokens),
+        completion_tokens: plausible(reply.usage.completion_tokens, u64::from(answered)),
+    }
+}
+
+/// Returns the count of an endpoint, or the estimate if it counted none or absurdly many.
+fn plausible(count: u64, estimate: u64) -> u64 {
+    // An estimated token has four bytes at most, and none is shorter than a byte.
+    if (1..=4 * estimate + UNSEEN_TOKENS_MAX).contains(&count) { count } else { estimate }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Finish, OutputMode};
+    use crate::llm::question;
+    use crate::privacy::Gate;
+
+    #[test]
+    fn tokens_that_an_endpoint_did_not_or_cannot_have_counted_are_estimated() {
+        let request = question(OutputMode::ForcedTool);
+        let sent = estimate(&request);
+        let counts = |prompt_tokens, completion_tokens| {
+            let reply = Reply {
+                calls: Vec::new(),
+                content: Gate::new(&[]).redact("eightish"),
+                refusal: None,
+                finish: Finish::Stop,
+                usage: Usage { prompt_tokens, cached_tokens: u64::MAX, completion_tokens },
+            };
+            let usage = counted(&reply, &request);
+            assert!(usage.cached_tokens <= usage.prompt_tokens);
+            (usage.prompt_tokens, usage.completion_tokens)
+        };
+        assert_eq!(counts(0, 0), (sent, 2));
+        assert_eq!(counts(0, 70), (sent, 70));
+        assert_eq!(counts(900, 7), (900, 7));
+        assert_eq!(counts(u64::MAX, 1 << 40), (sent, 2));
+    }
 }

@@ -20,7 +20,7 @@ use crate::privacy::Gate;
 use crate::store::{SessionEnd, SessionTotals, Store, StoreError};
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +32,9 @@ const AHEAD_MORE: u32 = 32;
 const CLOSING_MAX: usize = 32;
 /// Tokens of an answer in a dry run's estimate: recorded answers of slices near the default budget have 200 to 600.
 const ANSWER_TOKENS_ESTIMATE: u64 = 400;
+/// Tokens of adjudication for one slice in that estimate: some eight records, each shown with one or two memories.
+const ADJUDICATION_SENT_ESTIMATE: u64 = 2_000;
+const ADJUDICATION_ANSWER_ESTIMATE: u64 = 400;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
@@ -108,9 +111,18 @@ impl Plan {
         let _ = files.iter().try_for_each(|file| reader.file(file));
         let slices = reader.finish()?.finish()?;
         self.tally.with(|totals| {
-            let (sent, answered) = (totals.tokens.estimated, slices * ANSWER_TOKENS_ESTIMATE);
-            let price = self.config.model.price;
-            totals.cost = (sent as f64 * price.sent + answered as f64 * price.answered) / 1e6;
+            let judge = self.config.consolidate.model_name(&self.model_name);
+            let judged = if judge.is_some() { slices } else { 0 };
+            let sent = totals.tokens.estimated;
+            totals.tokens.consolidation = judged * ADJUDICATION_SENT_ESTIMATE;
+            let of = |name: &str| self.config.model.price_of(name);
+            let price = of(&self.model_name);
+            totals.count_cost(price);
+            totals.cost = price.zip(of(judge.unwrap_or(&self.model_name))).map(|(price, judge)| {
+                let answered = slices * ANSWER_TOKENS_ESTIMATE;
+                price.of(sent, answered)
+                    + judge.of(totals.tokens.consolidation, judged * ADJUDICATION_ANSWER_ESTIMATE)
+            });
             let counted = totals.coverage.total();
             totals.coverage.add(CoverageState::Pending, totals.entries.saturating_sub(counted));
         });
@@ -180,6 +192,7 @@ impl Replay {
             until: Until::Drained,
             closing: closing.clone(),
             tally: Arc::clone(&tally),
+            feeding: Weak::new(),
             counts: Arc::new(Counts::default()),
             tell: |_| {},
             clock,

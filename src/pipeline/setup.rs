@@ -59,7 +59,10 @@ impl Setup<'_> {
             tokens_per_minute: limits.tokens_per_minute.map(u64::from),
         });
         let calls_max = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
-        let budget = Budget::new(limits, config.model.price);
+        let price = config.model.price_of(model_name);
+        tally.with(|totals| totals.count_cost(price));
+        let price = price.unwrap_or_default();
+        let budget = Budget::new(limits, price);
         if budget.is_set() {
             let workers = store.inner().workers().await?.into_iter().map(|worker| worker.id);
             let gone = workers.filter(|id| process::is_gone(id)).collect();
@@ -71,7 +74,7 @@ impl Setup<'_> {
             concurrency: ConcurrencyLimit::new(calls_max),
             rate_limit: RateLimit::new(rates, clock),
             budget,
-            price: config.model.price,
+            price,
             tally,
             base_url,
             output_mode: OutputModeFallback::new(known.unwrap_or(OutputMode::ForcedTool)),

@@ -2,7 +2,9 @@
 //! prints it.
 
 use crate::adapters::metrics::Meters;
+use crate::config::Price;
 use crate::domain::{ClaimKind, Coverage, CoverageState, Finding, Skip, Usage};
+use crate::privacy::Gate;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -59,6 +61,8 @@ pub struct TokenTotals {
     pub answered: u64,
     /// In a dry run: what would be sent, estimated.
     pub estimated: u64,
+    /// In a dry run: what consolidation would send later, estimated.
+    pub consolidation: u64,
 }
 
 /// A file that could not be read, or not whole.
@@ -125,8 +129,11 @@ pub struct Totals {
     pub quarantined: u64,
     /// Tokens.
     pub tokens: TokenTotals,
-    /// US dollars.
-    pub cost: f64,
+    /// US dollars; `null` where the price of the model is not known.
+    pub cost: Option<f64>,
+    /// Day on which the price was read, if it is a list price.
+    #[serde(skip)]
+    pub price_read_on: Option<&'static str>,
     /// What the gate masked, by rule.
     pub masked: BTreeMap<&'static str, u64>,
     /// Findings by rule.
@@ -139,6 +146,8 @@ pub struct Totals {
     pub waiting: BTreeMap<String, u64>,
     /// Files with problems.
     pub problems: Vec<FileProblem>,
+    /// Readable files without a single entry.
+    pub empty: Vec<FileProblem>,
 }
 
 impl Tally {
@@ -164,7 +173,8 @@ impl Tally {
 
     /// Notes a problem of a file.
     pub(crate) fn problem(&self, path: &str, problem: String) {
-        let path = path.to_owned();
+        let [path, problem] =
+            [path, &problem].map(|it| Gate::new(&[]).redact(it).as_str().to_owned());
         self.with(|totals| totals.problems.push(FileProblem { path, problem }));
     }
 
@@ -180,7 +190,9 @@ impl Tally {
             totals.tokens.sent += usage.prompt_tokens;
             totals.tokens.cached += usage.cached_tokens;
             totals.tokens.answered += usage.completion_tokens;
-            totals.cost += cost_micros as f64 / 1e6;
+            if let Some(cost) = &mut totals.cost {
+                *cost += cost_micros as f64 / 1e6;
+            }
         });
     }
 }
@@ -203,6 +215,14 @@ impl Totals {
         }
     }
 
+    /// Begins to count cost, if the price is known.
+    pub(crate) fn count_cost(&mut self, price: Option<Price>) {
+        if let Some(price) = price {
+            self.cost.get_or_insert_default();
+            self.price_read_on = price.read_on;
+        }
+    }
+
     /// True if so many answers held nothing, and none held something, that the model is suspect.
     pub fn only_empty_answers(&self) -> bool {
         EMPTY_ANSWERS_MIN <= self.slices_extracted && self.slices_empty == self.slices_extracted
@@ -215,7 +235,7 @@ impl Totals {
 
     /// Whether something needs a person.
     pub fn failed(&self) -> bool {
-        let waits = !self.waiting.is_empty();
+        let waits = !self.waiting.is_empty() || self.entries == 0 && !self.empty.is_empty();
         self.coverage.failed > 0 || waits || !self.problems.is_empty() || !self.balance()
     }
 }

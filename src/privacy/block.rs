@@ -2,10 +2,8 @@
 //! than less.
 
 use super::letter::{is_space, is_word};
-use aho_corasick::{AhoCorasick, AhoCorasickBuilder};
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::LazyLock;
 
 /// Maximum number of passes. The first finds nearly everything, the second that nothing is left.
 pub(super) const PASSES_MAX: usize = 8;
@@ -205,14 +203,83 @@ fn without(text: &str, cuts: &[Range<usize>]) -> String {
     public
 }
 
-/// Finds `private` in any case at any speed. The Turkish capital and dotless i count as an i, as
-/// they do where text was upper-cased in that language.
-static WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    let spellings = ["<private", "</private", "<pr\u{130}vate", "</pr\u{130}vate"];
-    let dotless = ["<pr\u{131}vate", "</pr\u{131}vate"];
-    let words = spellings.into_iter().chain(dotless);
-    AhoCorasickBuilder::new().ascii_case_insensitive(true).build(words).ok()
-});
+/// Marks that look like the angle brackets of a tag.
+const OPENERS: [char; 7] =
+    ['<', '\u{ff1c}', '\u{2039}', '\u{3008}', '\u{2329}', '\u{27e8}', '\u{fe64}'];
+const CLOSERS: [char; 7] =
+    ['>', '\u{ff1e}', '\u{203a}', '\u{3009}', '\u{232a}', '\u{27e9}', '\u{fe65}'];
+
+/// Letters that do not show.
+fn is_invisible(letter: char) -> bool {
+    matches!(letter, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
+}
+
+/// Opening mark and name of a tag: `<private`, `</private`, in any case. The Turkish capital and
+/// dotless i count as an i, as they do where text was upper-cased in that language.
+struct TagHead {
+    end: usize,
+    closes: bool,
+    /// Blanks stand behind the mark: `< private >`, which has no attributes.
+    spaced: bool,
+}
+
+/// Reads the head of a tag behind its opening mark.
+fn tag_head(text: &str, at: usize) -> Option<TagHead> {
+    /// Blanks before the name.
+    const BLANKS_MAX: usize = 4;
+    let next = text.as_bytes().get(at)?;
+    if next.is_ascii() && !matches!(next, b' ' | b'\t' | b'/' | b'p' | b'P') {
+        return None;
+    }
+    let mut letters =
+        text.get(at..)?.char_indices().filter(|(_, it)| !is_invisible(*it)).peekable();
+    let (mut closes, mut blanks) = (false, 0);
+    while let Some((_, letter)) = letters.next_if(|(_, it)| matches!(it, ' ' | '\t' | '/')) {
+        if letter == '/' && closes || blanks == BLANKS_MAX {
+            return None;
+        }
+        closes |= letter == '/';
+        blanks += usize::from(letter != '/');
+    }
+    let mut end = at;
+    for expected in "private".chars() {
+        let (place, letter) = letters.next()?;
+        let turkish = expected == 'i' && matches!(letter, '\u{130}' | '\u{131}');
+        if !turkish && letter.to_ascii_lowercase() != expected {
+            return None;
+        }
+        end = at + place + letter.len_utf8();
+    }
+    Some(TagHead { end, closes, spaced: 0 < blanks })
+}
+
+/// Returns whether the text has a bracket that looks like `<`, or a letter that does not show.
+fn is_disguised(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    // Without branches, so that many letters are looked at together.
+    let disguised = |[a, b, c]: [u8; 3]| {
+        let within = |from: u8, to: u8| (from <= c) & (c <= to);
+        let general = within(0x8b, 0x8f) | within(0xaa, 0xae) | (c == 0xb9);
+        let e2 = (b == 0x80) & general
+            | (b == 0x81) & within(0xa0, 0xa4)
+            | (b == 0x8c) & (c == 0xa9)
+            | (b == 0x9f) & (c == 0xa8);
+        let ef = (b == 0xbb) & (c == 0xbf) | (b == 0xbc) & (c == 0x9c) | (b == 0xb9) & (c == 0xa4);
+        let rest = (a == 0xe3) & (b == 0x80) & (c == 0x88) | (a == 0xc2) & (b == 0xad);
+        (a == 0xe2) & e2 | (a == 0xef) & ef | rest
+    };
+    let behind = |count| bytes.get(count..).unwrap_or_default();
+    let threes = bytes.iter().zip(behind(1)).zip(behind(2));
+    !text.is_ascii() && threes.fold(false, |any, ((a, b), c)| any | disguised([*a, *b, *c]))
+}
+
+/// Ends of the opening marks in the text, with where they start.
+fn openings(text: &str, disguised: bool) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
+    match disguised {
+        true => Box::new(text.match_indices(OPENERS).map(|(at, mark)| (at, at + mark.len()))),
+        false => Box::new(memchr::memchr_iter(b'<', text.as_bytes()).map(|at| (at, at + 1))),
+    }
+}
 
 /// The most digits a number before an item or a line has.
 const NUMBER_DIGITS_MAX: usize = 9;
@@ -239,30 +306,39 @@ enum Stand {
 /// a line end.
 fn tags(text: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
-    let Some(word) = WORD.as_ref() else { return tags };
     let bytes = text.as_bytes();
+    let disguised = is_disguised(text);
     let (mut end_known, mut after_last) = (None::<usize>, 0);
     let mut marks = marks_end(text, 0);
-    for hit in word.find_iter(bytes) {
-        let (start, name_end) = (hit.start(), hit.end());
+    for (start, opened) in openings(text, disguised) {
+        let Some(head) = tag_head(text, opened) else { continue };
+        let name_end = head.end;
         if start < after_last || !name_ends(text, name_end) {
             continue;
         }
         let end = match end_known.filter(|end| name_end <= *end) {
             Some(end) => end,
             None => {
-                let rest = bytes.get(name_end..).unwrap_or_default();
-                name_end + memchr::memchr2(b'>', b'\n', rest).unwrap_or(rest.len())
+                let rest = text.get(name_end..).unwrap_or_default();
+                let ends = |letter| letter == '\n' || CLOSERS.contains(&letter);
+                name_end
+                    + match disguised {
+                        true => rest.find(ends),
+                        false => memchr::memchr2(b'>', b'\n', rest.as_bytes()),
+                    }
+                    .unwrap_or(rest.len())
             }
         };
         end_known = Some(end);
-        if bytes.get(end) == Some(&b'>') {
+        let closer = text.get(end..).and_then(|rest| rest.chars().next());
+        let attributes = text.get(name_end..end).unwrap_or_default();
+        let bare = attributes.chars().all(|letter| is_blank(letter) || is_invisible(letter));
+        if let Some(closer) = closer.filter(|it| CLOSERS.contains(it) && (bare || !head.spaced)) {
             let between = bytes.get(after_last..start).unwrap_or_default();
             if let Some(line_end) = memchr::memrchr2(b'\n', b'\r', between) {
                 marks = marks_end(text, after_last + line_end + 1);
             }
-            let closes = bytes.get(start + 1) == Some(&b'/');
-            after_last = end + 1;
+            after_last = end + closer.len_utf8();
             let stand = if starts_line(text, start) {
                 Stand::Alone
             } else if start <= marks || ends_line(text, after_last) {
@@ -270,7 +346,7 @@ fn tags(text: &str) -> Vec<Tag> {
             } else {
                 Stand::Within
             };
-            tags.push(Tag { at: start..after_last, closes, stand });
+            tags.push(Tag { at: start..after_last, closes: head.closes, stand });
         }
     }
     tags

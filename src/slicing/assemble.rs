@@ -162,7 +162,7 @@ fn is_plain(letter: &char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::Tool;
+    use crate::domain::{SPEAKER_LABELS, Tool};
     use crate::privacy::Gate;
 
     #[test]
@@ -189,7 +189,9 @@ mod tests {
                     at: None,
                     skip: None,
                 };
-                longest = longest.max(estimate_tokens(&label(&entry, u32::MAX - 1, u32::MAX)));
+                let label = label(&entry, u32::MAX - 1, u32::MAX);
+                assert!(SPEAKER_LABELS.iter().any(|head| label[1..].starts_with(head)), "{label}");
+                longest = longest.max(estimate_tokens(&label));
             }
         }
         assert!(longest <= LABEL_TOKENS_MAX, "{longest}");

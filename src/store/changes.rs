@@ -3,7 +3,7 @@
 use super::error::{Fault, StoreErrorKind};
 use super::handle::{Backend, Store};
 use super::postgres::{Address, LOGIN_SECS};
-use super::sqlite::connection::open_reader;
+use super::sqlite::connection::{Access, open_reader};
 use rusqlite::Connection;
 use std::future::poll_fn;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ async fn watch_file(path: PathBuf, changes: Arc<Notify>) {
         ticks.tick().await;
         if connection.is_none() {
             // What was committed before is new, too.
-            (connection, before) = (open_reader(&path).ok(), None);
+            (connection, before) = (open_reader(&path, Access::Write).ok(), None);
         }
         let version = connection.as_ref().map(|connection| {
             connection.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0))

@@ -269,6 +269,17 @@ impl Store {
         .await
     }
 
+    /// Who said what in each of these parts of sessions, in order; the first [`SPOKEN_MAX`] entries of each.
+    pub(crate) async fn said_in(
+        &self,
+        parts: Vec<(SessionId, Range<u32>)>,
+    ) -> Result<Vec<Vec<SpokenEntry>>, StoreError> {
+        let read = move |from: &mut Db| {
+            parts.iter().map(|(session, part)| spoken(from, *session, part.clone())).collect()
+        };
+        self.read("reading who said what", read).await
+    }
+
     /// Hands who said what in a session to `each`, in order, for entries with ordinals in this range.
     pub(crate) async fn said(
         &self,

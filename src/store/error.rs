@@ -15,7 +15,7 @@ pub enum StoreErrorKind {
     )]
     BadUrl(String),
     /// There is no such file, or the database has no tables of ours.
-    #[error("no store there; run `annalist replay` first")]
+    #[error("no store there yet; `annalist replay PATH` makes one, or set store.url")]
     Missing,
     /// The server is not there, or not yet, or no longer. Passes.
     #[error("the database does not answer; see that it runs and that host and port are right")]

@@ -5,11 +5,12 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::{Backend, Store};
 use super::lease::{NamespaceLease, check_namespace};
-use super::memory::{AuditEntry, find, put};
+use super::memory::AuditEntry;
+use super::memory_index::{find, write_memories};
 use super::prefix::IdPrefix;
 use super::sqlite::connection::scrub;
 use super::value::{Value, json, values};
-use super::{journal, plan};
+use super::{journal, plan, search};
 use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -56,25 +57,55 @@ pub(crate) enum Named {
 pub(crate) struct StoredText<'a> {
     /// Table, such as `entries`.
     pub place: &'static str,
+    /// Column of the table.
+    pub column: &'static str,
     pub text: &'a str,
 }
 
-/// Every column that may hold words of a conversation.
-const TEXTS: [(&str, &str); 14] = [
+/// Every column that may hold words of a conversation, or of a person who wrote settings.
+pub(super) const TEXTS: [(&str, &str); 42] = [
     ("entries", "text"),
+    ("entries", "native_id"),
+    ("entries", "tool"),
+    ("entries", "call_id"),
     ("records", "body"),
     ("records", "evidence"),
     ("records", "reason"),
     ("journal", "reply"),
     ("journal", "request"),
+    ("journal", "model"),
     ("jobs", "context"),
+    ("jobs", "detail"),
+    ("jobs", "holder"),
+    ("jobs", "cut"),
+    ("jobs", "reason"),
+    ("runs", "error_detail"),
+    ("runs", "findings"),
+    ("runs", "model"),
+    ("coverage", "reason"),
     ("remembered", "dialog"),
     ("remembered", "conversation"),
     ("cards", "card"),
     ("memories", "body"),
+    ("memories", "namespace"),
     ("plans", "body"),
+    ("plans", "namespace"),
     ("memory_files", "base"),
+    ("memory_files", "path"),
+    ("memory_files", "dir"),
+    ("memory_dirs", "dir"),
+    ("memory_dirs", "namespace"),
     ("sessions", "title"),
+    ("sessions", "path"),
+    ("sessions", "cwd"),
+    ("sessions", "native_id"),
+    ("sessions", "parent"),
+    ("sessions", "namespace"),
+    ("sessions", "findings"),
+    ("capabilities", "base_url"),
+    ("capabilities", "model"),
+    ("lanes", "namespace"),
+    ("workers", "stopped"),
 ];
 
 impl Store {
@@ -82,6 +113,16 @@ impl Store {
         self.read("reading which namespaces there are", |from| {
             let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
             from.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// False if nothing was ever forgotten.
+    pub(crate) async fn has_forgotten(&self) -> Result<bool, StoreError> {
+        self.read("looking for what was forgotten", |from| {
+            let sql = "SELECT 1 FROM ledger WHERE deed = 'forget' AND record IS NOT NULL
+                UNION ALL SELECT 1 FROM forgotten LIMIT 1";
+            Ok(from.first(sql, &[], |row| row.next::<i32>())?.is_some())
         })
         .await
     }
@@ -151,7 +192,7 @@ impl Store {
                 let sql = format!("SELECT {column} FROM {place} WHERE {column} IS NOT NULL");
                 from.each(&sql, &[], |row| {
                     let text: String = row.next()?;
-                    each(&mut state, StoredText { place, text: &text });
+                    each(&mut state, StoredText { place, column, text: &text });
                     Ok(ControlFlow::Continue(()))
                 })?;
             }
@@ -186,18 +227,15 @@ fn erase(
     if !moved.is_empty() {
         return Ok(Err(moved));
     }
-    let mut erased = Erased::default();
+    let changed = erasure.changes.iter().filter(|it| it.after.is_some());
+    let mut erased = Erased {
+        memories_gone: write_memories(db, &lease.subject, &erasure.changes)?,
+        memories_changed: changed.count() as u64,
+        ..Erased::default()
+    };
     for change in &erasure.changes {
-        match &change.after {
-            Some(memory) => {
-                put(db, memory)?;
-                erased.memories_changed += 1;
-            }
-            None => {
-                let sql = "DELETE FROM memories WHERE id = ?1";
-                erased.memories_gone += db.execute(sql, values![&change.memory.0])?;
-                plan::erase_memory(db, change.memory)?;
-            }
+        if change.after.is_none() {
+            plan::erase_memory(db, change.memory)?;
         }
         erased.answers += journal::erase_answers(db, change.memory.0)?;
         let memory = Some(change.memory);
@@ -217,10 +255,12 @@ fn erase(
         erased.answers += journal::erase_answers(db, record.0)?;
         plan::erase_record(db, *record)?;
         db.run("DELETE FROM dispositions WHERE record = ?1", values![&record.0])?;
+        search::forget_record(db, *record)?;
         erased.records += db.execute("DELETE FROM records WHERE id = ?1", values![&record.0])?;
         let record = Some(*record);
         AuditEntry { record, ..AuditEntry::new(at, "forget") }.write(db, &lease.subject)?;
     }
+    search::scrub(db)?;
     for session in &erasure.sessions {
         erase_session(db, *session, &mut erased)?;
         let sql =
@@ -273,4 +313,43 @@ fn clear_undone(db: &mut Db, record: RecordId) -> Result<(), Fault> {
         db.run("UPDATE plans SET body = ?2 WHERE no = ?1", values![no, &json(&bare)?])?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TEXTS;
+
+    /// Columns of words of our own: kinds, states, rules, digests.
+    const OURS: [&str; 29] = [
+        "format", "masked", "speaker", "kind", "branch", "outcome", "skip", "prompt_id", "rung",
+        "state", "error_kind", "id", "scope", "sort", "disposition", "rule", "deed", "holder",
+        "host", "purpose", "batch", "cut", "model", "namespace", "context", "base", "dir", "path",
+        "reason",
+    ];
+
+    #[test]
+    fn every_column_of_text_is_looked_at() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/sqlite");
+        let (mut table, mut known) = (String::new(), 0);
+        for file in std::fs::read_dir(folder).unwrap() {
+            for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let (name, column) = match words.as_slice() {
+                    ["CREATE", "TABLE", name, ..] => {
+                        table = (*name).to_owned();
+                        continue;
+                    }
+                    ["ALTER", "TABLE", name, "ADD", "COLUMN", column, "TEXT" | "TEXT;", ..] => {
+                        (*name, *column)
+                    }
+                    [column, "TEXT" | "TEXT,", ..] => (table.as_str(), *column),
+                    _ => continue,
+                };
+                let is_read = TEXTS.contains(&(name, column));
+                known += usize::from(is_read);
+                assert!(is_read || OURS.contains(&column), "{name}.{column} is not looked at");
+            }
+        }
+        assert_eq!(known, TEXTS.len());
+    }
 }

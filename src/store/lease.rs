@@ -14,6 +14,9 @@ use tokio::task::JoinHandle;
 
 /// Time that a lease lasts without renewal.
 const LEASE: Duration = Duration::from_secs(15);
+/// Times that lie this far ahead of the clock were not written by a clock that runs right; less is the difference
+/// between two machines.
+pub(super) const SKEW: Duration = Duration::from_secs(60);
 /// Renewal interval: two may fail.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
 const ASKS_MAX: u32 = 100;
@@ -149,9 +152,12 @@ impl Store {
                 ON CONFLICT (namespace) DO UPDATE SET token = consolidating.token + 1,
                     holder = excluded.holder, until = excluded.until
                     WHERE consolidating.until <= ?4 OR consolidating.holder = ?5
+                        OR ?6 < consolidating.until
                 RETURNING token";
-            let token =
-                to.first(sql, values![&namespace, &holder, until, now, &gone], |row| row.next())?;
+            // No lease of a clock that runs right ends so late.
+            let late = now.after(LEASE).after(SKEW);
+            let row = values![&namespace, &holder, until, now, &gone, late];
+            let token = to.first(sql, row, |row| row.next())?;
             Ok(token.map(|token| Lease { subject: namespace.clone(), token, until }))
         })
         .await

@@ -5,10 +5,11 @@ use super::db::Db;
 use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
+use super::memory_index::{find, memory, write_memories};
 use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::record;
-use super::value::{Columns, json, values};
-use crate::domain::{Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
+use super::value::{Columns, values};
+use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::BTreeMap;
 
 /// Staged records without a disposition, by namespace.
@@ -16,7 +17,8 @@ const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.bod
             max(r.finished_at) AS staged_at
         FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
             LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE r.current = 1 AND c.state = 'staged' AND d.record IS NULL GROUP BY s.namespace";
+        WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
+        GROUP BY s.namespace";
 
 /// The same of records that count no more and that memories rest on.
 fn withdrawn() -> String {
@@ -142,6 +144,15 @@ impl Store {
         self.read("reading memories", read).await
     }
 
+    pub(crate) async fn has_memories(&self, namespace: &str) -> Result<bool, StoreError> {
+        let namespace = namespace.to_owned();
+        let read = move |from: &mut Db| {
+            let sql = "SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
+        };
+        self.read("looking for memories", read).await
+    }
+
     pub(crate) async fn memory(
         &self,
         prefix: IdPrefix,
@@ -192,8 +203,13 @@ impl Store {
             if !moved.is_empty() {
                 return Ok(Err(moved));
             }
+            let written = changes.iter().map(|(before, after)| Change {
+                memory: after.id,
+                before: Some(before.clone()),
+                after: Some(after.clone()),
+            });
+            write_memories(to, &lease.subject, &written.collect::<Vec<_>>())?;
             for (_, after) in &changes {
-                put(to, after)?;
                 let (memory, rule) = (Some(after.id), Some(rule.to_owned()));
                 AuditEntry { memory, rule, ..AuditEntry::new(at, "confirm") }
                     .write(to, &after.namespace)?;
@@ -202,10 +218,6 @@ impl Store {
         })
         .await
     }
-}
-
-fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
-    row.json()
 }
 
 fn deed(row: &mut Columns<'_>) -> Result<AuditEntry, Fault> {
@@ -217,17 +229,6 @@ fn deed(row: &mut Columns<'_>) -> Result<AuditEntry, Fault> {
         memory: row.next::<Option<_>>()?.map(MemoryId),
         rule: row.next()?,
     })
-}
-
-pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
-    db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0], memory)
-}
-
-pub(super) fn put(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
-    let sql = "INSERT INTO memories (id, namespace, state, body) VALUES (?1, ?2, ?3, ?4)
-        ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
-    let body = json(memory)?;
-    db.run(sql, values![&memory.id.0, &memory.namespace, memory.state.name(), &body])
 }
 
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -267,12 +268,7 @@ impl Store {
     /// Returns the last rendered text of the files of a directory, by path.
     pub(crate) async fn rendered(&self, dir: &str) -> Result<BTreeMap<String, String>, StoreError> {
         let dir = dir.to_owned();
-        let read = move |from: &mut Db| {
-            let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
-            let all = from.all(sql, values![&dir], |row| Ok((row.next()?, row.next()?)))?;
-            Ok(all.into_iter().collect())
-        };
-        self.read("reading what was rendered", read).await
+        self.read("reading what was rendered", move |from| rendered(from, &dir)).await
     }
 
     /// Keeps what was rendered of the files of a directory in the place of what was.
@@ -283,13 +279,24 @@ impl Store {
     ) -> Result<(), StoreError> {
         let (dir, files) = (dir.to_owned(), files.clone());
         self.write("keeping what was rendered", move |to| {
-            to.execute("DELETE FROM memory_files WHERE dir = ?1", values![&dir])?;
-            for (path, base) in &files {
-                let sql = "INSERT INTO memory_files (dir, path, base) VALUES (?1, ?2, ?3)";
+            let before = rendered(to, &dir)?;
+            for path in before.keys().filter(|path| !files.contains_key(*path)) {
+                let sql = "DELETE FROM memory_files WHERE dir = ?1 AND path = ?2";
+                to.run(sql, values![&dir, path])?;
+            }
+            for (path, base) in files.iter().filter(|(path, it)| before.get(*path) != Some(*it)) {
+                let sql = "INSERT INTO memory_files (dir, path, base) VALUES (?1, ?2, ?3)
+                    ON CONFLICT (dir, path) DO UPDATE SET base = excluded.base";
                 to.run(sql, values![&dir, path, base])?;
             }
             Ok(())
         })
         .await
     }
+}
+
+fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, String>, Fault> {
+    let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
+    let all = db.all(sql, values![dir], |row| Ok((row.next()?, row.next()?)))?;
+    Ok(all.into_iter().collect())
 }

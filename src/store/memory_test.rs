@@ -3,9 +3,11 @@
 use super::fixture::*;
 use super::*;
 use crate::adapters::process;
-use crate::consolidate::{Memories, Verdicts, Withdrawn, consolidate, withdraw};
+use crate::consolidate::{Index, Memories, Postings, Verdicts, Withdrawn};
+use crate::consolidate::{consolidate, index_keys, withdraw};
 use crate::domain::*;
 use crate::domain::{Memory, MemoryMap, Plan};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A store with the records of these claims, staged.
 async fn with_records(store: &Store, session: &Session, claims: &[&str]) {
@@ -17,6 +19,22 @@ async fn planned(store: &Store) -> Plan {
     let known = store.memories(Some("project")).await.unwrap();
     let records = store.waiting_records("project", 99).await.unwrap();
     consolidate(&records, &Memories::of("project", &known), &Verdicts::none()).0
+}
+
+/// Checks that the index is that of the memories as they are, without a key of `gone` that is not theirs too.
+async fn check_index(store: &Store, gone: &Plan) {
+    let mut expected = Index::default();
+    let memories = store.memories(Some("project")).await.unwrap();
+    memories.values().for_each(|it| expected.insert(it.id, &it.claim));
+    let gone = gone.operations.iter().flat_map(|it| index_keys(&it.facts.claim));
+    let keys = gone.chain(expected.keys.keys().copied()).collect();
+    let index = store.memory_index("project", keys).await.unwrap().unwrap();
+    let rows = |index: &Index| -> BTreeMap<u64, BTreeSet<String>> {
+        let row = |it: &Postings| it.list.iter().map(|it| format!("{it:?}")).collect();
+        index.keys.iter().map(|(key, it)| (*key, row(it))).collect()
+    };
+    assert_eq!(rows(&index), rows(&expected));
+    assert_eq!((index.memories, index.words), (expected.memories, expected.words));
 }
 
 async fn lease(store: &Store, now: i64) -> NamespaceLease {
@@ -58,6 +76,7 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
             store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
         }
         assert_eq!(store.plans(None).await.unwrap().len(), 1, "twice is once");
+        check_index(&store, &plan).await;
         let memories = store.memories(Some("project")).await.unwrap();
         assert_eq!(memories, plan.after());
         assert_eq!(store.memories(None).await.unwrap(), memories);
@@ -69,6 +88,7 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
             store.undo_plan(&lease, &plan, Timestamp(20)).await.unwrap().unwrap();
         }
         assert_eq!(store.memories(None).await.unwrap(), MemoryMap::new());
+        check_index(&store, &plan).await;
         assert!(planned(&store).await.is_empty(), "an undo is remembered");
         assert!(store.backlog().await.unwrap().is_empty());
         for count in [2, 0] {
@@ -117,6 +137,10 @@ async fn one_at_a_time_changes_the_memory_of_a_namespace() {
         assert!(!store.renew_namespace(&next, Timestamp(9_000)).await.unwrap(), "it is another's");
         assert_eq!(take(&store, x, 2_999, 9_000).await, None, "it was prolonged");
         assert!(take(&store, x, 3_000, 9_000).await.is_some());
+        // A lease that ends later than any can was not written by a clock that runs right.
+        assert!(take(&store, REQUEST, 9_000, 200_000).await.is_some());
+        assert_eq!(take(&store, x, 125_000, 126_000).await, None);
+        assert!(take(&store, x, 124_999, 126_000).await.is_some());
     })
     .await;
 }
@@ -221,6 +245,7 @@ async fn what_is_erased_is_in_no_text_of_the_store_and_the_rest_is_as_it_was() {
         let left = store.each_text(Vec::new(), look).await.unwrap();
         assert_eq!(left, [""; 0]);
         assert_eq!(store.memories(None).await.unwrap().len(), 1);
+        check_index(&store, &plan).await;
         let again = store.erase(&lease, erasure, Timestamp(30)).await.unwrap();
         assert_eq!(again.unwrap_err().len(), 2, "those memories are gone");
         assert_eq!(store.scrub().await.unwrap(), matches!(kind, Kind::Sqlite));

@@ -5,14 +5,16 @@ use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::lease::{NamespaceLease, check_namespace};
-use super::memory::{AuditEntry, find, put};
+use super::memory::AuditEntry;
+use super::memory_index::{find, write_memories};
 use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
 use super::value::{Columns, json, values};
 use crate::domain::{
-    Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, RELATED, Record, RecordId,
-    Settlement, Timestamp,
+    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, RELATED, Record,
+    RecordId, Settlement, Timestamp,
 };
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A plan that was applied.
@@ -93,6 +95,9 @@ impl Store {
             let sql = "SELECT max(no) FROM plans WHERE id = ?1 AND undone_at IS NOT NULL";
             let no: Option<Option<i64>> = db.first(sql, values![&plan.0], |row| row.next())?;
             let Some(no) = no.flatten() else { return Ok(0) };
+            let open = "UPDATE records SET settled = 0 WHERE id IN
+                (SELECT record FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1)";
+            db.run(open, values![no])?;
             let own = "DELETE FROM dispositions WHERE plan_no = ?1 AND undone_no = ?1";
             let waiting = db.execute(own, values![no])?;
             for table in ["dispositions", "open_pairs"] {
@@ -186,7 +191,8 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
     if matches!(disposition, Disposition::Withdraw { .. }) {
         let sql = "UPDATE dispositions SET withdrawn_no = ?2
             WHERE record = ?1 AND withdrawn_no IS NULL";
-        return db.run(sql, values![&record.0, no]);
+        db.run(sql, values![&record.0, no])?;
+        return db.run("UPDATE records SET settled = 0 WHERE id = ?1", values![&record.0]);
     }
     // What an earlier plan made of it stands.
     if disposition.is_revision() {
@@ -196,7 +202,8 @@ fn dispose(db: &mut Db, operation: &Operation, no: i64) -> Result<(), Fault> {
     let sql = "INSERT INTO dispositions (record, plan_no, disposition, rule, memory)
         VALUES (?1, ?2, ?3, ?4, ?5)";
     let (name, home) = (disposition.name(), home.as_ref().map(|id| &id.0));
-    db.run(sql, values![&record.0, no, name, &**rule, home])
+    db.run(sql, values![&record.0, no, name, &**rule, home])?;
+    db.run("UPDATE records SET settled = 1 WHERE id = ?1", values![&record.0])
 }
 
 fn standing(db: &mut Db, plan: &Plan) -> Result<Option<i64>, Fault> {
@@ -219,12 +226,15 @@ fn change(
     if let Err(moved) = work(&mut state) {
         return Ok(Err(moved));
     }
-    for (id, _) in before.iter().filter(|(id, _)| !state.contains_key(id)) {
-        db.run("DELETE FROM memories WHERE id = ?1", values![&id.0])?;
-    }
-    for memory in state.values().filter(|memory| before.get(&memory.id) != Some(memory)) {
-        put(db, memory)?;
-    }
+    let ids: BTreeSet<MemoryId> = before.keys().chain(state.keys()).copied().collect();
+    let change = |memory: MemoryId| Change {
+        memory,
+        before: before.get(&memory).cloned(),
+        after: state.get(&memory).cloned(),
+    };
+    let mut changes: Vec<Change> = ids.into_iter().map(change).collect();
+    changes.retain(|it| it.before != it.after);
+    write_memories(db, &plan.namespace, &changes)?;
     Ok(Ok(()))
 }
 
@@ -304,17 +314,26 @@ impl Store {
         namespace: &str,
     ) -> Result<BTreeSet<(MemoryId, MemoryId)>, StoreError> {
         let namespace = namespace.to_owned();
+        /// The part of a plan's operation that is read here: plans are long.
+        #[derive(Deserialize)]
+        struct Deed {
+            disposition: Disposition,
+        }
+        #[derive(Deserialize)]
+        struct Deeds {
+            operations: Vec<Deed>,
+        }
         let read = move |from: &mut Db| {
-            let sql = "SELECT body, at, undone_at FROM plans
+            let sql = "SELECT body FROM plans
                 WHERE namespace = ?1 AND undone_at IS NULL AND (
                     no IN (SELECT plan_no FROM dispositions WHERE disposition = 'conflict')
                     OR no IN (SELECT settled_no FROM open_pairs WHERE namespace = ?1))
                 ORDER BY no";
-            from.all(sql, values![&namespace], stored_plan)
+            from.all(sql, values![&namespace], |row| row.json::<Deeds>())
         };
         let plans = self.read("reading contradictions", read).await?;
         let mut pairs = BTreeSet::new();
-        for operation in plans.iter().flat_map(|stored| &stored.plan.operations) {
+        for operation in plans.iter().flat_map(|plan| &plan.operations) {
             let pair = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
             if let Disposition::Conflict { with, memory } = operation.disposition {
                 pairs.insert(pair(with, memory));

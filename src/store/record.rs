@@ -148,16 +148,16 @@ fn evidence(proof: Proof<'_>) -> Evidence {
 }
 
 /// A record's state as seen from outside.
-const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
+pub(super) const STATE: &str = "CASE WHEN r.current = 1 THEN c.state ELSE 'replaced' END";
 
-const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
+pub(super) const COLUMNS: &str = "c.id, c.kind, c.score, c.first_ordinal, c.last_ordinal, c.at, c.reason, \
      c.body, c.evidence, r.id, r.slice, r.model, r.prompt_id, r.prompt_version, r.finished_at, \
      s.id, s.namespace, s.path, s.format";
 
-const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
+pub(super) const TABLES: &str = "records c JOIN runs r ON r.no = c.run_no \
      JOIN sessions s ON s.no = r.session_no";
 
-fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
+pub(super) fn read(row: &mut Columns<'_>) -> Result<StoredRecord, Fault> {
     let state = row.named(RecordState::of_name)?;
     let id = RecordId(row.next()?);
     let kind = row.named(ClaimKind::of_name)?;
@@ -234,7 +234,8 @@ pub(super) fn waiting(db: &mut Db, namespace: &str, limit: u32) -> Result<Vec<Re
     let sql = format!(
         "SELECT {STATE}, {COLUMNS} FROM {TABLES}
             LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE s.namespace = ?1 AND r.current = 1 AND c.state = 'staged' AND d.record IS NULL
+        WHERE s.namespace = ?1 AND r.current = 1 AND c.settled = 0 AND c.state = 'staged'
+            AND d.record IS NULL
         ORDER BY c.no LIMIT ?2"
     );
     let all = db.all(&sql, values![namespace, limit], read)?;

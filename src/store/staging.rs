@@ -5,7 +5,7 @@ use super::entry::{self, CoveredEntry};
 use super::error::{Fault, StoreErrorKind};
 use super::run::{self, Run};
 use super::value::values;
-use super::{queue, record};
+use super::{queue, record, search};
 use crate::domain::{Record, RecordState, RunState};
 
 /// A run with all that it came to.
@@ -53,6 +53,7 @@ pub(super) fn stage(db: &mut Db, staging: &Staging) -> Result<Staged, Fault> {
     }
     entry::cover(db, session_no, run_no, &staging.entries)?;
     record::write(db, run_no, &staging.records)?;
+    search::enter_run(db, run_no, &staging.records)?;
     count(db, run_no)
 }
 

@@ -115,6 +115,7 @@ column_of! {
     Timestamp: Value::Int(int) => Some(Timestamp(int)),
     String: Value::Text(text) => Some(text.to_owned()),
     Redacted: Value::Text(text) => Some(Redacted::reopened(text.to_owned())),
+    Vec<u8>: Value::Bytes(bytes) => Some(bytes.to_vec()),
     Digest: Value::Bytes(bytes) => bytes.try_into().ok().map(Digest::from_bytes),
 }
 

@@ -1,4 +1,4 @@
-//! Text primitives: numbers of things, tokens, negations, names and sentences, truncation, lenient JSON, front matter. No I/O.
+//! Text primitives: numbers of things, tokens, negations, names and sentences, terminals, truncation, lenient JSON, front matter. No I/O.
 
 pub(crate) mod code_names;
 pub(crate) mod count;
@@ -7,5 +7,8 @@ pub(crate) mod front_matter;
 pub(crate) mod lenient_json;
 pub(crate) mod names;
 pub(crate) mod negation;
+pub(crate) mod numbers;
+pub(crate) mod own_output;
+pub(crate) mod terminal;
 pub(crate) mod tokens;
 pub(crate) mod truncate;

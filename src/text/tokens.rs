@@ -57,6 +57,81 @@ pub(crate) fn search_keys(text: &str, mut each: impl FnMut(u64)) {
     });
 }
 
+/// A word as an index and a query have it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct SearchTerm {
+    /// Key of the word without light endings, or of a name of code as a whole.
+    pub(crate) exact: u64,
+    /// Key that its other forms share; equal to `exact` for what has no other form.
+    pub(crate) stem: u64,
+}
+
+impl SearchTerm {
+    fn fixed(text: &str) -> SearchTerm {
+        let exact = hash(stem(text));
+        SearchTerm { exact, stem: exact }
+    }
+
+    /// The term of a folded word; `None` if it says nothing.
+    fn of(folded: &str) -> Option<SearchTerm> {
+        let exact = key(folded)?;
+        Some(SearchTerm { exact, stem: hash(searched(folded)) })
+    }
+}
+
+/// The words by which `text` is searched. Stop words are left out; names of code such as `claimJob`, `queue.rs` and
+/// `--drain` come in parts and as a whole; scripts without blanks come letter by letter and in pairs.
+pub(crate) fn search_terms(text: &str) -> Vec<SearchTerm> {
+    let mut terms = Vec::new();
+    let joins = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-' | ':');
+    for name in text.split(|letter| !joins(letter)) {
+        let (mut parts, mut whole, mut before) = (0, String::new(), None);
+        for part in name.split(|letter: char| !letter.is_alphanumeric()).flat_map(humps) {
+            let mut folded = String::with_capacity(part.len());
+            part.chars().for_each(|letter| match letter {
+                'ı' => folded.push('i'),
+                _ => lower(letter, &mut folded),
+            });
+            let alone = folded.chars().next().filter(|letter| stands_alone(*letter));
+            if let Some((first, second)) = before.zip(alone) {
+                terms.push(SearchTerm::fixed(&String::from_iter([first, second])));
+            }
+            before = alone;
+            if alone.is_some() {
+                terms.push(SearchTerm::fixed(&folded));
+            } else if folded.len() <= WORD_BYTES_MAX {
+                terms.extend(SearchTerm::of(&folded));
+                parts += 1;
+                whole.push_str(&folded);
+            }
+        }
+        if parts > 1 && whole.len() <= WORD_BYTES_MAX {
+            terms.push(SearchTerm::fixed(&whole));
+        }
+    }
+    terms
+}
+
+/// The parts of a run of letters: `claim` and `Job` of `claimJob`, `HTTP` and `Server` of `HTTPServer`. Letters of scripts
+/// without blanks are parts of their own.
+fn humps(run: &str) -> Vec<&str> {
+    let letters: Vec<(usize, char)> = run.char_indices().collect();
+    let mut cuts = vec![0];
+    for (at, pair) in letters.windows(2).enumerate() {
+        let &[(_, before), (start, letter)] = pair else { continue };
+        let next = letters.get(at + 2).map(|(_, next)| *next);
+        let is_hump = letter.is_uppercase()
+            && (before.is_lowercase()
+                || before.is_uppercase() && next.is_some_and(char::is_lowercase));
+        if is_hump || stands_alone(before) || stands_alone(letter) {
+            cuts.push(start);
+        }
+    }
+    cuts.push(run.len());
+    let parts = cuts.windows(2).filter_map(|cut| run.get(*cut.first()?..*cut.last()?));
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
 /// The part of a folded word by which it is searched.
 fn searched(folded: &str) -> &str {
     if folded.contains(char::is_numeric) {
@@ -226,6 +301,48 @@ mod tests {
         }
         assert_ne!(keys("loan_item2"), keys("loan_item3"));
         assert_eq!(keys("保存先").len(), 2);
+    }
+
+    /// The words of `query` that are among those of `text`, exactly or by their stem.
+    fn met(query: &str, text: &str) -> (usize, usize) {
+        let all = search_terms(text);
+        let asked = search_terms(query);
+        let exact = asked.iter().filter(|it| all.iter().any(|other| other.exact == it.exact));
+        let near = asked.iter().filter(|it| all.iter().any(|other| other.stem == it.stem));
+        (exact.count(), near.count())
+    }
+
+    #[test]
+    fn names_of_code_are_searched_in_parts_and_as_a_whole() {
+        for (name, parts) in [
+            ("claimJob", &["claim", "job", "claimjob"][..]),
+            ("claim_job", &["claim", "job", "claimjob", "claimJob"]),
+            ("src/queue.rs", &["src", "queue", "rs", "queuers", "queue.rs"]),
+            ("--drain", &["drain", "--drain"]),
+            ("HTTPServer", &["http", "server", "httpserver"]),
+            ("Store::open", &["store", "storeopen", "Store::open"]),
+            ("PostgreSQL", &["postgresql", "sql"]),
+            ("保存先API", &["保", "保存", "存先", "api"]),
+            ("IŞIK", &["ışık"]),
+        ] {
+            for part in parts {
+                let (exact, _) = met(part, name);
+                assert_eq!(exact, search_terms(part).len(), "{part} in {name}");
+            }
+        }
+        assert!(search_terms("what did we use").is_empty());
+    }
+
+    #[test]
+    fn other_forms_of_a_word_meet_by_their_stem_only() {
+        for (query, text) in [("retries", "retry"), ("deletion", "deleted"), ("écrirons", "écrire")]
+        {
+            assert_eq!(met(query, text), (0, 1), "{query}");
+        }
+        assert_eq!(met("caches", "caching"), (1, 1));
+        assert_eq!(met("gerundete", "gerundet"), (1, 1));
+        assert_eq!(met("configuration", "confirm"), (0, 1));
+        assert_eq!(met("port", "post"), (0, 0));
     }
 
     #[test]

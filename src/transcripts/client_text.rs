@@ -16,33 +16,34 @@ const WORDS_TAGS: [(&str, EntryKind); 5] = [
     ("user_query", EntryKind::Prompt),
     ("answer", EntryKind::Answer),
 ];
-/// Beginnings of texts that a client wrote into a user message.
-const CLIENT_HEADS: [(&str, Speaker, EntryKind); 20] = [
-    ("[Request interrupted by user", Speaker::Client, EntryKind::Notice),
-    ("Operation stopped by hook:", Speaker::Client, EntryKind::Notice),
-    ("<task-notification>", Speaker::Client, EntryKind::Notice),
-    ("<subagent_notification>", Speaker::Client, EntryKind::Notice),
-    ("<turn_aborted>", Speaker::Client, EntryKind::Notice),
-    ("<command-name>", Speaker::Person, EntryKind::Command),
-    ("<command-message>", Speaker::Person, EntryKind::Command),
-    ("<bash-input>", Speaker::Person, EntryKind::Command),
-    ("<bash-stdout>", Speaker::Tool, EntryKind::ToolResult),
-    ("<bash-stderr>", Speaker::Tool, EntryKind::ToolResult),
-    ("<local-command-stdout>", Speaker::Client, EntryKind::Notice),
-    ("<local-command-stderr>", Speaker::Client, EntryKind::Notice),
-    ("<local-command-caveat>", Speaker::Client, EntryKind::Injected),
-    ("Caveat: The messages below", Speaker::Client, EntryKind::Injected),
-    ("<ide_opened_file>", Speaker::Client, EntryKind::Injected),
-    ("<ide_selection>", Speaker::Client, EntryKind::Injected),
-    ("<environment_context>", Speaker::Client, EntryKind::Injected),
-    ("<user_instructions>", Speaker::Client, EntryKind::Injected),
-    ("# AGENTS.md instructions for", Speaker::Client, EntryKind::Injected),
-    (
-        "This session is being continued from a previous conversation",
-        Speaker::Client,
-        EntryKind::Summary,
-    ),
+/// Beginning of the notice that a person stopped the agent.
+pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
+/// Beginning of the notice of a hook that stopped a prompt.
+pub(super) const HOOK_STOPPED: &str = "Operation stopped by hook:";
+/// Beginning of a review's result in the conversation.
+pub(super) const USER_ACTION: &str = "<user_action>";
+/// Beginning of an interruption in the conversation.
+pub(super) const TURN_ABORTED: &str = "<turn_aborted>";
+/// Beginning of the summary that Codex hands to the model in the place of the conversation.
+pub(super) const SUMMARY_HEAD: &str = "Another language model started to solve this problem";
+/// Beginnings of texts that clients wrote into a user message, with `|` between them.
+const CLIENT_HEADS: [(Speaker, EntryKind, &str); 5] = [
+    (Speaker::Person, EntryKind::Command, "<command-name>|<command-message>|<bash-input>"),
+    (Speaker::Tool, EntryKind::ToolResult, "<bash-stdout>|<bash-stderr>"),
+    (Speaker::Client, EntryKind::Notice, NOTICES),
+    (Speaker::Client, EntryKind::Injected, INJECTED),
+    (Speaker::Client, EntryKind::Summary, SUMMARIES),
 ];
+const NOTICES: &str = "[Request interrupted by user|Operation stopped by hook:|<turn_aborted>|\
+    <user_action>|<task-notification>|<teammate-message|<subagent_notification>|\
+    <local-command-stdout>|<local-command-stderr>";
+const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base directory for this skill:|\
+    <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
+    # AGENTS.md instructions for|<permissions instructions>|<recommended_plugins>|<skill>|\
+    <skills_instructions>|<model_switch>|<collaboration_mode>|<apps_instructions>|\
+    <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>";
+const SUMMARIES: &str = "This session is being continued from a previous conversation|\
+    Another language model started to solve this problem";
 /// Maximum number of wrappers in one text; real messages hold a handful.
 const BLOCKS_MAX: usize = 64;
 
@@ -65,6 +66,13 @@ impl ClientText {
         ClientText::new(Speaker::Client, EntryKind::Injected, text)
     }
 
+    /// Reads a text that begins as only a client's do.
+    pub(super) fn of_client(text: &str) -> Option<ClientText> {
+        let is_head = |head: &str| text.starts_with(head);
+        let known = CLIENT_HEADS.iter().find(|(_, _, heads)| heads.split('|').any(is_head));
+        known.map(|(speaker, kind, _)| ClientText::new(*speaker, *kind, text))
+    }
+
     pub(super) fn is_prompt(&self) -> bool {
         self.kind == EntryKind::Prompt && self.speaker == Speaker::Person
     }
@@ -84,9 +92,8 @@ pub(super) fn split_message(text: &str) -> Vec<ClientText> {
     let (own, injected) = cut_injected(text);
     let mut out = Vec::new();
     let start = own.trim_start();
-    let head = CLIENT_HEADS.iter().find(|(head, _, _)| start.starts_with(head));
-    if let Some((_, speaker, kind)) = head {
-        out.push(ClientText::new(*speaker, *kind, own.trim()));
+    if let Some(text) = ClientText::of_client(start.trim_end()) {
+        out.push(text);
     } else if begins_as_wrapper(&own) {
         unwrap(&own, Speaker::Client, &mut out);
     } else if is_result(&own) {

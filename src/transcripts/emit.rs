@@ -3,8 +3,9 @@
 use super::cutter::{Cut, Cutter};
 use super::json::Parsed;
 use super::lines::Line;
+use super::own_output::OwnOutput;
 use super::raw::{RawEntry, RawSession, Sink, TranscriptItem};
-use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Severity};
+use crate::domain::{FINDINGS_MAX, Finding, LINE_BYTES_MAX, Outcome, Severity};
 use crate::text::count::counted;
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -14,6 +15,7 @@ pub(super) struct Emit<'e, 's> {
     findings: usize,
     repairs: Repairs,
     stopped: bool,
+    own: OwnOutput,
 }
 
 /// Lines with invalid characters; reported once, since such a file is full of them.
@@ -26,7 +28,8 @@ struct Repairs {
 
 impl<'e, 's> Emit<'e, 's> {
     pub(super) fn new(sink: &'e mut Sink<'s>) -> Emit<'e, 's> {
-        Emit { sink, findings: 0, repairs: Repairs::default(), stopped: false }
+        let (repairs, own) = (Repairs::default(), OwnOutput::default());
+        Emit { sink, findings: 0, repairs, stopped: false, own }
     }
 
     pub(super) fn stopped(&self) -> bool {
@@ -37,7 +40,13 @@ impl<'e, 's> Emit<'e, 's> {
         self.item(TranscriptItem::Session(session));
     }
 
-    pub(super) fn entry(&mut self, entry: RawEntry) {
+    pub(super) fn entry(&mut self, mut entry: RawEntry) {
+        self.own.mark(&mut entry);
+        let failed =
+            entry.outcome == Some(Outcome::Failed) || entry.exit_code.is_some_and(|it| it != 0);
+        if failed && entry.text.trim().is_empty() {
+            entry.text = "[no output]".to_owned();
+        }
         self.item(TranscriptItem::Entry(entry));
     }
 

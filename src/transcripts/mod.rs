@@ -18,6 +18,8 @@
 //! | `no-message` | an element among messages that is none |
 //! | `unknown-role` | a message of an unknown role; kept as context |
 //! | `missing-entries` | a document begins behind entries that were not handed over |
+//! | `reused-id` | two records with one id say different things; both are kept |
+//! | `no-entries` | a readable file without a single entry |
 //! | `changed-entries` | entries handed over again are not what they were; the first are kept |
 //! | `more-findings` | number of findings of the file that are not listed |
 
@@ -34,6 +36,7 @@ mod json;
 mod lines;
 mod markdown;
 mod marks;
+mod own_output;
 mod raw;
 mod session_doc;
 #[cfg(test)]
@@ -44,8 +47,8 @@ mod testing;
 mod text;
 mod tools;
 
-pub(crate) use detect::DetectError;
 pub use detect::detect;
+pub(crate) use detect::{DetectError, nothing_read};
 pub use formats::read;
 pub(crate) use raw::private_tag_finding;
 pub use raw::{RawEntry, RawSession, SessionSource, TranscriptItem, redact_entry, redact_session};

@@ -28,6 +28,36 @@ fn file_that_is_no_transcript_is_named() {
 }
 
 #[test]
+fn readable_file_without_an_entry_is_told_and_never_accounted_for() {
+    let place = Place::new();
+    let bookkeeping = r#"{"type":"summary","summary":"s","leafUuid":"l"}"#;
+    place.write("in/s.jsonl", bookkeeping);
+    for args in [["replay", "in"], ["replay", "in/s.jsonl"], ["enqueue", "in"]] {
+        let told = place.run(&args);
+        let line = "no entries: in/s.jsonl: nothing in it could be read as claude-code";
+        assert!(told.code == 1 && told.stderr.contains(line), "{}", told.stderr);
+        assert!(!told.stderr.contains("accounted for"), "{}", told.stderr);
+    }
+    let report = place.run(&["replay", "in", "--dry-run", "--json"]).json();
+    assert_eq!(count(&report, "/findings/no-entries"), 1);
+    assert_eq!(report["empty"].as_array().unwrap().len(), 1);
+    let wrong = place.run(&["replay", "in/s.jsonl", "--format", "codex"]);
+    wrong.refused(1, &["could be read as codex; it looks like claude-code"]);
+    assert!(!wrong.stderr.contains("accounted for"), "{}", wrong.stderr);
+}
+
+#[test]
+#[cfg(unix)]
+fn pipe_as_a_file_is_refused_and_waits_for_nobody() {
+    let place = Place::new();
+    let pipe = place.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for command in ["replay", "enqueue", "dialog"] {
+        place.run(&[command, "pipe"]).refused(1, &["pipe", "no regular file"]);
+    }
+}
+
+#[test]
 fn bad_file_does_not_keep_the_good_from_being_read() {
     let stub = Stub::good();
     let place = Place::with_endpoint(stub.url());
@@ -250,7 +280,7 @@ fn ids_that_name_nothing_or_too_much_are_told() {
 fn no_store_yet_says_what_makes_one() {
     let place = Place::new();
     for args in [&["records"][..], &["status"], &["jobs"], &["why", "ab"], &["records", "export"]] {
-        place.run(args).refused(2, &["annalist.db", "annalist replay"]);
+        place.run(args).refused(1, &["annalist.db", "annalist replay"]);
     }
     assert!(!place.database().exists(), "asking makes none");
 }

@@ -111,6 +111,28 @@ fn messages_of_a_stream_are_enqueued_once_and_malformed_ones_are_set_aside() {
     assert!(dead[0].contains("JSON"), "the reason: {dead:?}");
 }
 
+#[cfg(feature = "nats")]
+#[test]
+fn a_drain_takes_in_a_stream_and_ends_when_all_of_it_is_extracted() {
+    let Some(stream) = Stream::new() else { return };
+    let stub = Stub::good();
+    let place = Place::with_worker(stub.url());
+    (0..3).for_each(|n| stream.publish(&document("one", n, 2 * n)));
+    let output = place.run(&["worker", "--drain", "--from", &stream.url]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    place.is_whole(3);
+}
+
+#[test]
+fn a_drain_takes_in_a_watched_folder_as_it_is() {
+    let stub = Stub::good();
+    let place = Place::with_worker(stub.url());
+    place.write("talks/s.jsonl", claude(0..3));
+    let output = place.run(&["worker", "--drain", "--watch", "talks"]);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    place.is_whole(3);
+}
+
 #[cfg(not(feature = "nats"))]
 #[test]
 fn a_program_without_nats_says_how_to_build_it() {

@@ -71,7 +71,8 @@ fn memory_keeps_to_its_schemas() {
     run(&place, "memory-history", &["memory", "history", id, "--json"]);
     run(&place, "memory-list", &["memory", "at", "2099-01-01", "--json"]);
     run(&place, "memory-lint", &["memory", "lint", "--format", "json"]);
-    run(&place, "memory-search", &["memory", "search", "the", "--json"]);
+    run(&place, "search", &["search", "--all", "--json"]);
+    run(&place, "memory-search", &["memory", "search", "queue", "--json"]);
     run(&place, "memory-tags", &["memory", "tags", "--json"]);
     run(&place, "memory-tokens", &["memory", "tokens", "--json"]);
     run(&place, "memory-reflect", &["memory", "reflect", "--json"]);

@@ -14,8 +14,8 @@ use annalist::{Endpoint, EndpointConfig};
 use annalist::{RunUntil, Tally, Worker, WorkerCounts, WorkerModel};
 use std::fs;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -106,6 +106,7 @@ fn a_clock_that_jumps_under_a_worker_makes_it_neither_wait_nor_ask_twice() {
     let endpoint = EndpointConfig {
         base_url: config.model.base_url.clone(),
         api_key: None,
+        source: String::new(),
         api_key_env: String::new(),
         connect_timeout: config.model.connect_timeout,
         read_timeout: config.model.timeout,
@@ -121,6 +122,7 @@ fn a_clock_that_jumps_under_a_worker_makes_it_neither_wait_nor_ask_twice() {
             id: "the only one".to_owned(),
             until: RunUntil::Drained,
             closing: CancellationToken::new(),
+            feeding: Weak::new(),
             tally: Arc::new(Tally::default()),
             counts: Arc::new(WorkerCounts::default()),
             tell: |_| {},

@@ -103,7 +103,7 @@ pub(crate) fn check(told: &Value, expected: &[&str]) {
 }
 
 #[test]
-fn no_model_is_asked_unless_one_is_named() {
+fn no_model_is_asked_where_the_settings_say_so() {
     let stub = judge(|_| panic!("nobody is to be asked"));
     let place = opposed(&stub);
     let told = place.json(&BY_RULE);
@@ -131,7 +131,8 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
         dry.stdout
     );
     assert!(
-        dry.stderr.contains("asked about 1 pair in 1 question: 1 call, 100 tokens sent"),
+        dry.stderr
+            .contains("asked about 1 pair of 2 records in 1 question: 1 call, 100 tokens sent"),
         "{}",
         dry.stderr
     );
@@ -192,7 +193,10 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
     let back = "DROP INDEX dispositions_undone; ALTER TABLE dispositions DROP COLUMN undone_no;
         DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills;
         DROP TABLE batch_jobs; ALTER TABLE runs DROP COLUMN prompt_digest;
-        DROP INDEX records_replaced; DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
+        DROP TABLE memory_indexes; DROP TABLE memory_keys;
+        DROP INDEX records_waiting; ALTER TABLE records DROP COLUMN settled;
+        DROP TABLE search; DROP TABLE unsearched; DROP INDEX records_replaced;
+        DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
 }
@@ -265,6 +269,72 @@ fn at_a_cap_pairs_wait_and_go_on_when_it_was_raised() {
     let output = place.run(&["replay", "t", "--json"]);
     assert_eq!(output.code, 1, "{}", output.stderr);
     assert!(output.stderr.contains("limits.day_tokens_max"), "{}", output.stderr);
+}
+
+/// Two choices, in a place whose settings leave it to the model that extracts.
+fn opposed_by_default(stub: &Stub) -> Place {
+    let mut place = opposed(stub);
+    place.set("ANNALIST__CONSOLIDATE__MODEL", "auto");
+    place
+}
+
+#[test]
+fn the_model_that_extracts_is_asked_and_a_dry_run_prices_it_and_asks_nothing() {
+    let stub = judge(replaces);
+    let mut place = opposed_by_default(&stub);
+    place.set("ANNALIST__MODEL__USD_PER_MILLION_SENT", "1000");
+    let extracted = stub.count();
+    let dry = &place.json(&["consolidate", "--dry-run", "--json"])[0];
+    assert_eq!((count(dry, "/asked/pairs"), count(dry, "/asked/questions")), (1, 1), "{dry}");
+    assert!(
+        dry["asked"]["estimated"] == true && dry["usage"]["cost"].as_f64() > Some(0.1),
+        "{dry}"
+    );
+    assert_eq!((stub.count(), judged(&place)), (extracted, 0));
+    let told = place.json(&BY_RULE);
+    check(&told, &["add new", "supersede judged-replaced"]);
+    assert_eq!((count(&told[0], "/asked/records"), count(&told[0], "/asked/refused")), (2, 0));
+    assert_eq!(judged(&place), 1);
+    let mut replay = vec!["replay", "t", "--dry-run", "--json", "--model", "another"];
+    let later = count(&place.json(&replay), "/tokens/consolidation");
+    place.set("ANNALIST__CONSOLIDATE__MODEL", "");
+    replay.push("--retry-failed");
+    assert!(later > 0 && count(&place.json(&replay), "/tokens/consolidation") == 0);
+}
+
+#[test]
+fn without_the_model_that_extracts_consolidation_goes_by_rule_and_asks_later() {
+    for (status, code) in [(401, "invalid_api_key"), (404, "model_not_found")] {
+        let stub = judge(move |_| super::stub::error(status, code));
+        let place = opposed_by_default(&stub);
+        let output = place.run(&BY_RULE);
+        assert_eq!(output.code, 0, "{}", output.stderr);
+        assert_eq!(output.stderr.matches("by-rule").count(), 1, "{}", output.stderr);
+        check(&output.json(), &["add new", "conflict reversal"]);
+    }
+    let stub = judge(replaces);
+    let mut place = opposed_by_default(&stub);
+    // The port of the discard protocol: nobody listens.
+    let gone = "http://127.0.0.1:9/v1";
+    place.set("ANNALIST__MODEL__BASE_URL", gone);
+    let output = place.run(&BY_RULE);
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    assert!(output.stderr.contains(&format!("no model answers at {gone}: ")), "{}", output.stderr);
+    check(&output.json(), &["add new", "conflict reversal"]);
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    check(&place.json(&BY_RULE), &["settle judged-replaced"]);
+}
+
+#[test]
+fn a_cap_holds_for_adjudication() {
+    let stub = judge(|_| panic!("no call fits below the cap"));
+    let mut place = opposed_by_default(&stub);
+    place.set("ANNALIST__MODEL__USD_PER_MILLION_SENT", "1000");
+    place.set("ANNALIST__LIMITS__DAY_USD_MAX", "0.01");
+    let output = place.run(&BY_RULE);
+    assert!(output.stderr.contains("cap-reached"), "{}", output.stderr);
+    check(&output.json(), &["add new", "conflict reversal"]);
+    assert_eq!(judged(&place), 0);
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod dialog;
 mod examples;
 mod faults;
 mod forgetting;
+mod hand_over;
 mod handed;
 mod handing;
 mod hook_cli;
@@ -29,14 +30,18 @@ mod memory_killed;
 mod own_prompts;
 mod place;
 mod printing;
+mod privacy;
 mod prompt_tests;
 mod prompt_tests_told;
 mod queue;
+#[cfg(unix)]
+mod readme;
 mod redacted_answers;
 #[path = "../../src/store/fixture/server.rs"]
 mod server;
 mod reflecting;
 mod reflecting_badly;
+mod searching;
 mod settings;
 mod shared;
 mod stores;

@@ -267,3 +267,26 @@ fn doctor_says_what_the_endpoint_can_do_and_the_next_replay_uses_it() {
     assert_eq!(super::place::records(&totals), 2);
     assert_eq!((stub.count() - before) as u64, totals["slices"].as_u64().unwrap());
 }
+
+#[test]
+fn dry_run_has_a_dated_price_or_says_that_there_is_none() {
+    let mut place = Place::new();
+    place.write("s.jsonl", claude(0..3));
+    let dry = ["replay", "s.jsonl", "--dry-run"];
+    let here = place.run(&[&dry[..], &["--json"]].concat()).json();
+    assert_eq!(here["cost"], 0.0, "a model on this machine is free");
+    place.set("ANNALIST__MODEL__BASE_URL", "https://api.openai.com/v1");
+    place.set("ANNALIST__LIMITS__DAY_USD_MAX", "5");
+    let listed = place.run(&[&dry[..], &["--model", "gpt-5-mini"]].concat());
+    assert!(listed.stdout.contains("(list price of 20"), "{}", listed.stdout);
+    assert!(!listed.stderr.contains("warning"), "{}", listed.stderr);
+    let unknown = place.run(&dry);
+    assert!(unknown.stdout.contains("price unknown: set model.usd_per_million_"));
+    assert!(!unknown.stdout.contains('$'), "{}", unknown.stdout);
+    assert!(unknown.stderr.contains("limits.day_usd_max stops nothing"), "{}", unknown.stderr);
+    place.set("ANNALIST__MODEL__USD_PER_MILLION_SENT", "3");
+    place.set("ANNALIST__MODEL__USD_PER_MILLION_ANSWERED", "15");
+    let own = place.run(&dry);
+    assert!(own.stdout.contains("cost") && own.stdout.contains("$0."), "{}", own.stdout);
+    assert!(!own.stderr.contains("warning"), "{}", own.stderr);
+}

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up. A module imports only from rows before its own.
-const ROWS: [&[&str]; 11] = [
+const ROWS: [&[&str]; 12] = [
     &["privacy"],
     &["domain"],
     &["text"],
     &["adapters"],
     &["llm", "transcripts", "slicing"],
+    &["search"],
     &[
         "extract", "grounding", "consolidate", "conversation_memory", "dialog_summary",
         "memory_card", "memory_dir", "agents",

@@ -260,6 +260,7 @@ fn endpoint(url: &str) -> Endpoint {
     let config = EndpointConfig {
         base_url: url.to_owned(),
         api_key: None,
+        source: String::new(),
         api_key_env: String::new(),
         connect_timeout: Duration::from_secs(60),
         read_timeout: Duration::from_secs(60),

@@ -8,6 +8,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -17,7 +18,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +26,8 @@ use tokio_util::sync::CancellationToken;
 const SNAPSHOT_WAIT_MAX: Duration = Duration::from_secs(2);
 /// Time for which the store's numbers are cached, or the failure to read them.
 pub(super) const SNAPSHOT_KEPT: Duration = Duration::from_secs(1);
-/// Maximum connections at a time; more wait in the system's queue.
-const CONNECTIONS_MAX: usize = 32;
+/// Maximum connections at a time; one more ends the oldest, so that slow clients never keep out others.
+pub(super) const CONNECTIONS_MAX: usize = 128;
 /// Maximum wait for a request's head.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Maximum duration of a connection, the reading of the page included.
@@ -120,34 +121,11 @@ impl StatusPages {
     }
 }
 
-impl fmt::Debug for StatusPages {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StatusPages").field("health", &self.health).finish_non_exhaustive()
-    }
-}
-
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("cannot serve metrics on {addr}: {}", advice(*kind))]
+#[error("cannot serve metrics on {addr}: {kind}; choose another address or port")]
 pub(crate) struct BindError {
     pub(super) addr: SocketAddr,
     pub(super) kind: io::ErrorKind,
-}
-
-fn advice(kind: io::ErrorKind) -> String {
-    let advice = match () {
-        () if kind == io::ErrorKind::AddrInUse => {
-            "the address is in use by another process; choose another port, or 0 for any that is free"
-        }
-        () if kind == io::ErrorKind::PermissionDenied => {
-            "this user may not listen there; choose a port from 1024 up"
-        }
-        () if kind == io::ErrorKind::AddrNotAvailable => {
-            "no interface of this machine has the address; 127.0.0.1 is for this machine alone, \
-             0.0.0.0 for every network"
-        }
-        () => return kind.to_string(),
-    };
-    advice.to_owned()
 }
 
 #[derive(Debug)]
@@ -172,14 +150,22 @@ impl Listener {
     pub(crate) async fn serve(self, pages: StatusPages, until: CancellationToken) {
         let pages = Arc::new(pages);
         let mut connections = JoinSet::new();
+        let mut by_age: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             tokio::select! {
                 () = until.cancelled() => break,
                 Some(_) = connections.join_next() => {}
-                accepted = self.tcp.accept(), if connections.len() < CONNECTIONS_MAX => {
+                accepted = self.tcp.accept() => {
                     match accepted {
                         Ok((stream, _)) => {
-                            connections.spawn(serve_connection(stream, Arc::clone(&pages)));
+                            by_age.retain(|connection| !connection.is_finished());
+                            if CONNECTIONS_MAX <= by_age.len()
+                                && let Some(oldest) = by_age.pop_front()
+                            {
+                                oldest.abort();
+                            }
+                            let connection = serve_connection(stream, Arc::clone(&pages));
+                            by_age.push_back(connections.spawn(connection));
                         }
                         Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                     }

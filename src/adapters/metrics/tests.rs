@@ -1,5 +1,5 @@
 use super::checker_test::{self as checker, Samples};
-use super::server::{BindError, SNAPSHOT_KEPT};
+use super::server::{BindError, CONNECTIONS_MAX, SNAPSHOT_KEPT};
 use super::*;
 use crate::domain::{
     ClaimKind, Coverage, ErrorKind, JobState, RecordState, Timestamp, Usage, Wait,
@@ -315,6 +315,21 @@ async fn page_that_waits_for_the_store_keeps_nobody_else_waiting() {
     assert!(!slow.is_finished());
     go_on.notify_one();
     slow.await.unwrap();
+}
+
+#[tokio::test]
+async fn slow_connections_do_not_keep_others_waiting() {
+    let addr = serve(Shown::new().panel(|| async { Ok(snapshot()) })).await;
+    let mut slow = Vec::new();
+    for _ in 0..=CONNECTIONS_MAX {
+        let mut connection = TcpStream::connect(addr).await.unwrap();
+        connection.write_all(b"G").await.unwrap();
+        slow.push(connection);
+    }
+    assert_eq!(get(addr, "/healthz").await.0, 200);
+    let newest = slow.last().unwrap().try_read(&mut [0]).unwrap_err();
+    assert_eq!(newest.kind(), std::io::ErrorKind::WouldBlock, "it was given up first");
+    assert_eq!(slow[CONNECTIONS_MAX / 2].try_read(&mut [0]).unwrap_err().kind(), newest.kind());
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@ use super::config::{REASON_BYTES_MAX, REJECT_RETRY};
 use super::connection::Connection;
 use super::error::{NatsError, NatsErrorKind};
 use super::setup::Dead;
+use crate::privacy::{Gate, Pii};
+use crate::text::truncate;
 use async_nats::client::Request;
 use async_nats::header::{HeaderMap, HeaderValue, NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
@@ -68,7 +70,7 @@ impl Delivery {
         self.tell(AckKind::Nak(Some(delay)), "giving a message back").await
     }
 
-    /// Ends it as one that cannot be used. Its payload is stored as a dead letter first, with the
+    /// Ends it as one that cannot be used. Its payload is masked and stored as a dead letter first, with the
     /// reason and where it came from; done twice, there is one letter. `reason` is for a person and
     /// is cut at [`REASON_BYTES_MAX`]; it holds no words of the payload.
     pub(crate) async fn reject(self, reason: &str) -> Result<(), NatsError> {
@@ -87,7 +89,7 @@ impl Delivery {
         let doing = "storing a dead letter";
         let Post { link, dead } = self.post.as_ref();
         let letter = PublishMessage::build()
-            .payload(self.message.payload.clone())
+            .payload(masked(self.payload()).into())
             .headers(self.letter_headers(reason));
         let stored = link.bounded(doing, async {
             link.context.send_publish(dead.subject.clone(), letter).await?.await
@@ -119,7 +121,8 @@ impl Delivery {
         for (name, values) in self.message.headers.iter().flat_map(HeaderMap::iter) {
             let lower = name.to_string().to_ascii_lowercase();
             if !lower.starts_with("nats-") && !lower.starts_with("annalist-") {
-                values.iter().for_each(|value| headers.append(name.clone(), value.clone()));
+                let lines = values.iter().map(|it| format!("{lower}: {}", it.as_str()));
+                lines.for_each(|line| headers.append(name.clone(), masked_header(&line)));
             }
         }
         let Post { link, dead } = self.post.as_ref();
@@ -127,7 +130,7 @@ impl Delivery {
         let mut put = |name: &'static str, value: &str| {
             headers.insert(name, one_line(value));
         };
-        put("Annalist-Reason", cut(reason, REASON_BYTES_MAX));
+        put("Annalist-Reason", truncate::bytes(reason, REASON_BYTES_MAX));
         put("Annalist-Subject", &self.message.subject);
         put("Annalist-Stream", stream);
         put("Annalist-Sequence", &self.sequence.to_string());
@@ -171,9 +174,16 @@ impl fmt::Debug for Delivery {
     }
 }
 
-/// The beginning of a text, at most `bytes_max` long.
-fn cut(text: &str, bytes_max: usize) -> &str {
-    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
+/// The payload as the gate lets it through: others may read the stream of dead letters.
+fn masked(payload: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(payload);
+    Gate::new(&Pii::ALL).redact_json(&text).as_str().to_owned().into_bytes()
+}
+
+/// The value of `name: value` as the gate lets it through; the name tells that it is a secret.
+fn masked_header(line: &str) -> HeaderValue {
+    let masked = Gate::new(&Pii::ALL).redact(line);
+    one_line(masked.as_str().split_once(": ").map_or("", |(_, value)| value))
 }
 
 /// A header's value: what would end its line is a space.

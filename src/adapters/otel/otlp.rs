@@ -2,6 +2,7 @@
 //! call waits for it. Only the spans of this module are sent, without the events in them.
 
 use super::{CHAT, JOB};
+use crate::adapters::http_client;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_http::{Bytes, HttpClient, HttpError};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
@@ -162,24 +163,10 @@ struct Sender {
 
 impl Sender {
     fn new(endpoint: &str, refused: Arc<AtomicBool>) -> Result<Sender, String> {
-        // An error only says that there is a provider already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
+        let url = reqwest::Url::parse(endpoint).map_err(|error| error.to_string())?;
+        let http = http_client::builder(&url)
             .timeout(SEND_WAIT_MAX)
             .pool_max_idle_per_host(0)
-            .http1_only()
-            .redirect(reqwest::redirect::Policy::none());
-        if endpoint.starts_with("http:") {
-            // Otherwise the certificates of the machine are read, and it may have none.
-            builder = builder.tls_certs_only([]);
-        }
-        let url = reqwest::Url::parse(endpoint).ok();
-        let host = url.as_ref().and_then(reqwest::Url::host_str);
-        if matches!(host, Some("localhost" | "127.0.0.1" | "[::1]")) {
-            builder = builder.no_proxy();
-        }
-        let http = builder
             .build()
             .map_err(|_| "the certificates of this machine cannot be read".to_owned())?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -9,8 +9,8 @@ use crate::cli::settings;
 use crate::config::Config;
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
 use crate::memory_dir::{
-    CONFIG, Category, Files, HITS_MAX, Hit, Issue, Kind, Linting, LiteralQuery, MemoryConfig,
-    Query, TokenRow, fix, literal, print_text,
+    CONFIG, Category, Files, HITS_MAX, Hit, Issue, Linting, LiteralQuery, MemoryConfig, Query,
+    TokenRow, fix, literal, print_text,
 };
 use crate::memory_dir::{
     lint as issues_of, search as hits_of, tags as tags_of, tokens as tokens_of,
@@ -148,35 +148,29 @@ fn known_memories(config: &Config) -> Result<Option<BTreeMap<MemoryId, MemorySta
 #[command(after_help = "\
 Examples:
   annalist memory search job queue
-  annalist memory search --category decision --since 2026-11-01
   annalist memory search --literal \"token budget\"
 
-Private blocks and private files are never searched. --literal finds a text letter by letter and prints \
-it as ConKeeper's own search does; sessions only with --sessions.")]
+Finds entries of the directory's files, the best first; `annalist search` finds records and memories too. \
+--literal finds a text letter by letter in the directory alone and prints it as ConKeeper's own search does; \
+sessions only with --sessions. Private blocks and private files are never searched.")]
 pub(super) struct SearchArgs {
-    /// Words in any case and order; an entry needs one of them
+    /// Words in any case and order
     words: Vec<String>,
-    /// Only entries with this category
-    #[arg(long, value_name = "CATEGORY", value_parser = category)]
-    category: Option<Category>,
-    /// Only entries with this tag
-    #[arg(long, value_name = "TAG", conflicts_with = "literal")]
-    tag: Option<String>,
-    /// Only files of this kind, such as decision, session or patterns
-    #[arg(long, value_name = "KIND", value_parser = kind, conflicts_with = "literal")]
-    kind: Option<Kind>,
-    /// Only files of this day or later
-    #[arg(long, value_name = "DATE", value_parser = date)]
-    since: Option<Timestamp>,
-    /// At most so many entries
-    #[arg(long, value_name = "N", default_value_t = HITS_MAX, conflicts_with = "literal")]
-    limit: usize,
     /// Find the text letter by letter, with its capitals
     #[arg(long, requires = "words")]
     literal: bool,
     /// Search sessions too
     #[arg(long, requires = "literal")]
     sessions: bool,
+    /// Only entries with this category
+    #[arg(long, value_name = "CATEGORY", value_parser = category, requires = "literal")]
+    category: Option<Category>,
+    /// Only what is of this day or later
+    #[arg(long, value_name = "DATE", value_parser = date, requires = "literal")]
+    since: Option<Timestamp>,
+    /// At most so many entries
+    #[arg(long, value_name = "N", default_value_t = HITS_MAX, conflicts_with = "literal")]
+    limit: usize,
     /// Print JSON
     #[arg(long, conflicts_with = "literal")]
     json: bool,
@@ -185,15 +179,8 @@ pub(super) struct SearchArgs {
 }
 
 fn category(name: &str) -> Result<Category, String> {
-    Category::of_name(name).ok_or_else(|| expected(Category::ALL.iter().map(|it| it.name())))
-}
-
-fn kind(name: &str) -> Result<Kind, String> {
-    Kind::of_name(name).ok_or_else(|| expected(Kind::ALL.iter().map(|it| it.name())))
-}
-
-fn expected(names: impl Iterator<Item = &'static str>) -> String {
-    format!("expected one of {}", names.collect::<Vec<_>>().join(", "))
+    let names = || Category::ALL.iter().map(|it| it.name()).collect::<Vec<_>>().join(", ");
+    Category::of_name(name).ok_or_else(|| format!("expected one of {}", names()))
 }
 
 pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -202,9 +189,9 @@ pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<ExitCode,
     let files = read(&folder)?.files;
     let gate = Gate::new(&config.pii);
     let words = args.words.join(" ");
-    let since = args.since.map(Timestamp::day);
     if args.literal {
         let root = format!("{}/", place_of(&folder));
+        let since = args.since.map(Timestamp::day);
         let query = LiteralQuery {
             text: &words,
             sessions: args.sessions,
@@ -214,19 +201,16 @@ pub(super) fn search(args: &SearchArgs, file: Option<&Path>) -> Result<ExitCode,
         };
         return output::bytes(literal(&files, &query, &gate).page.as_str().as_bytes());
     }
-    let (category, tag, kind) = (args.category, args.tag.clone(), args.kind);
-    let query =
-        Query { words, category, tag, kind, since, hits_max: args.limit, ..Query::default() };
-    let hits = hits_of(&files, &query, &gate);
+    let hits = hits_of(&files, &Query { words, hits_max: args.limit, ..Query::default() }, &gate);
     if args.json {
         output::json(&hits)?;
     } else {
         hits.iter().try_for_each(print_hit)?;
-        if hits.is_empty() {
-            output::note("nothing found");
-        }
     }
-    Ok(ExitCode::SUCCESS)
+    if hits.is_empty() {
+        output::note("nothing found; `annalist search` looks among records and memories too");
+    }
+    Ok(ExitCode::from(if hits.is_empty() { output::FAILED } else { 0 }))
 }
 
 fn print_hit(hit: &Hit) -> Result<(), Failure> {

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 const CHANGES_MAX: usize = 30;
 
 /// The flag that names the directory.
-#[derive(Debug, Default, clap::Args)]
-pub(super) struct DirArgs {
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(in crate::cli) struct DirArgs {
     /// The project's folder, or its memory directory, instead of the project of this folder
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -26,7 +26,7 @@ pub(super) struct DirArgs {
 
 impl DirArgs {
     /// The folder of the project.
-    pub(super) fn root(&self) -> PathBuf {
+    pub(in crate::cli) fn root(&self) -> PathBuf {
         let named = self.dir.as_deref().unwrap_or(Path::new("."));
         if !PLACES.iter().any(|place| named.ends_with(place)) {
             return named.to_owned();
@@ -35,8 +35,12 @@ impl DirArgs {
         if root.as_os_str().is_empty() { PathBuf::from(".") } else { root.to_owned() }
     }
 
+    pub(in crate::cli) fn is_named(&self) -> bool {
+        self.dir.is_some()
+    }
+
     /// The directory, which must exist.
-    pub(super) fn find(&self) -> Result<MemoryFolder, Failure> {
+    pub(in crate::cli) fn find(&self) -> Result<MemoryFolder, Failure> {
         let root = self.root();
         let found = match self.dir {
             Some(_) => MemoryFolder::find(&root).map_err(|error| unreadable(&root, &error))?,
@@ -53,12 +57,12 @@ impl DirArgs {
 }
 
 /// The directory of the project that a folder belongs to, if it has one.
-pub(super) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
+pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFolder>, Failure> {
     let found = MemoryFolder::find_above(folder, settings::home().as_deref());
     found.map_err(|error| unreadable(folder, &error))
 }
 
-pub(super) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
+pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
     let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
     for (path, reason) in &read.skipped {
         output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));

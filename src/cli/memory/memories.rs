@@ -1,6 +1,6 @@
 //! `annalist memory list`, `show`, `history` and `at`: the memories behind the directory.
 
-use crate::cli::arguments::{date, one, prefix};
+use crate::cli::arguments::{date_end, one, prefix};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
@@ -10,7 +10,7 @@ use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, PersonDecision, Plan,
     RecordId, Speaker, Stage, Timestamp,
 };
-use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN, is_day};
+use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN};
 use crate::store::{AuditEntry, PrefixLookup, Store, StoredPlan};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,16 +59,10 @@ The time at which something was said counts, not when it was read. What has no k
 said before.")]
 pub(super) struct AtArgs {
     /// A day, until its end, or a time in RFC 3339
-    #[arg(value_parser = end_of)]
+    #[arg(value_parser = date_end)]
     date: Timestamp,
     #[command(flatten)]
     list: ListArgs,
-}
-
-/// The end of a day, or a time.
-fn end_of(text: &str) -> Result<Timestamp, String> {
-    let at = date(text)?;
-    Ok(if is_day(text) { Timestamp(at.next_midnight().0.saturating_sub(1)) } else { at })
 }
 
 /// A memory, as JSON and in a list.
@@ -279,6 +273,11 @@ pub(in crate::cli) async fn named(store: &Store, id: &str) -> Result<Memory, Fai
         found = store.memory((*first).into()).await?;
     }
     one(found, "memory", id)
+}
+
+/// The tag of a memory, as `annalist why` takes it.
+pub(in crate::cli) fn tag(id: MemoryId) -> String {
+    format!("{SOURCE}{:.*}", SOURCE_DIGITS_MIN, id.0)
 }
 
 async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {

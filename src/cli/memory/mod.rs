@@ -11,7 +11,7 @@ mod verdicts;
 mod verify;
 
 pub(super) use directory::{LintReport, TokensReport};
-pub(super) use memories::{HistoryRow, MemoryRow, named};
+pub(super) use memories::{HistoryRow, MemoryRow, named, tag};
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
@@ -30,12 +30,11 @@ use std::process::ExitCode;
 #[command(after_help = "\
 Examples:
   annalist memory init              make the directory, with its required files
-  annalist memory sync              consolidate waiting records, update the directory
-  annalist memory search job queue  entries with these words, best match first
-  annalist memory lint --fix        find problems, and repair what can be repaired
+  annalist memory sync              consolidate, and update the directory
+  annalist memory lint --fix        find problems, repair what it can
   annalist memory list              what is believed now
   annalist memory at 2026-11-01     what was believed then
-  annalist memory show 3fa9         one memory, with the records that it rests on
+  annalist memory show 3fa9         one memory, and what it rests on
 
 The directory is .claude/memory, or .ai/memory where that exists, of this project or of --dir. What \
 people write in it stays: an entry of ours that they change is theirs, one that they delete does not \

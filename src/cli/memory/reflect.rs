@@ -32,8 +32,8 @@ const FINDINGS_MAX: usize = 20;
 #[command(after_help = "\
 Examples:
   annalist memory reflect --since 2026-11-01
-  annalist memory reflect --model qwen3:8b  lessons that a model draws from the records
-  annalist memory reflect --write           as sessions/DAY-retro.md of the directory
+  annalist memory reflect --model qwen3:8b  lessons that a model draws
+  annalist memory reflect --write           as sessions/DAY-retro.md
 
 Makes one retrospective for each namespace. By rule it lists what the records show. A model is asked \
 only where --model, --cassette or consolidate.model name one; a lesson is kept only if half of its words \

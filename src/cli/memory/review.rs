@@ -27,7 +27,7 @@ Examples:
   annalist memory review
   annalist memory review --namespace roofs
   printf '2\\nb\\nq\\n' | annalist memory review   one letter a line; the end of the input ends the review
-  annalist memory review --gold gold.json         what was answered, as gold for `annalist test`")]
+  annalist memory review --gold gold.json         the answers, as gold")]
 pub(super) struct Args {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]

@@ -9,7 +9,7 @@ use crate::cli::model_args::AdjudicationArgs;
 use crate::cli::output::{self, DIM, Failure, GREEN, RED, YELLOW, shorten};
 use crate::cli::settings;
 use crate::config::Config;
-use crate::domain::{Memory, MemoryId, MemoryMap};
+use crate::domain::{Memory, MemoryId, Plan};
 use crate::pipeline::{DirSync, SyncReport as DirSyncReport};
 use crate::store::OpenMode;
 use schemars::JsonSchema;
@@ -94,7 +94,7 @@ impl DirectorySync {
     /// Names namespaces with waiting records if this one has no memories: it may have another name.
     async fn note_others(&self) -> Result<(), Failure> {
         let store = &self.dir_sync.store;
-        if !store.memories(Some(&self.namespace)).await?.is_empty() {
+        if store.has_memories(&self.namespace).await? {
             return Ok(());
         }
         let others: Vec<String> =
@@ -110,15 +110,11 @@ impl DirectorySync {
         Ok(())
     }
 
-    async fn keep(
-        &self,
-        dry_run: bool,
-        memories: Option<MemoryMap>,
-    ) -> Result<DirSyncReport, Failure> {
+    async fn keep(&self, dry_run: bool, plan: Option<&Plan>) -> Result<DirSyncReport, Failure> {
         if !dry_run {
             return keep(&self.dir_sync, &self.folder, &self.namespace).await;
         }
-        let kept = self.dir_sync.preview(&self.folder, &self.namespace, memories).await;
+        let kept = self.dir_sync.preview(&self.folder, &self.namespace, plan).await;
         kept.map_err(|error| failure(&self.folder, error))
     }
 }
@@ -238,14 +234,13 @@ pub(super) fn sync(args: &SyncArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     let sync = DirectorySync::open(&args.target, file)?;
     let hooks = args.session.as_deref().map(Hooks::of).transpose()?;
     let (results, kept) = settings::runtime()?.block_on(async {
-        let judge = args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store).await?;
+        let judge =
+            args.adjudication.adjudicator(&sync.config, &sync.dir_sync.store, dry_run).await?;
         let consolidator = consolidate::consolidator(sync.dir_sync.store.clone(), judge);
         let edits = if dry_run { Vec::new() } else { sync.hear().await? };
-        let mut results =
-            consolidate::one_namespace(&consolidator, &sync.namespace, dry_run).await?;
-        let last = results.last_mut().and_then(|it| it.planned.as_mut());
-        let memories = last.filter(|_| dry_run).map(|it| it.memories.clone());
-        let mut kept = sync.keep(dry_run, memories).await?;
+        let results = consolidate::one_namespace(&consolidator, &sync.namespace, dry_run).await?;
+        let last = results.last().and_then(|it| it.planned.as_ref());
+        let mut kept = sync.keep(dry_run, last.map(|it| &it.plan)).await?;
         kept.people.splice(..0, edits);
         if !results.iter().any(NamespaceResult::is_something) {
             sync.note_others().await?;

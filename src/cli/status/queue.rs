@@ -1,6 +1,7 @@
 //! The queue's part of `annalist status`: what waits, for what and for how long, who works on it, and
 //! what needs a person together with what mends it.
 
+use crate::adapters::spool::SpooledHandOver;
 use crate::cli::output::{self, BOLD, DIM, Failure, RED, YELLOW, count, counted, lasting, shorten};
 use crate::domain::{JobState, Timestamp, Wait};
 use crate::store::{DeadJobs, OpenJobs, Overdue, QueueStats, Stuck, WorkerStatus};
@@ -253,13 +254,7 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
             "{RED}stuck{RED:#} {what}, and no worker is at work: `annalist worker`"
         ))?;
     }
-    for it in &depth.dead {
-        let detail = shorten(it.detail.as_deref().unwrap_or_default(), LINE_LETTERS);
-        let jobs = counted(it.jobs, "job");
-        output::line(&format!("{RED}dead{RED:#} {jobs}, {}: {detail}", it.kind))?;
-        // On a line of its own: it is there to be copied.
-        output::line(&format!("  {}", retry(it)))?;
-    }
+    dead(depth).iter().try_for_each(|line| output::line(line))?;
     if depth.cancelled > 0 {
         output::line(&format!(
             "{YELLOW}cancelled{YELLOW:#} {}: `annalist jobs --state cancelled`",
@@ -267,6 +262,48 @@ fn print_unwell(depth: &QueueStats) -> Result<(), Failure> {
         ))?;
     }
     Ok(())
+}
+
+/// Line about everything that stops work, each with the command that mends it; `None` if nothing does.
+pub(in crate::cli) fn obstacles(
+    depth: Option<&QueueStats>,
+    spooled: &[SpooledHandOver],
+) -> Option<String> {
+    let mut all = Vec::new();
+    if let Some(depth) = depth {
+        for WorkerStatus { stopped, .. } in depth.stopped().take(1) {
+            let line = shorten(stopped.as_deref().unwrap_or_default(), LINE_LETTERS);
+            all.push(format!("a worker stopped ({line}): mend it, then run `annalist worker`"));
+        }
+        for it in &depth.dead {
+            let jobs = counted(it.jobs, "job");
+            all.push(format!("{jobs} died ({}): `{}`", it.kind, retry(it)));
+        }
+        let stuck: u64 = depth.stuck().into_iter().map(|it| parts(it).1.jobs).sum();
+        if stuck > 0 {
+            let jobs = counted(stuck, "job");
+            all.push(format!("{jobs} waiting and no worker at work: `annalist worker`"));
+        }
+        for it in depth.lasting_caps() {
+            let (jobs, cap) = (counted(it.jobs, "job"), it.detail.as_deref().unwrap_or_default());
+            all.push(format!("{jobs} waiting ({cap}): raise it, then run `annalist worker`"));
+        }
+    }
+    if !spooled.is_empty() {
+        let spooled = counted(spooled.len() as u64, "hand-over");
+        all.push(format!("{spooled} of hooks waiting: `annalist status`"));
+    }
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Jobs that failed, by kind, each with the command that retries them on a line of its own, to be copied.
+pub(in crate::cli) fn dead(depth: &QueueStats) -> Vec<String> {
+    let lines = depth.dead.iter().flat_map(|it| {
+        let detail = shorten(it.detail.as_deref().unwrap_or_default(), LINE_LETTERS);
+        let jobs = counted(it.jobs, "job");
+        [format!("{RED}dead{RED:#} {jobs}, {}: {detail}", it.kind), format!("  {}", retry(it))]
+    });
+    lines.collect()
 }
 
 /// The name in JSON, and the jobs.

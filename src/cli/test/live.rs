@@ -2,7 +2,7 @@
 
 use super::super::interrupt::cancelled_by_signal;
 use super::super::model_args;
-use super::super::output::Failure;
+use super::super::output::{self, Failure};
 use super::super::progress::{self, OFTEN, Progress};
 use super::super::settings;
 use crate::adapters::clock;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Folder of cases if none are named.
 pub(super) const CASES: &str = "tests/fixtures/cases";
-const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {msg}";
+const BAR: &str = "{prefix:.dim} [{bar:24}] {percent:>3}% {wide_msg}";
 
 /// Each model with each prompt.
 pub(super) fn variations(
@@ -86,10 +86,8 @@ pub(super) fn run_live(run: EvalRun) -> Result<EvalResult, Failure> {
         let state = move || {
             let totals = seen.totals();
             let tokens = totals.tokens.sent + totals.tokens.answered;
-            let text = format!(
-                "{}/{} slices, {} tokens, ${:.2}",
-                totals.slices_done, totals.slices, tokens, totals.cost
-            );
+            let (done, all, cost) = (totals.slices_done, totals.slices, output::spent(totals.cost));
+            let text = format!("{done}/{all} slices, {tokens} tokens{cost}");
             Progress { at: totals.slices_done, of: totals.slices, text }
         };
         let progress = progress::show(BAR, "asking".to_owned(), OFTEN, state);

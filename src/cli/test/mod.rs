@@ -30,13 +30,13 @@ named, or else below the folder that was named; by these names it is compared wi
 
 Examples:
   annalist test                                   every case, on its recordings
-  annalist test --json report.json                and write the report: a baseline of the next run
-  annalist test --baseline report.json            what changed since; exits 1 if a case is worse
-  annalist test --live --model small --model large --prompt prompts --prompt tried/prompts
-                                                  ask both models with both prompts, side by side
-  annalist test --record && git diff              record a model's answers, look at the changes
+  annalist test --json report.json                write the report, a baseline
+  annalist test --baseline report.json            exits 1 if a case is worse
+  annalist test --live --model small --model large --prompt prompts
+                                                  ask both models, side by side
+  annalist test --record && git diff              record, look at the changes
   annalist test new two-choices --from session.jsonl
-  annalist test --update                          make recordings of answers.json, and expected/, anew
+  annalist test --update                          make recordings anew
 
 Offline nothing is asked and no store is opened. Live answers are journaled in the store of the settings and paid for \
 once. --record overwrites the file of the model in cassette/ of every case that was answered completely, and removes \

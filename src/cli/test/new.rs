@@ -20,8 +20,9 @@ const NAMED_MAX: usize = 10;
 Examples:
   annalist test new two-choices --from session.jsonl
   annalist test new two-choices --from export.json --conversation 3
-  annalist test new two-choices --from session.jsonl --live      and record what the model answers, with its
-                                                                 records as a draft of the gold
+  annalist test new two-choices --from session.jsonl --live
+
+--live records what the model answers, with its records as a draft of the gold.
 
 The transcript is copied as it is, whatever the gate masks in it: it says what that is. Gold is written from
 the transcript, not from the answers: a draft wants reading.")]

@@ -7,7 +7,7 @@ use super::interrupt::cancelled_with_note;
 use super::model_args::ModelArgs;
 use super::output::{self, Failure, RED};
 use super::progress::{self, OFTEN, Progress, SELDOM};
-use super::settings;
+use super::{hand_over, settings};
 use crate::adapters::metrics::Meters;
 use crate::adapters::{clock, process};
 use crate::config::Config;
@@ -19,16 +19,18 @@ use std::process::ExitCode;
 use std::sync::Arc;
 pub(super) use summary::Summary;
 
-const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {msg}";
+const SPINNER: &str = "{spinner:.dim} {prefix:.dim} {wide_msg}";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist worker                                beside an agent, until it is stopped
+  annalist worker                                until it is stopped
   annalist worker --drain                        what waits now, then end
   annalist worker --drain --concurrency 2 --json
   annalist worker --watch ~/.claude/projects     follow folders while it works
   annalist worker --from nats://127.0.0.1:4222/SLICES --metrics 127.0.0.1:9464
+  annalist worker --drain --from nats://127.0.0.1:4222/SLICES
+                                                 what the stream holds now, then end
 
 Any number of workers may share a store. Each slice is extracted once in effect, whatever dies in \
 between: answers are kept before they are used, and a job that a worker holds goes to another when \
@@ -64,6 +66,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let meters = Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()));
     let tally = Arc::new(Tally::metered(Arc::clone(&meters)));
     let counts = Arc::new(Counts::metered(Arc::clone(&meters)));
+    hand_over::retry();
     let runtime = settings::runtime()?;
     let work = Work { args, config, until, tally: &tally, counts: &counts, meters: &meters };
     let report = runtime.block_on(work.run())?;
@@ -97,10 +100,14 @@ impl Work<'_> {
         let (model, model_name) = args.model.model(&config)?;
         let store = settings::open_store(&config, OpenMode::Create)?;
         let secs = config.queue.grace.as_secs();
-        let closing = cancelled_with_note(format!(
-            "stopping: calls under way may end within {secs} s (again stops at once)"
-        ))?;
+        let closing = cancelled_with_note(
+            format!("stopping: calls under way may end within {secs} s (again stops at once)"),
+            || "jobs under way are free again when their leases end".to_owned(),
+        )?;
+        let drain = (until == Until::Drained).then(Arc::default);
+        let feeding = drain.as_ref().map(Arc::downgrade).unwrap_or_default();
         let context = WorkerContext {
+            drain,
             config: &config,
             model_name: &model_name,
             store: &store,
@@ -122,6 +129,7 @@ impl Work<'_> {
             id: process::name().to_owned(),
             until,
             closing: closing.clone(),
+            feeding,
             tally: Arc::clone(tally),
             counts: Arc::clone(counts),
             tell: output::note,

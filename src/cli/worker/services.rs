@@ -4,6 +4,7 @@
 use crate::adapters::clock;
 use crate::adapters::metrics::{Health, Jobs, Listener, Meters, Snapshot, StatusPages};
 use crate::adapters::watch::{Options, Watch};
+use crate::cli::hand_over;
 use crate::cli::output::{self, Failure};
 use crate::config::Config;
 use crate::domain::{Coverage, Timestamp};
@@ -18,6 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum age of the entry counts of a page; counting reads every session.
 const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Interval between two looks at what hooks could not hand over.
+const HAND_OVER_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServiceArgs {
@@ -39,6 +43,8 @@ pub(super) struct WorkerContext<'a> {
     pub(super) store: &'a Store,
     pub(super) closing: &'a CancellationToken,
     pub(super) meters: &'a Arc<Meters>,
+    /// Held by each folder and stream until its end, if they are not followed any further.
+    pub(super) drain: Option<Arc<()>>,
 }
 
 /// Running services; each ends with the problem that a person must solve, if there is one.
@@ -48,12 +54,18 @@ pub(super) async fn start(
     args: &ServiceArgs,
     worker: WorkerContext<'_>,
 ) -> Result<Services, Failure> {
-    let WorkerContext { config, model_name, store, closing, meters } = worker;
+    let WorkerContext { config, model_name, store, closing, meters, drain } = worker;
     let mut services = Services::new();
     if let Some(addr) = args.metrics {
         let listener = Listener::bind(addr).await;
         let listener = listener.map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
-        output::note(&format!("metrics at http://{}/metrics", listener.addr()));
+        let open = listener.addr();
+        output::note(&format!("metrics at http://{open}/metrics"));
+        if !open.ip().is_loopback() {
+            output::note(&output::warning(
+                "the network can read them; 127.0.0.1 is for this machine",
+            ));
+        }
         let pages = status_pages(store.clone(), Arc::clone(meters), closing.clone());
         let closing = closing.clone();
         services.spawn(async move {
@@ -61,6 +73,14 @@ pub(super) async fn start(
             Ok(())
         });
     }
+    let stopping = closing.clone();
+    services.spawn(async move {
+        let pause = || tokio::time::sleep(HAND_OVER_EVERY);
+        while stopping.run_until_cancelled(pause()).await.is_some() {
+            let _ = tokio::task::spawn_blocking(hand_over::retry).await;
+        }
+        Ok(())
+    });
     if args.watch.is_empty() && args.from.is_none() {
         return Ok(services);
     }
@@ -70,35 +90,43 @@ pub(super) async fn start(
     let feed = Feed {
         enqueuer: Arc::new(enqueuer),
         closing: closing.clone(),
+        drain,
         tell: output::note,
         enqueued: Arc::new(move |jobs| counted.enqueued(jobs)),
     };
+    // Nobody is there to cut later what would wait for more of its session.
+    let how = HandOver { flush: feed.drain.is_some(), ..HandOver::default() };
     if !args.watch.is_empty() {
         for path in args.watch.iter().filter(|path| !path.exists()) {
             let path = path.display();
             output::note(&format!("{path}: is not there yet; it is followed once it is"));
         }
         let watch = Watch::start(&args.watch, Options::default());
-        services.spawn(feed.clone().watching(watch, HandOver::default()));
+        services.spawn(feed.clone().watching(watch, how.clone()));
     }
     if let Some(url) = &args.from {
-        receive(url, feed, &mut services).await?;
+        receive(url, feed, how, &mut services).await?;
     }
     Ok(services)
 }
 
 #[cfg(feature = "nats")]
-async fn receive(url: &str, feed: Feed, services: &mut Services) -> Result<(), Failure> {
+async fn receive(
+    url: &str,
+    feed: Feed,
+    how: HandOver,
+    services: &mut Services,
+) -> Result<(), Failure> {
     use crate::adapters::nats::{NatsUrl, Source, SourceConfig};
     let url = NatsUrl::parse(url).map_err(|error| Failure::usage(format!("--from: {error}")))?;
     let source = Source::connect(&url, SourceConfig::default()).await;
     let source = source.map_err(|error| Failure::failed(error.to_string()))?;
-    services.spawn(feed.receiving(source, HandOver::default()));
+    services.spawn(feed.receiving(source, how));
     Ok(())
 }
 
 #[cfg(not(feature = "nats"))]
-async fn receive(_: &str, _: Feed, _: &mut Services) -> Result<(), Failure> {
+async fn receive(_: &str, _: Feed, _: HandOver, _: &mut Services) -> Result<(), Failure> {
     let how = "build it with `cargo build --release --features nats`";
     Err(Failure::usage(format!("--from: this program was built without NATS: {how}")))
 }

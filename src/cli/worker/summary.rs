@@ -19,8 +19,8 @@ pub(in crate::cli) struct Summary {
     /// Answers taken from the journal instead.
     journaled: u64,
     tokens: TokenTotals,
-    /// US dollars.
-    cost: f64,
+    /// US dollars; `null` where the price of the model is not known.
+    cost: Option<f64>,
     left: RemainingSummary,
     /// Problem that stopped the worker.
     needs: Option<String>,
@@ -88,7 +88,7 @@ impl Summary {
             ("quarantined", count(jobs.quarantined)),
             ("calls", format!("{}{journaled}", count(self.calls))),
             ("tokens", format!("{sent} sent, {answered} answered")),
-            ("cost", format!("${:.4}", self.cost)),
+            ("cost", self.cost.map(|cost| format!("${cost:.4}")).unwrap_or_default()),
         ])
     }
 
@@ -134,8 +134,5 @@ pub(super) fn line(jobs: &Jobs, totals: &Totals) -> String {
             line.push_str(&format!(", {} {what}", count(jobs)));
         }
     }
-    if totals.cost > 0.0 {
-        line.push_str(&format!(", ${:.2}", totals.cost));
-    }
-    line
+    line + &output::spent(totals.cost)
 }

@@ -13,7 +13,7 @@ use super::verify::{MissingName, Verification, VerifyError};
 use crate::adapters::memory_files::{DirectoryRead, MemoryFolder, WriteOutcome};
 use crate::adapters::process;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{Memory, MemoryId, MemoryMap, Timestamp};
+use crate::domain::{Memory, MemoryId, MemoryMap, Plan, Timestamp};
 use crate::memory_dir::{
     Conflict, Contradiction, Facts, FileChange, Files, NamedIds, Rendered, Update, adr_number,
     adr_path, render, strike, update,
@@ -76,14 +76,14 @@ pub(crate) enum SyncError {
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
 
 impl DirSync {
-    /// The result of a sync, with `memories` instead of those of the store if given; changes nothing.
+    /// The result of a sync, once `next` is applied if it is given; changes nothing.
     pub(crate) async fn preview(
         &self,
         folder: &MemoryFolder,
         namespace: &str,
-        memories: Option<MemoryMap>,
+        next: Option<&Plan>,
     ) -> Result<SyncReport, SyncError> {
-        let plan = self.plan(folder, namespace, memories).await?;
+        let plan = self.plan(folder, namespace, next).await?;
         let (changes, people) = (plan.changes(), plan.people());
         Ok(SyncReport { changes, people, ..SyncReport::default() }.with(&plan))
     }
@@ -130,6 +130,9 @@ impl DirSync {
         lease: &NamespaceLease,
         folder: &MemoryFolder,
     ) -> Result<ImportedEdits, SyncError> {
+        if self.state(folder).is_untouched(&read(folder)?).await? {
+            return Ok(Vec::new());
+        }
         for _ in 0..PASSES_MAX {
             let plan = self.plan(folder, &lease.subject, None).await?;
             if people::amend(&self.store, lease, &plan.amendments, (self.clock)()).await? {
@@ -216,6 +219,9 @@ impl DirSync {
         write: WriteFile<'_>,
         report: &mut SyncReport,
     ) -> Result<NamedIds, SyncError> {
+        if !self.store.has_forgotten().await? {
+            return Ok(NamedIds::default());
+        }
         let (mut named, mut shown) = (NamedIds::default(), NamedIds::default());
         for files in [&plan.disk.files, &plan.before.base, &plan.before.seen] {
             named.add(files);
@@ -249,7 +255,7 @@ impl DirSync {
         titles: &BTreeMap<String, String>,
     ) -> Result<(), SyncError> {
         let failed = |cause| SyncError::Disk { path: dir_of(folder), cause };
-        for (path, text) in folder.read().map_err(failed)?.files {
+        for (path, text) in read(folder)?.files {
             let tag = people::tags_in(&text).next();
             let title = adr_number(&path).zip(tag.and_then(|tag| titles.get(tag)));
             let Some(renamed) = title.map(|(number, title)| adr_path(number, title)) else {
@@ -314,15 +320,13 @@ impl DirSync {
         &self,
         folder: &MemoryFolder,
         namespace: &str,
-        memories: Option<MemoryMap>,
+        next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
-        let disk =
-            folder.read().map_err(|cause| SyncError::Disk { path: dir_of(folder), cause })?;
+        let disk = read(folder)?;
         let before = self.state(folder).known_files(&disk.files).await?;
-        let mut known = match memories {
-            Some(memories) => memories,
-            None => self.store.memories(Some(namespace)).await?,
-        };
+        let mut known = self.store.memories(Some(namespace)).await?;
+        // Made of these memories, unless they changed meanwhile.
+        let _ = next.map(|plan| plan.apply(&mut known));
         let sources = notes::sources(&self.store, namespace).await?;
         let contradictions = self.contradictions(namespace).await?;
         let missing = self.missing(folder, &known).await?;
@@ -337,7 +341,7 @@ impl DirSync {
             let update = update(&before.base, &rendered, &disk.files, gate);
             (rendered, update)
         };
-        let memories: Vec<Memory> = known.values().cloned().collect();
+        let mut memories: Vec<Memory> = known.into_values().collect();
         let (rendered, update) = lay(&memories);
         let people =
             PeopleEdits { seen: &before.seen, rendered: &rendered, update: &update, disk: &disk };
@@ -351,10 +355,18 @@ impl DirSync {
         if amendments.is_empty() {
             return Ok(SyncPlan { amendments, kept, rendered, update, before, disk });
         }
-        known.extend(amendments.iter().map(|it| (it.after.id, it.after.clone())));
-        let (rendered, update) = lay(&known.into_values().collect::<Vec<_>>());
+        let amended: BTreeMap<MemoryId, &Memory> =
+            amendments.iter().map(|it| (it.after.id, &it.after)).collect();
+        for memory in &mut memories {
+            amended.get(&memory.id).into_iter().for_each(|after| memory.clone_from(after));
+        }
+        let (rendered, update) = lay(&memories);
         Ok(SyncPlan { amendments, kept, rendered, update, before, disk })
     }
+}
+
+fn read(folder: &MemoryFolder) -> Result<DirectoryRead, SyncError> {
+    folder.read().map_err(|cause| SyncError::Disk { path: dir_of(folder), cause })
 }
 
 fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, SyncError> {
@@ -392,7 +404,9 @@ impl SyncPlan {
         for path in self.rendered.files.keys() {
             let there = self.disk.files.get(path).map(String::as_str);
             if let Some(text) = written.get(path.as_str()).copied().unwrap_or(there) {
-                after.seen.insert(path.clone(), gate.redact(text).as_str().to_owned());
+                let seen = self.before.seen.get(path).filter(|seen| *seen == text).cloned();
+                let seen = seen.unwrap_or_else(|| gate.redact(text).as_str().to_owned());
+                after.seen.insert(path.clone(), seen);
             }
         }
         for (path, _) in self.update.held.iter().chain(&self.disk.skipped) {
@@ -427,7 +441,7 @@ impl SyncReport {
 }
 
 /// The path without links, by which a directory is known.
-fn dir_of(folder: &MemoryFolder) -> String {
+pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
     folder.path().display().to_string()
 }
 

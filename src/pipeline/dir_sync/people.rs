@@ -195,6 +195,9 @@ impl PeopleEdits<'_> {
             let Some(text) = self.disk.files.get(path) else { continue };
             let old = self.rendered.renamed.get(path).unwrap_or(path);
             let seen = self.seen.get(old).map(String::as_str);
+            if seen == Some(text) {
+                continue;
+            }
             let ours: BTreeSet<&str> = tags_in(ours).collect();
             let now = gate.redact(text);
             let edits = match seen {

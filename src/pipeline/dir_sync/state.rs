@@ -1,7 +1,8 @@
 //! The state of a directory between two runs: what was rendered, what its files held when the last run left them, and what
 //! a run that did not end was about to write. Only what passed the gate is kept.
 
-use super::people::tags_of_memories;
+use super::people::{tags_in, tags_of_memories};
+use crate::adapters::memory_files::DirectoryRead;
 use crate::domain::Digest;
 use crate::memory_dir::{
     ACTIVE_CONTEXT, FileChange, Files, GLOSSARY, Initial, PATTERNS, PROGRESS, initial_files, is_day,
@@ -11,9 +12,9 @@ use crate::store::{Store, StoreError};
 
 /// Suffix of the key of what the files held when they were last seen.
 const SEEN: &str = "#seen";
-/// Suffix of the key of files rendered by an unfinished run.
+/// Suffix of the key of the files that an unfinished run was to write, as it rendered them.
 const NEXT: &str = "#next";
-/// Suffix of the key of digests of what the files are to hold. A file that goes is not listed.
+/// Suffix of the key of digests of what those files are to hold; empty for a file that goes.
 const AFTER: &str = "#after";
 /// Entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
@@ -48,7 +49,9 @@ impl SyncState<'_> {
                 seen.insert(path.clone(), self.gate.redact(text).as_str().to_owned());
             }
             // What it took away is gone from both.
-            base.retain(|path, _| next.contains_key(path) || disk.contains_key(path));
+            base.retain(|path, _| {
+                disk.contains_key(path) || after.get(path).is_none_or(|it| !it.is_empty())
+            });
         }
         // A directory that was made anew is filled anew.
         let before = tags_of_memories(&base);
@@ -58,18 +61,33 @@ impl SyncState<'_> {
         Ok(KnownFiles { base: with_initial(base, disk), seen })
     }
 
+    /// True if the files that show memories are those that the last run left, so that nobody edited one.
+    pub(super) async fn is_untouched(&self, disk: &DirectoryRead) -> Result<bool, StoreError> {
+        let seen = self.store.rendered(&self.key(SEEN)).await?;
+        let is_same = |(path, text): (&String, &String)| match seen.get(path) {
+            Some(seen) => seen == text,
+            None => tags_in(text).next().is_none(),
+        };
+        let is_there = |path| disk.files.contains_key(path);
+        Ok(disk.skipped.is_empty() && seen.keys().all(is_there) && disk.files.iter().all(is_same))
+    }
+
     /// Saves the changes before they are written.
     pub(super) async fn begin(
         &self,
         changes: &[FileChange],
         next: &Files,
     ) -> Result<(), StoreError> {
-        let after = |it: &FileChange| Some((it.path.clone(), digest(it.after.as_deref()?)));
-        let after: Files = changes.iter().filter_map(after).collect();
-        if after.is_empty() {
+        if changes.is_empty() {
             return Ok(());
         }
-        self.store.keep_rendered(&self.key(NEXT), next).await?;
+        let after = |it: &FileChange| {
+            (it.path.clone(), it.after.as_deref().map(digest).unwrap_or_default())
+        };
+        let after: Files = changes.iter().map(after).collect();
+        let next = |path: &String| Some((path.clone(), next.get(path)?.clone()));
+        let next: Files = after.keys().filter_map(next).collect();
+        self.store.keep_rendered(&self.key(NEXT), &next).await?;
         self.store.keep_rendered(&self.key(AFTER), &after).await
     }
 
@@ -78,9 +96,7 @@ impl SyncState<'_> {
         let none = Files::new();
         for (kind, files) in [(SEEN, &files.seen), ("", &files.base), (AFTER, &none), (NEXT, &none)]
         {
-            if self.store.rendered(&self.key(kind)).await? != *files {
-                self.store.keep_rendered(&self.key(kind), files).await?;
-            }
+            self.store.keep_rendered(&self.key(kind), files).await?;
         }
         Ok(())
     }

@@ -25,6 +25,8 @@ pub(crate) struct Feed {
     pub enqueuer: Arc<Enqueuer>,
     /// Ends the feed. A feed that cannot go on cancels it.
     pub closing: CancellationToken,
+    /// Held for a worker that drains: the feed ends once it has handed over what there is, the worker not before.
+    pub drain: Option<Arc<()>>,
     /// Prints a line for a person.
     pub tell: fn(&str),
     /// Receives the number of new jobs.
@@ -32,7 +34,7 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
-    /// Enqueues the growth of the files in `watch`, until it is closed. The store knows the progress of sessions, so
+    /// Enqueues the growth of the files in `watch`, until it is closed or drained. The store knows the progress of sessions, so
     /// that nothing is enqueued twice after a restart.
     ///
     /// # Errors
@@ -68,6 +70,10 @@ impl Feed {
                     Err(error) => return Err(self.give_up(error.to_string())),
                 }
             }
+            // The first batch is every file there is.
+            if self.drain.is_some() {
+                return Ok(());
+            }
         }
     }
 
@@ -78,7 +84,7 @@ impl Feed {
             tracing::info!(from, sessions, jobs, entries, "handed over");
             (self.enqueued)(taken.jobs);
         }
-        for problem in &taken.problems {
+        for problem in taken.problems.iter().chain(&taken.empty) {
             (self.tell)(&format!("{}: {}", problem.path, problem.problem));
         }
     }

@@ -26,7 +26,7 @@ struct Handled {
 }
 
 impl Feed {
-    /// Enqueues messages of `source`, until it is closed.
+    /// Enqueues messages of `source`, until it is closed or drained.
     ///
     /// # Errors
     /// One line with the action for a person.
@@ -38,6 +38,7 @@ impl Feed {
                 fetched = source.fetch(BATCH, WAIT) => fetched,
             };
             let handled = match fetched {
+                Ok(deliveries) if deliveries.is_empty() && self.drain.is_some() => return Ok(()),
                 Ok(deliveries) => self.batch(deliveries, &from, &how).await,
                 Err(error) => Err(error),
             };
@@ -45,6 +46,9 @@ impl Feed {
                 let Some(pause) = error.retry_after() else {
                     return Err(self.give_up(error.to_string()));
                 };
+                if self.drain.is_some() {
+                    return Err(error.to_string());
+                }
                 tracing::warn!(%error, "a stream is not to be had for now");
                 if !self.pause(pause).await {
                     return Ok(());
@@ -106,12 +110,15 @@ impl Feed {
     /// stays.
     async fn session(&self, opened: Vec<(Delivery, Document)>, how: &HandOver) -> Handled {
         let mut handled = Handled::default();
-        for (delivery, document) in opened {
+        let last = opened.len().saturating_sub(1);
+        for (at, (delivery, document)) in opened.into_iter().enumerate() {
             if handled.back > 0 {
                 self.again(delivery, &mut handled).await;
                 continue;
             }
-            match self.enqueuer.document(&document, how).await {
+            // The messages before the last gather, which makes fewer slices.
+            let how = HandOver { flush: how.flush && at == last, ..how.clone() };
+            match self.enqueuer.document(&document, &how).await {
                 Ok(taken) => {
                     handled.jobs += u64::from(taken.jobs);
                     handled.taken.push(delivery);

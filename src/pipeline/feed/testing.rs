@@ -31,6 +31,7 @@ impl Heard {
         let feed = Feed {
             enqueuer: Arc::clone(&place.enqueuer),
             closing: CancellationToken::new(),
+            drain: None,
             tell: |line| TOLD.with_borrow_mut(|told| told.push(line.to_owned())),
             // Who no longer listens has seen enough.
             enqueued: Arc::new(move |jobs| tell.send(jobs).unwrap_or_default()),

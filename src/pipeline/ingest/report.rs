@@ -69,6 +69,8 @@ pub(crate) struct IntakeReport {
     /// Every conversation, in the order in which they were read.
     pub sessions: Vec<SessionIntake>,
     pub problems: Vec<FileProblem>,
+    /// Readable files without a single entry.
+    pub empty: Vec<FileProblem>,
     #[serde(skip)]
     by_id: HashMap<SessionId, usize>,
 }
@@ -116,6 +118,7 @@ impl IntakeReport {
             self.copies = totals.findings.get("session-copy").copied().unwrap_or_default();
             self.forgotten += totals.findings.get("forgotten").copied().unwrap_or_default();
             self.problems.append(&mut totals.problems);
+            self.empty.append(&mut totals.empty);
         });
         self
     }

@@ -4,10 +4,9 @@ use super::current::Current;
 use super::{Reader, SliceSink};
 use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
-use crate::pipeline::tally::Tally;
+use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::is_private_file;
-use crate::text::count::counted;
-use crate::transcripts::{self, TranscriptItem};
+use crate::transcripts::{self, TranscriptItem, nothing_read};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
@@ -80,20 +79,28 @@ impl<S: SliceSink> Reader<'_, S> {
             self.tally.problem(path, problem.to_owned());
             return Ok(ControlFlow::Continue(()));
         }
-        let entries = self.tally.with(|totals| {
-            totals.files += 1;
-            totals.entries
-        });
+        self.tally.with(|totals| totals.files += 1);
         let mut current = Current::new(self, file, path, format);
         let input = Counted { input, tally: current.reader.tally, read: 0 };
-        transcripts::read(format, input, &mut |item| current.take(item))?;
+        let mut is_empty = true;
+        transcripts::read(format, input, &mut |item| {
+            is_empty &= !matches!(item, TranscriptItem::Entry(_));
+            current.take(item)
+        })?;
         let (stopped, bad) = (current.stopped, current.bad);
+        let nothing = (is_empty && !stopped).then(|| nothing_read(format, &head, name));
+        if let Some(nothing) = &nothing {
+            let _ = current.take(TranscriptItem::Finding(nothing.clone()));
+        }
         current.end(!stopped);
-        let entries = self.tally.with(|totals| totals.entries) - entries;
-        if file.named && entries == 0 && bad > 0 {
-            let bad = counted(bad, "finding");
-            let problem = format!("nothing in it could be read as {format}: {bad}");
-            self.tally.problem(path, problem);
+        match nothing.map(|finding| finding.detail.to_string()) {
+            Some(problem) if file.named && (bad > 0 || self.reading.format.is_some()) => {
+                self.tally.problem(path, problem);
+            }
+            Some(problem) => self.tally.with(|totals| {
+                totals.empty.push(FileProblem { path: path.to_owned(), problem });
+            }),
+            None => {}
         }
         Ok(if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }

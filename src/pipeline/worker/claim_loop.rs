@@ -118,7 +118,8 @@ impl ClaimLoop<'_> {
             Until::Stopped => Ok(false),
             Until::OneJob => Ok(true),
             Until::Drained => {
-                if self.state.batch.as_ref().is_some_and(|batch| !batch.is_read()) {
+                let is_read = self.state.batch.as_ref().is_none_or(|batch| batch.is_read());
+                if !is_read || self.state.feeding.strong_count() > 0 {
                     return Ok(false);
                 }
                 Ok(!self.state.left(self.state.now()).await?.is_something())

@@ -28,7 +28,7 @@ use heartbeat::Heartbeat;
 use leases::Leases;
 use state::WorkerState;
 use std::sync::atomic::{AtomicI64, AtomicU32};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,8 @@ pub struct Consumer {
     pub until: Until,
     /// Cancelled, it claims no more, lets calls under way end, and gives back the rest.
     pub closing: CancellationToken,
+    /// Held by the sources that fill the queue meanwhile; the worker is not drained before they end.
+    pub feeding: Weak<()>,
     /// Counts calls and their cost.
     pub tally: Arc<Tally>,
     /// Counts jobs.
@@ -118,7 +120,7 @@ impl Consumer {
     }
 
     async fn state(self, batch: Option<Arc<Batch>>) -> Result<WorkerState, StoreError> {
-        let Consumer { config, model, model_name, store, id, closing, tally, counts, .. } = self;
+        let Consumer { config, model, model_name, store, id, closing, feeding, tally, .. } = self;
         // A user waits for a replay: trouble of the store is reported at once, and calls are tried again at once
         // instead of later.
         let waits = batch.is_some();
@@ -141,7 +143,8 @@ impl Consumer {
             clock: self.clock,
         };
         let extractor = setup.extractor().await?;
-        let adjudicator = config.consolidate.model.as_deref().filter(|_| !waits).map(|name| {
+        let adjudicating = config.consolidate.model_name(&model_name).filter(|_| !waits);
+        let adjudicator = adjudicating.map(|name| {
             Arc::new(Adjudicator::beside(Arc::clone(&extractor.client), &config, name))
         });
         Ok(WorkerState {
@@ -154,8 +157,9 @@ impl Consumer {
             thresholds: config.consolidate.thresholds,
             leases: Leases::default(),
             breaker: CircuitBreaker::default(),
-            counts,
+            counts: self.counts,
             closing,
+            feeding,
             tell: self.tell,
             extended_at: AtomicI64::new((self.clock)().0),
             calling: AtomicU32::new(0),

@@ -12,7 +12,7 @@ use crate::pipeline::model_client::CallRetry;
 use crate::pipeline::retrying_store::RetryingStore;
 use crate::store::{RemainingJobs, Store, StoreError};
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +33,8 @@ pub(super) struct WorkerState {
     pub(super) counts: Arc<Counts>,
     /// Cancelled, nothing new begins, and calls under way end well.
     pub(super) closing: CancellationToken,
+    /// Held by the sources that fill the queue.
+    pub(super) feeding: Weak<()>,
     /// Prints a line for the user.
     pub(super) tell: fn(&str),
     /// Time of the last extension of the leases, in milliseconds.

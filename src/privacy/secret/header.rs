@@ -1,4 +1,4 @@
-//! Headers that carry a login: `Authorization`, `Cookie`, and `curl -u`.
+//! Headers that carry a login: `Authorization` and `Cookie`.
 
 use super::scan::{Scan, is_blank};
 use super::value;
@@ -13,13 +13,13 @@ fn ends_value(byte: u8) -> bool {
 /// quote.
 fn value_start(scan: &Scan<'_>, name_end: usize) -> Option<usize> {
     let named = scan.quote_or(name_end).1;
-    let separator = scan.run(scan.run(named, |byte| byte == b']'), is_blank);
+    let separator = scan.gap(scan.run(named, |byte| byte == b']'));
     let after = match scan.byte(separator) {
         b':' | b',' => separator + 1,
         b'=' => scan.run(separator, |byte| matches!(byte, b'=' | b'>')),
         _ => return None,
     };
-    let value = scan.run(after, is_blank);
+    let value = scan.gap(after);
     let inner = scan.run(value + 1, |byte| byte.is_ascii_whitespace());
     let value = match scan.byte(value) {
         b'[' if scan.quote(inner).is_some() => inner,
@@ -159,53 +159,5 @@ pub(super) fn cookie(scan: &mut Scan<'_>, at: Range<usize>) {
             return;
         }
         start = scan.run(end + 1, is_blank);
-    }
-}
-
-/// Bytes of a command that are read for its login.
-const COMMAND_MAX: usize = 512;
-
-/// Masks the password in a command line.
-pub(super) fn command_login(scan: &mut Scan<'_>, at: Range<usize>) {
-    if scan.piece(at.clone()).eq_ignore_ascii_case("curl") {
-        curl_login(scan, at);
-    } else {
-        mysql_login(scan, at);
-    }
-}
-
-/// Masks the password of `mysql -ppassword`, of its dump and of its sister.
-fn mysql_login(scan: &mut Scan<'_>, at: Range<usize>) {
-    let name = scan.run_within(at.end, "-dump".len(), |byte| !is_blank(byte));
-    if !["", "dump", "-dump"].contains(&scan.piece(at.end..name)) || !scan.word_starts(at.start) {
-        return;
-    }
-    let end = scan.run_within(name, COMMAND_MAX, |byte| !b"\n\r|;".contains(&byte));
-    let Some(flag) = scan.piece(name..end).find(" -p") else { return };
-    let start = name + flag + " -p".len();
-    let start = scan.quote_or(start).1;
-    let end = scan.run(start, |byte| !ends_value(byte) && !byte.is_ascii_whitespace());
-    let secret = scan.piece(start..end);
-    let is_word = ["ort", "assword", "rotocol"].iter().any(|word| secret.starts_with(word));
-    if !is_word && !value::is_reference(secret) {
-        scan.mark(start..end);
-    }
-}
-
-/// Masks the password of `curl -u user:password` and `--user user:password`.
-fn curl_login(scan: &mut Scan<'_>, at: Range<usize>) {
-    let end = scan.run_within(at.end, COMMAND_MAX, |byte| byte != b'\n');
-    let Some(command) = scan.text.get(at.end..end) else { return };
-    let flag = [" -u ", " --user ", " --user="]
-        .iter()
-        .find_map(|flag| Some(command.find(flag)? + flag.len()));
-    let Some(flag) = flag else { return };
-    let login = scan.run(at.end + flag, is_blank);
-    let login = scan.quote_or(login).1;
-    let end = scan.run(login, |byte| !ends_value(byte) && !byte.is_ascii_whitespace());
-    let Some(colon) = scan.piece(login..end).find(':') else { return };
-    let start = login + colon + 1;
-    if !value::is_reference(scan.piece(start..end)) {
-        scan.mark(start..end);
     }
 }

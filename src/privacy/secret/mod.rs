@@ -6,7 +6,10 @@
 //! reads. Rules only mark places. A place never holds a quote, a brace or half an escape of the
 //! text around it, so JSON stays JSON, also when it is JSON in a string.
 
+mod command;
+mod file;
 mod header;
+mod joint;
 mod name;
 mod named;
 mod rules;
@@ -21,7 +24,9 @@ pub(super) use scan::PLACEHOLDER;
 use scan::{Hit, Scan};
 
 pub(super) fn rules() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|rule| rule.name)
+    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    names.dedup();
+    names.into_iter()
 }
 
 /// Masks every secret and counts them; none if there is nothing to mask.
@@ -32,6 +37,8 @@ pub(super) fn mask(text: &str, report: &mut Report) -> Option<String> {
         scan.rule = rule.name;
         (rule.read)(&mut scan, at);
     });
+    scan.rule = "vendor-token";
+    shape::three_parts(&mut scan);
     if scan.hits.is_empty() {
         return None;
     }

@@ -3,21 +3,6 @@
 
 use super::words;
 
-/// Words that make the rule look.
-#[rustfmt::skip]
-pub(super) const WORDS: &[&str] = &[
-    "password", "passwd", "passphrase", "passcode", "pwd", "pass=", "pass:", "pass\"", "pass'",
-    "pass ", "pass\\", "secret", "token", "credential", "apikey", "api_key", "api-key", "api key",
-    "accesskey", "access_key", "access-key", "access key", "privatekey", "private_key",
-    "private-key", "private key", "accountkey", "account_key", "signingkey", "signing_key",
-    "signing-key", "encryptionkey", "encryption_key", "encryption-key", "masterkey", "master_key",
-    "master-key", "authkey", "auth_key", "auth-key", "sharedkey", "shared_key", "servicekey",
-    "service_key", "service-key", "deploykey", "deploy_key", "deploy-key", "licensekey",
-    "license_key", "sessionkey", "session_key", "webhookkey", "hmackey", "hmac_key", "jwt_key",
-    "connectionstring", "connection_string", "connection-string", "conn_str", "connstr", "_auth=",
-    "\"auth\"", "signature=", "&sig=", "?sig=", "&key=", "?key=", "&code=", "?code=",
-];
-
 /// Confidence that a name denotes a secret.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
@@ -27,13 +12,20 @@ pub(super) enum Kind {
     Token,
     /// Secret only if it looks so.
     Maybe,
+    /// A key of unknown purpose: secret if it looks like one.
+    Key,
 }
 
-const PASSWORDS: [&str; 5] = ["password", "passwd", "passphrase", "passcode", "pwd"];
+const PASSWORDS: [&str; 26] = [
+    "password", "passwd", "passphrase", "passcode", "pwd", "pw", "psk", "passwort", "kennwort",
+    "motdepasse", "mdp", "contraseña", "contrasena", "senha", "wachtwoord", "hasło", "şifre",
+    "пароль", "密码", "密碼", "パスワード", "비밀번호", "requirepass", "masterauth", "storepass",
+    "keypass",
+];
 /// Words that names are joined to without a mark between.
-const ENDINGS: [&str; 11] = [
-    "password", "passwd", "passphrase", "apikey", "secretkey", "accesskey", "privatekey", "token",
-    "secret", "accountkey", "connectionstring",
+const ENDINGS: [&str; 14] = [
+    "passwort", "kennwort", "bindpw", "password", "passwd", "passphrase", "apikey", "secretkey",
+    "accesskey", "privatekey", "token", "secret", "accountkey", "connectionstring",
 ];
 
 /// Confidence that `name` denotes a secret; `None` if it does not.
@@ -56,14 +48,24 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
             Some(Kind::Token)
         }
         "token" => is_login.then_some(Kind::Token),
-        "key" => words::KEYS_OF.contains(before_last).then_some(Kind::Token),
+        "passe" | "wort" => Some(Kind::Password),
+        "key" if words::KEYS_OF.contains(before_last) => Some(Kind::Token),
+        "key" => {
+            (!before_last.is_empty() && !words::KEYS_NOT.contains(before_last)).then_some(Kind::Key)
+        }
+        "dockerconfigjson" | "jeton" | "geheimnis" => Some(Kind::Token),
+        "clé" | "clave" | "parola" | "chiave" | "chave" | "schlüssel" => Some(Kind::Maybe),
         "string" | "str" => {
             matches!(before_last, "connection" | "conn" | "connect").then_some(Kind::Token)
         }
         "auth" | "signature" | "sig" => Some(Kind::Maybe),
         _ => {
+            if last != "key" && last.ends_with("key") {
+                let purpose = last.trim_end_matches("key");
+                return words::KEYS_OF.contains(purpose).then_some(Kind::Token);
+            }
             let ending = ENDINGS.iter().find(|ending| last.ends_with(*ending))?;
-            let password = PASSWORDS.contains(ending);
+            let password = PASSWORDS.contains(ending) || *ending == "bindpw";
             Some(if password { Kind::Password } else { Kind::Token })
         }
     }
@@ -82,29 +84,31 @@ pub(super) fn is_login(name: &str) -> bool {
         "pass" | "secret" => true,
         "key" => ["api", "secret"].contains(&before_last),
         "token" => TOKENS.contains(&before_last),
-        last => PASSWORDS.contains(&last) || JOINED.contains(&last),
+        "passe" => true,
+        last => PASSWORDS.contains(&last) || JOINED.contains(&last) || last.ends_with("wort"),
     }
 }
 
 /// The words of a name, in small letters: at `_`, `-`, blanks, and where capitals begin.
 fn split(name: &str) -> Vec<String> {
-    let bytes = name.as_bytes();
     let mut words: Vec<String> = Vec::new();
-    let mut fresh = true;
-    for (at, byte) in bytes.iter().enumerate() {
-        if !byte.is_ascii_alphanumeric() {
-            fresh = true;
+    let (mut fresh, mut before) = (true, '_');
+    let mut letters = name.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if !letter.is_alphanumeric() {
+            (fresh, before) = (true, letter);
             continue;
         }
-        let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b'_');
-        let after = bytes.get(at + 1).copied().unwrap_or(b'_');
-        let rises = !before.is_ascii_uppercase() || after.is_ascii_lowercase();
-        if fresh || (byte.is_ascii_uppercase() && rises) {
+        let falls = letters.peek().is_some_and(|after| after.is_ascii_lowercase());
+        if fresh || (letter.is_ascii_uppercase() && (!before.is_ascii_uppercase() || falls)) {
             words.push(String::new());
         }
-        fresh = false;
+        (fresh, before) = (false, letter);
         if let Some(word) = words.last_mut() {
-            word.push(char::from(byte.to_ascii_lowercase()));
+            match letter.is_ascii() {
+                true => word.push(letter.to_ascii_lowercase()),
+                false => word.extend(letter.to_lowercase()),
+            }
         }
     }
     words

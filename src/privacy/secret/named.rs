@@ -4,6 +4,8 @@
 //! so (an environment file, a query, a flag) or if it looks like one: types, calls and variables
 //! stay.
 
+use super::file;
+use super::joint::{Joint, joint, pair_value};
 use super::name::{self, Kind};
 use super::scan::{Quote, Scan, is_blank};
 use super::value;
@@ -14,32 +16,6 @@ const NAME_MAX: usize = 80;
 
 /// The longest word that may be something else than a secret.
 const WORD_MAX: usize = 1024;
-
-/// Keys under which the name of a pair is given.
-const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
-/// Bytes between the two halves of a pair.
-const GAP_MAX: usize = 128;
-
-/// Token between a name and its value.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Joint {
-    /// `=`, `:=`, `=>`
-    Equals,
-    /// `==`, `!=`: only a literal on the other side is secret.
-    Compares,
-    /// `:`
-    Colon,
-    /// `<password>…</password>`
-    Tag,
-    /// `--password …`
-    Flag,
-    /// `password("…")`
-    Call,
-    /// `("X-Api-Key", "…")`
-    Comma,
-    /// `the password is …`
-    Is,
-}
 
 /// A name and where its value starts.
 struct Named<'a> {
@@ -63,6 +39,9 @@ pub(super) fn read(scan: &mut Scan<'_>, at: Range<usize>) {
     }
     let Some(named) = find_name(scan, at) else { return };
     scan.named_to = named.value.min(scan.bytes.len());
+    if named.joint == Joint::Colon && block(scan, &named) {
+        return;
+    }
     let prefixed = match scan.byte(named.value) {
         b'b' | b'r' | b'f' | b'u' | b'@' if scan.quote(named.value + 1).is_some() => 1,
         _ => 0,
@@ -82,8 +61,9 @@ fn is_name_byte(byte: u8) -> bool {
 
 /// The name that the word is part of, if a value may follow it.
 fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
-    let core = scan.run(at.start, |byte| !is_name_byte(byte)).min(at.end);
-    let last = scan.run_back(at.end, at.len(), |byte| !is_name_byte(byte));
+    let is_mark = |byte: u8| byte.is_ascii() && !is_name_byte(byte);
+    let core = scan.run(at.start, is_mark).min(at.end);
+    let last = scan.run_back(at.end, at.len(), is_mark);
     let left = scan.run_back(core, NAME_MAX, is_name_byte);
     let end = scan.run(last, is_name_byte);
     if NAME_MAX < end - left {
@@ -93,7 +73,10 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     let start = scan.skip_escape(left, at.end);
     let pair = pair_value(scan, start, end);
     let paired = pair.is_some();
-    let (quote, joint, value) = pair.or_else(|| joint(scan, start, end))?;
+    let Some((quote, joint, value)) = pair.or_else(|| joint(scan, start, end)) else {
+        file::table(scan, start..end);
+        return None;
+    };
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
     let kind = kind(scan, name, start, joint)?;
@@ -105,41 +88,6 @@ fn kind(scan: &Scan<'_>, name: &str, start: usize, joint: Joint) -> Option<Kind>
     let in_query = matches!(scan.before(start), b'?' | b'&') && joint == Joint::Equals;
     let short = in_query && ["key", "code", "sig"].contains(&name);
     name::kind(name).or(short.then_some(Kind::Maybe))
-}
-
-/// Token that joins the name to a value, and the value's start.
-fn joint(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
-    let (quote, after) = scan.quote_or(end);
-    let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
-    let closed = scan.run(after, marks);
-    let at = scan.run(closed, is_blank);
-    let skip = |at: usize| {
-        let at = scan.run(at, is_blank);
-        let stars = scan.run(at, |byte| byte == b'*');
-        if stars - at == 2 { scan.run(stars, is_blank) } else { at }
-    };
-    let (joint, value) = match (scan.byte(at), scan.byte(at + 1)) {
-        (b'=', b'=') if scan.byte(at + 2) == b'=' => (Joint::Compares, skip(at + 3)),
-        (b'=', b'=') => (Joint::Compares, skip(at + 2)),
-        (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Joint::Equals, skip(at + 2)),
-        (b'=', b'~') | (b':', b':') => return None,
-        (b'=', _) if scan.before(at) == b'!' => (Joint::Compares, skip(at + 1)),
-        (b'=', _) => (Joint::Equals, skip(at + 1)),
-        (b':', _) => (Joint::Colon, skip(at + 1)),
-        (b'>', _) if scan.before(start) == b'<' => (Joint::Tag, at + 1),
-        (b'(', _) if at == end => (Joint::Call, at + 1),
-        (b',', _) if quote.is_some() => (Joint::Comma, skip(at + 1)),
-        (b'i', b's') if end < at && is_blank(scan.byte(at + 2)) => {
-            let value = skip(at + 2);
-            (Joint::Is, if scan.byte(value) == b':' { skip(value + 1) } else { value })
-        }
-        _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
-            (Joint::Flag, at)
-        }
-        _ if end < at && quote.is_none() && is_set(scan, start, end) => (Joint::Flag, at),
-        _ => return None,
-    };
-    (value < scan.bytes.len()).then_some((quote, joint, value))
 }
 
 fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
@@ -161,10 +109,20 @@ fn quoted(scan: &mut Scan<'_>, named: &Named<'_>, quote: Quote, start: usize) {
     let secret_by_form = match named.joint {
         Joint::Equals | Joint::Colon | Joint::Compares | Joint::Flag => match named.kind {
             Kind::Password | Kind::Token => true,
-            Kind::Maybe => value::is_random(secret) && (named.name == "pass" || 16 <= secret.len()),
+            Kind::Maybe if named.name.eq_ignore_ascii_case("pass") => {
+                value::is_random(secret)
+                    || is_below_user(scan, named)
+                    || named.name == "PASS" && value::may_be_secret(secret, false)
+            }
+            Kind::Maybe => value::is_random(secret) && 16 <= secret.len(),
+            Kind::Key => value::is_key(secret),
         },
         Joint::Call => named.kind == Kind::Password && scan.byte(after) == b')',
-        Joint::Comma | Joint::Is => value::is_random(secret),
+        Joint::Comma => {
+            let head = scan.piece(scan.floor(named.start.saturating_sub(10))..named.start);
+            value::is_random(secret) || named.kind == Kind::Password && head.contains("define(")
+        }
+        Joint::Is => value::is_random(secret),
         Joint::Tag => false,
     };
     if secret_by_form && !continues && !value::is_no_secret(secret, named.name) {
@@ -201,7 +159,8 @@ fn list(scan: &mut Scan<'_>, named: &Named<'_>) {
 /// Range of an unquoted word. A quote, an escape and a tag end it in any form.
 fn bare(scan: &Scan<'_>, named: &Named<'_>, form: Form) -> Range<usize> {
     let hard = |byte: u8| {
-        byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+        byte.is_ascii_whitespace()
+            || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0x1b)
     };
     let ends = |byte: u8| match form {
         Form::Environment => hard(byte),
@@ -303,11 +262,17 @@ fn is_secret(scan: &Scan<'_>, named: &Named<'_>, form: Form, at: &Range<usize>) 
                 let key = named.quote.is_some() && digits == word.len();
                 (form != Form::Other && 6 <= digits) || (key && 8 <= digits)
             }
-            Kind::Maybe => false,
+            Kind::Maybe | Kind::Key => false,
         };
+    }
+    if named.kind == Kind::Key {
+        return value::is_key(word);
     }
     // Tests pass; that is the short word for a password only where a password follows.
     if named.name.eq_ignore_ascii_case("pass") {
+        if is_below_user(scan, named) && stands_alone(scan, named, at.end) {
+            return value::may_be_secret(word, false);
+        }
         return value::is_random(word)
             && value::is_name(word)
             && !word.contains('_')
@@ -345,13 +310,28 @@ fn is_plain(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool 
         return false;
     }
     let colon = named.joint == Joint::Colon;
-    let next = scan.run(end, is_blank);
+    let next = scan.gap(end);
     let goes_on = end < next && scan.byte(next).is_ascii_alphabetic();
-    let ends = matches!(scan.byte(next), 0 | b'\n' | b'\r');
+    let ends = matches!(scan.byte(next), 0 | b'\n' | b'\r' | b'"' | b'\'');
     let starts = named.start == 0 || scan.before(named.start).is_ascii_whitespace();
     let among_words = !colon && starts && (goes_on || ends);
     let clause = among_words && (!named.spaced || value::is_random(word));
     (clause || stands_alone(scan, named, end)) && value::may_be_secret(word, colon)
+}
+
+/// Returns whether a setting for the user stands above: `user = bob`.
+fn is_below_user(scan: &Scan<'_>, named: &Named<'_>) -> bool {
+    /// Bytes above that are read.
+    const ABOVE_MAX: usize = 256;
+    let above = scan.piece(scan.floor(named.start.saturating_sub(ABOVE_MAX))..named.start);
+    let user = |setting: &str| {
+        let Some((name, _)) = setting.rsplit_once(['=', ':']) else { return false };
+        let mark = |it: char| !it.is_ascii_alphanumeric();
+        let word = name.trim_end_matches(mark).rsplit(mark).next().unwrap_or_default();
+        ["user", "username", "login", "email", "account"].contains(&word)
+    };
+    let joined = named.joint == Joint::Equals || named.quote.is_some();
+    joined && above.split(['\n', ',']).any(user)
 }
 
 /// `DB_PASSWORD: …` of an environment, `X-Api-Key: …` of a request: a plain word is a secret there.
@@ -365,7 +345,10 @@ fn is_label(named: &Named<'_>) -> bool {
 /// `--password=plain`, and `…;Password=plain;…` in a connection string.
 fn is_option(scan: &Scan<'_>, named: &Named<'_>, end: usize, word: &str) -> bool {
     let flag = scan.piece(named.start..named.start + 2) == "--" && !is_metavariable(word);
-    let listed = scan.before(named.start) == b';'
+    let head = scan.piece(scan.line_start(named.start, NAME_MAX)..named.start);
+    let listed = matches!(scan.before(named.start), b';' | b'=')
+        || head.ends_with(',') && !head.contains('(')
+        || head.ends_with('.') && head.contains("--set")
         || (scan.byte(end) == b';' && scan.byte(end + 1).is_ascii_alphabetic());
     !named.spaced && (flag || listed) && !value::is_about(word)
 }
@@ -395,7 +378,7 @@ fn stands_alone(scan: &Scan<'_>, named: &Named<'_>, end: usize) -> bool {
     });
     let starts =
         head == 0 || matches!(scan.before(head), b'\n' | b'\r' | b'"') || scan.escape_ends(head);
-    let tail = scan.run(end, is_blank);
+    let tail = scan.gap(end);
     let ends = matches!(scan.byte(tail), 0 | b'\n' | b'\r' | b'\\' | b'#' | b'"');
     starts && ends
 }
@@ -437,76 +420,34 @@ fn tagged(scan: &mut Scan<'_>, named: &Named<'_>) {
     }
 }
 
-/// Start of the value of the pair whose name is at `start..end`.
-fn pair_value(scan: &Scan<'_>, start: usize, end: usize) -> Option<(Option<Quote>, Joint, usize)> {
-    let (quote, after) = scan.quote_or(end);
-    let key = gap_end(scan, after);
-    if key == after {
-        return None;
-    }
-    let (key_quote, word) = scan.quote_or(key);
-    let word_end = word + "value".len();
-    if !scan.piece(word..word_end).eq_ignore_ascii_case("value") || !is_pair_name(scan, start) {
-        return None;
-    }
-    let closed = match key_quote {
-        Some(quote) => scan.quote(word_end).filter(|(closing, _)| *closing == quote)?.1,
-        None => word_end,
-    };
-    let mark = scan.run(closed, is_blank);
-    let joint = match scan.byte(mark) {
-        b':' => Joint::Colon,
-        b'=' => Joint::Equals,
-        _ => return None,
-    };
-    let value = scan.run(mark + 1, is_blank);
-    (value < scan.bytes.len()).then_some((quote, joint, value))
-}
-
-/// End of blanks, line ends (escaped or not) and commas.
-fn gap_end(scan: &Scan<'_>, from: usize) -> usize {
-    let fits = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
-    let mut at = from;
-    for _ in 0..GAP_MAX {
-        let escape = scan.byte(at) == b'\\' && matches!(scan.byte(at + 1), b'n' | b'r' | b't');
-        match (fits(scan.byte(at)), escape) {
-            (true, _) => at += 1,
-            (false, true) => at += 2,
-            (false, false) => break,
-        }
-    }
-    at
-}
-
-/// Returns whether `name:` or `key=` precedes.
-fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
-    let back = |at: usize, fits: fn(u8) -> bool| scan.run_back(at, GAP_MAX, fits);
-    let is_quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\');
-    let mark = back(back(start, is_quote), is_blank);
-    if !matches!(scan.before(mark), b':' | b'=') {
+/// Masks the lines of a YAML block, `password: |` and deeper lines below; true if there is one.
+fn block(scan: &mut Scan<'_>, named: &Named<'_>) -> bool {
+    /// Lines of a block, and bytes of a line.
+    const LINES_MAX: usize = 64;
+    const LINE_MAX: usize = 1024;
+    let header = scan.run_within(named.value, 4, |byte| b"|>+-123456789".contains(&byte));
+    let mut end = scan.run(header, is_blank);
+    if !matches!(scan.byte(named.value), b'|' | b'>') || scan.next_line(end).is_none() {
         return false;
     }
-    let end = back(back(mark - 1, is_blank), is_quote);
-    let word = back(end, |byte| byte.is_ascii_alphabetic());
-    PAIR_NAMES.iter().any(|name| scan.piece(word..end).eq_ignore_ascii_case(name))
-}
-
-/// Returns whether a blank joins name and value: `ENV NAME …`, `setenv NAME …`, and `machine …
-/// login … password …` of a `.netrc`.
-fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
-    /// Bytes of a line before the name.
-    const HEAD_MAX: usize = 256;
-    let line = scan.floor(scan.run_back(start, HEAD_MAX, |byte| byte != b'\n'));
-    let head = scan.piece(line..start);
-    let word = head.trim_end_matches([' ', '\t']);
-    let sets = word.len() < head.len()
-        && ["ENV", "setenv"].iter().any(|known| {
-            word.strip_suffix(known).is_some_and(|before| {
-                before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
-                    || scan.escape_ends(line + before.len())
-            })
-        });
-    sets || scan.piece(start..end) == "password"
-        && head.contains("machine ")
-        && head.contains(" login ")
+    let depth = named.start - scan.run_back(named.start, NAME_MAX, |byte| b" -\"'".contains(&byte));
+    for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(end) else { break };
+        let start = scan.run(line, |byte| byte == b' ');
+        end = scan.line_end(start, LINE_MAX);
+        let quote = scan.run_within(start, LINE_MAX, |byte| byte != b'"').min(end);
+        let secret = scan.piece(start..quote).trim_end_matches([' ', '\\']);
+        if start < end && start - line <= depth {
+            break;
+        }
+        let random =
+            named.kind == Kind::Password || named.kind == Kind::Token || value::is_random(secret);
+        if random && !value::is_no_secret(secret, named.name) {
+            scan.mark(start..start + secret.len());
+        }
+        if quote < end {
+            break;
+        }
+    }
+    true
 }

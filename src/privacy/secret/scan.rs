@@ -125,6 +125,72 @@ impl Scan<'_> {
         letter || unicode || percent || colour
     }
 
+    /// End of the blanks, colours and invisible letters that start at `at`.
+    pub(super) fn gap(&self, at: usize) -> usize {
+        let mut at = self.run(at, is_blank);
+        while let Some(length) = self.invisible(at) {
+            at = self.run(at + length, is_blank);
+        }
+        at
+    }
+
+    /// Length of `ESC[32m`, escaped or not, of a no-break blank, or of an invisible letter.
+    fn invisible(&self, at: usize) -> Option<usize> {
+        let escape = match self.byte(at) {
+            0x1b => at + 1,
+            b'\\' => {
+                let from = self.run_within(at, BACKSLASHES_MAX, |byte| byte == b'\\');
+                let codes = ["x1b", "x1B", "u001b", "u001B", "033", "e"];
+                from + codes.iter().find(|code| self.from(from).starts_with(**code))?.len()
+            }
+            0xc2 | 0xe2 => {
+                let blanks = ["\u{a0}", "\u{202f}", "\u{200b}", "\u{2009}"];
+                return blanks.iter().find(|it| self.from(at).starts_with(**it)).map(|it| it.len());
+            }
+            _ => return None,
+        };
+        let end = self.run(escape + 1, |byte| byte.is_ascii_digit() || byte == b';');
+        let is_colour = self.byte(escape) == b'[' && matches!(self.byte(end), b'm' | b'K');
+        is_colour.then_some(end + 1 - at)
+    }
+
+    /// End of the line that `at` lies in, at most `most` bytes on: at a line end, escaped or not.
+    pub(super) fn line_end(&self, at: usize, most: usize) -> usize {
+        let most = at + most;
+        let mut end = at;
+        loop {
+            end = self.run_within(end, most.saturating_sub(end), |byte| {
+                !matches!(byte, b'\n' | b'\r' | b'\\')
+            });
+            let escaped = self.run_within(end, BACKSLASHES_MAX, |byte| byte == b'\\');
+            if most <= end || end == escaped || matches!(self.byte(escaped), b'n' | b'r') {
+                return end;
+            }
+            end = escaped;
+        }
+    }
+
+    /// Start of the line behind the one that ends at `end`; none behind the last.
+    pub(super) fn next_line(&self, end: usize) -> Option<usize> {
+        let escaped = |end: usize, letter: u8| {
+            let at = self.run_within(end, BACKSLASHES_MAX, |byte| byte == b'\\');
+            (end < at && self.byte(at) == letter).then_some(at + 1)
+        };
+        let step = |at: usize, letter: u8, code: u8| match self.byte(at) == letter {
+            true => Some(at + 1),
+            false => escaped(at, code),
+        };
+        let returned = step(end, b'\r', b'r').unwrap_or(end);
+        step(returned, b'\n', b'n')
+    }
+
+    /// Start of the line that `at` lies in, at most `most` bytes back.
+    pub(super) fn line_start(&self, at: usize, most: usize) -> usize {
+        let head = self.floor(self.run_back(at, most, |byte| !matches!(byte, b'\n' | b'\r')));
+        let line = self.piece(head..at);
+        line.rfind("\\n").map_or(head, |end| head + end + "\\n".len())
+    }
+
     pub(super) fn floor(&self, at: usize) -> usize {
         self.text.floor_char_boundary(at)
     }
@@ -132,7 +198,9 @@ impl Scan<'_> {
     /// The start of a name that reaches back to `start`, without the end of an escape before it.
     pub(super) fn skip_escape(&self, start: usize, end: usize) -> usize {
         if self.before(start) != b'\\' {
-            return start;
+            let colour = self.run(start, |byte| byte.is_ascii_digit()) + 1;
+            let ends = self.byte(colour - 1) == b'm' && self.escape_ends(colour);
+            return if ends { colour.min(end) } else { start };
         }
         let length = match self.byte(start) {
             b'n' | b't' | b'r' | b'b' | b'f' => 1,

@@ -2,7 +2,9 @@
 
 use super::scan::Scan;
 use super::value;
+use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Bytes of a label such as `OPENSSH PRIVATE KEY`.
 const LABEL_MAX: usize = 64;
@@ -21,130 +23,133 @@ const URL_TOKEN_MIN: usize = 20;
 /// The same for the web, where a user is seldom named in an address.
 const WEB_TOKEN_MIN: usize = 8;
 
-/// A key that begins with a prefix of its own.
+/// The table of prefixes.
+pub(super) const TOKENS: &str = include_str!("tokens.txt");
+
+/// A token that begins with a prefix of its own.
 struct Shape {
-    prefix: &'static str,
-    /// Bytes that the rest is made of, and how many.
-    rest: fn(u8) -> bool,
-    least: usize,
-    most: usize,
+    before: Option<Part>,
+    rest: Part,
     /// No name or word looks like this, so it may follow a letter.
     anywhere: bool,
 }
 
-const fn key(prefix: &'static str, rest: fn(u8) -> bool, least: usize) -> Shape {
-    Shape { prefix, rest, least, most: usize::MAX, anywhere: true }
+/// Letters of a part of a token, and how many.
+struct Part {
+    fits: fn(u8) -> bool,
+    least: usize,
+    most: usize,
 }
 
-const fn word(prefix: &'static str, rest: fn(u8) -> bool, least: usize, most: usize) -> Shape {
-    Shape { prefix, rest, least, most, anywhere: false }
-}
+impl Part {
+    /// Reads `alnum:10..40`.
+    fn parse(text: &str) -> Option<Part> {
+        let (letters, length) = text.split_once(':')?;
+        let (least, most) = length.split_once("..")?;
+        let fits = match letters {
+            "alnum" => alnum,
+            "under" => |byte| alnum(byte) || byte == b'_',
+            "dash" => dash,
+            "alnum_dot" => |byte| alnum(byte) || byte == b'.',
+            "dot" => |byte| dash(byte) || byte == b'.',
+            "azure" => |byte| dash(byte) || byte == b'.' || byte == b'~',
+            "url" => |byte| dash(byte) || matches!(byte, b'%' | b'+' | b'/' | b'='),
+            "base64" => |byte| alnum(byte) || matches!(byte, b'_' | b'+' | b'/' | b'='),
+            "blank64" => |byte| alnum(byte) || b" _+/=-,".contains(&byte),
+            "crypt" => |byte| alnum(byte) || b"./$=,+-_".contains(&byte),
+            "capital" => capital,
+            "upperdash" => |byte| capital(byte) || byte == b'-',
+            "lower" => |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit(),
+            "hex" => hex,
+            "uuid" => |byte| hex(byte) || byte == b'-',
+            "digit" => |byte: u8| byte.is_ascii_digit(),
+            _ => return None,
+        };
+        Some(Part { fits, least: least.parse().ok()?, most: most.parse().unwrap_or(usize::MAX) })
+    }
 
-const fn alnum(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-}
-
-const fn under(byte: u8) -> bool {
-    alnum(byte) || byte == b'_'
-}
-
-const fn dash(byte: u8) -> bool {
-    under(byte) || byte == b'-'
-}
-
-const fn dot(byte: u8) -> bool {
-    dash(byte) || byte == b'.'
-}
-
-const fn capital(byte: u8) -> bool {
-    byte.is_ascii_uppercase() || byte.is_ascii_digit()
-}
-
-const fn hex(byte: u8) -> bool {
-    byte.is_ascii_digit() || matches!(byte, b'a'..=b'f')
-}
-
-/// The lengths are somewhat below those in use, so that shortened and sample keys go too.
-static SHAPES: &[Shape] = &[
-    key("sk-ant-", dash, 8),
-    key("sk-or-", dash, 8),
-    key("sk-proj-", dash, 8),
-    key("sk-svcacct-", dash, 8),
-    key("sk-admin-", dash, 8),
-    word("sk-", dash, 16, usize::MAX),
-    word("AKIA", capital, 16, 16),
-    word("ASIA", capital, 16, 16),
-    key("ghp_", alnum, 10),
-    key("gho_", alnum, 10),
-    key("ghu_", alnum, 10),
-    key("ghs_", alnum, 10),
-    key("ghr_", alnum, 10),
-    key("github_pat_", under, 10),
-    key("glpat-", dot, 10),
-    key("gldt-", dash, 10),
-    key("glrt-", dash, 10),
-    key("glptt-", dash, 10),
-    key("glcbt-", dash, 10),
-    key("glft-", dash, 10),
-    key("glimt-", dash, 10),
-    key("glagent-", dash, 10),
-    key("glsoat-", dash, 10),
-    key("gloas-", dash, 10),
-    word("AIza", dash, 30, 80),
-    word("ya29.", dot, 16, usize::MAX),
-    key("GOCSPX-", dash, 16),
-    key("sk_live_", under, 8),
-    key("sk_test_", under, 8),
-    key("rk_live_", under, 8),
-    key("rk_test_", under, 8),
-    word("whsec_", |byte| under(byte) || matches!(byte, b'+' | b'/' | b'='), 16, usize::MAX),
-    word("npm_", alnum, 30, usize::MAX),
-    key("pypi-AgEI", dash, 16),
-    word("hf_", alnum, 30, usize::MAX),
-    key("dop_v1_", hex, 32),
-    key("doo_v1_", hex, 32),
-    key("dor_v1_", hex, 32),
-    key("AGE-SECRET-KEY-1", capital, 20),
-];
-
-/// Reads a key behind its prefix.
-pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
-    let rest = scan.text.get(at.start..).unwrap_or_default();
-    let Some(shape) = SHAPES.iter().find(|shape| rest.starts_with(shape.prefix)) else { return };
-    let has_its_own_rule = matches!(shape.prefix, "sk-ant-" | "sk-or-") && at.len() == "sk-".len();
-    let start = at.start + shape.prefix.len();
-    let end = scan.run(start, shape.rest);
-    let fits = (shape.least..=shape.most).contains(&(end - start)) && !has_its_own_rule;
-    if fits && (shape.anywhere || scan.word_starts(at.start) && is_random(scan, shape, start..end))
-    {
-        scan.mark(at.start..end);
+    fn takes(&self, length: usize) -> bool {
+        (self.least..=self.most).contains(&length)
     }
 }
 
-/// `sk-` also begins names of styles; a key is one long word or has digits and no short words.
-fn is_random(scan: &Scan<'_>, shape: &Shape, rest: Range<usize>) -> bool {
-    let rest = scan.piece(rest);
-    let digits = rest.bytes().filter(u8::is_ascii_digit).count();
-    let longest = rest.split(['-', '_']).map(str::len).max().unwrap_or(0);
-    shape.prefix != "sk-" || 20 <= longest || (3 <= digits && 10 <= longest) || 6 <= digits
+/// The prefix in a line of the table.
+pub(super) fn prefix(line: &'static str) -> Option<&'static str> {
+    Some(parse(line)?.0)
 }
 
-/// `xoxb-…`, `xapp-…`
-pub(super) fn slack(scan: &mut Scan<'_>, at: Range<usize>) {
-    let start = match scan.piece(at.clone()) {
-        "xapp-" => at.end,
-        "xox" if scan.byte(at.end).is_ascii_lowercase() => {
-            let dash_at = scan.run(at.end, |byte| byte == b'.' || alnum(byte));
-            if scan.byte(dash_at) != b'-' || 8 < dash_at - at.end {
-                return;
-            }
-            dash_at + 1
+fn parse(line: &'static str) -> Option<(&'static str, Shape)> {
+    let mut words = line.split(' ').peekable();
+    let before = words.peek().and_then(|word| Part::parse(word));
+    let prefix = words.nth(usize::from(before.is_some()))?;
+    let rest = Part::parse(words.next()?)?;
+    Some((prefix, Shape { before, rest, anywhere: words.next() == Some("anywhere") }))
+}
+
+static SHAPES: LazyLock<HashMap<&str, Shape>> = LazyLock::new(|| {
+    super::words::sections(TOKENS).flat_map(|(_, lines)| lines).filter_map(parse).collect()
+});
+
+fn alnum(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn dash(byte: u8) -> bool {
+    alnum(byte) || byte == b'_' || byte == b'-'
+}
+
+fn capital(byte: u8) -> bool {
+    byte.is_ascii_uppercase() || byte.is_ascii_digit()
+}
+
+fn hex(byte: u8) -> bool {
+    byte.is_ascii_digit() || matches!(byte, b'a'..=b'f')
+}
+
+/// Reads a token behind its prefix.
+pub(super) fn prefixed(scan: &mut Scan<'_>, at: Range<usize>) {
+    let Some(shape) = SHAPES.get(scan.piece(at.clone())) else { return };
+    let mut start = at.start;
+    if let Some(part) = &shape.before {
+        start = scan.run_back(at.start, part.most, part.fits);
+        // The digits of a percent code are none of the token's.
+        start += if scan.before(start) == b'%' { 2 } else { 0 };
+        if !part.takes(at.start.saturating_sub(start)) {
+            return;
         }
-        _ => return,
-    };
-    let end = scan.run(start, |byte| dash(byte) || matches!(byte, b'%' | b'+' | b'/' | b'='));
-    if 8 <= end - start {
-        scan.mark(at.start..end);
+    }
+    let end = scan.run(at.end, shape.rest.fits);
+    let alone = shape.anywhere || scan.word_starts(start) && looks_random(scan, shape, at.end..end);
+    let ends = shape.rest.most == usize::MAX || !alnum(scan.byte(end));
+    if shape.rest.takes(end - at.end) && alone && ends {
+        scan.mark(start..end);
+    }
+}
+
+/// Prefixes such as `sk-` also begin names; a token is one long word or has digits and no short words.
+fn looks_random(scan: &Scan<'_>, shape: &Shape, rest: Range<usize>) -> bool {
+    let rest = scan.piece(rest);
+    let digits = rest.bytes().filter(u8::is_ascii_digit).count();
+    let longest = rest.split(['-', '_', '.']).map(str::len).max().unwrap_or(0);
+    let one_word = !(shape.rest.fits)(b'-') && !(shape.rest.fits)(b'_');
+    one_word || 20 <= longest || (3 <= digits && 10 <= longest) || 6 <= digits
+}
+
+/// Marks what has the form of a Discord login, which has no prefix: three words between dots.
+pub(super) fn three_parts(scan: &mut Scan<'_>) {
+    for first in memchr::memchr_iter(b'.', scan.bytes) {
+        let second = first + "a1b2c3.".len();
+        if scan.byte(second) != b'.' {
+            continue;
+        }
+        let start = scan.run_back(first, 30, dash);
+        let end = scan.run_within(second + 1, 48, dash);
+        let fits = (23..=28).contains(&(first - start)) && (27..=40).contains(&(end - second - 1));
+        let middle = scan.run(first + 1, dash) == second;
+        let digits = scan.piece(start..end).bytes().filter(u8::is_ascii_digit).count();
+        if fits && middle && 4 <= digits && matches!(scan.byte(start), b'M' | b'N' | b'O') {
+            scan.mark(start..end);
+        }
     }
 }
 
@@ -166,37 +171,6 @@ pub(super) fn jwt(scan: &mut Scan<'_>, at: Range<usize>) {
         }
     }
     scan.mark(at.start..end);
-}
-
-/// `SG.` and two parts.
-pub(super) fn sendgrid(scan: &mut Scan<'_>, at: Range<usize>) {
-    let first = scan.run(at.end, dash);
-    let second = scan.run(first + 1, dash);
-    let long = 16 <= first - at.end && scan.byte(first) == b'.' && 16 < second - first;
-    if scan.piece(at.clone()) == "SG." && long && scan.word_starts(at.start) {
-        scan.mark(at.start..second);
-    }
-}
-
-/// `SK` and 32 hex digits.
-pub(super) fn twilio(scan: &mut Scan<'_>, at: Range<usize>) {
-    let end = scan.run(at.start + 2, hex);
-    let apart = scan.word_starts(at.start) && !under(scan.byte(end));
-    if scan.piece(at.start..at.start + 2) == "SK" && end - at.start == 34 && apart {
-        scan.mark(at.start..end);
-    }
-}
-
-/// The number of a bot, a colon, and a key that starts with `AA`.
-pub(super) fn telegram(scan: &mut Scan<'_>, at: Range<usize>) {
-    let start = scan.run_back(at.start, 12, |byte| byte.is_ascii_digit());
-    let start = if scan.before(start) == b'%' { start + 2 } else { start };
-    let end = scan.run(at.end, dash);
-    let long =
-        (6..=12).contains(&at.start.saturating_sub(start)) && (28..=40).contains(&(end - at.end));
-    if scan.piece(at.clone()) == ":AA" && long {
-        scan.mark(start..end);
-    }
 }
 
 /// Reads a private key or an encrypted message behind its opening line: to the closing one, or as far as
@@ -274,7 +248,7 @@ fn unclosed(scan: &mut Scan<'_>, start: usize, body: usize) {
 }
 
 /// Position behind the line number that a viewer printed, if there is one.
-fn behind_number(scan: &Scan<'_>, at: usize) -> usize {
+pub(super) fn behind_number(scan: &Scan<'_>, at: usize) -> usize {
     /// Digits of a line number.
     const DIGITS_MAX: usize = 6;
     let end = scan.run_within(at, DIGITS_MAX, |byte| byte.is_ascii_digit());
@@ -299,7 +273,7 @@ fn broken(scan: &mut Scan<'_>, body: Range<usize>) {
     }
 }
 
-fn is_base64(byte: u8) -> bool {
+pub(super) fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
@@ -309,14 +283,21 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
     if !(before.is_ascii_alphanumeric() || matches!(before, b'+' | b'-' | b'.')) {
         return;
     }
+    let scheme = scan.piece(at.start.saturating_sub(5)..at.start);
+    let web = scheme.ends_with("http") || scheme.ends_with("https");
     let window = scan.bytes.get(at.end..(at.end + LOGIN_MAX).min(scan.bytes.len()));
     let window = window.unwrap_or_default();
     let ends = |byte: &u8| {
         byte.is_ascii_whitespace()
-            || matches!(byte, b'/' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|')
+            || matches!(byte, b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | b'|')
     };
-    let login = window.iter().position(ends).unwrap_or(window.len());
-    let Some(login) = window.get(..login).and_then(|login| memchr::memrchr(b'@', login)) else {
+    let window = window.split(ends).next().unwrap_or_default();
+    let host = window.split(|byte| *byte == b'/').next().unwrap_or_default();
+    let port = |byte: &u8| byte.is_ascii_digit();
+    let has_port = host.rsplit(|byte| *byte == b':').next().is_some_and(|it| it.iter().all(port));
+    // A password of a database may hold a slash, unless what stands before it is a host with its port.
+    let login = if web || has_port || !host.contains(&b':') { host } else { window };
+    let Some(login) = memchr::memrchr(b'@', login) else {
         return;
     };
     let (start, end) = (at.end, at.end + login);
@@ -330,8 +311,6 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
         }
         None => {
             let mixed = piece.bytes().any(|byte| byte.is_ascii_digit());
-            let scheme = scan.piece(at.start.saturating_sub(5)..at.start);
-            let web = scheme.ends_with("http") || scheme.ends_with("https");
             let least = if web { WEB_TOKEN_MIN } else { URL_TOKEN_MIN };
             if least <= piece.len() && mixed && !value::is_reference(piece) {
                 scan.mark(start..end);
@@ -339,6 +318,16 @@ pub(super) fn url_password(scan: &mut Scan<'_>, at: Range<usize>) {
         }
     }
 }
+
+/// Addresses whose path is a key.
+pub(super) const HOOKS: [&str; 6] = [
+    "hooks.slack.com/",
+    "/api/webhooks/",
+    "/IncomingWebhook/",
+    "hooks.zapier.com/",
+    "hook.make.com/",
+    "chat.googleapis.com/v1/spaces/",
+];
 
 /// Masks the key in the path of a hook.
 pub(super) fn webhook(scan: &mut Scan<'_>, at: Range<usize>) {

@@ -131,6 +131,18 @@ pub(super) fn is_random(word: &str) -> bool {
         && !is_reference(word)
 }
 
+/// Returns whether a word looks like a key: long, of one piece, digits among letters, and no id.
+pub(super) fn is_key(word: &str) -> bool {
+    /// Letters of a key.
+    const KEY_MIN: usize = 20;
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();
+    let id = word.matches('-').count() == 4 && word.len() == 36;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-+/=~.".contains(&byte);
+    let mixed = 3 <= digits && 3 <= letters || is_scrambled(word);
+    KEY_MIN <= word.len() && mixed && !id && word.bytes().all(fits) && !is_code(word)
+}
+
 /// Long, and in one case as no word is, or in two that change places more often than in joined
 /// words.
 fn is_scrambled(word: &str) -> bool {

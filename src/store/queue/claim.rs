@@ -11,10 +11,11 @@ use crate::store::db::Db;
 use crate::store::entry::{self, CoverageReason};
 use crate::store::error::{Fault, StoreError, StoreErrorKind};
 use crate::store::handle::Store;
-use crate::store::lease;
+use crate::store::lease::{self, SKEW};
 use crate::store::session;
 use crate::store::staging::{Staged, Staging, stage};
 use crate::store::value::{Columns, Value, values};
+use std::time::Duration;
 
 impl Store {
     /// Leases jobs to a worker: from the namespace that was served longest ago, there the highest priority, there the
@@ -114,13 +115,15 @@ impl Store {
         .await
     }
 
-    /// Lets go of waits and leases that seem to begin in the future: the clock went back. Also lets jobs at a cap try
+    /// Lets go of waits and leases that seem to begin in the future, and of leases that end later than any can: the
+    /// clock went back. Also lets jobs at a cap try
     /// again, since caps may have been raised. For a worker that begins.
     pub(crate) async fn recover(&self, now: Timestamp) -> Result<u64, StoreError> {
         self.write("recovering jobs", move |db| {
             let sql = "UPDATE jobs SET until = ?1 WHERE until IS NOT NULL AND ?1 < until
-                AND (?2 < since OR reason = 'cap')";
-            let recovered = db.execute(sql, values![now, Timestamp(now.0 + SKEW_MILLIS)])?;
+                AND (?2 < since OR reason = 'cap' OR (state = 'leased' AND ?3 < until))";
+            let skewed = now.after(SKEW);
+            let recovered = db.execute(sql, values![now, skewed, skewed.after(LEASE_MAX)])?;
             if recovered > 0 {
                 db.announce()?;
             }
@@ -161,9 +164,8 @@ impl Store {
 
 /// Waits and leases that one claim looks after, so that it stays short.
 const DUE_MAX: u32 = 256;
-/// Times that lie this far ahead of the clock, in milliseconds, were not written by a clock that runs right; less is
-/// the difference between two machines.
-const SKEW_MILLIS: i64 = 60_000;
+/// The longest lease that settings allow (`queue.lease_secs`).
+const LEASE_MAX: Duration = Duration::from_secs(3_600);
 /// The kind of death of a job whose workers never came back; no run tells of it.
 pub(crate) const ABANDONED: &str = "abandoned";
 

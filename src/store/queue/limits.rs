@@ -8,8 +8,8 @@ use super::super::spend;
 use super::super::value::values;
 use crate::domain::{SessionId, Timestamp};
 
-/// A minute's allowance is given out in pieces of this many microseconds, so that it is not spent at once.
-const BURST_MICROS: i64 = 5_000_000;
+/// Maximum part of an allowance that is taken at once, in microseconds of its pace: what a late worker makes up for.
+const BURST_MICROS: i64 = 1_000_000;
 /// Microseconds of a minute.
 const MINUTE_MICROS: i64 = 60_000_000;
 /// An allowance that is taken for longer than this ahead, in microseconds, was taken by a clock that has gone back
@@ -125,9 +125,10 @@ struct Rate {
 }
 
 impl Rate {
-    /// Time that `units` take.
+    /// Time that `units` take. The pace leaves room for a burst, so that no minute with one exceeds the limit.
     fn micros(self, units: u64) -> i64 {
-        let micros = i128::from(units) * i128::from(MINUTE_MICROS) / i128::from(self.per_minute);
+        let minute = i128::from(MINUTE_MICROS + BURST_MICROS);
+        let micros = i128::from(units) * minute / i128::from(self.per_minute);
         i64::try_from(micros).unwrap_or(i64::MAX / 4)
     }
 

@@ -33,22 +33,32 @@ async fn workers_keep_the_requests_of_a_minute_together() {
         let (place, store, _) = kind.begun().await;
         let stores = [store.clone(), beside(&place)];
         let drawn = begins(&stores, &rates(Some(60), None), &[0; 9]).await;
-        assert_eq!(
-            drawn,
-            [0, 0, 0, 0, 0, 1, 2, 3, 4],
-            "five seconds' worth at once, then one a second"
-        );
-        // A minute later everything that was drawn is used up.
-        let later = Timestamp(NOON.0 + 60_000);
-        for _ in 0..5 {
-            assert_eq!(store.draw(rates(Some(60), None), 0, later).await.unwrap(), later);
-        }
+        assert_eq!(drawn, [0, 1, 2, 3, 4, 5, 6, 7, 8], "one a second");
         let slow = Rates { endpoint: "http://there/v1".to_owned(), ..rates(Some(1), None) };
         assert_eq!(
             begins(&stores, &slow, &[0, 0, 0]).await,
-            [0, 60, 120],
+            [0, 61, 122],
             "another endpoint's own"
         );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_minute_holds_more_requests_than_the_limit_and_a_burst_is_small() {
+    on_each_store(async |kind| {
+        let (place, store, _) = kind.begun().await;
+        let (stores, limit) = ([store, beside(&place)], 120);
+        let mut begins = Vec::new();
+        for store in stores.iter().cycle().take(2 * limit) {
+            let begin = store.draw(rates(Some(120), None), 0, NOON).await.unwrap();
+            begins.push(begin.0 - NOON.0);
+        }
+        for (first, beyond) in begins.iter().zip(&begins[limit..]) {
+            assert!(60_000 <= beyond - first, "{first} ms and {beyond} ms");
+        }
+        let within = |secs: i64| begins.iter().filter(|begin| **begin < secs * 1000).count();
+        assert_eq!([1, 15].map(within), [3, 31], "two a second, and two more at once");
     })
     .await;
 }
@@ -59,7 +69,7 @@ async fn tokens_that_do_not_fit_at_once_wait_until_nothing_is_taken() {
         let (_place, store, _) = kind.begun().await;
         let stores = [store.clone()];
         let per_second_100 = rates(None, Some(6_000));
-        assert_eq!(begins(&stores, &per_second_100, &[2_000, 100, 2_000]).await, [0, 16, 21]);
+        assert_eq!(begins(&stores, &per_second_100, &[2_000, 100, 2_000]).await, [0, 20, 21]);
     })
     .await;
 }
@@ -73,9 +83,10 @@ async fn tokens_that_were_not_used_are_given_back_and_those_beyond_are_owed() {
         assert_eq!(begins(&stores, &both, &[500, 500]).await, [0, 5]);
         store.settle_rate(both.clone(), 500, Some(0)).await.unwrap();
         store.settle_rate(both.clone(), 500, None).await.unwrap();
-        assert_eq!(begins(&stores, &both, &[500]).await, [0]);
+        // The requests wait for the moment of the call that was given up.
+        assert_eq!(begins(&stores, &both, &[500]).await, [4]);
         store.settle_rate(both.clone(), 500, Some(1_500)).await.unwrap();
-        assert_eq!(begins(&stores, &both, &[500]).await, [15]);
+        assert_eq!(begins(&stores, &both, &[500]).await, [19]);
     })
     .await;
 }

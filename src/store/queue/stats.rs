@@ -14,6 +14,8 @@ use std::time::Duration;
 pub(crate) const SILENT_SECS: u64 = 120;
 /// Caps that are told one by one, those that hold most; caps of sessions may be many.
 const CAPS_MAX: u32 = 20;
+/// Beginning of the settings' keys for caps of one session.
+const SESSION_CAP: &str = "limits.session_";
 
 /// Content of the queue at one moment; no words of a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -140,9 +142,20 @@ impl QueueStats {
         stuck.into_iter().flatten().collect()
     }
 
-    /// Returns true if something does not mend itself: a dead job, a worker that stopped, jobs that are stuck.
+    /// Caps of sessions: no new day lifts them.
+    pub(crate) fn lasting_caps(&self) -> impl Iterator<Item = &CapJobs> {
+        let is_lasting =
+            |it: &&CapJobs| it.detail.as_deref().is_some_and(|it| it.starts_with(SESSION_CAP));
+        self.caps.iter().filter(is_lasting)
+    }
+
+    /// Returns true if something does not mend itself: a dead job, a worker that stopped, jobs that are stuck or at the
+    /// cap of their session.
     pub(crate) fn needs_person(&self) -> bool {
-        !self.dead.is_empty() || self.stopped().next().is_some() || !self.stuck().is_empty()
+        !self.dead.is_empty()
+            || self.stopped().next().is_some()
+            || !self.stuck().is_empty()
+            || self.lasting_caps().next().is_some()
     }
 }
 

@@ -198,6 +198,11 @@ async fn a_clock_that_went_back_holds_nothing() {
         assert_eq!(store.claim(claim(9, far)).await.unwrap().jobs.len(), 1);
         assert!(store.claim(claim(9, 1_000)).await.unwrap().jobs.is_empty());
         assert_eq!(store.recover(Timestamp(1_000)).await.unwrap(), 1);
+        let held = store.claim(claim(9, 1_000)).await.unwrap().jobs.remove(0).lease;
+        // A lease that ends later than any can was not written by a clock that runs right.
+        store.extend(vec![held], Timestamp(3_661_001), Timestamp(1_000)).await.unwrap();
+        assert_eq!(store.recover(Timestamp(1_001)).await.unwrap(), 0);
+        assert_eq!(store.recover(Timestamp(1_000)).await.unwrap(), 1);
         assert_eq!(store.claim(claim(9, 1_000)).await.unwrap().jobs.len(), 1);
     })
     .await;

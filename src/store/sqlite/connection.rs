@@ -26,8 +26,19 @@ const STATEMENTS_MAX: usize = 64;
 
 const DOING: &str = "opening the store";
 
-/// The connection that writes. Creates file and folder if asked to, and migrates.
-pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<Connection, StoreError> {
+/// Access to a database file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::store) enum Access {
+    Write,
+    /// The file or its folder refuses writers.
+    Read,
+    /// The folder has no log and refuses one: nobody can be writing.
+    Immutable,
+}
+
+/// The connection that writes, and how its file can be opened. Creates file and folder if asked to, and migrates. A
+/// file that exists and refuses writers is opened for reading; what writes fails then.
+pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<(Connection, Access), StoreError> {
     let there =
         path.try_exists().map_err(|error| StoreError::of_io(error, DOING, path.display()))?;
     match open {
@@ -37,7 +48,29 @@ pub(super) fn open_writer(path: &Path, open: OpenMode) -> Result<Connection, Sto
         }
         OpenMode::Create | OpenMode::Existing => {}
     }
-    prepare(path).map_err(|fault| fault.at(DOING, path.display()))
+    let fault = match prepare(path) {
+        Ok(connection) => return Ok((connection, Access::Write)),
+        Err(fault) => fault,
+    };
+    let refused = [StoreErrorKind::ReadOnly, StoreErrorKind::CannotOpen].contains(fault.kind());
+    let readable = refused.then(|| read_only(path)).flatten();
+    match (readable, open) {
+        (Some(opened), OpenMode::Existing) => Ok(opened),
+        (Some(_), OpenMode::Create) => Err(Fault::from(StoreErrorKind::ReadOnly)),
+        (None, _) => Err(fault),
+    }
+    .map_err(|fault| fault.at(DOING, path.display()))
+}
+
+/// A store of our version that can be read though not written.
+fn read_only(path: &Path) -> Option<(Connection, Access)> {
+    [Access::Read, Access::Immutable].into_iter().find_map(|access| {
+        let connection = open_reader(path, access).ok()?;
+        let known = MIGRATIONS.len() as u32;
+        check_ours(&connection)
+            .is_ok_and(|version| version == known)
+            .then_some((connection, access))
+    })
 }
 
 /// Makes the database beside its place and puts it there when it is whole: processes that begin at once all find one
@@ -50,7 +83,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
 }
 
 fn prepare(path: &Path) -> Result<Connection, Fault> {
-    let mut connection = connect(path)?;
+    let mut connection = connect(path, Access::Write)?;
     check_ours(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
@@ -65,17 +98,28 @@ fn prepare(path: &Path) -> Result<Connection, Fault> {
 }
 
 /// A connection that only reads, of a database that a writer has opened.
-pub(in crate::store) fn open_reader(path: &Path) -> Result<Connection, Fault> {
-    let connection = connect(path)?;
+pub(in crate::store) fn open_reader(path: &Path, access: Access) -> Result<Connection, Fault> {
+    let connection = connect(path, access)?;
     connection.pragma_update(None, "query_only", true)?;
     connection.pragma_update(None, "cache_size", -i64::from(READER_CACHE_KIB))?;
     Ok(connection)
 }
 
-fn connect(path: &Path) -> Result<Connection, Fault> {
-    // Neither created nor read as a URI here: the path is taken as it is.
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
+fn connect(path: &Path, access: Access) -> Result<Connection, Fault> {
+    // Not created here, and the path is taken as it is; only a URI can say that a file does not change.
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match access {
+        Access::Write => {
+            Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+        }
+        Access::Read => Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY),
+        Access::Immutable => {
+            let path = path.display().to_string();
+            let path = path.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+            let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)
+        }
+    }?;
     connection.busy_timeout(Duration::from_secs(BUSY_SECS))?;
     // Else a statement is planned anew each time other values are bound to it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
@@ -215,7 +259,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
         make(&path);
-        let error = open_writer(&path, open).unwrap_err();
+        let error = open_writer(&path, open).map(|_| ()).unwrap_err();
         assert_eq!(&error.kind, expected);
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
         assert!(!error.to_string().contains('\n'), "{error}");
@@ -260,13 +304,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b/s.db");
         let versions: Vec<u32> = std::thread::scope(|scope| {
-            let open = || check_ours(&open_writer(&path, OpenMode::Create).unwrap()).unwrap();
+            let open = || check_ours(&open_writer(&path, OpenMode::Create).unwrap().0).unwrap();
             let threads: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
         let newest = MIGRATIONS.len() as u32;
         assert_eq!(versions, [newest; 4]);
-        assert_eq!(check_ours(&open_writer(&path, OpenMode::Existing).unwrap()).unwrap(), newest);
+        assert_eq!(check_ours(&open_writer(&path, OpenMode::Existing).unwrap().0).unwrap(), newest);
     }
 
     #[cfg(unix)]

@@ -6,7 +6,7 @@ mod writer;
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::migrations::OpenMode;
-use connection::{open_reader, open_writer};
+use connection::{Access, open_reader, open_writer};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
@@ -26,9 +26,11 @@ impl SqliteFile {
     /// Opens the file that `url` names.
     pub(super) fn open(url: &str, open: OpenMode) -> Result<SqliteFile, StoreError> {
         let path = path_of(url)?;
-        let writer = Writer::start(Db::Sqlite(open_writer(&path, open)?), &path)?;
+        let (writer, access) = open_writer(&path, open)?;
+        let writer = Writer::start(Db::Sqlite(writer), &path)?;
         let readers = Readers {
             path,
+            access,
             idle: Mutex::new(Vec::with_capacity(READERS_MAX)),
             permits: Arc::new(Semaphore::new(READERS_MAX)),
         };
@@ -68,6 +70,7 @@ impl SqliteFile {
 /// Connections that read beside the writer: with write-ahead logging neither waits for the other.
 struct Readers {
     path: PathBuf,
+    access: Access,
     idle: Mutex<Vec<Db>>,
     permits: Arc<Semaphore>,
 }
@@ -75,7 +78,8 @@ struct Readers {
 impl Readers {
     fn read<T>(&self, work: impl FnOnce(&mut Db) -> Result<T, Fault>) -> Result<T, Fault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut db = idle.map_or_else(|| open_reader(&self.path).map(Db::Sqlite), Ok)?;
+        let mut db =
+            idle.map_or_else(|| open_reader(&self.path, self.access).map(Db::Sqlite), Ok)?;
         db.execute("BEGIN", &[])?;
         let done = work(&mut db);
         db.execute("COMMIT", &[])?;

@@ -4,10 +4,12 @@
 use super::record::{Head, Link, Message};
 use super::user_text;
 use crate::domain::{Digest, Timestamp};
-use crate::transcripts::client_text::ClientText;
+use crate::transcripts::client_text::{ClientText, HOOK_STOPPED};
 use crate::transcripts::fields::Content;
-use crate::transcripts::marks::{LineMarks, NameMap, name_of};
+use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::collections::VecDeque;
 
 /// Line without an entry.
@@ -22,6 +24,8 @@ pub(super) const STEERING: u8 = 8;
 pub(super) const TAKEN_BACK: u8 = 16;
 /// Summary of records that are themselves in the file.
 pub(super) const SUMMARISED: u8 = 32;
+/// Line with the id of another line, and other words.
+pub(super) const REUSED: u8 = 64;
 
 /// Maximum number of prompts in the queue.
 const QUEUE_MAX: usize = 1024;
@@ -45,7 +49,12 @@ pub(super) struct Index {
 pub(super) struct Indexer {
     index: Index,
     tree: Tree,
+    /// Ids of records.
+    known: NameSet,
+    /// Sessions of records, by id and words.
     sessions: NameMap<u64>,
+    /// Hash of the words of the record that is added.
+    words: u64,
     queue: VecDeque<(u32, u64)>,
     last_prompt: Option<(u32, u64)>,
     blocked: VecDeque<(u32, u64)>,
@@ -93,6 +102,7 @@ impl Indexer {
             self.ids.digest = Some(Digest::of(&["claude-code", text]).to_string());
         }
         self.head(head);
+        self.words = words_of(head, text);
         match head.kind.get() {
             "user" | "assistant" => self.conversation(line, head),
             "queue-operation" => self.queue(line, head),
@@ -151,11 +161,15 @@ impl Indexer {
         };
         let name = name_of(uuid);
         let session = name_of(head.session_id().unwrap_or_default());
-        if let Some(first) = self.sessions.insert(name, session) {
-            self.sessions.insert(name, first);
-            let mark = if first == session { PASSED } else { COPIED };
+        let record = name ^ self.words.rotate_left(1);
+        if let Some(first) = self.sessions.get(&record) {
+            let mark = if *first == session { PASSED } else { COPIED };
             self.index.marks.set(line, mark);
             return;
+        }
+        self.sessions.insert(record, session);
+        if !self.known.insert(name) {
+            self.index.marks.set(line, REUSED);
         }
         let parent = match (&head.parent, head.logical_parent.some()) {
             (Link::Null, Some(logical)) => Some(Some(name_of(logical))),
@@ -194,7 +208,7 @@ impl Indexer {
         self.conversational += u32::from(!head.meta.on());
         match text {
             Some(text) if text.is_prompt() => self.prompt(line, &text),
-            Some(text) if text.text.starts_with(user_text::HOOK_STOPPED) => {
+            Some(text) if text.text.starts_with(HOOK_STOPPED) => {
                 if let Some(blocked) = self.last_prompt.take()
                     && self.blocked.len() < BLOCKED_MAX
                 {
@@ -283,7 +297,7 @@ impl Indexer {
             self.index.marks.set(line, ABANDONED);
         }
         let titles = &mut self.titles;
-        let known = |(leaf, _): &&(u64, String)| self.sessions.contains_key(leaf);
+        let known = |(leaf, _): &&(u64, String)| self.known.contains(leaf);
         let summary = titles.summaries.iter().rfind(known).map(|(_, summary)| summary.clone());
         let ids = self.ids;
         let session = &mut self.index.session;
@@ -305,6 +319,20 @@ impl Indexer {
         }
         self.index
     }
+}
+
+/// Hash of the words of a record, which a copy repeats under the same id.
+fn words_of(head: &Head<'_>, text: &str) -> u64 {
+    #[derive(Default, Deserialize)]
+    #[serde(default, bound = "'de: 'a")]
+    struct Words<'a> {
+        content: Option<&'a RawValue>,
+        attachment: Option<&'a RawValue>,
+    }
+    let json = head.message.map_or(text, RawValue::get);
+    let words: Words<'_> = serde_json::from_str(json).unwrap_or_default();
+    let whole = head.message.map_or("", RawValue::get);
+    name_of(words.content.or(words.attachment).map_or(whole, RawValue::get))
 }
 
 /// True if a text can be an id, and not a redactor's replacement.

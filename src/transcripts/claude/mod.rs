@@ -63,7 +63,8 @@ const BOOKKEEPING: [&str; 12] = [
 /// True if a value is a record of a session, or the web client's export.
 pub(super) fn is_record(json: &Value) -> bool {
     let (kind, message) = (json.text("type"), &json["message"]);
-    if message.has("parts") {
+    // Qwen Code writes records much like these.
+    if message.has("parts") || json.has("systemPayload") {
         return false;
     }
     let has_parent = json.get("parentUuid").is_some();

@@ -4,8 +4,8 @@ use super::index::{self, Index};
 use super::record::{Attachment, Record, ToolUseResult, is_generated};
 use super::tools::{self, OpenCall};
 use super::user_text;
-use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
-use crate::transcripts::client_text::ClientText;
+use crate::domain::{Branch, EntryKind, Outcome, Severity, Skip, Speaker, Timestamp};
+use crate::transcripts::client_text::{ClientText, INTERRUPTED};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::{Block, Content, Str};
 use crate::transcripts::marks::{NameSet, name_of};
@@ -62,6 +62,10 @@ impl<'a, 's> RecordReader<'a, 's> {
 
     pub(super) fn record(&mut self, line: u32, record: Record<'_>) {
         let frame = self.frame(line, &record);
+        if self.index.marks.has(line, index::REUSED) {
+            let detail = "another record has the same id and says something else; both are kept";
+            self.emit.finding(Severity::Warning, "reused-id", line, detail);
+        }
         match record.kind.get() {
             "user" => self.user(&frame, record),
             "assistant" => self.assistant(&frame, record),
@@ -139,7 +143,7 @@ impl<'a, 's> RecordReader<'a, 's> {
         }
         let mut entry = frame.entry(text.speaker, text.kind, text.text);
         entry.skip = frame.skip.or(text.skip);
-        let interrupted = entry.text.starts_with(user_text::INTERRUPTED);
+        let interrupted = entry.text.starts_with(INTERRUPTED);
         entry.outcome = (interrupted && !person).then_some(Outcome::Aborted);
         self.emit(entry);
     }

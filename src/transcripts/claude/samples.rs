@@ -27,7 +27,7 @@ const PROMPTS: [(&str, usize); 25] = [
     ("git-sync-empty-pack", 3),
     ("entire-graph-revert-duplicate-work", 2),
     ("auth-go-pr-description", 7),
-    ("claude-code-log-edge_cases", 3),
+    ("claude-code-log-edge_cases", 5),
     ("claude-code-log-todowrite_examples", 2),
     ("simonw-sample_session", 2),
     ("agent-sessions-all-record-types", 5),

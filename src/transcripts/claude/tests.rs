@@ -39,6 +39,51 @@ fn result(id: &str, content: &str) -> String {
 }
 
 #[test]
+fn a_reused_id_drops_no_words() {
+    let lines = [
+        user("a", "x", r#""list the files""#),
+        user("a", "x", r#""list the files""#),
+        user("a", "x", r#""and remove them""#),
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        1: person prompt: list the files
+        ! reused-id 3
+        3: person prompt: and remove them",
+    );
+}
+
+#[test]
+fn what_annalist_wrote_is_context() {
+    let memory = r#""Memory of this project's earlier sessions, kept by annalist. What the memory tags\n\n<memory name=\"project\">\nWe use tabs.\n</memory>\n\nfix it""#;
+    let lines = [
+        user("a", "x", memory),
+        says("b", "a", "m1", &call("t1", "Bash", r#"{"command":"cd /x && annalist why 12"}"#)),
+        user("c", "b", &result("t1", r#""decided: tabs""#)),
+        says("d", "c", "m2", &call("t2", "Bash", r#"{"command":"cat annalist.md"}"#)),
+        user("e", "d", &result("t2", r#""we use tabs""#)),
+        user("f", "e", r#""<bash-input>annalist status</bash-input>""#),
+        user("g", "f", r#""<bash-stdout>all done</bash-stdout>""#),
+        user("h", "g", r#""Operation stopped by hook: annalist: this prompt was not sent.""#),
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        1: person prompt: fix it
+        2: assistant tool_call Bash#t1: cd /x && annalist why 12
+        3: client injected Bash#t1 succeeded 0: decided: tabs (injected context)
+        4: assistant tool_call Bash#t2: cat annalist.md
+        5: tool tool_result Bash#t2 succeeded 0: we use tabs
+        6: person command: !annalist status
+        7: client injected: all done (injected context)
+        8: client injected: Operation stopped by hook: annalist: this prompt was not sent. (injected context)",
+    );
+}
+
+#[test]
 fn lines_of_one_message_are_one_text_and_a_call_each() {
     let lines = [
         says("a", "x", "m1", r#"{"type":"thinking","thinking":"hm","signature":"xx"}"#),

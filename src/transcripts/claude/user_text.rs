@@ -8,13 +8,11 @@ use std::borrow::Cow;
 
 /// Replacement for context blocks.
 const CONTEXT: &str = "[context of the editor or of a hook]";
-/// Beginning of the client's notice that a person stopped the agent.
-pub(super) const INTERRUPTED: &str = "[Request interrupted by user";
-/// Beginning of the notice of a hook that stopped a prompt.
-pub(super) const HOOK_STOPPED: &str = "Operation stopped by hook:";
-
+/// Tags of what a command printed.
+const OUTPUTS: [&str; 4] =
+    ["bash-stdout", "bash-stderr", "local-command-stdout", "local-command-stderr"];
 pub(super) fn read(text: &str) -> ClientText {
-    use EntryKind::{Command, Notice, Prompt, Summary, ToolResult};
+    use EntryKind::{Command, Prompt};
     let (rest, injected) = without_context(text);
     let text = rest.trim();
     let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
@@ -27,29 +25,11 @@ pub(super) fn read(text: &str) -> ClientText {
     if let Some(line) = between(text, "bash-input").filter(|_| starts(&["<bash-input>"])) {
         return person(Command, format!("!{}", line.trim()));
     }
-    if starts(&["<bash-stdout>", "<bash-stderr>"]) {
-        return ClientText::new(
-            Speaker::Tool,
-            ToolResult,
-            inner(text, &["bash-stdout", "bash-stderr"]),
-        );
+    let Some(mut known) = ClientText::of_client(text) else { return person(Prompt, text) };
+    if starts(&["<bash-std", "<local-command-std"]) {
+        known.text = inner(text, &OUTPUTS);
     }
-    if starts(&["<local-command-stdout>", "<local-command-stderr>"]) {
-        let output = inner(text, &["local-command-stdout", "local-command-stderr"]);
-        return ClientText::new(Speaker::Client, Notice, output);
-    }
-    let notices = ["<task-notification>", "<teammate-message", INTERRUPTED, HOOK_STOPPED];
-    if starts(&notices) {
-        return ClientText::new(Speaker::Client, Notice, text);
-    }
-    if starts(&["This session is being continued from a previous conversation"]) {
-        return ClientText::new(Speaker::Client, Summary, text);
-    }
-    let injections = ["<local-command-caveat>", "Caveat:", "Base directory for this skill:"];
-    if starts(&injections) {
-        return ClientText::injected(text);
-    }
-    person(Prompt, text)
+    known
 }
 
 fn person(kind: EntryKind, text: impl Into<String>) -> ClientText {
@@ -175,7 +155,10 @@ mod tests {
     fn what_the_client_says_is_not_a_prompt() {
         check("[Request interrupted by user]", "client notice: [Request interrupted by user]");
         check("Operation stopped by hook: no", "client notice: Operation stopped by hook: no");
-        check("Caveat: below", "client injected skipped: Caveat: below");
+        check(
+            "Caveat: The messages below x",
+            "client injected skipped: Caveat: The messages below x",
+        );
         check("<local-command-stdout>bye</local-command-stdout>", "client notice: bye");
         check(
             "Base directory for this skill: /x",

@@ -1,9 +1,10 @@
 //! First pass over a Codex rollout: the session's head, which of the two streams holds the words, how calls
 //! ended, and which lines are a copy of another session's history.
 
-use super::record::{Envelope, Head};
-use super::tools::CallEnd;
+use super::record::{AnyPayload, Envelope, Head};
+use super::tools::{self, CallEnd};
 use crate::domain::{Digest, Outcome, Timestamp};
+use crate::transcripts::client_text::SUMMARY_HEAD;
 use crate::transcripts::marks::{LineMarks, NameMap, NameSet, name_of};
 use crate::transcripts::raw::{RawSession, short_title};
 use std::ops::Range;
@@ -32,6 +33,8 @@ pub(super) struct Index {
     pub(super) reviewed: bool,
     /// True if interruptions have an event.
     pub(super) aborted: bool,
+    /// Hashes of the summaries that compactions put in the place of the conversation.
+    pub(super) summaries: NameSet,
 }
 
 #[derive(Debug, Default)]
@@ -43,7 +46,13 @@ pub(super) struct Indexer {
     prompts: Vec<u32>,
     /// Lines of turns that were rolled back, exclusive of the end.
     rolled_back: Vec<(u32, u32)>,
+    calls: NameSet,
+    /// Calls of scripts that have no output yet: the hash of the id, and the script.
+    scripts: Vec<(u64, String)>,
 }
+
+/// Maximum number of scripts without output.
+const SCRIPTS_MAX: usize = 64;
 
 impl Indexer {
     /// Adds a line, whose payload is `head` and whose whole text is `text`.
@@ -51,7 +60,7 @@ impl Indexer {
         &mut self,
         line: u32,
         envelope: &Envelope<'_, Head<'_>>,
-        head: &Head<'_>,
+        mut head: Head<'_>,
         text: &str,
     ) {
         if self.digest.is_none() {
@@ -61,7 +70,7 @@ impl Indexer {
         let kind = envelope.kind.get();
         let bare = envelope.payload.is_none() && envelope.record_type.some().is_none();
         if kind == "session_meta" || bare && kind.is_empty() && head.id.some().is_some() {
-            self.meta(line, head, at);
+            self.meta(line, &head, at);
         } else if kind == "turn_context" {
             let cwd = head.cwd.owned();
             let session = &mut self.index.session;
@@ -69,7 +78,10 @@ impl Indexer {
         }
         let (ordinal, payload_kind) = (envelope.ordinal.0, head.kind.get());
         self.fork.line(&LineInfo { line, ordinal, at, kind, payload_kind });
-        self.payload(line, kind, head);
+        match head.item.0.take().filter(|_| head.kind.is("item_completed")) {
+            Some(item) => item.of_item().into_iter().for_each(|it| self.payload(line, kind, &it)),
+            None => self.payload(line, kind, &head),
+        }
     }
 
     fn meta(&mut self, line: u32, head: &Head<'_>, at: Option<Timestamp>) {
@@ -99,8 +111,9 @@ impl Indexer {
         }
     }
 
-    fn payload(&mut self, line: u32, kind: &str, head: &Head<'_>) {
+    fn payload<C>(&mut self, line: u32, kind: &str, head: &AnyPayload<'_, C>) {
         match head.kind.get() {
+            _ if kind == "compacted" => self.compacted(head.message.get()),
             payload @ ("user_message" | "agent_message") if kind == "event_msg" => {
                 if payload == "user_message" {
                     self.index.events = true;
@@ -110,11 +123,22 @@ impl Indexer {
             }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
                 if let Some(call) = head.call_id.some() {
-                    self.index.ends.insert(name_of(call), end_of(head));
+                    self.ended(name_of(call), head);
+                }
+            }
+            "function_call" | "custom_tool_call" => {
+                let name = name_of(head.call_id.get());
+                self.calls.insert(name);
+                let is_script = matches!(head.name.get(), "exec" | "wait");
+                if is_script && self.scripts.len() < SCRIPTS_MAX {
+                    let script = head.input.map(tools::text_of).unwrap_or_default();
+                    self.scripts.push((name, script.into_owned()));
                 }
             }
             "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
-                self.index.answered.insert(name_of(head.call_id.get()));
+                let name = name_of(head.call_id.get());
+                self.index.answered.insert(name);
+                self.scripts.retain(|(script, _)| *script != name);
             }
             "thread_name_updated" => {
                 let title = head.thread_name.some().map(short_title);
@@ -125,6 +149,26 @@ impl Indexer {
             "thread_rolled_back" => self.roll_back(line, head.num_turns.0),
             _ => {}
         }
+    }
+
+    /// Notes the end of a call; that of a command in a script counts for the script if it failed.
+    fn ended<C>(&mut self, call: u64, head: &AnyPayload<'_, C>) {
+        let end = end_of(head);
+        let command = head.command.map(tools::command_of).unwrap_or_default();
+        let runs = |(_, script): &&(u64, String)| script.contains(&command);
+        let script = self.scripts.iter().find(runs).or(self.scripts.first());
+        match script.filter(|_| !self.calls.contains(&call)) {
+            None => drop(self.index.ends.insert(call, end)),
+            Some(_) if matches!(end.outcome, None | Some(Outcome::Succeeded)) => {}
+            Some((script, _)) => drop(self.index.ends.insert(*script, end)),
+        }
+    }
+
+    /// Notes the summary of a compaction, with and without the words that introduce it.
+    fn compacted(&mut self, text: &str) {
+        let own = text.split_once('\n').filter(|_| text.starts_with(SUMMARY_HEAD));
+        let texts = [text, own.map_or("", |(_, own)| own)].map(str::trim);
+        self.index.summaries.extend(texts.into_iter().filter(|it| !it.is_empty()).map(name_of));
     }
 
     fn roll_back(&mut self, line: u32, turns: Option<i64>) {
@@ -151,7 +195,7 @@ impl Indexer {
     }
 }
 
-fn end_of(head: &Head<'_>) -> CallEnd {
+fn end_of<C>(head: &AnyPayload<'_, C>) -> CallEnd {
     let result = head.result.fields();
     let outcome = match (head.exit_code.0, head.success.0, head.status.get()) {
         (_, _, "declined") => Some(Outcome::Aborted),

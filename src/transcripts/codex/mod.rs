@@ -27,7 +27,7 @@ pub(super) fn read<R: Read + Seek>(mut input: R, sink: &mut Sink<'_>) -> io::Res
         parse_object(&line.text, |json| {
             let mut envelope: Envelope<'_, Head<'_>> = serde_json::from_str(json)?;
             let head = envelope.open(json)?;
-            indexer.add(line.number, &envelope, &head, &line.text);
+            indexer.add(line.number, &envelope, head, &line.text);
             Ok(())
         });
         true

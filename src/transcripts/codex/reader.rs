@@ -4,7 +4,7 @@ use super::index::{self, Index};
 use super::record::{Envelope, Payload};
 use super::tools;
 use crate::domain::{Branch, EntryKind, Outcome, Skip, Speaker, Timestamp};
-use crate::transcripts::client_text::ClientText;
+use crate::transcripts::client_text::{ClientText, TURN_ABORTED, USER_ACTION};
 use crate::transcripts::emit::Emit;
 use crate::transcripts::fields::Content;
 use crate::transcripts::marks::name_of;
@@ -15,10 +15,6 @@ use std::borrow::Cow;
 
 /// Beginning of an editor's prompt inside its wrapper.
 const REQUEST: &str = "## My request for Codex:";
-/// Beginning of a review's result in the conversation.
-const USER_ACTION: &str = "<user_action>";
-/// Beginning of an interruption in the conversation.
-const TURN_ABORTED: &str = "<turn_aborted>";
 /// Maximum number of calls without output that an interruption may end.
 const UNANSWERED_MAX: usize = 256;
 
@@ -28,6 +24,8 @@ pub(super) struct RecordReader<'a, 's> {
     calls: OpenCalls<String>,
     /// Names and ids of calls without an output.
     unanswered: Vec<(String, String)>,
+    /// Last event with words: some clients write it in both forms.
+    last_event: Option<(bool, u64)>,
 }
 
 /// True if a line has no entries.
@@ -38,14 +36,15 @@ pub(super) fn is_skipped<P>(envelope: &Envelope<'_, P>) -> bool {
 
 impl<'a, 's> RecordReader<'a, 's> {
     pub(super) fn new(index: Index, emit: Emit<'a, 's>) -> RecordReader<'a, 's> {
-        RecordReader { emit, index, calls: OpenCalls::default(), unanswered: Vec::new() }
+        let calls = OpenCalls::default();
+        RecordReader { emit, index, calls, unanswered: Vec::new(), last_event: None }
     }
 
     pub(super) fn record(
         &mut self,
         line: u32,
         envelope: &Envelope<'_, Payload<'_>>,
-        payload: Payload<'_>,
+        mut payload: Payload<'_>,
     ) {
         let marks = &self.index.marks;
         let branch = match (marks.has(line, index::ABANDONED), self.index.subagent) {
@@ -61,29 +60,37 @@ impl<'a, 's> RecordReader<'a, 's> {
             skip: marks.has(line, index::COPIED).then_some(Skip::Copied),
         };
         match envelope.kind.get() {
-            "event_msg" => self.event(&frame, payload),
+            "event_msg" => {
+                match payload.item.0.take().filter(|_| payload.kind.is("item_completed")) {
+                    Some(item) => {
+                        item.of_item().into_iter().for_each(|it| self.event(&frame, it, true))
+                    }
+                    None => self.event(&frame, payload, false),
+                }
+            }
             "response_item" => self.item(&frame, payload),
             "compacted" => {
-                let mut entry = frame.entry(
-                    Speaker::Client,
-                    EntryKind::Summary,
-                    clean(Cow::Borrowed(payload.message.get())),
-                );
-                entry.skip = entry.skip.or(Some(Skip::Summarised));
-                self.emit_words(entry);
+                let text = clean(Cow::Borrowed(payload.message.get()));
+                self.emit_words(summary(&frame, &text));
             }
             _ if envelope.payload.is_none() => self.item(&frame, payload),
             _ => {}
         }
     }
 
-    fn event(&mut self, frame: &EntryFrame, payload: Payload<'_>) {
-        match payload.kind.get() {
-            "user_message" => self.prompt(frame, payload),
-            "agent_message" => {
-                let text = clean(Cow::Borrowed(payload.message.get()));
-                self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
+    /// Reads an event; `newer` clients wrap it into an item.
+    fn event(&mut self, frame: &EntryFrame, payload: Payload<'_>, newer: bool) {
+        let kind = payload.kind.get();
+        if matches!(kind, "user_message" | "agent_message") {
+            let event = (newer, name_of(payload.message.get()));
+            let again = self.last_event.replace(event) == Some((!newer, event.1));
+            if again || newer && !self.index.events {
+                return;
             }
+        }
+        match kind {
+            "user_message" => self.prompt(frame, payload),
+            "agent_message" => self.says(frame, &clean(Cow::Borrowed(payload.message.get()))),
             "turn_aborted" => self.aborted(frame, payload.reason.some().unwrap_or("unknown")),
             "entered_review_mode" => {
                 let hint = payload.user_facing_hint.get();
@@ -139,6 +146,9 @@ impl<'a, 's> RecordReader<'a, 's> {
         let person = speaker == Speaker::Person;
         let mut entry = frame.entry(speaker, kind, words);
         entry.skip = entry.skip.or(skip);
+        if kind == EntryKind::Summary && self.is_summary(text) {
+            return self.emit_words(summary(frame, text));
+        }
         if injected && person {
             entry.speaker = Speaker::Client;
             entry.kind = EntryKind::Injected;
@@ -245,9 +255,7 @@ impl<'a, 's> RecordReader<'a, 's> {
     fn item_text(&mut self, frame: &EntryFrame, role: &str, text: &str, pictures: &str) {
         match role {
             _ if self.is_in_events(text) => {}
-            "assistant" => {
-                self.emit_words(frame.entry(Speaker::Assistant, EntryKind::Text, text));
-            }
+            "assistant" => self.says(frame, text),
             // Where events hold the prompts, what only an item says was not typed.
             "user" => self.user(frame, text, pictures, self.index.events),
             "developer" | "system" => {
@@ -257,6 +265,19 @@ impl<'a, 's> RecordReader<'a, 's> {
             }
             _ => {}
         }
+    }
+
+    /// Emits a text of the assistant, or the summary that it wrote for a compaction.
+    fn says(&mut self, frame: &EntryFrame, text: &str) {
+        let entry = match self.is_summary(text) {
+            true => summary(frame, text),
+            false => frame.entry(Speaker::Assistant, EntryKind::Text, text),
+        };
+        self.emit_words(entry);
+    }
+
+    fn is_summary(&self, text: &str) -> bool {
+        self.index.summaries.contains(&name_of(text.trim()))
     }
 
     fn call(&mut self, mut entry: RawEntry, name: &str, id: Option<&str>) {
@@ -301,31 +322,26 @@ impl<'a, 's> RecordReader<'a, 's> {
     }
 }
 
+/// Summary of earlier conversation, which is itself in the file.
+fn summary(frame: &EntryFrame, text: &str) -> RawEntry {
+    let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
+    entry.skip = entry.skip.or(Some(Skip::Summarised));
+    entry
+}
+
 fn call(frame: &EntryFrame, speaker: Speaker, text: String) -> RawEntry {
     frame.entry(speaker, EntryKind::ToolCall, clean(Cow::Owned(text)))
 }
 
 /// Reads one text in the user's name: prompts without an editor's wrapper, and context that the client sends.
 fn user_text(text: &str) -> ClientText {
-    const INJECTED: [&str; 14] = [
-        "<environment_context>", "# AGENTS.md instructions for", "<user_instructions>",
-        "<permissions instructions>", "<recommended_plugins>", "<skill>", "<skills_instructions>",
-        "<model_switch>", "<collaboration_mode>", "<apps_instructions>", "<plugins_instructions>",
-        "<personality_spec>", "<INSTRUCTIONS>", "<system-reminder>",
-    ];
-    const NOTICES: [&str; 3] = ["<subagent_notification>", TURN_ABORTED, USER_ACTION];
     let text = text.trim();
-    let starts = |prefixes: &[&str]| prefixes.iter().any(|prefix| text.starts_with(prefix));
-    if starts(&INJECTED) {
-        ClientText::injected(text)
-    } else if starts(&NOTICES) {
-        ClientText::new(Speaker::Client, EntryKind::Notice, text)
-    } else if starts(&["<user_shell_command>"]) {
+    if text.starts_with("<user_shell_command>") {
         let command = between(text, "command").unwrap_or(text).trim();
-        ClientText::new(Speaker::Person, EntryKind::Command, command)
-    } else {
-        ClientText::new(Speaker::Person, EntryKind::Prompt, request(text))
+        return ClientText::new(Speaker::Person, EntryKind::Command, command);
     }
+    let prompt = || ClientText::new(Speaker::Person, EntryKind::Prompt, request(text));
+    ClientText::of_client(text).unwrap_or_else(prompt)
 }
 
 /// Returns the prompt inside an editor's wrapper.

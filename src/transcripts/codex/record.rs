@@ -1,6 +1,7 @@
 //! Fields of Codex's records that are read; all others are passed over.
 
 use crate::transcripts::fields::{Content, Flag, Int, Obj, Str, TextOr};
+use crate::transcripts::text::flatten;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
@@ -78,6 +79,27 @@ pub(super) struct AnyPayload<'a, C> {
     pub(super) author: Str<'a>,
     pub(super) revised_prompt: Str<'a>,
     pub(super) tools: Option<&'a RawValue>,
+    pub(super) item: Obj<Box<Payload<'a>>>,
+    pub(super) command: Option<&'a RawValue>,
+}
+
+impl<'a> Payload<'a> {
+    /// Event that newer clients write as a completed item, in its older form.
+    pub(super) fn of_item(mut self) -> Option<Payload<'a>> {
+        let kind = match self.kind.get() {
+            "UserMessage" => "user_message",
+            "AgentMessage" => "agent_message",
+            "CommandExecution" => "exec_command_end",
+            "FileChange" => "patch_apply_end",
+            "McpToolCall" => "mcp_tool_call_end",
+            "EnteredReviewMode" => "entered_review_mode",
+            "ExitedReviewMode" => "exited_review_mode",
+            _ => return None,
+        };
+        let text = flatten(std::mem::take(&mut self.content));
+        let (message, call_id) = (Str(Some(text.into())), std::mem::take(&mut self.id));
+        Some(Payload { kind: Str(Some(kind.into())), message, call_id, ..self })
+    }
 }
 
 /// Origin of a session, where it is more than a word.

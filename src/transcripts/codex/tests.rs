@@ -43,6 +43,82 @@ fn words_come_from_events_and_calls_from_items() {
 }
 
 #[test]
+fn completed_items_are_events_in_a_new_form() {
+    check(
+        &format!(
+            r#"{HEAD}
+        {{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"list files"}}]}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"UserMessage","id":"u","content":[{{"type":"text","text":"list files"}}]}}}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"AgentMessage","id":"a","content":[{{"type":"Text","text":"None."}}]}}}}}}
+        {{"type":"event_msg","payload":{{"type":"agent_message","message":"None."}}}}
+        {{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"None."}}]}}}}
+        {{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"EnteredReviewMode","id":"r","user_facing_hint":"changes"}}}}}}"#
+        ),
+        "
+        = s
+        3: person prompt: list files
+        4: assistant text: None.
+        7: client notice: [review began] changes",
+    );
+}
+
+#[test]
+fn a_script_fails_with_the_command_that_it_runs() {
+    let call = |id: &str, command: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"custom_tool_call","name":"exec","call_id":"{id}","input":"await tools.exec_command({{cmd: '{command}'}});"}}}}"#
+        )
+    };
+    let ran = |command: &str, code: i32| {
+        format!(
+            r#"{{"type":"event_msg","payload":{{"type":"item_completed","item":{{"type":"CommandExecution","id":"exec-{command}","command":["bash","-lc","{command}"],"status":"x","exit_code":{code}}}}}}}"#
+        )
+    };
+    let output = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"custom_tool_call_output","call_id":"{id}","output":[{{"type":"input_text","text":"Script completed\nWall time 0.1 seconds\nOutput:\n"}},{{"type":"input_text","text":"{text}"}}]}}}}"#
+        )
+    };
+    let lines = [
+        HEAD.to_owned(),
+        call("c1", "one"),
+        call("c2", "two"),
+        ran("two", 1),
+        ran("one", 0),
+        output("c1", "fine"),
+        output("c2", ""),
+    ];
+    check(
+        &lines.join("\n"),
+        "
+        = s
+        2: assistant tool_call exec#c1: await tools.exec_command({cmd: 'one'});
+        3: assistant tool_call exec#c2: await tools.exec_command({cmd: 'two'});
+        6: tool tool_result exec#c1 succeeded: fine
+        7: tool tool_result exec#c2 failed 1: [no output]",
+    );
+}
+
+#[test]
+fn the_summary_of_a_compaction_is_not_the_assistants_words() {
+    check(
+        &format!(
+            r#"{HEAD}
+        {{"type":"event_msg","payload":{{"type":"user_message","message":"go"}}}}
+        {{"type":"response_item","payload":{{"type":"message","role":"assistant","content":[{{"type":"output_text","text":"We chose tabs."}}]}}}}
+        {{"type":"compacted","payload":{{"message":"Another language model started to solve this problem and wrote:\nWe chose tabs."}}}}
+        {{"type":"event_msg","payload":{{"type":"agent_message","message":"Going on."}}}}"#
+        ),
+        "
+        = s
+        2: person prompt: go
+        3: client summary: We chose tabs. (summary of entries that are here)
+        4: client summary: Another language model started to solve this problem and wrote:⏎We chose tabs. (summary of entries that are here)
+        5: assistant text: Going on.",
+    );
+}
+
+#[test]
 fn without_events_items_hold_the_words() {
     check(
         r#"

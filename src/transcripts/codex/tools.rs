@@ -36,10 +36,18 @@ pub(super) fn render(name: &str, arguments: &str) -> String {
 }
 
 fn command(json: &Value) -> String {
-    if let Some(command) = json["cmd"].as_str() {
-        return command.to_owned();
+    match json["cmd"].as_str() {
+        Some(command) => command.to_owned(),
+        None => words_of(&json["command"]),
     }
-    let command = &json["command"];
+}
+
+/// Command that an event names.
+pub(super) fn command_of(command: &RawValue) -> String {
+    serde_json::from_str(command.get()).map(|json| words_of(&json)).unwrap_or_default()
+}
+
+fn words_of(command: &Value) -> String {
     let words: Vec<&str> = command.list().iter().filter_map(Value::as_str).collect();
     match words.as_slice() {
         [] => clean(command.as_str().unwrap_or_default().into()),

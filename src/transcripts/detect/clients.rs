@@ -8,7 +8,7 @@ use serde_json::Value;
 type Signature = (&'static str, &'static [&'static str]);
 
 /// Signatures of one line of a file.
-const LINES: [Signature; 21] = [
+const LINES: [Signature; 22] = [
     ("Factory droid", &["type=session_start"]),
     ("pi or OpenClaw", &["type=session", "version"]),
     ("pi or OpenClaw", &["parentId", "message"]),
@@ -30,6 +30,7 @@ const LINES: [Signature; 21] = [
     ("a prompt history", &["display", "pastedContents"]),
     ("a prompt history", &["session_id", "ts", "text", "!role", "!type"]),
     ("Qwen Code", &["message.parts"]),
+    ("Qwen Code", &["uuid", "systemPayload"]),
 ];
 
 /// Signatures of a whole file, or of the first element of a list.

@@ -9,7 +9,7 @@ use super::codex;
 use super::formats::READERS;
 use super::json::JsonExt;
 use super::markdown::{Fence, aider, plain, specstory};
-use crate::domain::{DETECT_BYTES_MAX, Format, Speaker};
+use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity, Speaker};
 use serde_json::Value;
 
 /// Lines of a JSONL file that have a vote.
@@ -71,6 +71,17 @@ pub fn detect(head: &[u8], file_name: Option<&str>) -> Result<Format, DetectErro
         NOTHING if head.contains(&0) => Err(DetectError::Binary),
         detected => detected,
     }
+}
+
+/// Finding about a file that was read as `format` and has no entries.
+pub(crate) fn nothing_read(format: Format, head: &[u8], file_name: Option<&str>) -> Finding {
+    let mut detail = format!("nothing in it could be read as {format}");
+    match detect(head, file_name) {
+        Ok(other) if other != format => detail += &format!("; it looks like {other}"),
+        Err(DetectError::LooksLike(other)) => detail += &format!("; it looks like {other}"),
+        Ok(_) | Err(_) => {}
+    }
+    Finding::new(Severity::Warning, "no-entries", 0, detail)
 }
 
 /// True if a file of lines begins with a broken one; a document with an example of one is none.
@@ -323,6 +334,18 @@ mod tests {
         check(r#"{"type":"summary","summary":"s","leafUuid":"l"}"#, Ok(Format::ClaudeCode));
         check(r#"{"type":"system","subtype":"init","session_id":"s"}"#, Ok(Format::ClaudeCode));
         check(r#"{"loglines":[{"type":"user"}]}"#, Ok(Format::ClaudeCode));
+    }
+
+    #[test]
+    fn qwen_code_is_not_claude_code() {
+        let says = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"q"}]}}"#;
+        let notes = r#"{"uuid":"v","parentUuid":"u","sessionId":"s","type":"system","subtype":"ui_telemetry","systemPayload":{}}"#;
+        let qwen = Err(DetectError::LooksLike("Qwen Code"));
+        check(says, qwen);
+        check(&format!("{notes}\n{says}\n{notes}\n{notes}\n"), qwen);
+        let nothing = nothing_read(Format::ClaudeCode, says.as_bytes(), None);
+        let expected = "nothing in it could be read as claude-code; it looks like Qwen Code";
+        assert_eq!(nothing.detail, expected);
     }
 
     #[test]

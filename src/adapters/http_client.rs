@@ -1,0 +1,47 @@
+//! HTTP clients. The environment names their proxies; requests to this machine never go through one.
+
+use reqwest::{Client, ClientBuilder, Url, redirect};
+use std::net::IpAddr;
+
+/// Returns a builder of a client for `url`. It follows no redirect: a redirected POST becomes a GET.
+pub(crate) fn builder(url: &Url) -> ClientBuilder {
+    // An error only says that there is a provider already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("annalist/", env!("CARGO_PKG_VERSION")))
+        .http1_only()
+        .redirect(redirect::Policy::none());
+    if url.scheme() == "http" {
+        // Without this the certificates of the machine are read, and it may have none.
+        builder = builder.tls_certs_only([]);
+    }
+    if is_loopback(url) { builder.no_proxy() } else { builder }
+}
+
+/// True if the host of a URL is this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    let name = host.trim_end_matches('.');
+    let address = host.parse().map(|address: IpAddr| address.to_canonical().is_loopback());
+    address.unwrap_or(name == "localhost" || name.ends_with(".localhost"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(hosts: &[&str], expected: bool) {
+        for host in hosts {
+            let url = Url::parse(&format!("http://{host}:8080/v1")).unwrap();
+            assert_eq!(is_loopback(&url), expected, "{host}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_this_machine_have_no_proxy() {
+        check(&["127.0.0.1", "127.8.9.1", "127.1", "2130706433", "[::1]"], true);
+        check(&["[::ffff:127.0.0.1]", "LocalHost", "localhost.", "models.localhost"], true);
+        check(&["10.0.0.1", "[::2]", "0.0.0.0", "example.org", "localhost.example.org"], false);
+    }
+}

@@ -1,0 +1,176 @@
+//! The spool of hand-overs that hooks began: one small file a transcript, for its owner alone, in the user's data folder.
+//! It holds paths, times and problems, never words of a conversation.
+
+use super::files;
+use crate::domain::{Digest, Timestamp};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Below the user's data folder.
+const FOLDER: &str = "spool";
+/// Maximum number of hand-overs in the spool.
+const HAND_OVERS_MAX: usize = 1_000;
+/// Lifetime of a hand-over. Claude Code deletes transcripts after thirty days.
+const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
+
+/// A transcript that is to be enqueued.
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SpooledHandOver {
+    /// The transcript, or a folder of transcripts.
+    pub transcript: PathBuf,
+    /// Folder from which settings and store are found.
+    pub project: PathBuf,
+    /// Settings file that was named.
+    pub config: Option<PathBuf>,
+    /// Digest of the store's URL, if the settings could be read: another environment may name another store.
+    pub store: Option<String>,
+    /// True if the last entries do not wait for more.
+    pub flush: bool,
+    /// Time of the hook.
+    pub at: Timestamp,
+    /// Problem of the last attempt.
+    pub problem: Option<String>,
+}
+
+/// The folder with the hand-overs.
+#[derive(Clone, Debug)]
+pub(crate) struct Spool {
+    path: PathBuf,
+}
+
+impl Spool {
+    /// The spool below `data`, the user's folder for annalist's data.
+    pub(crate) fn new(data: &Path) -> Spool {
+        Spool { path: data.join(FOLDER) }
+    }
+
+    /// Keeps a hand-over; it takes the place of an older one of the same transcript.
+    ///
+    /// # Errors
+    /// Those of the file system; `QuotaExceeded` if the spool is full.
+    pub(crate) fn put(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
+        let path = self.file(hand_over);
+        let before = read(&path)?;
+        if before.is_none() && HAND_OVERS_MAX <= self.files()?.count() {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        let flush = hand_over.flush || before.is_some_and(|it| it.flush);
+        let text = serde_json::to_string(&SpooledHandOver { flush, ..hand_over.clone() })?;
+        files::replace_private(&path, &text)
+    }
+
+    /// Keeps the problem of a hand-over that is still there.
+    pub(crate) fn failed(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
+        if self.file(hand_over).exists() { self.put(hand_over) } else { Ok(()) }
+    }
+
+    /// Removes a hand-over that is done, unless it was put there again meanwhile.
+    pub(crate) fn done(&self, hand_over: &SpooledHandOver) -> io::Result<()> {
+        let path = self.file(hand_over);
+        if read(&path)?.is_some_and(|it| it.at <= hand_over.at) {
+            files::take_away(&path)?;
+        }
+        Ok(())
+    }
+
+    /// The hand-overs, the oldest first. Those that are too old are removed.
+    pub(crate) fn list(&self, now: Timestamp) -> io::Result<Vec<SpooledHandOver>> {
+        let mut all = Vec::new();
+        for path in self.files()? {
+            match read(&path)? {
+                Some(it) if now.since(it.at) < TTL => all.push(it),
+                // Only this program writes here: what it cannot read is of another version.
+                Some(_) | None => drop(files::take_away(&path)?),
+            }
+        }
+        all.sort_by_key(|it| it.at);
+        Ok(all)
+    }
+
+    /// Returns true if there is no hand-over.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files().is_ok_and(|mut files| files.next().is_none())
+    }
+
+    fn files(&self) -> io::Result<impl Iterator<Item = PathBuf>> {
+        let entries = match fs::read_dir(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            entries => Some(entries?),
+        };
+        let paths = entries.into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+        Ok(paths.filter(|path| path.extension().is_some_and(|it| it == "json")))
+    }
+
+    fn file(&self, hand_over: &SpooledHandOver) -> PathBuf {
+        let SpooledHandOver { transcript, project, .. } = hand_over;
+        let digest = Digest::of(&[&transcript.to_string_lossy(), &project.to_string_lossy()]);
+        self.path.join(format!("{digest}.json"))
+    }
+}
+
+fn read(path: &Path) -> io::Result<Option<SpooledHandOver>> {
+    Ok(files::read_if_there(path)?.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hand_over(n: usize, at: i64) -> SpooledHandOver {
+        SpooledHandOver {
+            transcript: format!("/t/{n}.jsonl").into(),
+            project: "/p".into(),
+            config: None,
+            store: None,
+            flush: false,
+            at: Timestamp(at),
+            problem: None,
+        }
+    }
+
+    #[test]
+    fn a_transcript_is_kept_once_and_a_newer_hand_over_outlives_the_end_of_an_older() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(&folder.path().join("not/there/yet"));
+        assert!(spool.is_empty() && spool.list(Timestamp(9)).unwrap().is_empty());
+        let (first, second) = (SpooledHandOver { flush: true, ..hand_over(1, 1) }, hand_over(1, 2));
+        spool.put(&first).unwrap();
+        spool.put(&second).unwrap();
+        let listed = spool.list(Timestamp(9)).unwrap();
+        assert_eq!(listed, [SpooledHandOver { flush: true, ..second.clone() }]);
+        spool.done(&first).unwrap();
+        assert!(!spool.is_empty(), "the second is not done");
+        spool.done(&second).unwrap();
+        assert!(spool.is_empty());
+    }
+
+    #[test]
+    fn the_spool_has_a_bound_in_number_and_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(folder.path());
+        for n in 0..HAND_OVERS_MAX {
+            let text = serde_json::to_string(&hand_over(n, 1)).unwrap();
+            files::replace_private(&spool.file(&hand_over(n, 1)), &text).unwrap();
+        }
+        let full = spool.put(&hand_over(HAND_OVERS_MAX, 1)).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::QuotaExceeded);
+        spool.put(&hand_over(0, 2)).unwrap();
+        assert!(spool.list(Timestamp(3).after(TTL)).unwrap().is_empty());
+        assert!(spool.is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn hand_overs_are_for_their_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::new(&folder.path().join("data"));
+        spool.put(&hand_over(1, 1)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&spool.path), mode(&spool.file(&hand_over(1, 1)))), (0o700, 0o600));
+    }
+}

@@ -1,0 +1,176 @@
+//! Hand-overs of hooks: kept in the spool, and done by a process of its own, so that no client waits for a store. What
+//! fails stays in the spool, and is tried again by the next hook, by `annalist worker` and by `annalist status`.
+
+use super::enqueue;
+use super::output::Failure;
+use super::settings;
+use crate::adapters::clock;
+use crate::adapters::hook_folder::GrowingFile;
+use crate::adapters::spool::{Spool, SpooledHandOver};
+use crate::agents::{AnswerEnd, TAIL_BYTES};
+use crate::domain::Digest;
+use crate::pipeline::{HandOver, IntakeSource};
+use serde::{Deserialize, Serialize};
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
+use std::thread;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum size of an order, in bytes: less than a pipe holds, so that the hook never waits.
+const ORDER_BYTES_MAX: u64 = 32 * 1024;
+/// Looks for an answer that is not in its transcript yet: five seconds in all.
+const LOOKS_MAX: u32 = 200;
+const LOOK_EVERY: Duration = Duration::from_millis(25);
+/// Age from which a hand-over without a problem counts as left behind by its process.
+const UNDER_WAY: Duration = Duration::from_secs(10);
+/// Time for which a transcript may be missing: clients create it with the first lines that they write.
+const MISSING: Duration = Duration::from_secs(3_600);
+
+/// A hand-over for the process that a hook starts.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Order {
+    pub(super) hand_over: SpooledHandOver,
+    pub(super) answer: Option<AwaitedAnswer>,
+}
+
+/// An answer that the client has yet to write. It goes to the process through a pipe, never to a file.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct AwaitedAnswer {
+    pub(super) end: AnswerEnd,
+    /// Size of the transcript without it, in bytes.
+    pub(super) bytes: u64,
+}
+
+impl AwaitedAnswer {
+    fn wait(&self, transcript: &Path) {
+        for _ in 0..LOOKS_MAX {
+            let tail = GrowingFile::open(transcript).and_then(|mut file| {
+                let grown = file.bytes().checked_sub(self.bytes).unwrap_or(file.bytes());
+                file.tail(grown.min(TAIL_BYTES[TAIL_BYTES.len() - 1]))
+            });
+            if tail.is_ok_and(|(tail, _)| self.end.is_in(&tail)) {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// The user's spool, if there is a place for it.
+pub(super) fn spool() -> Option<Spool> {
+    settings::data_folder().map(|folder| Spool::new(&folder))
+}
+
+/// Digest of a store's URL, which may hold a password.
+pub(super) fn store_digest(url: &str) -> String {
+    Digest::of(&[url]).to_string()
+}
+
+/// Starts a process that does `order` and then what is in the spool. It goes on when this one and the client are gone.
+pub(super) fn start(order: Option<&Order>) -> io::Result<()> {
+    let mut command = command()?;
+    // The client ends its hooks as a group.
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let Some(order) = order else { return command.spawn().map(|_| ()) };
+    let mut child = command.stdin(Stdio::piped()).spawn()?;
+    match &mut child.stdin {
+        Some(pipe) => pipe.write_all(serde_json::to_string(order)?.as_bytes()),
+        None => Ok(()),
+    }
+}
+
+/// Does what is in the spool, and returns what stays there.
+pub(super) fn retry() -> Vec<SpooledHandOver> {
+    let Some(spool) = spool().filter(|it| !it.is_empty()) else { return Vec::new() };
+    if let Err(error) = command().and_then(|mut command| command.status()) {
+        tracing::warn!(kind = ?error.kind(), "the spool was not tried again");
+    }
+    left_behind(&spool)
+}
+
+/// Hand-overs that failed, or that nobody is working on.
+pub(super) fn left_behind(spool: &Spool) -> Vec<SpooledHandOver> {
+    let mut all = spool.list(clock::now()).unwrap_or_default();
+    all.retain(|it| !is_under_way(it));
+    all
+}
+
+fn is_under_way(it: &SpooledHandOver) -> bool {
+    it.problem.is_none() && clock::now().since(it.at) < UNDER_WAY
+}
+
+fn command() -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("hand-over");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(command)
+}
+
+/// Does the order on standard input, if there is one, and what was left behind in the spool.
+pub(super) fn run() -> Result<ExitCode, Failure> {
+    let mut told = Vec::new();
+    if !io::stdin().is_terminal() {
+        io::stdin().lock().take(ORDER_BYTES_MAX).read_to_end(&mut told)?;
+    }
+    let spool = spool();
+    if let Ok(Order { hand_over, answer }) = serde_json::from_slice(&told) {
+        if let Some(answer) = answer {
+            answer.wait(&hand_over.transcript);
+        }
+        attempt(spool.as_ref(), hand_over);
+    }
+    let Some(spool) = spool else { return Ok(ExitCode::SUCCESS) };
+    // A store that fails once is not waited for again.
+    let mut failing = Vec::new();
+    for hand_over in left_behind(&spool) {
+        let store = (hand_over.store.clone(), hand_over.project.clone());
+        if !failing.contains(&store) && !attempt(Some(&spool), hand_over) {
+            failing.push(store);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Enqueues a transcript; false if that failed, and then the spool has the problem.
+fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
+    let (kept, is_done) = match enqueue(&hand_over) {
+        Ok(true) => (spool.map(|spool| spool.done(&hand_over)), true),
+        Ok(false) => return true,
+        Err(failure) => {
+            let problem = Some(failure.line);
+            let failed = SpooledHandOver { problem, ..hand_over };
+            (spool.map(|spool| spool.failed(&failed)), false)
+        }
+    };
+    if let Some(Err(error)) = kept {
+        tracing::warn!(kind = ?error.kind(), "the spool cannot be written to");
+    }
+    is_done
+}
+
+/// Returns false if the hand-over has to wait: for its transcript, or for a process with the settings of its hook.
+fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
+    let SpooledHandOver { transcript, project, config, store, flush, at, .. } = hand_over;
+    if !transcript.exists() {
+        return Ok(MISSING <= clock::now().since(*at));
+    }
+    std::env::set_current_dir(project).map_err(|error| {
+        Failure::failed(format!("{}: cannot be entered: {error}", project.display()))
+    })?;
+    let config = settings::load(config.as_deref())?;
+    if store.as_ref().is_some_and(|store| *store != store_digest(&config.store_url)) {
+        return Ok(false);
+    }
+    let enqueuer = enqueue::enqueuer(&config, None)?;
+    let how = HandOver { flush: *flush, ..HandOver::default() };
+    let paths = IntakeSource::Paths(vec![transcript.clone()]);
+    let taken = enqueuer.take_in(paths, how, CancellationToken::new());
+    let taken = settings::runtime()?.block_on(taken)?;
+    match taken.problems.first() {
+        None => Ok(true),
+        Some(it) => Err(Failure::failed(format!("{}: {}", it.path, it.problem))),
+    }
+}

@@ -1,0 +1,159 @@
+//! `annalist privacy check`: what the store and the memory directory hold that the gate would mask.
+
+use super::memory::folder;
+use super::output::{self, DIM, Failure, Row, counted};
+use super::settings;
+use crate::adapters::memory_files::MemoryFolder;
+use crate::privacy::{Gate, Only, Report};
+use crate::store::{OpenMode, Store, StoredText};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Look for secrets and personal data in what is stored and would be sent
+    Check(CheckArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example: annalist privacy check --json
+
+Reads every text column of the store, which requests are made of, and the files of the memory directory \
+without their private blocks. Says the rule, the place and the number, never the words. Exits 1 if \
+something is found: `annalist forget` erases it from the store.")]
+struct CheckArgs {
+    /// A store, or the project's folder or its memory directory, instead of those of the settings
+    #[arg(value_name = "DIR|STORE")]
+    target: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Unmasked words in one place, as JSON and in a list.
+#[derive(JsonSchema, Serialize)]
+struct UnmaskedRow {
+    /// Table and column, or file.
+    place: String,
+    rule: &'static str,
+    count: u64,
+}
+
+impl Row for UnmaskedRow {
+    const HEADER: &'static [&'static str] = &["place", "rule", "count"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.place.clone(), self.rule.to_owned(), self.count.to_string()]
+    }
+}
+
+/// The result, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct PrivacyReport {
+    /// Texts of the store that were read.
+    texts: u64,
+    /// Files of the memory directory that were read.
+    files: u64,
+    findings: Vec<UnmaskedRow>,
+}
+
+/// Counts by place and rule.
+struct Check {
+    gate: Gate,
+    texts: u64,
+    found: BTreeMap<(String, &'static str), u64>,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let Action::Check(args) = &args.action;
+    let config = settings::load(file)?;
+    let mut check = Check { gate: Gate::new(&config.pii), texts: 0, found: BTreeMap::new() };
+    let (store, directory) = match args.target.as_deref() {
+        None => (settings::known_store(&config)?, folder::project_directory(Path::new("."))?),
+        Some(url) if url.contains(':') => (Some(Store::open(url, OpenMode::Existing)?), None),
+        Some(path) if Path::new(path).is_file() => {
+            (Some(Store::open(&format!("sqlite:{path}"), OpenMode::Existing)?), None)
+        }
+        Some(path) => (None, Some(directory(Path::new(path))?)),
+    };
+    let mut files = 0;
+    if let Some(directory) = &directory {
+        for (name, text) in folder::read(directory)?.files {
+            files += 1;
+            let public = check.gate.clone().only(Only::Private).redact(&text);
+            check.look(&name, public.as_str());
+        }
+    }
+    if let Some(store) = &store {
+        let each = |check: &mut Check, it: StoredText<'_>| {
+            check.texts += 1;
+            check.look(&format!("{}.{}", it.place, it.column), it.text);
+        };
+        check = settings::runtime()?.block_on(store.each_text(check, each))?;
+    }
+    let row = |((place, rule), count)| UnmaskedRow { place, rule, count };
+    let findings: Vec<UnmaskedRow> = check.found.into_iter().map(row).collect();
+    let code = if findings.is_empty() { 0 } else { output::FAILED };
+    if args.json {
+        output::json(&PrivacyReport { texts: check.texts, files, findings })?;
+    } else {
+        output::rows(&findings, false, "nothing was found that the gate would mask")?;
+        let read =
+            format!("{} of the store, {}", counted(check.texts, "text"), counted(files, "file"));
+        output::note(&format!("{DIM}read: {read}{DIM:#}"));
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn directory(path: &Path) -> Result<MemoryFolder, Failure> {
+    let found = folder::project_directory(path)?;
+    let found = MemoryFolder::at(path).or(found);
+    found.ok_or_else(|| {
+        Failure::usage(format!("{}: no store and no memory directory", path.display()))
+    })
+}
+
+impl Check {
+    /// Counts what the gate would mask. JSON is looked at as a whole for secrets, which keys name,
+    /// and string by string for the rest: numbers between strings are none of a person's.
+    fn look(&mut self, place: &str, text: &str) {
+        let mut report = Report::default();
+        match serde_json::from_str::<Value>(text) {
+            Ok(json @ (Value::Object(_) | Value::Array(_))) => {
+                self.gate.clone().only(Only::Secrets).redact_into(text, &mut report);
+                for part in [Only::Private, Only::Pii] {
+                    strings(&json, &mut |it| {
+                        self.gate.clone().only(part).redact_into(it, &mut report);
+                    });
+                }
+            }
+            _ => {
+                self.gate.redact_into(text, &mut report);
+            }
+        }
+        for (rule, count) in report.counts {
+            *self.found.entry((place.to_owned(), rule)).or_default() += count;
+        }
+    }
+}
+
+/// Shows `see` every string in a JSON value.
+fn strings(json: &Value, see: &mut dyn FnMut(&str)) {
+    match json {
+        Value::String(text) => see(text),
+        Value::Array(items) => items.iter().for_each(|it| strings(it, see)),
+        Value::Object(members) => members.values().for_each(|it| strings(it, see)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,314 @@
+//! `annalist search`: records, memories and notes of the directory by their words.
+
+use super::arguments::{date, date_end, named};
+use super::memory::folder::{DirArgs, project_directory, read};
+use super::memory::tag;
+use super::output::{self, Failure, short};
+use super::settings;
+use crate::config::Config;
+use crate::domain::{ClaimKind, Digest, Format, Speaker, Timestamp};
+use crate::memory_dir::{Document, Kind, SOURCE, readable};
+use crate::pipeline::{
+    HitState, Note, SearchHit, SearchRequest, dir_of, directory_namespace, search,
+};
+use crate::privacy::Gate;
+use crate::search::Query;
+use crate::store::{SearchFilter, Store};
+use crate::text::truncate;
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Hits that are shown, unless asked otherwise.
+const HITS_MAX: usize = 10;
+/// Letters of a line that does not go to a terminal.
+const LINE_LETTERS: usize = 160;
+/// Letters of words that the narrowest terminal shows.
+const WORDS_LETTERS_MIN: usize = 16;
+/// Letters of words in Markdown and CSV.
+const CELL_LETTERS: usize = 300;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist search retry queue              what was said of it, the best first
+  annalist search --open --since 7d        what is open since a week
+  annalist search timeout --failed         what failed
+  annalist search lease --path src/queue.rs --format md
+
+Finds records, the memories that rest on them, and what people wrote in the directory. A memory that \
+was superseded stands below the one that took its place. `annalist why ID` shows the words behind a hit. \
+Exits with 1 if nothing is found.")]
+pub(super) struct Args {
+    /// Words in any case, form and order; without any the newest are listed
+    words: Vec<String>,
+    /// Only this kind
+    #[arg(long, value_parser = named(ClaimKind::ALL, ClaimKind::name))]
+    kind: Option<ClaimKind>,
+    /// Only what is in this state
+    #[arg(long, value_parser = named(HitState::ALL, HitState::name))]
+    state: Option<HitState>,
+    /// Only what is open: requests, questions, failures
+    #[arg(long)]
+    open: bool,
+    /// Only attempts that failed
+    #[arg(long)]
+    failed: bool,
+    /// Only what contradicts something else
+    #[arg(long, conflicts_with = "state")]
+    conflicting: bool,
+    /// Only sessions with this id, ours or the client's, or the beginning of it
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only sessions of this format
+    #[arg(long, value_name = "FORMAT", value_parser = named(Format::ALL, Format::name))]
+    client: Option<Format>,
+    /// Only what was said then or later: a date, yesterday, 7d
+    #[arg(long, value_name = "DATE", value_parser = date)]
+    since: Option<Timestamp>,
+    /// Only what was said then or earlier
+    #[arg(long, value_name = "DATE", value_parser = date_end)]
+    until: Option<Timestamp>,
+    /// Only what names this file, or was said in a session in it
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+    /// Only this namespace, instead of the project's
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// All namespaces
+    #[arg(long, conflicts_with = "namespace")]
+    all: bool,
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = HITS_MAX)]
+    limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print a table in this format
+    #[arg(long, value_enum, conflicts_with = "json")]
+    format: Option<TableFormat>,
+    #[command(flatten)]
+    dir: DirArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TableFormat {
+    /// Markdown
+    Md,
+    /// Comma-separated values
+    Csv,
+}
+
+/// A hit, as JSON and as a line.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct SearchRow<'a> {
+    /// Argument for `annalist why`; of a note its file and line.
+    id: String,
+    at: Option<String>,
+    /// None for a note.
+    kind: Option<ClaimKind>,
+    state: HitState,
+    superseded_by: Option<String>,
+    headline: Option<&'a str>,
+    /// A person's wording, or the words it rests on.
+    words: &'a str,
+    said_by: Option<Speaker>,
+    namespace: Option<&'a str>,
+    session: Option<Digest>,
+    record: Option<Digest>,
+    /// The file and line in which it was said.
+    path: Option<&'a str>,
+    line: Option<u32>,
+    score: f64,
+}
+
+impl<'a> SearchRow<'a> {
+    fn of(hit: &'a SearchHit, query: &Query) -> SearchRow<'a> {
+        let (record, note, memory) = (hit.record(), hit.note(), hit.memory.as_ref());
+        let id = match (memory, record, note) {
+            (Some(memory), _, _) => tag(memory.id),
+            (None, Some(stored), _) => short(&stored.record.id),
+            (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
+            (None, None, None) => String::new(),
+        };
+        let evidence = record.and_then(|stored| stored.record.evidence.first());
+        let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
+        SearchRow {
+            id,
+            at: hit.at().map(|at| at.to_string()),
+            kind: hit.claim().map(|claim| claim.kind()),
+            state: hit.state,
+            superseded_by: memory.and_then(|memory| memory.superseded_by).map(tag),
+            headline: hit.claim().map(|claim| claim.headline()),
+            words: hit.words(query),
+            said_by: evidence.map(|it| it.speaker),
+            namespace: namespace.or(memory.map(|memory| memory.namespace.as_str())),
+            session: record.map(|stored| stored.record.provenance.session.0),
+            record: record.map(|stored| stored.record.id.0),
+            path: record.map(|it| it.path.as_str()).or(note.map(|note| note.path.as_str())),
+            line: evidence.map(|it| it.line).or(note.map(|note| note.line)),
+            score: (hit.score * 1000.0).round() / 1000.0,
+        }
+    }
+
+    /// Id, day, kind, state and words.
+    fn cells(&self) -> [String; 5] {
+        let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
+        let state = self.state.name();
+        let letters = self.words.chars().map(|it| if it.is_control() { ' ' } else { it });
+        let words: String = letters.collect();
+        [
+            self.id.clone(),
+            self.at.as_deref().and_then(|at| at.get(..10)).unwrap_or("–").to_owned(),
+            self.kind.map_or("note", ClaimKind::name).to_owned(),
+            by.map_or(state.to_owned(), |by| format!("{state} by {by}")),
+            words.split_whitespace().collect::<Vec<_>>().join(" "),
+        ]
+    }
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::known_store(&config)?;
+    let words = args.words.join(" ");
+    let query = Query::of(&words);
+    if query.is_empty() && !words.trim().is_empty() {
+        return Err(Failure::usage(format!("`{words}`: words of every text: name a rarer one")));
+    }
+    let (namespace, hits) = settings::runtime()?.block_on(async {
+        let namespace = match &store {
+            Some(store) => namespace(store, &config, args).await?,
+            None => None,
+        };
+        let request = request(args, words.clone(), namespace.clone());
+        let notes = match request.excludes_notes() {
+            true => Vec::new(),
+            false => notes(args, &config, store.as_ref()).await?,
+        };
+        Ok::<_, Failure>((namespace, search(store.as_ref(), &request, notes).await?))
+    })?;
+    let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();
+    match args.format {
+        _ if args.json => output::json(&rows)?,
+        Some(format) => output::line(&table(&rows, format))?,
+        None if rows.is_empty() => {}
+        None => output::paged(&lines(&rows))?,
+    }
+    if !rows.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let place = namespace.map_or("all namespaces".to_owned(), |it| format!("namespace `{it}`"));
+    let try_next =
+        if args.all { "`annalist records` lists all" } else { "try fewer filters or --all" };
+    output::note(&format!("nothing found in {place}: {try_next}"));
+    Ok(ExitCode::from(output::FAILED))
+}
+
+fn request(args: &Args, words: String, namespace: Option<String>) -> SearchRequest {
+    let Args { kind, client, since, until, open, failed, limit, .. } = *args;
+    let (session, path) = (args.session.clone(), args.path.clone());
+    let filter = SearchFilter { namespace, kind, session, client, since, until, path };
+    let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
+    SearchRequest { words, filter, state, open, failed, limit }
+}
+
+/// The namespace of the arguments, of the settings, or of this folder or the nearest one above it that the store knows;
+/// `None` for all.
+async fn namespace(store: &Store, config: &Config, args: &Args) -> Result<Option<String>, Failure> {
+    if args.all || args.namespace.is_some() {
+        return Ok(args.namespace.clone());
+    }
+    if config.namespace.is_some() {
+        return Ok(config.namespace.clone());
+    }
+    let gate = Gate::new(&config.pii);
+    let root = args.dir.root();
+    for folder in std::path::absolute(&root).unwrap_or(root).ancestors() {
+        let namespace = directory_namespace(folder, &gate);
+        if store.has_namespace(&namespace).await? {
+            return Ok(Some(namespace));
+        }
+    }
+    Ok(None)
+}
+
+/// The entries of the project's directory; with a store, only those that annalist did not write.
+async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Vec<Note>, Failure> {
+    let folder = if args.dir.is_named() {
+        Some(args.dir.find()?)
+    } else {
+        project_directory(&args.dir.root())?
+    };
+    let Some(folder) = folder else { return Ok(Vec::new()) };
+    let rendered = match store {
+        Some(store) => store.rendered(&dir_of(&folder)).await?,
+        None => BTreeMap::new(),
+    };
+    let gate = Gate::new(&config.pii);
+    let mut notes = Vec::new();
+    for (path, text) in &read(&folder)?.files {
+        let kind = Kind::of_path(path);
+        if kind == Kind::Config {
+            continue;
+        }
+        let (document, _) = Document::parse(kind, text);
+        let is_memory = |tag: &String| store.is_some() && tag.starts_with(SOURCE);
+        let lines: Vec<&str> = text.lines().collect();
+        let written: HashSet<&str> =
+            rendered.get(path).into_iter().flat_map(|it| it.lines()).collect();
+        let is_written = |line: u32| {
+            let at = (line as usize).saturating_sub(1);
+            lines.get(at).is_some_and(|line| written.contains(line))
+        };
+        let entries = readable(&document, &gate).into_iter();
+        let own = entries.filter(|it| !it.is_head && !it.tag.as_ref().is_some_and(is_memory));
+        let own = own.filter(|it| !is_written(it.line));
+        notes.extend(own.map(|it| Note { path: path.clone(), line: it.line, text: it.text }));
+    }
+    Ok(notes)
+}
+
+/// A line for each hit, as wide as the terminal.
+fn lines(rows: &[SearchRow<'_>]) -> String {
+    let width = output::window().map_or(LINE_LETTERS, |(width, _)| width);
+    let cells: Vec<[String; 5]> = rows.iter().map(SearchRow::cells).collect();
+    let wide = |at: usize, most: usize| {
+        let letters = cells.iter().filter_map(|row| row.get(at)).map(|it| it.chars().count());
+        letters.filter(|letters| *letters <= most).max().unwrap_or_default()
+    };
+    // What is longer pushes its own line only.
+    let [ids, states] = [wide(0, 14), wide(3, 11)];
+    let mut text = String::new();
+    for [id, day, kind, state, words] in &cells {
+        let head = format!("{id:<ids$}  {day:<10}  {kind:<10}  {state:<states$}  ");
+        let left = width.saturating_sub(head.chars().count() + 1).max(WORDS_LETTERS_MIN);
+        text.push_str(&format!("{head}{}\n", shortened(words, left)));
+    }
+    text
+}
+
+/// Whole words of a text, with a mark where some are left out.
+fn shortened(words: &str, letters: usize) -> String {
+    let head = truncate::words_within(words, letters);
+    if head.len() == words.len() { head.to_owned() } else { format!("{head}…") }
+}
+
+fn table(rows: &[SearchRow<'_>], format: TableFormat) -> String {
+    const HEADER: [&str; 5] = ["id", "date", "kind", "state", "words"];
+    let line = |cells: [String; 5]| match format {
+        TableFormat::Md => format!("| {} |", cells.map(|it| it.replace('|', "\\|")).join(" | ")),
+        TableFormat::Csv => cells.map(|it| format!("\"{}\"", it.replace('"', "\"\""))).join(","),
+    };
+    let mut lines = vec![line(HEADER.map(str::to_owned))];
+    if matches!(format, TableFormat::Md) {
+        lines.push("|---|---|---|---|---|".to_owned());
+    }
+    lines.extend(rows.iter().map(|row| {
+        let [id, day, kind, state, words] = row.cells();
+        line([id, day, kind, state, shortened(&words, CELL_LETTERS)])
+    }));
+    lines.join("\n")
+}

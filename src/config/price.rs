@@ -1,0 +1,131 @@
+//! Cost of tokens: by the settings, else by a dated list of well-known hosted models. A model on this machine is free.
+
+use crate::adapters::http_client::is_loopback;
+use reqwest::Url;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+const LIST: &str = include_str!("prices.toml");
+
+/// Cost of tokens, in US dollars for a million.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Price {
+    /// Sent.
+    pub(crate) sent: f64,
+    /// Sent, of those that the provider had cached.
+    pub(crate) cached: f64,
+    /// Answered.
+    pub(crate) answered: f64,
+    /// Day on which the list price was read; `None` for a price of the settings and for a model that is free.
+    pub(crate) read_on: Option<&'static str>,
+}
+
+impl Price {
+    /// US dollars for so many tokens sent and answered, none of them cached.
+    pub(crate) fn of(self, sent: u64, answered: u64) -> f64 {
+        (sent as f64 * self.sent + answered as f64 * self.answered) / 1e6
+    }
+}
+
+/// Prices of the settings, in US dollars; `None` leaves one to the list.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq)]
+pub struct PriceSettings {
+    /// US dollars for a million tokens sent.
+    #[serde(rename = "usd_per_million_sent", deserialize_with = "set")]
+    pub sent: Option<f64>,
+    /// US dollars for a million tokens sent that the provider had cached.
+    #[serde(rename = "usd_per_million_cached", deserialize_with = "set")]
+    pub cached: Option<f64>,
+    /// US dollars for a million tokens answered.
+    #[serde(rename = "usd_per_million_answered", deserialize_with = "set")]
+    pub answered: Option<f64>,
+}
+
+fn set<'de, D: Deserializer<'de>>(value: D) -> Result<Option<f64>, D::Error> {
+    Ok(Some(f64::deserialize(value)?).filter(|dollars| *dollars >= 0.0))
+}
+
+impl PriceSettings {
+    /// Returns the price of `model` at `base_url`; `None` if neither the settings nor the list have it.
+    pub(super) fn of(self, base_url: &str, model: &str) -> Option<Price> {
+        let listed = listed(base_url, model);
+        if self == PriceSettings::default() {
+            return listed;
+        }
+        let sent = self.sent.or(listed.map(|it| it.sent))?;
+        let answered = self.answered.or(listed.map(|it| it.answered))?;
+        // Nobody knows the discount on a price that was set.
+        let discounted = listed.filter(|_| self.sent.is_none()).map(|it| it.cached);
+        let cached = self.cached.or(discounted).unwrap_or(sent);
+        Some(Price { sent, cached, answered, read_on: None })
+    }
+}
+
+#[derive(Deserialize)]
+struct PriceList {
+    host: Vec<HostPrices>,
+}
+
+#[derive(Deserialize)]
+struct HostPrices {
+    host: String,
+    read_on: String,
+    models: BTreeMap<String, [f64; 3]>,
+}
+
+fn listed(base_url: &str, model: &str) -> Option<Price> {
+    static HOSTS: LazyLock<Vec<HostPrices>> =
+        LazyLock::new(|| toml::from_str(LIST).map_or(Vec::new(), |list: PriceList| list.host));
+    let url = Url::parse(base_url).ok()?;
+    let name = url.host_str()?;
+    if is_loopback(&url) {
+        return Some(Price::default());
+    }
+    let host = HOSTS.iter().find(|host| host.host == name)?;
+    let &[sent, cached, answered] = host.models.get(model)?;
+    Some(Price { sent, cached, answered, read_on: Some(&host.read_on) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENAI: &str = "https://api.openai.com/v1";
+
+    fn set(sent: Option<f64>, answered: Option<f64>) -> PriceSettings {
+        PriceSettings { sent, cached: None, answered }
+    }
+
+    #[test]
+    fn listed_models_have_a_dated_price() {
+        let price = PriceSettings::default().of(OPENAI, "gpt-5-mini").unwrap();
+        assert_eq!((price.sent, price.cached, price.answered), (0.25, 0.025, 2.0));
+        assert!(price.read_on.is_some_and(|day| day.len() == "2026-01-01".len()));
+    }
+
+    #[test]
+    fn models_that_are_not_listed_have_no_price() {
+        let of = |url: &str, model: &str| PriceSettings::default().of(url, model);
+        assert_eq!(of(OPENAI, "gpt-5-mini-2025-08-07"), None);
+        assert_eq!(of("https://llm.example.com/v1", "gpt-5-mini"), None);
+        assert_eq!(of("http://10.0.0.5:8000/v1", "qwen3:8b"), None);
+    }
+
+    #[test]
+    fn models_on_this_machine_are_free() {
+        for host in ["127.0.0.1:11434", "127.8.0.1", "localhost", "localhost.", "[::1]:80"] {
+            let price = PriceSettings::default().of(&format!("http://{host}/v1"), "any");
+            assert_eq!(price, Some(Price::default()), "{host}");
+        }
+    }
+
+    #[test]
+    fn settings_go_before_the_list() {
+        let price = |sent, cached, answered| Some(Price { sent, cached, answered, read_on: None });
+        assert_eq!(set(Some(3.0), Some(9.0)).of(OPENAI, "other"), price(3.0, 3.0, 9.0));
+        assert_eq!(set(None, Some(9.0)).of(OPENAI, "gpt-5-mini"), price(0.25, 0.025, 9.0));
+        assert_eq!(set(Some(3.0), None).of(OPENAI, "other"), None);
+        assert_eq!(set(Some(0.0), Some(0.0)).of(OPENAI, "gpt-5"), price(0.0, 0.0, 0.0));
+    }
+}

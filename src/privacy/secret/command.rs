@@ -1,0 +1,189 @@
+//! Logins on a command line, by the table `[commands]` of `words.txt`, and in statements.
+
+use super::scan::{Scan, is_blank};
+use super::{value, words};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Bytes of a command that are read for its login.
+const COMMAND_MAX: usize = 512;
+
+/// Position of the secret relative to a flag.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// `-p secret`, `-p=secret`
+    Next,
+    /// `-psecret`
+    Glued,
+    /// Either of them.
+    Either,
+    /// Behind the mark in the next word: `-u user:secret`, `-U user%secret`.
+    Behind(char),
+    /// The last word of the command.
+    Last,
+}
+
+static COMMANDS: LazyLock<HashMap<&str, Vec<(&str, Form)>>> = LazyLock::new(|| {
+    let mut commands: HashMap<&str, Vec<(&str, Form)>> = HashMap::new();
+    for line in words::lines("commands") {
+        let Some((form, rest)) = line.split_once(' ') else { continue };
+        let form = match form {
+            "next" => Form::Next,
+            "glued" => Form::Glued,
+            "either" => Form::Either,
+            "login" => Form::Behind(':'),
+            "percent" => Form::Behind('%'),
+            _ => Form::Last,
+        };
+        let (flags, names) = rest.split_once(" of ").unwrap_or((rest, ""));
+        for name in names.split(", ") {
+            let known = commands.entry(name).or_default();
+            known.extend(flags.split(' ').map(|flag| (flag, form)));
+        }
+    }
+    commands
+});
+
+/// The commands in the table.
+pub(super) fn names() -> Vec<&'static str> {
+    COMMANDS.keys().copied().collect()
+}
+
+/// Masks the secrets in the arguments of a command.
+pub(super) fn login(scan: &mut Scan<'_>, at: Range<usize>) {
+    let Some(forms) = COMMANDS.get(scan.piece(at.clone())) else { return };
+    if !scan.word_starts(at.start) || !matches!(scan.byte(at.end), b' ' | b'\t') {
+        return;
+    }
+    let end = scan.run_within(at.end, COMMAND_MAX, |byte| !matches!(byte, b'\n' | b'\r'));
+    let arguments = scan.piece(at.end..end);
+    let ends = [" | ", " && ", " || ", "; ", "\\n"];
+    let end =
+        at.end + ends.iter().filter_map(|it| arguments.find(it)).min().unwrap_or(arguments.len());
+    for (flag, form) in forms {
+        let arguments = scan.piece(at.end..end);
+        let found = arguments.match_indices(flag).map(|(found, _)| at.end + found);
+        let places: Vec<usize> = found.filter(|at| scan.before(*at) == b' ').collect();
+        for place in places {
+            let argument = argument(scan, *form, place + flag.len(), end);
+            if let Some(secret) = argument.filter(|it| is_secret(scan.piece(it.clone()), *form)) {
+                scan.mark(secret);
+            }
+        }
+    }
+}
+
+/// Masks the word that `echo` writes into a command that reads a secret: `echo secret | sudo -S ls`.
+pub(super) fn piped(scan: &mut Scan<'_>, at: Range<usize>) {
+    let line = scan.line_start(at.start, COMMAND_MAX);
+    let head = scan.piece(line..at.start);
+    let Some(echo) =
+        head.rfind("echo ").filter(|echo| head.get(*echo..).is_some_and(|it| it.contains('|')))
+    else {
+        return;
+    };
+    let start = scan.run(line + echo + "echo ".len(), is_blank);
+    let start = if scan.piece(start..start + 3) == "-n " { start + 3 } else { start };
+    let word = match scan.quote(start) {
+        Some((quote, start)) => scan.quoted(quote, start),
+        None => start..scan.run(start, |byte| !byte.is_ascii_whitespace() && byte != b'|'),
+    };
+    let text = scan.piece(word.clone());
+    let colon =
+        text.find(':').filter(|_| scan.piece(at.clone()) == "chpasswd").map_or(0, |it| it + 1);
+    if !value::is_reference(text) && !text.contains(' ') {
+        scan.mark(word.start + colon..word.end);
+    }
+}
+
+/// Range of the secret of a flag that ends at `at`.
+fn argument(scan: &Scan<'_>, form: Form, at: usize, command_end: usize) -> Option<Range<usize>> {
+    let apart = matches!(scan.byte(at), b' ' | b'=');
+    let fits = match form {
+        Form::Next | Form::Last => apart,
+        Form::Glued => !apart,
+        Form::Either | Form::Behind(_) => true,
+    };
+    let next = scan.run(at, |byte| matches!(byte, b' ' | b'='));
+    let start = match form {
+        Form::Last => at + scan.piece(at..command_end).trim_end().rfind(' ')? + 1,
+        Form::Next | Form::Glued | Form::Either | Form::Behind(_) => next,
+    };
+    let word = match scan.quote(start) {
+        Some((quote, start)) => scan.quoted(quote, start),
+        None => {
+            let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<>".contains(&byte);
+            start..scan.run(start, |byte| !ends(byte))
+        }
+    };
+    let text = scan.piece(word.clone());
+    let from = match form {
+        Form::Behind(mark) => text.find(mark)? + 1,
+        Form::Next | Form::Glued | Form::Either | Form::Last => 0,
+    };
+    let whole = value::is_reference(text) || text.starts_with('-');
+    (fits && !whole).then_some(word.start + from..word.end)
+}
+
+/// Returns whether the argument may be a secret: no reference, and no flag such as `-port`.
+fn is_secret(text: &str, form: Form) -> bool {
+    let flags = ["ort", "assword", "rotocol", "rogress", "retty", "ager"];
+    let is_flag = matches!(form, Form::Glued) && flags.iter().any(|flag| text.starts_with(flag));
+    !text.is_empty() && !value::is_reference(text) && !is_flag
+}
+
+/// Masks the word behind a user: `login: bob / secret`, `creds: bob:secret`.
+pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Bytes of a user's name.
+    const USER_MAX: usize = 64;
+    let is_user = |byte: u8| byte.is_ascii_alphanumeric() || b"._@+-".contains(&byte);
+    let user = scan.gap(at.end);
+    let end = scan.run_within(user, USER_MAX, is_user);
+    let mark = scan.gap(end);
+    let pair = !scan.piece(at.clone()).to_ascii_lowercase().starts_with("user");
+    let value = match scan.byte(mark) {
+        b'/' if end < mark && is_blank(scan.byte(mark + 1)) => scan.gap(mark + 1),
+        b':' if end == mark && pair => mark + 1,
+        _ => return,
+    };
+    let ends = |byte: u8| byte.is_ascii_whitespace() || b"\"'`\\<>,;|\x1b".contains(&byte);
+    let secret = scan.piece(value..scan.run(value, |byte| !ends(byte)));
+    let secret = secret.trim_end_matches(['.', ')', ']', '}']);
+    if user < end && scan.word_starts(at.start) && value::is_random(secret) {
+        scan.mark(value..value + secret.len());
+    }
+}
+
+/// Masks the password of `IDENTIFIED BY 'secret'` and `identified with … by "secret"`.
+pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
+    /// Bytes between the two words.
+    const PLUGIN_MAX: usize = 64;
+    let end = scan.run_within(at.end, PLUGIN_MAX, |byte| !matches!(byte, b'\n' | b';'));
+    let words = scan.piece(at.end..end).to_ascii_lowercase();
+    let start = match words.starts_with("by ") {
+        true => at.end + "by ".len(),
+        false => match words.find(" by ") {
+            Some(by) => at.end + by + " by ".len(),
+            None => return,
+        },
+    };
+    let start = scan.gap(start);
+    let start =
+        if scan.from(start).starts_with("PASSWORD ") { start + "PASSWORD ".len() } else { start };
+    let end = scan.run_within(start, PLUGIN_MAX, |byte| {
+        byte.is_ascii_alphanumeric() || b"_$#".contains(&byte)
+    });
+    let line = scan.piece(scan.line_start(at.start, COMMAND_MAX)..at.start).to_ascii_lowercase();
+    if line.contains("user ") && scan.byte(end) == b';' && !value::is_about(scan.piece(start..end))
+    {
+        scan.mark(start..end);
+        return;
+    }
+    if let Some((quote, start)) = scan.quote(start).filter(|(quote, _)| quote.mark != b'`') {
+        let content = scan.quoted(quote, start);
+        if !value::is_no_secret(scan.piece(content.clone()), "password") {
+            scan.mark(content);
+        }
+    }
+}

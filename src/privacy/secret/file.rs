@@ -1,0 +1,257 @@
+//! Secrets in files, where the form of the file tells which words are secret: keys without their
+//! first or last line, password files, manifests, web keys, and tables.
+
+use super::name::{self, Kind};
+use super::scan::Scan;
+use super::{shape, value, words};
+use std::ops::Range;
+
+/// Bytes of a file that are read around the word that tells its form.
+const FILE_MAX: usize = 8 * 1024;
+/// Lines of a file that are read.
+const LINES_MAX: usize = 64;
+/// Bytes of a line.
+const LINE_MAX: usize = 1024;
+/// Letters in a row that tell a line of a key from words.
+const KEY_LINE_MIN: usize = 32;
+
+/// Words before the body of a private key, and first letters of such bodies.
+pub(super) const KEY_STARTS: [&str; 8] = [
+    "Private-Lines:", "AIBAAKC", "IBADANBgkqhkiG9w0BAQ", "b3BlbnNzaC1rZXktdjE", "MHcCAQEE",
+    "MC4CAQAwBQYDK2V", "MIGHAgEAMBMG", "MIG2AgEAMBAG",
+];
+
+/// Masks a private key whose opening line is missing.
+pub(super) fn headless_key(scan: &mut Scan<'_>, at: Range<usize>) {
+    if scan.byte(at.end - 1) != b':' {
+        let start = scan.run_back(at.start, 16, shape::is_base64);
+        let start = scan.skip_escape(start, at.end);
+        let end = scan.run(at.end, shape::is_base64);
+        if end - start < KEY_LINE_MIN {
+            return;
+        }
+        scan.mark(start..end);
+    }
+    let mut line_end = scan.line_end(at.end, LINE_MAX);
+    for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(line_end) else { return };
+        let start = scan.run(line, |byte| matches!(byte, b' ' | b'\t' | b'+' | b'>'));
+        let start = shape::behind_number(scan, start);
+        let end = scan.run(start, shape::is_base64);
+        line_end = scan.line_end(end, LINE_MAX);
+        if end - start < 4 || end < line_end && !matches!(scan.byte(end), b'"' | b' ' | b'\'') {
+            return;
+        }
+        scan.mark(start..end);
+    }
+}
+
+/// Masks the lines before the closing line of a private key.
+pub(super) fn headless_end(scan: &mut Scan<'_>, at: Range<usize>) {
+    let label = scan.run_within(at.end, 40, |byte| byte != b'-');
+    if !scan.piece(at.end..label).ends_with("PRIVATE KEY") {
+        return;
+    }
+    let mut line = scan.line_start(at.start, LINE_MAX);
+    for _ in 0..LINES_MAX {
+        let breaks = |byte| matches!(byte, b'\n' | b'\r' | b'\\' | b'n' | b'r');
+        let escaped = matches!(scan.before(line), b'n' | b'r') && scan.before(line - 1) == b'\\';
+        let end = match escaped {
+            true => scan.run_back(line, 8, breaks).max(line.saturating_sub(4)),
+            false => scan.run_back(line, 2, |byte| matches!(byte, b'\n' | b'\r')),
+        };
+        let start = scan.run_back(end, LINE_MAX, shape::is_base64);
+        let known = scan
+            .hits
+            .iter()
+            .rev()
+            .take(LINES_MAX)
+            .any(|hit| hit.at.start <= start && end <= hit.at.end);
+        if end == line || end - start < 4 || known {
+            return;
+        }
+        let start = scan.skip_escape(start, end);
+        scan.mark(start..end);
+        line = scan.line_start(start, LINE_MAX);
+    }
+}
+
+/// Masks the last field of `host:port:database:user:password`.
+pub(super) fn password_line(scan: &mut Scan<'_>, at: Range<usize>) {
+    let ends = |byte: u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'\\');
+    let start = scan.run_back(at.start, LINE_MAX, |byte| !ends(byte));
+    let end = scan.run_within(at.end, LINE_MAX, |byte| !ends(byte));
+    let line = scan.piece(start..end);
+    let fields: Vec<&str> = line.splitn(5, ':').collect();
+    let [host, port, database, user, password] = fields.as_slice() else { return };
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let form = !host.is_empty() && (number(port) || *port == "*");
+    let names = [database, user].iter().all(|it| !number(it));
+    if form && names && 3 <= password.len() && !value::is_reference(password) {
+        scan.mark(end - password.len()..end);
+    }
+}
+
+/// Masks the values of a Kubernetes secret: in YAML below `data:`, in JSON within `"data"`.
+pub(super) fn manifest(scan: &mut Scan<'_>, at: Range<usize>) {
+    let around = scan.floor(at.start.saturating_sub(FILE_MAX))
+        ..scan.floor(scan.bytes.len().min(at.end + FILE_MAX));
+    let word = scan.piece(at.clone());
+    let (start, names): (usize, &[&str]) = match word {
+        "stringData" => (at.start, &["stringData"]),
+        _ => (around.start, &["data", "stringData"]),
+    };
+    let start = match word.starts_with("kind") {
+        // The manifest begins behind the mark between two of them.
+        true => scan.piece(start..at.start).rfind("---").map_or(start, |found| start + found),
+        false => start,
+    };
+    let json = word.starts_with('"');
+    if json && !scan.piece(scan.floor(at.start.saturating_sub(24))..at.start).contains("kind") {
+        return;
+    }
+    for name in names {
+        let text = scan.piece(start..around.end);
+        let found = text.match_indices(name).map(|(found, _)| start + found);
+        let places: Vec<usize> =
+            found.filter(|at| !scan.before(*at).is_ascii_alphabetic()).collect();
+        for place in places {
+            let (quote, after) = scan.quote_or(place + name.len());
+            let value = scan.gap(after + 1);
+            match (scan.byte(after), quote, scan.byte(value)) {
+                (b':', Some(_), b'{') => members(scan, value),
+                (b':', None, b'\n' | b'\r' | b'\\') => indented(scan, place, value),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Masks every string behind a colon, up to the closing brace.
+fn members(scan: &mut Scan<'_>, brace: usize) {
+    let end = scan.run_within(brace, FILE_MAX, |byte| byte != b'}');
+    let mut at = brace;
+    while at < end {
+        let colon = scan.run(at, |byte| byte != b':');
+        let value = scan.gap(colon + 1);
+        at = value.max(colon + 1);
+        if let Some((quote, start)) = scan.quote(value).filter(|_| value < end) {
+            let content = scan.quoted(quote, start);
+            at = content.end.max(at);
+            if !value::is_reference(scan.piece(content.clone())) {
+                scan.mark(content);
+            }
+        }
+    }
+}
+
+/// Masks every value in the lines that are indented deeper than `name`.
+fn indented(scan: &mut Scan<'_>, name: usize, mut line_end: usize) {
+    let depth = name - scan.run_back(name, LINE_MAX, |byte| byte == b' ');
+    for _ in 0..LINES_MAX {
+        let Some(line) = scan.next_line(line_end) else { return };
+        let start = scan.run(line, |byte| byte == b' ');
+        line_end = scan.line_end(start, LINE_MAX);
+        if start - line <= depth || start == line_end {
+            return;
+        }
+        let text = scan.piece(start..line_end);
+        let value = text.find(": ").map_or(start, |colon| scan.gap(start + colon + 2));
+        if text.ends_with(':') || scan.byte(start) == b'#' {
+            continue;
+        }
+        let content = match scan.quote(value) {
+            Some((quote, start)) => scan.quoted(quote, start),
+            None => value..scan.run(value, |byte| !matches!(byte, b'"' | b'\n' | b'\r' | b'\\')),
+        };
+        let secret = scan.piece(content.clone()).trim_end();
+        if !value::is_reference(secret) && !secret.starts_with(['|', '>']) {
+            scan.mark(content.start..content.start + secret.len());
+        }
+    }
+}
+
+/// Masks the private members of a web key.
+pub(super) fn web_key(scan: &mut Scan<'_>, at: Range<usize>) {
+    let start = scan.run_back(at.start, FILE_MAX, |byte| byte != b'{');
+    let end = scan.run_within(at.end, FILE_MAX, |byte| byte != b'}');
+    for name in ["\"d", "\"p", "\"q", "\"dp", "\"dq", "\"qi", "\"k"] {
+        let found = scan.piece(start..end).match_indices(name);
+        let places: Vec<usize> = found.map(|(found, _)| start + found + name.len()).collect();
+        for place in places {
+            let Some((_, colon)) = scan.quote(place) else { continue };
+            let Some((quote, start)) = scan.quote(scan.gap(scan.gap(colon) + 1)) else { continue };
+            let content = scan.quoted(quote, start);
+            if 16 <= content.len() && scan.byte(scan.gap(colon)) == b':' {
+                scan.mark(content);
+            }
+        }
+    }
+}
+
+/// Masks what stands below a name in a table of Markdown or of separated values, and beside it in
+/// a table whose rows are names and values.
+pub(super) fn table(scan: &mut Scan<'_>, name: Range<usize>) {
+    let after = scan.run_within(name.end, 8, |byte| matches!(byte, b'*' | b'`' | b' '));
+    let before = scan.run_back(name.start, 8, |byte| matches!(byte, b'*' | b'`' | b' '));
+    let marks = [b'|', b',', b';'];
+    let (next, last) = (scan.byte(after), scan.before(before));
+    let Some(mark) = marks.into_iter().find(|mark| next == *mark || last == *mark) else { return };
+    let Some(kind) = name::kind(scan.piece(name.clone())) else { return };
+    let start = scan.line_start(name.start, LINE_MAX);
+    let end = scan.line_end(name.end, LINE_MAX);
+    let header = scan.piece(start..end);
+    let columns = header.bytes().filter(|byte| *byte == mark).count();
+    let column = scan.piece(start..name.start).bytes().filter(|byte| *byte == mark).count();
+    let is_rule =
+        |line: &str| line.contains("--") && line.bytes().all(|byte| b"|:- ".contains(&byte));
+    let word = |field: &str| {
+        !field.is_empty()
+            && field.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    let named = mark != b'|' && header.split(char::from(mark)).all(word);
+    let Some(mut line) = scan.next_line(end).filter(|_| named || mark == b'|') else {
+        return beside(scan, mark, after);
+    };
+    let mut line_end = scan.line_end(line, LINE_MAX);
+    if mark == b'|' {
+        if !is_rule(scan.piece(line..line_end)) {
+            return beside(scan, mark, after);
+        }
+        let Some(row) = scan.next_line(line_end) else { return };
+        (line, line_end) = (row, scan.line_end(row, LINE_MAX));
+    }
+    for _ in 0..LINES_MAX {
+        let row = scan.piece(line..line_end);
+        if row.bytes().filter(|byte| *byte == mark).count() != columns {
+            return;
+        }
+        let before: usize = row.split(char::from(mark)).take(column).map(|it| it.len() + 1).sum();
+        let cell = row.split(char::from(mark)).nth(column).unwrap_or_default();
+        let from = line + before;
+        mask_cell(scan, from..from + cell.len(), kind);
+        let Some(next) = scan.next_line(line_end) else { return };
+        (line, line_end) = (next, scan.line_end(next, LINE_MAX));
+    }
+}
+
+/// Masks the cell beside a name, if it looks random.
+fn beside(scan: &mut Scan<'_>, mark: u8, at: usize) {
+    if mark == b'|' && scan.byte(at) == mark {
+        let end =
+            scan.run_within(at + 1, LINE_MAX, |byte| !matches!(byte, b'|' | b'\n' | b'"' | b'\\'));
+        mask_cell(scan, at + 1..end, Kind::Maybe);
+    }
+}
+
+fn mask_cell(scan: &mut Scan<'_>, cell: Range<usize>, kind: Kind) {
+    let around = [' ', '`', '*', '\'', '"', '\t', '\\'];
+    let text = scan.piece(cell.clone());
+    let start = cell.start + text.len() - text.trim_start_matches(around).len();
+    let text = text.trim_matches(around);
+    let plain = kind == Kind::Password && value::may_be_secret(text, false);
+    let secret = !text.contains([' ', '"']) && (value::is_random(text) || plain);
+    if secret && !value::is_reference(text) && !words::ABOUT.contains(text) {
+        scan.mark(start..start + text.len());
+    }
+}

@@ -1,0 +1,201 @@
+//! Between a name and its value: a mark, words such as `for the server is`, or the keys of a pair.
+
+use super::scan::{Quote, Scan, is_blank};
+use super::words;
+use std::ops::Range;
+
+/// Keys under which the name of a pair is given.
+const PAIR_NAMES: [&str; 4] = ["name", "key", "id", "variable"];
+/// Bytes between the two halves of a pair.
+const GAP_MAX: usize = 128;
+
+/// Token between a name and its value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Joint {
+    /// `=`, `:=`, `=>`
+    Equals,
+    /// `==`, `!=`: only a literal on the other side is secret.
+    Compares,
+    /// `:`
+    Colon,
+    /// `<password>…</password>`
+    Tag,
+    /// `--password …`
+    Flag,
+    /// `password("…")`
+    Call,
+    /// `("X-Api-Key", "…")`
+    Comma,
+    /// `the password is …`
+    Is,
+}
+
+/// Token that joins the name to a value, and the value's start.
+pub(super) fn joint(
+    scan: &Scan<'_>,
+    start: usize,
+    end: usize,
+) -> Option<(Option<Quote>, Joint, usize)> {
+    let (quote, after) = scan.quote_or(end);
+    let marks = |byte| matches!(byte, b']' | b'*' | b'?' | b'!') && quote.is_none() || byte == b']';
+    let closed = scan.run(after, marks);
+    let at = scan.gap(closed);
+    let skip = |at: usize| {
+        let at = scan.gap(at);
+        let stars = scan.run(at, |byte| byte == b'*');
+        if stars - at == 2 { scan.gap(stars) } else { at }
+    };
+    let (joint, value) = match (scan.byte(at), scan.byte(at + 1)) {
+        (b'=', b'=') if scan.byte(at + 2) == b'=' => (Joint::Compares, skip(at + 3)),
+        (b'=', b'=') => (Joint::Compares, skip(at + 2)),
+        (b'=', b'>') | (b':' | b'+' | b'?', b'=') => (Joint::Equals, skip(at + 2)),
+        (b'=', b'~') | (b':', b':') => return None,
+        (b'=', _) if scan.before(at) == b'!' => (Joint::Compares, skip(at + 1)),
+        (b'=', _) => (Joint::Equals, skip(at + 1)),
+        (b':', _) => (Joint::Colon, skip(at + 1)),
+        (b'|', b'|') | (b'?', b'?') => (Joint::Comma, skip(at + 2)),
+        (b'<', b'/') if scan.from(at).starts_with("</key>") => {
+            let value = scan.run(at + "</key>".len(), |byte| byte.is_ascii_whitespace());
+            let string = "<string>";
+            (Joint::Tag, scan.from(value).starts_with(string).then_some(value + string.len())?)
+        }
+        (b'>', _) if scan.before(start) == b'<' => (Joint::Tag, at + 1),
+        (b'(', _) if at == end => (Joint::Call, at + 1),
+        (b',', _) if quote.is_some() => (Joint::Comma, skip(at + 1)),
+        _ if scan.from(at).starts_with('\u{ff1a}') => (Joint::Colon, skip(at + "\u{ff1a}".len())),
+        _ if end + 1 == at && quote.is_none() && scan.piece(start..end).starts_with("--") => {
+            (Joint::Flag, at)
+        }
+        _ if end < at && quote.is_none() && is_set(scan, start, end) => (Joint::Flag, at),
+        _ if end < at && is_strong(scan, start..end, at) => (Joint::Is, at),
+        _ if end < at => (Joint::Is, skip(linked(scan, at)?)),
+        _ => return None,
+    };
+    (value < scan.bytes.len()).then_some((quote, joint, value))
+}
+
+/// Returns whether a word behind a login's name, with only a blank between, looks like no other word:
+/// it has letters, digits and marks.
+fn is_strong(scan: &Scan<'_>, name: Range<usize>, at: usize) -> bool {
+    /// Letters of such a word.
+    const STRONG_MIN: usize = 8;
+    let end =
+        scan.run_within(at, 64, |byte| byte.is_ascii_graphic() && !b"\"'`,;()<>\\".contains(&byte));
+    let word = scan.piece(at..end).trim_end_matches(['.', ':']);
+    let marks = word.bytes().filter(|byte| b"!@#$%^&*?~".contains(byte)).count();
+    let is_login = || super::name::kind(scan.piece(name)) == Some(super::name::Kind::Password);
+    let digits = word.bytes().any(|byte| byte.is_ascii_digit());
+    STRONG_MIN <= word.len()
+        && digits
+        && (1..=3).contains(&marks)
+        && !word.starts_with(['$', '@', '%', '*', '#'])
+        && is_login()
+}
+
+/// Position behind `for the server:` or `of bob is`, the words between a name and its value.
+fn linked(scan: &Scan<'_>, mut at: usize) -> Option<usize> {
+    /// Words in such a chain.
+    const LINKS_MAX: usize = 4;
+    for _ in 0..LINKS_MAX {
+        let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'\'' || !byte.is_ascii();
+        let end = scan.run_within(at, 16, is_letter);
+        let word = scan.piece(at..end).to_lowercase();
+        if !words::LINKS.contains(word.as_str()) {
+            return None;
+        }
+        let next = scan.gap(end);
+        if matches!(scan.byte(next), b':' | b'=') {
+            return Some(next + 1);
+        }
+        if words::VERBS.contains(word.as_str()) {
+            return Some(next).filter(|next| end < *next);
+        }
+        at = next;
+    }
+    None
+}
+
+/// Start of the value of the pair whose name is at `start..end`.
+pub(super) fn pair_value(
+    scan: &Scan<'_>,
+    start: usize,
+    end: usize,
+) -> Option<(Option<Quote>, Joint, usize)> {
+    let (quote, after) = scan.quote_or(end);
+    let key = gap_end(scan, after);
+    if key == after {
+        return None;
+    }
+    let (key_quote, word) = scan.quote_or(key);
+    let word_end = word + "value".len();
+    if !scan.piece(word..word_end).eq_ignore_ascii_case("value") || !is_pair_name(scan, start) {
+        return None;
+    }
+    let closed = match key_quote {
+        Some(quote) => scan.quote(word_end).filter(|(closing, _)| *closing == quote)?.1,
+        None => word_end,
+    };
+    let mark = scan.run(closed, is_blank);
+    let joint = match scan.byte(mark) {
+        b':' => Joint::Colon,
+        b'=' => Joint::Equals,
+        _ => return None,
+    };
+    let value = scan.run(mark + 1, is_blank);
+    (value < scan.bytes.len()).then_some((quote, joint, value))
+}
+
+/// End of blanks, line ends (escaped or not) and commas.
+fn gap_end(scan: &Scan<'_>, from: usize) -> usize {
+    let fits = |byte: u8| byte.is_ascii_whitespace() || byte == b',';
+    let mut at = from;
+    for _ in 0..GAP_MAX {
+        let escape = scan.byte(at) == b'\\' && matches!(scan.byte(at + 1), b'n' | b'r' | b't');
+        match (fits(scan.byte(at)), escape) {
+            (true, _) => at += 1,
+            (false, true) => at += 2,
+            (false, false) => break,
+        }
+    }
+    at
+}
+
+/// Returns whether `name:` or `key=` precedes.
+fn is_pair_name(scan: &Scan<'_>, start: usize) -> bool {
+    let back = |at: usize, fits: fn(u8) -> bool| scan.run_back(at, GAP_MAX, fits);
+    let is_quote = |byte: u8| matches!(byte, b'"' | b'\'' | b'`' | b'\\');
+    let mark = back(back(start, is_quote), is_blank);
+    if !matches!(scan.before(mark), b':' | b'=') {
+        return false;
+    }
+    let end = back(back(mark - 1, is_blank), is_quote);
+    let word = back(end, |byte| byte.is_ascii_alphabetic());
+    PAIR_NAMES.iter().any(|name| scan.piece(word..end).eq_ignore_ascii_case(name))
+}
+
+/// Returns whether a blank joins name and value: `ENV NAME …`, `setenv NAME …`, `machine … login …
+/// password …` of a `.netrc`, `ALTER ROLE … PASSWORD '…'`.
+fn is_set(scan: &Scan<'_>, start: usize, end: usize) -> bool {
+    /// Bytes before the name.
+    const HEAD_MAX: usize = 256;
+    let name = scan.piece(start..end);
+    if words::SET.contains(name.trim_start_matches('-')) {
+        return true;
+    }
+    let head = scan.piece(scan.floor(start.saturating_sub(HEAD_MAX))..start);
+    let word = head.trim_end_matches([' ', '\t']);
+    let sets = word.len() < head.len()
+        && ["ENV", "setenv", "configure set", "config set", "CONFIG SET"].iter().any(|known| {
+            word.strip_suffix(known).is_some_and(|before| {
+                before.bytes().next_back().is_none_or(|byte| !byte.is_ascii_alphanumeric())
+                    || scan.escape_ends(start - head.len() + before.len())
+            })
+        });
+    let netrc = name == "password"
+        && (head.contains("machine ") || head.contains("default"))
+        && head.contains("login ");
+    let quoted = scan.byte(scan.gap(end)) == b'\'' && name.eq_ignore_ascii_case("password");
+    let line = head.rsplit('\n').next().unwrap_or_default().to_ascii_lowercase();
+    let sql = || ["alter ", "create ", "set ", "grant "].iter().any(|word| line.contains(word));
+    sets || netrc || quoted && sql() || name == "password" && line.contains("nmcli ")
+}

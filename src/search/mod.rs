@@ -1,0 +1,191 @@
+//! Ranking of texts by the words of a query: BM25 over weighted fields. One ranking serves every search, whatever
+//! collected the candidates. Pure.
+
+use crate::domain::{Claim, Memory, Record};
+use crate::text::tokens::{SearchTerm, search_terms};
+use std::collections::HashMap;
+
+#[cfg(test)]
+mod tests;
+
+/// Maximum number of words of a query that count.
+const WORDS_MAX: usize = 32;
+/// Weights of the fields: what a text is about, why, and the words that it rests on.
+pub(crate) const WEIGHTS: [f64; 3] = [3.0, 1.5, 1.0];
+/// Saturation of repeated words.
+const SATURATION: f64 = 1.2;
+/// Weight of a text's length.
+const LENGTH_WEIGHT: f64 = 0.4;
+/// Weight of another form of a word beside the word itself.
+const STEM_WEIGHT: f64 = 0.8;
+
+/// The words of a query, each once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    words: Vec<SearchTerm>,
+}
+
+impl Query {
+    pub(crate) fn of(text: &str) -> Query {
+        let mut words: Vec<SearchTerm> = Vec::new();
+        for word in search_terms(text) {
+            if words.len() < WORDS_MAX && !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        Query { words }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The keys to look up in an index.
+    pub(crate) fn keys(&self) -> Vec<u64> {
+        let mut keys: Vec<u64> = self.words.iter().flat_map(|it| [it.exact, it.stem]).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        keys
+    }
+
+    /// Number of words of the query that stand in `text`, in any form.
+    pub(crate) fn words_in(&self, text: &str) -> usize {
+        let terms = search_terms(text);
+        self.words.iter().filter(|it| terms.iter().any(|term| term.stem == it.stem)).count()
+    }
+}
+
+/// The keys of a text, each as often as the text says it.
+pub(crate) fn keys(text: &str) -> Vec<u64> {
+    let each = |it: SearchTerm| [Some(it.exact), (it.stem != it.exact).then_some(it.stem)];
+    search_terms(text).into_iter().flat_map(each).flatten().collect()
+}
+
+/// The text of a record by field: its subject, the rest of the claim, the words that it rests on.
+pub(crate) fn fields_of_record(record: &Record) -> [String; 3] {
+    let mut said: Vec<&str> = Vec::new();
+    for evidence in &record.evidence {
+        if !said.contains(&evidence.words.as_str()) {
+            said.push(evidence.words.as_str());
+        }
+    }
+    let [subject, reason] = fields_of_claim(&record.claim);
+    [subject, reason, said.join("\n")]
+}
+
+/// The text of a memory: a person's wording of it before the claim.
+pub(crate) fn fields_of_memory(memory: &Memory) -> [String; 3] {
+    let [subject, reason] = fields_of_claim(&memory.claim);
+    match &memory.edited {
+        Some(edited) => [edited.clone(), String::new(), String::new()],
+        None => [subject, reason, String::new()],
+    }
+}
+
+fn fields_of_claim(claim: &Claim) -> [String; 2] {
+    let headline = claim.headline();
+    let strings = claim.strings();
+    let (subject, reason): (Vec<_>, Vec<_>) =
+        strings.iter().partition(|(name, text)| *text == headline || name == "target");
+    let joined = |texts: Vec<&(String, &str)>| {
+        texts.into_iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
+    };
+    [joined(subject), joined(reason)]
+}
+
+/// Numbers of texts in a collection that is too large to be counted here.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frequencies {
+    pub(crate) texts: u64,
+    /// Texts with a key.
+    pub(crate) with: HashMap<u64, u64>,
+}
+
+/// Candidates with the words of the query that they have.
+pub(crate) struct Ranking<'q> {
+    query: &'q Query,
+    texts: Vec<Counted>,
+}
+
+struct Counted {
+    /// Number of words, by weight.
+    length: f64,
+    /// For each word of the query how often it and its forms are said, by weight.
+    counts: Vec<Count>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Count {
+    exact: f64,
+    stem: f64,
+}
+
+impl<'q> Ranking<'q> {
+    pub(crate) fn new(query: &'q Query) -> Ranking<'q> {
+        Ranking { query, texts: Vec::new() }
+    }
+
+    /// Adds a text by its fields, in the order of [`WEIGHTS`].
+    pub(crate) fn add(&mut self, fields: &[&str]) {
+        let words = &self.query.words;
+        let mut counted = Counted { length: 0.0, counts: vec![Count::default(); words.len()] };
+        for (field, weight) in fields.iter().zip(WEIGHTS) {
+            for term in search_terms(field) {
+                counted.length += weight;
+                for (word, count) in words.iter().zip(&mut counted.counts) {
+                    count.exact += if word.exact == term.exact { weight } else { 0.0 };
+                    count.stem += if word.stem == term.stem { weight } else { 0.0 };
+                }
+            }
+        }
+        self.texts.push(counted);
+    }
+
+    /// The texts that have a word, by their order of coming, with their scores, the best first; of equal ones the earlier
+    /// one. All, without a score, if the query has no word.
+    pub(crate) fn ranked(&self, known: &Frequencies) -> Vec<(usize, f64)> {
+        if self.query.is_empty() {
+            return (0..self.texts.len()).map(|at| (at, 0.0)).collect();
+        }
+        let count = (known.texts as f64).max(self.texts.len() as f64);
+        let total: f64 = self.texts.iter().map(|text| text.length).sum();
+        let mean = (total / (self.texts.len() as f64).max(1.0)).max(1.0);
+        let rarity = |key: u64, here: usize| {
+            let with = known.with.get(&key).map_or(0.0, |with| *with as f64).max(here as f64);
+            (1.0 + (count - with + 0.5).max(0.0) / (with + 0.5)).ln()
+        };
+        let here = |at: usize, has: fn(&Count) -> f64| {
+            self.texts
+                .iter()
+                .filter(move |text| text.counts.get(at).is_some_and(|it| has(it) > 0.0))
+        };
+        let words = self.query.words.iter().enumerate();
+        let rarities: Vec<Count> = words
+            .map(|(at, word)| Count {
+                exact: rarity(word.exact, here(at, |it| it.exact).count()),
+                stem: STEM_WEIGHT * rarity(word.stem, here(at, |it| it.stem).count()),
+            })
+            .collect();
+        let scored =
+            self.texts.iter().enumerate().map(|(at, text)| (at, text.score(&rarities, mean)));
+        let mut found: Vec<(usize, f64)> = scored.filter(|(_, score)| *score > 0.0).collect();
+        found.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+        found
+    }
+}
+
+impl Counted {
+    /// BM25, doubled for a text that has every word of the query.
+    fn score(&self, rarities: &[Count], mean: f64) -> f64 {
+        let long = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * self.length / mean);
+        let saturated = |times: f64| times * (SATURATION + 1.0) / (times + long);
+        let (mut score, mut met) = (0.0, 0.0);
+        for (count, rarity) in self.counts.iter().zip(rarities) {
+            let exact = rarity.exact * saturated(count.exact);
+            let value = exact.max(rarity.stem * saturated(count.stem));
+            score += value;
+            met += f64::from(u8::from(value > 0.0));
+        }
+        score * (1.0 + met / (rarities.len() as f64).max(1.0))
+    }
+}

@@ -1,0 +1,48 @@
+//! The order of what is found.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The texts that are found, the best first.
+fn ranked(query: &str, texts: &[&str]) -> Vec<usize> {
+    let query = Query::of(query);
+    let mut ranking = Ranking::new(&query);
+    texts.iter().for_each(|text| ranking.add(&[text]));
+    ranking.ranked(&Frequencies::default()).into_iter().map(|(at, _)| at).collect()
+}
+
+#[test]
+fn rare_words_and_words_as_they_were_asked_for_come_first() {
+    let texts = ["the queue of mail", "queues and a lease", "mail queue queue", "paint"];
+    assert_eq!(ranked("lease queue", &texts).first(), Some(&1));
+    assert_eq!(ranked("confirm", &["the configuration", "confirmed it", "confirms"]), [1, 2, 0]);
+    assert!(ranked("nothing", &texts).is_empty());
+}
+
+#[test]
+fn the_subject_weighs_more_than_the_words_it_rests_on() {
+    let query = Query::of("lease");
+    let mut ranking = Ranking::new(&query);
+    ranking.add(&["queue", "", "the lease"]);
+    ranking.add(&["lease", "", "the queue"]);
+    let found = ranking.ranked(&Frequencies::default());
+    assert_eq!(found.first().map(|(at, _)| *at), Some(1));
+}
+
+#[test]
+fn equal_texts_keep_their_order_and_no_words_find_all() {
+    assert_eq!(ranked("mail", &["mail one", "mail two"]), [0, 1]);
+    assert_eq!(ranked("the", &["mail one", "mail two"]), [0, 1]);
+}
+
+proptest! {
+    #[test]
+    fn every_text_is_found_by_its_words(texts in proptest::collection::vec("[a-zA-Zäß決 _.]{0,30}", 1..6)) {
+        for (at, text) in texts.iter().enumerate() {
+            let all: Vec<&str> = texts.iter().map(String::as_str).collect();
+            if !Query::of(text).is_empty() {
+                prop_assert!(ranked(text, &all).contains(&at), "{text:?}");
+            }
+        }
+    }
+}

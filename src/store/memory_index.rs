@@ -1,0 +1,186 @@
+//! The index of memories in the store, by which a plan finds what its records may touch. It is written with the memories;
+//! that of an older store is made when its memories change next.
+
+use super::db::Db;
+use super::error::{Fault, StoreError, StoreErrorKind};
+use super::handle::Store;
+use super::search;
+use super::value::{Columns, Insert, Value, json, values};
+use crate::consolidate::{Index, Posting, Postings, index_keys};
+use crate::domain::{Change, Digest, Memory, MemoryId};
+use std::collections::{BTreeSet, HashMap};
+use std::ops::ControlFlow;
+
+/// Keys of one statement.
+const KEYS_MAX: usize = 500;
+/// Bytes of a posting: the id, the times, the length.
+const POSTING_BYTES: usize = 20;
+
+impl Store {
+    /// The index of a namespace as far as `keys` go; `None` if it was not made yet.
+    pub(crate) async fn memory_index(
+        &self,
+        namespace: &str,
+        keys: BTreeSet<u64>,
+    ) -> Result<Option<Index>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("reading the index of memories", move |db| read(db, &namespace, &keys)).await
+    }
+
+    /// These memories, as far as they are there.
+    pub(crate) async fn memories_of(
+        &self,
+        ids: BTreeSet<MemoryId>,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let read = move |from: &mut Db| {
+            let mut found = Vec::with_capacity(ids.len());
+            for id in &ids {
+                found.extend(find(from, *id)?);
+            }
+            Ok(found)
+        };
+        self.read("reading memories", read).await
+    }
+}
+
+pub(super) fn find(db: &mut Db, id: MemoryId) -> Result<Option<Memory>, Fault> {
+    db.first("SELECT body FROM memories WHERE id = ?1", values![&id.0], memory)
+}
+
+pub(super) fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
+    row.json()
+}
+
+/// Writes memories of a namespace, or removes them, and updates the index. Returns the number of those removed.
+pub(super) fn write_memories(
+    db: &mut Db,
+    namespace: &str,
+    changes: &[Change],
+) -> Result<u64, Fault> {
+    let mut removed = 0;
+    for change in changes {
+        let id = &change.memory.0;
+        let Some(memory) = &change.after else {
+            search::forget_memory(db, change.memory)?;
+            removed += db.execute("DELETE FROM memories WHERE id = ?1", values![id])?;
+            continue;
+        };
+        let sql = "INSERT INTO memories (id, namespace, state, body) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
+        let body = json(memory)?;
+        db.run(sql, values![id, &memory.namespace, memory.state.name(), &body])?;
+        search::enter_memory(db, memory)?;
+    }
+    let claims = |it: &Change| {
+        let (before, after) = (it.before.as_ref(), it.after.as_ref());
+        before.map(|it| &it.claim) != after.map(|it| &it.claim)
+    };
+    let changes: Vec<&Change> = changes.iter().filter(|it| claims(it)).collect();
+    let sides = changes.iter().flat_map(|it| [it.before.as_ref(), it.after.as_ref()]);
+    let keys: BTreeSet<u64> = sides.flatten().flat_map(|it| index_keys(&it.claim)).collect();
+    let index = match read(db, namespace, &keys)? {
+        Some(_) if changes.is_empty() => return Ok(removed),
+        Some(mut index) => {
+            for change in changes {
+                let (before, after) = (change.before.as_ref(), change.after.as_ref());
+                before.iter().for_each(|it| index.remove(it.id, &it.claim));
+                after.iter().for_each(|it| index.insert(it.id, &it.claim));
+            }
+            index
+        }
+        None => {
+            let mut index = Index::default();
+            let sql = "SELECT body FROM memories WHERE namespace = ?1";
+            db.each(sql, values![namespace], |row| {
+                let memory = memory(row)?;
+                index.insert(memory.id, &memory.claim);
+                Ok(ControlFlow::Continue(()))
+            })?;
+            index
+        }
+    };
+    write(db, namespace, &index)?;
+    Ok(removed)
+}
+
+/// The key of a namespace as a column has it: keys of two namespaces never meet.
+fn column(salt: u64, key: u64) -> i64 {
+    (key ^ salt).cast_signed()
+}
+
+fn salt(namespace: &str) -> u64 {
+    Digest::of(&[namespace]).short()
+}
+
+fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Index>, Fault> {
+    let sql = "SELECT memories, words FROM memory_indexes WHERE namespace = ?1";
+    let totals = |row: &mut Columns<'_>| Ok((row.next()?, row.next()?));
+    let Some((memories, words)) = db.first(sql, values![namespace], totals)? else {
+        return Ok(None);
+    };
+    let places: Vec<String> = (1..=KEYS_MAX).map(|at| format!("?{at}")).collect();
+    let sql = format!(
+        "SELECT key, count, postings FROM memory_keys WHERE key IN ({})",
+        places.join(", ")
+    );
+    let salt = salt(namespace);
+    let mut found = HashMap::new();
+    let keys: Vec<u64> = keys.iter().copied().collect();
+    for chunk in keys.chunks(KEYS_MAX) {
+        // The last key again where they are fewer: one statement for all.
+        let last = chunk.last().copied().unwrap_or_default();
+        let padded = chunk.iter().copied().chain(std::iter::repeat(last)).take(KEYS_MAX);
+        let values: Vec<Value<'_>> = padded.map(|key| Value::Int(column(salt, key))).collect();
+        db.each(&sql, &values, |row| {
+            let key = row.next::<i64>()?.cast_unsigned() ^ salt;
+            let (count, bytes): (u32, Vec<u8>) = (row.next()?, row.next()?);
+            let list = bytes.chunks(POSTING_BYTES).map(posting);
+            let list = list.collect::<Option<_>>().ok_or(StoreErrorKind::Damaged)?;
+            found.insert(key, Postings { count, list });
+            Ok(ControlFlow::Continue(()))
+        })?;
+    }
+    Ok(Some(Index { keys: found, memories, words }))
+}
+
+fn posting(bytes: &[u8]) -> Option<Posting> {
+    let (id, rest) = bytes.split_first_chunk::<16>()?;
+    let (times, length) = rest.split_first_chunk::<2>()?;
+    Some(Posting {
+        memory: MemoryId(Digest::from_bytes(*id)),
+        times: u16::from_le_bytes(*times),
+        length: u16::from_le_bytes(length.try_into().ok()?),
+    })
+}
+
+const KEYS: Insert = Insert {
+    head: "INSERT INTO memory_keys (key, count, postings)",
+    width: 3,
+    tail: "ON CONFLICT (key) DO UPDATE SET count = excluded.count, postings = excluded.postings",
+};
+
+fn write(db: &mut Db, namespace: &str, index: &Index) -> Result<(), Fault> {
+    let salt = salt(namespace);
+    let mut rows: Vec<(i64, u32, Vec<u8>)> = Vec::new();
+    for (key, Postings { count, list }) in &index.keys {
+        let bytes = |it: &Posting| {
+            let (id, times, length) =
+                (it.memory.0.as_bytes(), it.times.to_le_bytes(), it.length.to_le_bytes());
+            [id.as_slice(), &times, &length].concat()
+        };
+        rows.push((column(salt, *key), *count, list.iter().flat_map(bytes).collect()));
+    }
+    // In the order of the table, so that it is written page by page.
+    rows.sort_unstable_by_key(|(key, ..)| *key);
+    for (key, ..) in rows.iter().filter(|(_, count, _)| *count == 0) {
+        db.run("DELETE FROM memory_keys WHERE key = ?1", values![*key])?;
+    }
+    let kept = rows.iter().filter(|(_, count, _)| *count > 0);
+    let kept = kept.flat_map(|(key, count, list)| {
+        values![*key, *count].iter().copied().chain([Value::Bytes(list)]).collect::<Vec<_>>()
+    });
+    db.insert(KEYS, &kept.collect::<Vec<_>>())?;
+    let sql = "INSERT INTO memory_indexes (namespace, memories, words) VALUES (?1, ?2, ?3)
+        ON CONFLICT (namespace) DO UPDATE SET memories = excluded.memories, words = excluded.words";
+    db.run(sql, values![namespace, index.memories, index.words])
+}

@@ -1,0 +1,364 @@
+//! The index of words over records and memories, and the candidates of a search. It holds digests of words, no words.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::prefix::IdPrefix;
+use super::record::{self, StoredRecord};
+use super::value::{Insert, Value, values};
+use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
+use crate::search::{Frequencies, WEIGHTS, fields_of_memory, fields_of_record, keys};
+use std::collections::{BTreeMap, HashMap};
+
+/// Texts with any of the looked-up words that are compared. The commonest words of a query are not looked up where the
+/// rarer ones fill it; they count in the ranking all the same.
+const MATCHES_MAX: u64 = 20_000;
+/// Texts of an older version that are entered in one transaction.
+const ENTERED_AT_ONCE: u32 = 500;
+
+/// Selection of texts; absent criteria do not matter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SearchFilter {
+    pub namespace: Option<String>,
+    pub kind: Option<ClaimKind>,
+    /// Of sessions with this id, ours or the client's, or one that begins so.
+    pub session: Option<String>,
+    /// Of transcripts in this format.
+    pub client: Option<Format>,
+    /// Said then or later, and then or earlier; see [`RecordFilter`](super::RecordFilter).
+    pub since: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// That name this path, or of the session in this file.
+    pub path: Option<String>,
+}
+
+/// The candidates of a search, by descending time.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    pub frequencies: Frequencies,
+    /// Current records, each with the memory that rests on it.
+    pub records: Vec<(StoredRecord, Option<Memory>)>,
+    /// Memories with words that no record has.
+    pub memories: Vec<Memory>,
+}
+
+const INTO_FILE: Insert = Insert {
+    head: "INSERT OR REPLACE INTO search (rowid, subject, reason, evidence)",
+    width: 4,
+    tail: "",
+};
+const INTO_SERVER: Insert = Insert {
+    head: "INSERT INTO search (rowid, keys)",
+    width: 2,
+    tail: "ON CONFLICT (rowid) DO UPDATE SET keys = excluded.keys",
+};
+
+/// Enters texts by their number.
+fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<(), Fault> {
+    let digests =
+        |text: &String| keys(text).iter().map(|it| format!("{it:x}")).collect::<Vec<_>>().join(" ");
+    let texts = texts.iter().map(|(no, fields)| (no, fields.each_ref().map(digests)));
+    if matches!(db, Db::Sqlite(_)) {
+        let rows: Vec<(i64, [String; 3])> = texts.map(|(no, fields)| (*no, fields)).collect();
+        let mut cells: Vec<Value<'_>> = Vec::with_capacity(rows.len() * INTO_FILE.width);
+        for (no, fields) in &rows {
+            cells.push(Value::from(*no));
+            cells.extend(fields.iter().map(Value::from));
+        }
+        return db.insert(INTO_FILE, &cells).map(drop);
+    }
+    let rows: Vec<(i64, String)> = texts
+        .map(|(no, fields)| {
+            let filled = fields.iter().filter(|it| !it.is_empty()).map(String::as_str);
+            (*no, filled.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    let cells: Vec<Value<'_>> =
+        rows.iter().flat_map(|(no, keys)| [Value::from(*no), Value::from(keys)]).collect();
+    db.insert(INTO_SERVER, &cells).map(drop)
+}
+
+/// Enters the records of a run, which are written already.
+pub(super) fn enter_run(db: &mut Db, run_no: i64, records: &[Record]) -> Result<(), Fault> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let sql = "SELECT id, no FROM records WHERE run_no = ?1";
+    let numbers: HashMap<RecordId, i64> = db
+        .all(sql, values![run_no], |row| Ok((RecordId(row.next()?), row.next()?)))?
+        .into_iter()
+        .collect();
+    let text = |record: &Record| Some((*numbers.get(&record.id)?, fields_of_record(record)));
+    enter(db, &records.iter().filter_map(text).collect())
+}
+
+/// Enters a memory that is written already, if it has words of its own: those of a person.
+pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
+    if !has_own_words(memory) {
+        return Ok(());
+    }
+    let sql = "SELECT -no FROM memories WHERE id = ?1";
+    let no = db.one(sql, values![&memory.id.0], |row| row.next())?;
+    enter(db, &BTreeMap::from([(no, fields_of_memory(memory))]))
+}
+
+fn has_own_words(memory: &Memory) -> bool {
+    memory.edited.is_some() || memory.sources.is_empty()
+}
+
+/// Takes a record out; it is still in the table of records.
+pub(super) fn forget_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {
+    forget(db, "SELECT no FROM records WHERE id = ?1", values![&id.0])
+}
+
+/// As [`forget_record`], for a memory.
+pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
+    forget(db, "SELECT -no FROM memories WHERE id = ?1", values![&id.0])
+}
+
+fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
+    db.run(&format!("DELETE FROM search WHERE rowid IN ({numbers})"), id)?;
+    db.run(&format!("DELETE FROM unsearched WHERE no IN ({numbers})"), id)
+}
+
+/// Takes what was forgotten out of the index's own segments as well.
+pub(super) fn scrub(db: &mut Db) -> Result<(), Fault> {
+    match db {
+        Db::Sqlite(_) => db.batch("INSERT INTO search (search) VALUES ('optimize')"),
+        Db::Postgres(_) => Ok(()),
+    }
+}
+
+/// Enters texts that an older version wrote; false if none is left.
+fn enter_older(db: &mut Db) -> Result<bool, Fault> {
+    let sql = "SELECT no FROM unsearched ORDER BY no LIMIT ?1";
+    let numbers: Vec<i64> = db.all(sql, values![ENTERED_AT_ONCE], |row| row.next())?;
+    let Some((first, last)) = numbers.first().zip(numbers.last()) else { return Ok(false) };
+    let between = values![*first, *last];
+    let sql = format!(
+        "SELECT c.no, {STATE}, {COLUMNS} FROM {TABLES} JOIN unsearched u ON u.no = c.no
+        WHERE u.no BETWEEN ?1 AND ?2",
+        STATE = record::STATE,
+        COLUMNS = record::COLUMNS,
+        TABLES = record::TABLES,
+    );
+    let text = |(no, stored): (i64, StoredRecord)| (no, fields_of_record(&stored.record));
+    let records = db.all(&sql, between, |row| Ok((row.next()?, record::read(row)?)))?;
+    let mut texts: BTreeMap<i64, [String; 3]> = records.into_iter().map(text).collect();
+    let sql = "SELECT -m.no, m.body FROM unsearched u JOIN memories m ON m.no = -u.no
+        WHERE u.no BETWEEN ?1 AND ?2";
+    let memories: Vec<(i64, Memory)> =
+        db.all(sql, between, |row| Ok((row.next()?, row.json()?)))?;
+    let with_words = memories.iter().filter(|(_, memory)| has_own_words(memory));
+    texts.extend(with_words.map(|(no, memory)| (*no, fields_of_memory(memory))));
+    enter(db, &texts)?;
+    db.run("DELETE FROM unsearched WHERE no BETWEEN ?1 AND ?2", between)?;
+    Ok(true)
+}
+
+/// Statements of a lookup, as either database has them.
+struct Lookup {
+    from: &'static str,
+    /// Condition on `?1`, the text of [`Lookup::keys`].
+    condition: &'static str,
+    score: String,
+    keys: String,
+}
+
+impl Lookup {
+    /// Looks up texts with any of `keys`, which come with their rarity; without keys all texts, the newest first.
+    fn of(db: &Db, keys: &[(u64, f64)]) -> Lookup {
+        let from = "search JOIN records c ON c.no = search.rowid";
+        let listed = |mark: char, or: &str| {
+            let each = keys.iter().map(|(key, _)| format!("{mark}{key:x}{mark}"));
+            each.collect::<Vec<_>>().join(or)
+        };
+        if keys.is_empty() {
+            let score = "coalesce(c.at, s.started_at, r.finished_at)".to_owned();
+            return Lookup { from: "records c", condition: "?1 = ''", score, keys: String::new() };
+        }
+        let [subject, reason, evidence] = WEIGHTS;
+        match db {
+            Db::Sqlite(_) => Lookup {
+                from,
+                condition: "search MATCH ?1",
+                score: format!("-bm25(search, {subject:?}, {reason:?}, {evidence:?})"),
+                keys: listed('"', " OR "),
+            },
+            Db::Postgres(_) => {
+                let each = keys.iter().map(|(key, rarity)| {
+                    format!("CASE WHEN search.words @@ '''{key:x}'''::tsquery THEN {rarity:?} ELSE 0 END")
+                });
+                Lookup {
+                    from,
+                    condition: "search.words @@ CAST(CAST(?1 AS text) AS tsquery)",
+                    score: each.collect::<Vec<_>>().join(" + "),
+                    keys: listed('\'', " | "),
+                }
+            }
+        }
+    }
+}
+
+/// The number of texts, and that of those with each key, up to [`MATCHES_MAX`].
+fn frequencies(db: &mut Db, keys: &[u64]) -> Result<Frequencies, Fault> {
+    let texts = db.one("SELECT coalesce(max(no), 0) FROM records", &[], |row| row.next())?;
+    let mut with = HashMap::with_capacity(keys.len());
+    for key in keys {
+        let lookup = Lookup::of(db, &[(*key, 1.0)]);
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM search WHERE {} LIMIT ?2) found",
+            lookup.condition
+        );
+        let number = db.one(&sql, values![&lookup.keys, MATCHES_MAX], |row| row.next())?;
+        with.insert(*key, number);
+    }
+    Ok(Frequencies { texts, with })
+}
+
+/// The keys to look up with their rarity: the rarest, as long as they have at most [`MATCHES_MAX`] texts together.
+fn rarest(frequencies: &Frequencies) -> Vec<(u64, f64)> {
+    let mut found: Vec<(u64, u64)> = frequencies
+        .with
+        .iter()
+        .filter(|(_, with)| **with > 0)
+        .map(|(key, with)| (*with, *key))
+        .collect();
+    found.sort_unstable();
+    let mut total = 0;
+    let fits = |it: &(u64, u64)| {
+        total += it.0;
+        total == it.0 || total <= MATCHES_MAX
+    };
+    let rarity = |with: u64| (1.0 + frequencies.texts as f64 / with as f64).ln();
+    found.into_iter().take_while(fits).map(|(with, key)| (key, rarity(with))).collect()
+}
+
+/// A pattern for `LIKE … ESCAPE '\'` that matches `text` as it is.
+fn literal(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for letter in text.to_lowercase().chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern
+}
+
+fn candidates(
+    db: &mut Db,
+    keys: &[u64],
+    filter: &SearchFilter,
+    limit: u32,
+) -> Result<Candidates, Fault> {
+    let frequencies = frequencies(db, keys)?;
+    let looked_up = rarest(&frequencies);
+    if looked_up.is_empty() && !keys.is_empty() {
+        return Ok(Candidates { frequencies, ..Candidates::default() });
+    }
+    let lookup = Lookup::of(db, &looked_up);
+    let records = records(db, &lookup, filter, limit)?;
+    let memories = match (&filter.session, &filter.client, &filter.path) {
+        (None, None, None) => memories(db, &lookup, filter.namespace.as_deref(), limit)?,
+        _ => Vec::new(),
+    };
+    Ok(Candidates { frequencies, records, memories })
+}
+
+fn records(
+    db: &mut Db,
+    lookup: &Lookup,
+    filter: &SearchFilter,
+    limit: u32,
+) -> Result<Vec<(StoredRecord, Option<Memory>)>, Fault> {
+    const AT: &str = "coalesce(c.at, s.started_at, r.finished_at)";
+    let Lookup { from, condition, score, keys } = lookup;
+    let sql = format!(
+        r"SELECT m.body, {STATE}, {COLUMNS} FROM (
+            SELECT c.no AS no, {score} AS score FROM {from} JOIN runs r ON r.no = c.run_no
+                JOIN sessions s ON s.no = r.session_no
+            WHERE {condition} AND r.current = 1 AND c.state <> 'replaced'
+                AND (c.kind = ?2 OR ?2 IS NULL) AND (s.namespace = ?3 OR ?3 IS NULL)
+                AND (s.format = ?4 OR ?4 IS NULL)
+                AND (?5 <= {AT} OR ?5 IS NULL) AND ({AT} <= ?6 OR ?6 IS NULL)
+                AND (lower(s.native_id) LIKE ?7 ESCAPE '\' OR s.id BETWEEN ?8 AND ?9 OR ?7 IS NULL)
+                AND (lower(s.path) LIKE ?10 ESCAPE '\' OR lower(c.body) LIKE ?10 ESCAPE '\'
+                    OR lower(c.evidence) LIKE ?10 ESCAPE '\' OR ?10 IS NULL)
+            ORDER BY score DESC, no DESC LIMIT ?11
+        ) f JOIN records c ON c.no = f.no JOIN runs r ON r.no = c.run_no
+            JOIN sessions s ON s.no = r.session_no
+            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
+                AND d.undone_no IS NULL
+            LEFT JOIN memories m ON m.id = d.memory
+        ORDER BY {AT} DESC, c.no DESC",
+        STATE = record::STATE,
+        COLUMNS = record::COLUMNS,
+    );
+    let session = filter.session.as_deref();
+    let named = session.map(|session| format!("{}%", literal(session)));
+    let id: Option<IdPrefix> = session.and_then(|session| session.parse().ok());
+    let bounds = id.as_ref().map(IdPrefix::bounds);
+    let path = filter.path.as_deref().map(|path| format!("%{}%", literal(path)));
+    let values = values![
+        keys,
+        filter.kind.map(ClaimKind::name),
+        filter.namespace.as_ref(),
+        filter.client.map(Format::name),
+        filter.since,
+        filter.until,
+        named.as_ref(),
+        bounds.map(|(low, _)| low),
+        bounds.map(|(_, high)| high),
+        path.as_ref(),
+        limit,
+    ];
+    db.all(&sql, values, |row| {
+        let memory = row.json_if()?;
+        Ok((record::read(row)?, memory))
+    })
+}
+
+fn memories(
+    db: &mut Db,
+    lookup: &Lookup,
+    namespace: Option<&str>,
+    limit: u32,
+) -> Result<Vec<Memory>, Fault> {
+    let Lookup { condition, score, keys, .. } = lookup;
+    let score = if keys.is_empty() { "m.no" } else { score };
+    let sql = format!(
+        "SELECT m.body FROM search JOIN memories m ON m.no = -search.rowid
+        WHERE {condition} AND search.rowid < 0 AND (m.namespace = ?2 OR ?2 IS NULL)
+        ORDER BY {score} DESC, m.no DESC LIMIT ?3"
+    );
+    db.all(&sql, values![keys, namespace, limit], |row| row.json())
+}
+
+impl Store {
+    /// The `limit` best texts of a filter that have one of `keys`; without keys the newest.
+    pub(crate) async fn candidates(
+        &self,
+        keys: Vec<u64>,
+        filter: SearchFilter,
+        limit: u32,
+    ) -> Result<Candidates, StoreError> {
+        let any = "SELECT no FROM unsearched LIMIT 1";
+        let is_older = |from: &mut Db| Ok(from.first(any, &[], |row| row.next::<i64>())?.is_some());
+        if self.read("looking for texts of an older version", is_older).await? {
+            while self.write("indexing words", enter_older).await? {}
+        }
+        self.read("searching", move |from| candidates(from, &keys, &filter, limit)).await
+    }
+
+    /// True if anything of `namespace` is stored.
+    pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("looking for a namespace", move |from| {
+            let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
+                UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
+        })
+        .await
+    }
+}

@@ -1,0 +1,40 @@
+//! Marks what annalist itself wrote into a conversation as context: no claim may rest on it.
+
+use super::marks::{NameSet, name_of};
+use super::raw::RawEntry;
+use crate::domain::{EntryKind, Skip, Speaker};
+use crate::text::own_output::{is_notice, is_request_to_sync, runs_annalist, without_memory};
+
+/// Calls of the `annalist` command whose results are still to come.
+#[derive(Debug, Default)]
+pub(super) struct OwnOutput {
+    calls: NameSet,
+    /// True if the last entry is a call without an id.
+    ran: bool,
+}
+
+impl OwnOutput {
+    pub(super) fn mark(&mut self, entry: &mut RawEntry) {
+        let call = entry.call_id.as_deref().map(name_of);
+        let is_call = matches!(entry.kind, EntryKind::ToolCall | EntryKind::Command);
+        let is_result = entry.kind == EntryKind::ToolResult;
+        let answers = is_result && call.map_or(self.ran, |call| self.calls.remove(&call));
+        let named = entry.tool.as_deref().is_some_and(|tool| tool.starts_with("mcp__annalist"));
+        let runs = is_call && (named || runs_annalist(&entry.text));
+        self.ran = runs && call.is_none() || self.ran && is_result;
+        self.calls.extend(call.filter(|_| runs));
+        let own = without_memory(&entry.text);
+        let blank = own.as_ref().is_some_and(|text| !text.contains(char::is_alphanumeric));
+        let notice = match entry.speaker {
+            Speaker::Client => is_notice(&entry.text),
+            Speaker::Person => is_request_to_sync(&entry.text),
+            Speaker::Assistant | Speaker::Tool | Speaker::Web => false,
+        };
+        if answers || blank || notice {
+            (entry.speaker, entry.kind) = (Speaker::Client, EntryKind::Injected);
+            entry.skip = entry.skip.or(Some(Skip::Injected));
+        } else if let Some(own) = own {
+            entry.text = own.trim().to_owned();
+        }
+    }
+}

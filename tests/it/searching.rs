@@ -1,0 +1,140 @@
+//! Search as people have it, the same on both stores.
+
+use super::judging::{BY_RULE, judge, opposed, says};
+use super::place::Place;
+use super::stub::Answer;
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// Names of fields, which every record has.
+const FIELDS: [&str; 11] = [
+    "options", "chosen", "rationale", "topic", "points", "action", "result", "succeeded", "intent",
+    "target", "summary",
+];
+
+/// The examples in a file, and on a server where there is one.
+fn places() -> impl Iterator<Item = Place> {
+    [Some(Place::new()), Place::new().on_server()].into_iter().flatten().inspect(|place| {
+        let root = env!("CARGO_MANIFEST_DIR");
+        let [sessions, cassette] =
+            ["sessions", "cassette"].map(|it| format!("{root}/examples/{it}"));
+        place.json(&["replay", &sessions, "--cassette", &cassette, "--json"]);
+    })
+}
+
+fn words(record: &Value) -> Vec<String> {
+    let text = record["claim"].to_string().to_lowercase();
+    let words = text.split(|letter: char| !letter.is_alphanumeric()).map(str::to_owned);
+    words.filter(|word| word.len() > 4 && !FIELDS.contains(&word.as_str())).collect()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+#[test]
+fn every_record_is_found_by_its_rarest_word_until_it_is_forgotten() {
+    for place in places() {
+        let records = place.json(&["records", "--json"]);
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for word in list(&records).iter().flat_map(words) {
+            *counts.entry(word).or_default() += 1;
+        }
+        let rarest = |record: &Value| {
+            words(record).into_iter().min_by_key(|it| (counts[it], Reverse(it.len()))).unwrap()
+        };
+        let ids = |word: &str| -> Vec<Value> {
+            let told = place.run(&["search", word, "--all", "--limit", "50", "--json"]).json();
+            list(&told).iter().map(|hit| hit["record"].clone()).collect()
+        };
+        assert!(list(&records).len() > 5);
+        for record in list(&records) {
+            let word = rarest(record);
+            assert!(ids(&word).contains(&record["id"]), "{word}: {record}");
+        }
+        // What an older version wrote is entered by the first search.
+        let gone = &records[0];
+        let rows = place.number("SELECT count(*) FROM search");
+        let old = "INSERT INTO unsearched (no) SELECT no FROM records";
+        let unfilled = "DELETE FROM search WHERE rowid > 0";
+        if place.database().exists() {
+            place.sql().execute_batch(&format!("{old}; {unfilled}")).unwrap();
+        } else {
+            for change in [old, unfilled] {
+                place.number(&format!("WITH it AS ({change} RETURNING 1) SELECT count(*) FROM it"));
+            }
+        }
+        assert!(ids(&rarest(gone)).contains(&gone["id"]));
+        assert_eq!(place.number("SELECT count(*) FROM search"), rows);
+        let id = gone["id"].as_str().unwrap();
+        let told = place.run(&["forget", "--record", id, "--yes"]);
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        assert!(!ids(&rarest(gone)).contains(&gone["id"]));
+        assert_eq!(place.number("SELECT count(*) FROM search"), rows - 1);
+    }
+}
+
+#[test]
+fn filters_leave_out_what_does_not_fit() {
+    for place in places() {
+        let all = place.json(&["search", "--all", "--limit", "99", "--json"]);
+        let some = |args: &[&str]| {
+            let args = [&["search", "--all", "--limit", "99", "--json"], args].concat();
+            let told = place.run(&args).json();
+            list(&told).to_vec()
+        };
+        let decisions = some(&["--kind", "decision"]);
+        assert!(!decisions.is_empty() && decisions.len() < list(&all).len());
+        assert!(decisions.iter().all(|hit| hit["kind"] == "decision"));
+        let session = all[0]["session"].as_str().unwrap();
+        let of_session = some(&["--session", &session[..8]]);
+        assert!(!of_session.is_empty() && of_session.iter().all(|hit| hit["session"] == session));
+        let path = all[0]["path"].as_str().unwrap();
+        assert!(some(&["--path", path]).iter().any(|hit| hit["path"] == path));
+        assert_eq!(some(&["--path", "no/such_file%"]), [] as [Value; 0]);
+        assert!(some(&["--failed"]).iter().all(|hit| hit["kind"] == "attempt"));
+        assert!(some(&["--open"]).iter().all(|hit| hit["kind"] != "decision"));
+        assert_eq!(some(&["--since", "2999-01-01"]), [] as [Value; 0]);
+        let day = &list(&all).iter().find_map(|hit| hit["at"].as_str()).unwrap()[..10];
+        assert!(!some(&["--since", day, "--until", day]).is_empty());
+    }
+}
+
+#[test]
+fn a_hit_is_a_line_with_an_id_for_why_and_nothing_found_is_a_failure() {
+    let place = places().next().unwrap();
+    let hit = place.json(&["search", "--all", "--kind", "decision", "--json"])[0].clone();
+    let id = hit["id"].as_str().unwrap();
+    let told = place.run(&["search", "--all", "--kind", "decision"]);
+    let line = told.stdout.lines().next().unwrap();
+    assert!(line.starts_with(id) && line.contains("  decision    staged"), "{line}");
+    assert_eq!(place.run(&["why", id]).code, 0);
+    let csv = place.run(&["search", "--all", "--format", "csv"]).stdout;
+    assert!(csv.starts_with("\"id\",\"date\",\"kind\",\"state\",\"words\"\n"), "{csv}");
+    let none = place.run(&["search", "qqqqq"]);
+    assert_eq!((none.code, none.stdout.as_str()), (1, ""));
+    assert!(none.stderr.starts_with("nothing found in "), "{}", none.stderr);
+    place.run(&["search", "what", "did", "we"]).refused(2, &["rarer"]);
+    place.run(&["search", "x", "--since", "soon"]).refused(2, &["yesterday"]);
+}
+
+#[test]
+fn what_was_superseded_stands_below_what_took_its_place() {
+    let stub = judge(|_| Answer::Call(json!({"dispositions": [says("x", "new", None, None)]})));
+    let place = opposed(&stub);
+    place.json(&BY_RULE);
+    let all = place.json(&["memory", "list", "--json"]);
+    let [redis, postgres] = ["Redis", "Postgres"].map(|chosen| {
+        let found = list(&all).iter().find(|it| it["claim"]["chosen"] == chosen).unwrap();
+        format!("src-{}", &found["id"].as_str().unwrap()[..8])
+    });
+    place.json(&["memory", "supersede", &redis, &postgres, "--json"]);
+    let hits = place.json(&["search", "Redis", "--all", "--json"]);
+    let of = |id: &str| list(&hits).iter().position(|hit| hit["id"] == id).unwrap();
+    assert!(of(&postgres) < of(&redis), "{hits}");
+    assert_eq!(hits[of(&postgres)]["state"], "current");
+    assert_eq!(hits[of(&redis)]["superseded_by"], json!(postgres));
+    let text = place.run(&["search", "Redis", "--all"]).stdout;
+    assert!(text.contains(&format!("superseded by {postgres}")), "{text}");
+}
