@@ -5,13 +5,12 @@ use super::session_input::StoredSession;
 use super::settings;
 use crate::adapters::memory_files::{MemoryFolder, PLACES};
 use crate::config::Config;
-use crate::context::{Block, Budget, Material, assemble, material, shown_files};
+use crate::context::{Budget, Material, assemble, material};
 use crate::dialog_summary::DialogRules;
 use crate::domain::Severity;
 use crate::memory_card::Card;
-use crate::memory_dir::{CONFIG, Files, MemoryConfig};
+use crate::pipeline::{ProjectDirectory, ShownFiles};
 use crate::privacy::Gate;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -51,27 +50,20 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// A memory directory that is read for a block.
-pub(super) struct Directory {
-    folder: MemoryFolder,
-    /// Its settings.
-    pub(super) settings: MemoryConfig,
-}
-
-/// The files that were read, and the skipped ones with the reason.
-type Read = (Files, Vec<(String, &'static str)>);
-
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let named = args.budget.as_deref().map(budget).transpose()?;
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let query = args.query.as_deref().filter(|words| !words.trim().is_empty());
-    let directory = Directory::find(args.dir.as_deref())?;
+    let directory = directory(args.dir.as_deref())?;
     let kept = directory.as_ref().map(|it| it.settings.token_budget);
     let budget = named.or_else(|| kept.map(Budget::of)).unwrap_or_default();
     let mut shown = Material::default();
     if let Some(directory) = &directory {
-        let (files, skipped) = directory.read(query.is_some()).map_err(|it| directory.lost(&it))?;
+        let read = directory.read(query.is_some());
+        let ShownFiles { files, skipped } = read.map_err(|error| {
+            Failure::failed(format!("{}: cannot be read: {error}", path(directory)))
+        })?;
         say_skipped(&skipped);
         shown = material(&files, query, &gate);
     }
@@ -102,10 +94,10 @@ fn budget(text: &str) -> Result<Budget, Failure> {
     Ok(budget)
 }
 
-fn why_nothing(directory: Option<&Directory>, args: &Args) -> String {
+fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
     match (directory, &args.session) {
         (Some(it), None) => {
-            format!("nothing to show: {} says nothing yet, or nothing fits", it.path())
+            format!("nothing to show: {} says nothing yet, or nothing fits", path(it))
         }
         (Some(_) | None, Some(_)) => "nothing to show, or nothing fits".to_owned(),
         (None, None) => {
@@ -139,51 +131,19 @@ fn add_session(
     Ok(())
 }
 
-impl Directory {
-    /// That of the project at `dir`, or of the folder that we are in or one above it.
-    pub(super) fn find(dir: Option<&Path>) -> Result<Option<Directory>, Failure> {
-        let found = match dir {
-            Some(dir) => MemoryFolder::find(dir),
-            None => MemoryFolder::find_above(Path::new("."), settings::home().as_deref()),
-        };
-        let found = found.map_err(|error| {
-            let place = dir.unwrap_or(Path::new(".")).display();
-            Failure::usage(format!("{place}: cannot be looked at: {error}"))
-        })?;
-        Ok(found.map(|folder| {
-            // Unreadable settings are the defaults.
-            let text = folder.file(CONFIG).ok().flatten().unwrap_or_default();
-            Directory { settings: MemoryConfig::parse(&text).0, folder }
-        }))
-    }
+/// The directory of the project at `dir`, or of the folder that we are in or one above it.
+pub(super) fn directory(dir: Option<&Path>) -> Result<Option<ProjectDirectory>, Failure> {
+    let found = match dir {
+        Some(dir) => MemoryFolder::find(dir),
+        None => MemoryFolder::find_above(Path::new("."), settings::home().as_deref()),
+    };
+    let found = found.map_err(|error| {
+        let place = dir.unwrap_or(Path::new(".")).display();
+        Failure::usage(format!("{place}: cannot be looked at: {error}"))
+    })?;
+    Ok(found.map(ProjectDirectory::new))
+}
 
-    pub(super) fn block(&self, budget: &Budget, gate: &Gate) -> io::Result<Block> {
-        let (files, _) = self.read(false)?;
-        Ok(assemble(&material(&files, None, gate), budget, gate))
-    }
-
-    /// The files that a block may show something of: sessions and the archive for a query only.
-    fn read(&self, is_query: bool) -> io::Result<Read> {
-        let names = self.folder.names()?;
-        let (mut files, mut skipped) = (Files::new(), Vec::new());
-        for name in shown_files(&names, is_query) {
-            match self.folder.file(name) {
-                Ok(Some(text)) => {
-                    files.insert(name.to_owned(), text);
-                }
-                // It was deleted meanwhile.
-                Ok(None) => {}
-                Err(why) => skipped.push((name.to_owned(), why)),
-            }
-        }
-        Ok((files, skipped))
-    }
-
-    fn lost(&self, error: &io::Error) -> Failure {
-        Failure::failed(format!("{}: cannot be read: {error}", self.path()))
-    }
-
-    fn path(&self) -> String {
-        self.folder.path().display().to_string()
-    }
+fn path(directory: &ProjectDirectory) -> String {
+    directory.folder.path().display().to_string()
 }

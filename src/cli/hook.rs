@@ -1,7 +1,7 @@
 //! `annalist hook`: answers a hook of Claude Code. It never breaks a person's work: a failure is a line on
 //! stderr and exits with 0, and nothing here waits for a store.
 
-use super::context::Directory;
+use super::context::directory;
 use super::hand_over::{self, AwaitedAnswer, Order};
 use super::output::{self, Failure};
 use super::{settings, status};
@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Finding, Severity, Timestamp};
 use crate::memory_dir::MemoryConfig;
+use crate::pipeline::ProjectDirectory;
 use crate::privacy::{Gate, Redacted};
 use crate::store::{OpenMode, Store};
 use std::io::{self, Read};
@@ -81,7 +82,7 @@ fn answer(event: Event, file: Option<&Path>) -> Result<ExitCode, Failure> {
     findings.iter().for_each(warn);
     enter_project(&input);
     let mut transcript = open_transcript(&input);
-    let directory = Directory::find(None).unwrap_or_else(|failure| {
+    let directory = directory(None).unwrap_or_else(|failure| {
         output::note(&failure.line);
         None
     });
@@ -145,7 +146,7 @@ fn notice(config: &Result<Config, Failure>) -> Option<String> {
 /// Decides by the state of the session and by how full its window is, and keeps the new state.
 fn decide_and_keep(
     input: &Input,
-    directory: Option<&Directory>,
+    directory: Option<&ProjectDirectory>,
     transcript: Option<&mut GrowingFile>,
 ) -> Answer {
     let now = clock::now();
@@ -193,9 +194,9 @@ fn read_state(folder: &HookFolder, session: &str) -> (State, Option<Timestamp>) 
     (state, folder.synced_at(session).ok().flatten())
 }
 
-fn context(directory: &Directory, config: &Config) -> Result<Redacted, Failure> {
+fn context(directory: &ProjectDirectory, config: &Config) -> Result<Redacted, Failure> {
     let budget = Budget::of(directory.settings.token_budget).within_units(OUTPUT_UNITS_MAX);
-    let block = directory.block(&budget, &Gate::new(&config.pii));
+    let block = directory.block(None, &budget, &Gate::new(&config.pii));
     let block = block.map_err(|error| {
         Failure::failed(format!("the memory directory cannot be read: {error}"))
     })?;

@@ -1,7 +1,7 @@
 //! Printing of results and errors. A reader that goes away ends the printing, not the work.
 
 use crate::config::ConfigError;
-use crate::pipeline::{FileProblem, Totals};
+use crate::pipeline::{FileProblem, LookupError, Totals};
 use crate::store::{StoreError, StoreErrorKind};
 pub(super) use crate::text::count::{count, counted};
 use crate::text::{terminal, truncate};
@@ -79,6 +79,15 @@ impl From<StoreError> for Failure {
         let line = chain(&error);
         let usage = matches!(error.kind, StoreErrorKind::BadUrl(_));
         if usage { Failure::usage(line) } else { Failure::failed(line) }
+    }
+}
+
+impl From<LookupError> for Failure {
+    fn from(error: LookupError) -> Failure {
+        match error {
+            LookupError::Id { .. } => Failure::usage(error.to_string()),
+            LookupError::Store(error) => error.into(),
+        }
     }
 }
 

@@ -2,14 +2,13 @@
 
 use super::arguments::{date, date_end, named};
 use super::memory::folder::{DirArgs, project_directory, read};
-use super::memory::tag;
 use super::output::{self, Failure, short};
 use super::settings;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Digest, Format, Speaker, Timestamp};
-use crate::memory_dir::{Document, Kind, SOURCE, readable};
+use crate::memory_dir::source_tag;
 use crate::pipeline::{
-    HitState, Note, SearchHit, SearchRequest, dir_of, directory_namespace, search,
+    HitState, Note, SearchHit, SearchRequest, dir_of, notes as notes_of, project_namespace, search,
 };
 use crate::privacy::Gate;
 use crate::search::Query;
@@ -18,7 +17,6 @@ use crate::text::truncate;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -129,7 +127,7 @@ impl<'a> SearchRow<'a> {
     fn of(hit: &'a SearchHit, query: &Query) -> SearchRow<'a> {
         let (record, note, memory) = (hit.record(), hit.note(), hit.memory.as_ref());
         let id = match (memory, record, note) {
-            (Some(memory), _, _) => tag(memory.id),
+            (Some(memory), _, _) => source_tag(memory.id),
             (None, Some(stored), _) => short(&stored.record.id),
             (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
             (None, None, None) => String::new(),
@@ -141,7 +139,7 @@ impl<'a> SearchRow<'a> {
             at: hit.at().map(|at| at.to_string()),
             kind: hit.claim().map(|claim| claim.kind()),
             state: hit.state,
-            superseded_by: memory.and_then(|memory| memory.superseded_by).map(tag),
+            superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
             headline: hit.claim().map(|claim| claim.headline()),
             words: hit.words(query),
             said_by: evidence.map(|it| it.speaker),
@@ -221,18 +219,9 @@ async fn namespace(store: &Store, config: &Config, args: &Args) -> Result<Option
     if args.all || args.namespace.is_some() {
         return Ok(args.namespace.clone());
     }
-    if config.namespace.is_some() {
-        return Ok(config.namespace.clone());
-    }
-    let gate = Gate::new(&config.pii);
     let root = args.dir.root();
-    for folder in std::path::absolute(&root).unwrap_or(root).ancestors() {
-        let namespace = directory_namespace(folder, &gate);
-        if store.has_namespace(&namespace).await? {
-            return Ok(Some(namespace));
-        }
-    }
-    Ok(None)
+    let root = std::path::absolute(&root).unwrap_or(root);
+    Ok(project_namespace(store, config, root.ancestors()).await?)
 }
 
 /// The entries of the project's directory; with a store, only those that annalist did not write.
@@ -244,31 +233,10 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
     };
     let Some(folder) = folder else { return Ok(Vec::new()) };
     let rendered = match store {
-        Some(store) => store.rendered(&dir_of(&folder)).await?,
-        None => BTreeMap::new(),
+        Some(store) => Some(store.rendered(&dir_of(&folder)).await?),
+        None => None,
     };
-    let gate = Gate::new(&config.pii);
-    let mut notes = Vec::new();
-    for (path, text) in &read(&folder)?.files {
-        let kind = Kind::of_path(path);
-        if kind == Kind::Config {
-            continue;
-        }
-        let (document, _) = Document::parse(kind, text);
-        let is_memory = |tag: &String| store.is_some() && tag.starts_with(SOURCE);
-        let lines: Vec<&str> = text.lines().collect();
-        let written: HashSet<&str> =
-            rendered.get(path).into_iter().flat_map(|it| it.lines()).collect();
-        let is_written = |line: u32| {
-            let at = (line as usize).saturating_sub(1);
-            lines.get(at).is_some_and(|line| written.contains(line))
-        };
-        let entries = readable(&document, &gate).into_iter();
-        let own = entries.filter(|it| !it.is_head && !it.tag.as_ref().is_some_and(is_memory));
-        let own = own.filter(|it| !is_written(it.line));
-        notes.extend(own.map(|it| Note { path: path.clone(), line: it.line, text: it.text }));
-    }
-    Ok(notes)
+    Ok(notes_of(&read(&folder)?.files, rendered.as_ref(), &Gate::new(&config.pii)))
 }
 
 /// A line for each hit, as wide as the terminal.

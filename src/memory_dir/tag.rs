@@ -143,6 +143,11 @@ pub(super) fn tag_line(value: &str) -> String {
     format!("<!-- @tag: {value} -->")
 }
 
+/// The shortest tag of a memory.
+pub(crate) fn source_tag(id: MemoryId) -> String {
+    format!("{SOURCE}{:.*}", SOURCE_DIGITS_MIN, id.0)
+}
+
 /// The tag of each memory: `src-` and the first [`SOURCE_DIGITS_MIN`] digits of its id. Of several ids
 /// that begin alike the lowest keeps that many, and each other has as many as tell it from the one
 /// before it, so that no two have the same tag.

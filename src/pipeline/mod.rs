@@ -12,6 +12,8 @@ mod feed;
 mod forgetting;
 pub(crate) mod import;
 mod ingest;
+mod lookup;
+mod project;
 mod adjudicate;
 pub(crate) mod dir_sync;
 mod preamble;
@@ -40,8 +42,12 @@ pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
+pub(crate) use lookup::{
+    LookupError, MemoryChange, Why, applied_plans, memory_history, memory_named, why,
+};
 pub use model_client::Model;
 pub(crate) use preamble::dialog_of;
+pub(crate) use project::{ProjectDirectory, ShownFiles, notes, project_namespace};
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use searching::{HitState, Note, SearchHit, SearchRequest, search};

@@ -52,7 +52,7 @@ pub(crate) use lease::{HeldLease, LeaseRequest};
 pub(crate) use memory::{AuditEntry, Backlog, Directory};
 pub use migrations::OpenMode;
 pub(crate) use plan::{AskedPair, StoredOpenPair, StoredPlan};
-pub(crate) use prefix::{IdPrefix, PrefixLookup};
+pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use queue::{ABANDONED, EnqueueResult, JobChange, WorkerStatus};
 pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
 pub(crate) use queue::{

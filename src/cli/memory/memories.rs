@@ -1,17 +1,17 @@
 //! `annalist memory list`, `show`, `history` and `at`: the memories behind the directory.
 
-use crate::cli::arguments::{date_end, one, prefix};
+use crate::cli::arguments::{date_end, one};
 use crate::cli::output::{
     self, BOLD, DIM, Failure, GREEN, Row, YELLOW, counted, pairs, short, shorten,
 };
 use crate::cli::settings;
-use crate::consolidate::{Event, as_of, history as events_of};
+use crate::consolidate::as_of;
 use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, PersonDecision, Plan,
     RecordId, Speaker, Stage, Timestamp,
 };
-use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN};
-use crate::store::{AuditEntry, PrefixLookup, Store, StoredPlan};
+use crate::pipeline::{MemoryChange, applied_plans, memory_history, memory_named};
+use crate::store::{PrefixLookup, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -145,29 +145,28 @@ pub(in crate::cli) struct HistoryRow {
 }
 
 impl HistoryRow {
-    fn of_event(at: Timestamp, event: &Event) -> HistoryRow {
-        HistoryRow {
-            at: at.to_string(),
-            deed: event.disposition.to_owned(),
-            rule: Some(event.rule.clone()),
-            record: Some(event.record),
-            said_at: Some(event.at.map(|at| at.to_string())),
-            plan: Some(event.plan.0),
-            stage: Some(event.stage),
-            state: Some(event.state),
-        }
-    }
-
-    fn of_audit(entry: &AuditEntry) -> HistoryRow {
-        HistoryRow {
-            at: entry.at.to_string(),
-            deed: entry.deed.clone(),
-            rule: entry.rule.clone(),
-            record: entry.record,
-            said_at: None,
-            plan: entry.plan.map(|plan| plan.0),
-            stage: None,
-            state: None,
+    fn of(change: &MemoryChange) -> HistoryRow {
+        match change {
+            MemoryChange::Planned { at, event } => HistoryRow {
+                at: at.to_string(),
+                deed: event.disposition.to_owned(),
+                rule: Some(event.rule.clone()),
+                record: Some(event.record),
+                said_at: Some(event.at.map(|at| at.to_string())),
+                plan: Some(event.plan.0),
+                stage: Some(event.stage),
+                state: Some(event.state),
+            },
+            MemoryChange::Audited(entry) => HistoryRow {
+                at: entry.at.to_string(),
+                deed: entry.deed.clone(),
+                rule: entry.rule.clone(),
+                record: entry.record,
+                said_at: None,
+                plan: entry.plan.map(|plan| plan.0),
+                stage: None,
+                state: None,
+            },
         }
     }
 
@@ -214,36 +213,18 @@ pub(super) fn at(args: &AtArgs, file: Option<&Path>) -> Result<ExitCode, Failure
     print_list(&memories, &args.list)
 }
 
-async fn applied_plans(store: &Store, namespace: Option<&str>) -> Result<Vec<StoredPlan>, Failure> {
-    let mut plans = store.plans(namespace).await?;
-    plans.retain(|stored| stored.undone_at.is_none());
-    Ok(plans)
-}
-
 pub(super) fn history(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let (_, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         let memory = named(&store, &args.id).await?;
-        let stored = applied_plans(&store, Some(&memory.namespace)).await?;
-        let plans: Vec<Plan> = stored.iter().map(|it| it.plan.clone()).collect();
-        let events = events_of(memory.id, &plans);
-        let applied_at = |event: &Event| stored.iter().find(|it| it.plan.id == event.plan);
-        let by_plan = events.iter().filter_map(|it| applied_at(it).map(|plan| (plan.at, it)));
-        let mut rows: Vec<(Timestamp, HistoryRow)> =
-            by_plan.map(|(at, it)| (at, HistoryRow::of_event(at, it))).collect();
-        let audit = store.ledger(Some(memory.id)).await?;
-        let is_by_plan = |entry: &&AuditEntry| {
-            stored.iter().any(|it| Some(it.plan.id) == entry.plan && it.at == entry.at)
-        };
-        let others = audit.iter().filter(|it| !is_by_plan(it));
-        rows.extend(others.map(|it| (it.at, HistoryRow::of_audit(it))));
-        rows.sort_by_key(|(at, _)| *at);
+        let changes = memory_history(&store, &memory).await?;
+        let rows: Vec<HistoryRow> = changes.iter().map(HistoryRow::of).collect();
         if args.json {
-            output::json(&rows.iter().map(|(_, row)| row).collect::<Vec<_>>())?;
+            output::json(&rows)?;
         } else {
             let words = shorten(memory.claim.headline(), TITLE_LETTERS);
             output::line(&format!("{BOLD}{words}{BOLD:#}"))?;
-            rows.iter().try_for_each(|(_, row)| output::line(&row.line()))?;
+            rows.iter().try_for_each(|row| output::line(&row.line()))?;
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -262,22 +243,8 @@ pub(super) fn show(args: &MemoryArgs, file: Option<&Path>) -> Result<ExitCode, F
 }
 
 /// The memory with this id, the only one whose id begins so, or the one with this tag of the directory.
-pub(in crate::cli) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
-    let digits = id.strip_prefix(SOURCE).unwrap_or(id);
-    let mut found = store.memory(prefix(digits)?).await?;
-    // Of ids that begin alike, the first has the shortest tag.
-    if let (true, PrefixLookup::Many(ids)) =
-        (digits != id && digits.len() >= SOURCE_DIGITS_MIN, &found)
-        && let Some(first) = ids.first()
-    {
-        found = store.memory((*first).into()).await?;
-    }
-    one(found, "memory", id)
-}
-
-/// The tag of a memory, as `annalist why` takes it.
-pub(in crate::cli) fn tag(id: MemoryId) -> String {
-    format!("{SOURCE}{:.*}", SOURCE_DIGITS_MIN, id.0)
+pub(super) async fn named(store: &Store, id: &str) -> Result<Memory, Failure> {
+    one(memory_named(store, id).await?, "memory", id)
 }
 
 async fn print(store: &Store, memory: &Memory) -> Result<(), Failure> {

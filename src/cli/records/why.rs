@@ -1,14 +1,14 @@
 //! `annalist why`: the words that a record rests on.
 
 use super::rows::{RecordRow, print_claim};
-use crate::cli::arguments::{one, prefix};
-use crate::cli::memory::named;
+use crate::cli::arguments::one;
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
 use crate::domain::{Entry, EntryKind, Evidence, OutputMode, Speaker};
 use crate::memory_dir::SOURCE;
+use crate::pipeline::{Why, why as lookup};
 use crate::privacy::Redacted;
-use crate::store::{PrefixLookup, RecordSources, Store};
+use crate::store::RecordSources;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -16,8 +16,6 @@ use std::process::ExitCode;
 
 /// Letters of an entry before and after the words of evidence.
 const AROUND_LETTERS: usize = 60;
-/// Records of a memory that are printed.
-const RECORDS_MAX: usize = 20;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -62,10 +60,12 @@ struct EntryRow<'a> {
 
 pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let (_, store) = settings::existing_store(file)?;
-    let (all, is_memory) = settings::runtime()?.block_on(records(&store, &args.id))?;
+    let found = settings::runtime()?.block_on(lookup(&store, &args.id))?;
+    let what = if args.id.starts_with(SOURCE) { "memory" } else { "record" };
+    let Why { records: all, memory } = one(found, what, &args.id)?;
     if args.json {
-        match (all.as_slice(), is_memory) {
-            ([why], false) => output::json(&WhyReport::Record(Box::new(why_row(why))))?,
+        match (all.as_slice(), memory) {
+            ([why], None) => output::json(&WhyReport::Record(Box::new(why_row(why))))?,
             (all, _) => output::json(&WhyReport::Memory(all.iter().map(why_row).collect()))?,
         }
         return Ok(ExitCode::SUCCESS);
@@ -77,27 +77,6 @@ pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCod
         print_why(why)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The record of this id, or those of a memory, and true if it is a memory's.
-async fn records(store: &Store, id: &str) -> Result<(Vec<RecordSources>, bool), Failure> {
-    if !id.starts_with(SOURCE) {
-        let found = store.why(prefix(id)?).await?;
-        let is_memory = || async {
-            Ok::<_, Failure>(matches!(store.memory(prefix(id)?).await?, PrefixLookup::One(_)))
-        };
-        if !matches!(found, PrefixLookup::None) || !is_memory().await? {
-            return Ok((vec![one(found, "record", id)?], false));
-        }
-    }
-    let memory = named(store, id).await?;
-    let mut all = Vec::new();
-    for record in memory.sources.iter().take(RECORDS_MAX) {
-        if let PrefixLookup::One(found) = store.why(record.0.into()).await? {
-            all.push(*found);
-        }
-    }
-    Ok((all, true))
 }
 
 fn why_row(why: &RecordSources) -> WhyRow<'_> {

@@ -1,0 +1,124 @@
+//! Looks up records and memories by the ids and tags that people type, with what they rest on and what became of them.
+
+use crate::consolidate::{Event, history};
+use crate::domain::{Memory, Plan, Timestamp};
+use crate::memory_dir::{SOURCE, SOURCE_DIGITS_MIN};
+use crate::store::{
+    AuditEntry, BadPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
+};
+
+/// Records of a memory that are looked up.
+const RECORDS_MAX: usize = 20;
+
+/// Error of a lookup.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookupError {
+    /// The text begins no id.
+    #[error("`{text}`: {cause}")]
+    Id { text: String, cause: BadPrefix },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The records behind an id: one, or those that a memory rests on.
+#[derive(Debug)]
+pub(crate) struct Why {
+    pub records: Vec<RecordSources>,
+    /// The memory, if the id is that of one.
+    pub memory: Option<Memory>,
+}
+
+/// A change of a memory.
+#[derive(Clone, Debug)]
+pub(crate) enum MemoryChange {
+    /// By a plan that was not undone.
+    Planned { at: Timestamp, event: Event },
+    /// Any other entry of the ledger.
+    Audited(AuditEntry),
+}
+
+impl MemoryChange {
+    pub(crate) fn at(&self) -> Timestamp {
+        match self {
+            MemoryChange::Planned { at, .. } => *at,
+            MemoryChange::Audited(entry) => entry.at,
+        }
+    }
+}
+
+/// The memory with this id, the only one whose id begins so, or the one with this tag of the directory.
+pub(crate) async fn memory_named(
+    store: &Store,
+    id: &str,
+) -> Result<PrefixLookup<Memory>, LookupError> {
+    let digits = id.strip_prefix(SOURCE).unwrap_or(id);
+    let prefix = digits.parse().map_err(|cause| LookupError::Id { text: digits.to_owned(), cause });
+    let found = store.memory(prefix?).await?;
+    // Of ids that begin alike, the first has the shortest tag.
+    if let (true, PrefixLookup::Many(ids)) =
+        (digits != id && digits.len() >= SOURCE_DIGITS_MIN, &found)
+        && let Some(first) = ids.first()
+    {
+        return Ok(store.memory((*first).into()).await?);
+    }
+    Ok(found)
+}
+
+/// The record of this id, or those of a memory.
+pub(crate) async fn why(store: &Store, id: &str) -> Result<PrefixLookup<Why>, LookupError> {
+    if !id.starts_with(SOURCE) {
+        let prefix = id.parse().map_err(|cause| LookupError::Id { text: id.to_owned(), cause })?;
+        match store.why(prefix).await? {
+            PrefixLookup::One(record) => {
+                let why = Why { records: vec![*record], memory: None };
+                return Ok(PrefixLookup::One(Box::new(why)));
+            }
+            PrefixLookup::Many(ids) => return Ok(PrefixLookup::Many(ids)),
+            PrefixLookup::None => {}
+        }
+    }
+    let memory = match memory_named(store, id).await? {
+        PrefixLookup::One(memory) => *memory,
+        PrefixLookup::Many(ids) if id.starts_with(SOURCE) => return Ok(PrefixLookup::Many(ids)),
+        PrefixLookup::Many(_) | PrefixLookup::None => return Ok(PrefixLookup::None),
+    };
+    let mut records = Vec::new();
+    for record in memory.sources.iter().take(RECORDS_MAX) {
+        if let PrefixLookup::One(found) = store.why(record.0.into()).await? {
+            records.push(*found);
+        }
+    }
+    Ok(PrefixLookup::One(Box::new(Why { records, memory: Some(memory) })))
+}
+
+/// The plans of a namespace that were applied and not undone.
+pub(crate) async fn applied_plans(
+    store: &Store,
+    namespace: Option<&str>,
+) -> Result<Vec<StoredPlan>, StoreError> {
+    let mut plans = store.plans(namespace).await?;
+    plans.retain(|stored| stored.undone_at.is_none());
+    Ok(plans)
+}
+
+/// The changes of a memory, the earliest first.
+pub(crate) async fn memory_history(
+    store: &Store,
+    memory: &Memory,
+) -> Result<Vec<MemoryChange>, StoreError> {
+    let stored = applied_plans(store, Some(&memory.namespace)).await?;
+    let plans: Vec<Plan> = stored.iter().map(|it| it.plan.clone()).collect();
+    let applied_at = |event: &Event| stored.iter().find(|it| it.plan.id == event.plan);
+    let events = history(memory.id, &plans).into_iter();
+    let by_plan = events.filter_map(|event| {
+        applied_at(&event).map(|plan| MemoryChange::Planned { at: plan.at, event })
+    });
+    let mut changes: Vec<MemoryChange> = by_plan.collect();
+    let is_by_plan = |entry: &AuditEntry| {
+        stored.iter().any(|it| Some(it.plan.id) == entry.plan && it.at == entry.at)
+    };
+    let audit = store.ledger(Some(memory.id)).await?;
+    changes.extend(audit.into_iter().filter(|it| !is_by_plan(it)).map(MemoryChange::Audited));
+    changes.sort_by_key(MemoryChange::at);
+    Ok(changes)
+}

@@ -1,0 +1,110 @@
+//! The project of a folder: its namespace, its memory directory, and what people wrote there.
+
+use super::dir_sync::directory_namespace;
+use super::searching::Note;
+use crate::adapters::memory_files::MemoryFolder;
+use crate::config::Config;
+use crate::context::{Block, Budget, assemble, material, shown_files};
+use crate::memory_dir::{CONFIG, Document, Files, Kind, MemoryConfig, SOURCE, readable};
+use crate::privacy::Gate;
+use crate::store::{Store, StoreError};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::path::Path;
+
+/// The namespace of the settings, or of the first of `folders` that the store knows.
+pub(crate) async fn project_namespace<'f>(
+    store: &Store,
+    config: &Config,
+    folders: impl Iterator<Item = &'f Path>,
+) -> Result<Option<String>, StoreError> {
+    if config.namespace.is_some() {
+        return Ok(config.namespace.clone());
+    }
+    let gate = Gate::new(&config.pii);
+    for folder in folders {
+        let namespace = directory_namespace(folder, &gate);
+        if store.has_namespace(&namespace).await? {
+            return Ok(Some(namespace));
+        }
+    }
+    Ok(None)
+}
+
+/// The entries of a directory's `files`; with what was `rendered` of a store, only those that annalist did not write.
+pub(crate) fn notes(
+    files: &Files,
+    rendered: Option<&BTreeMap<String, String>>,
+    gate: &Gate,
+) -> Vec<Note> {
+    let mut notes = Vec::new();
+    for (path, text) in files {
+        let kind = Kind::of_path(path);
+        if kind == Kind::Config {
+            continue;
+        }
+        let (document, _) = Document::parse(kind, text);
+        let is_memory = |tag: &String| rendered.is_some() && tag.starts_with(SOURCE);
+        let lines: Vec<&str> = text.lines().collect();
+        let written = rendered.and_then(|it| it.get(path));
+        let written: HashSet<&str> = written.into_iter().flat_map(|it| it.lines()).collect();
+        let is_written = |line: u32| {
+            let at = (line as usize).saturating_sub(1);
+            lines.get(at).is_some_and(|line| written.contains(line))
+        };
+        let entries = readable(&document, gate).into_iter();
+        let own = entries.filter(|it| !it.is_head && !it.tag.as_ref().is_some_and(is_memory));
+        let own = own.filter(|it| !is_written(it.line));
+        notes.extend(own.map(|it| Note { path: path.clone(), line: it.line, text: it.text }));
+    }
+    notes
+}
+
+/// A memory directory that is read for a block.
+pub(crate) struct ProjectDirectory {
+    pub(crate) folder: MemoryFolder,
+    /// Its settings.
+    pub(crate) settings: MemoryConfig,
+}
+
+/// Files that were read for a block, and the skipped ones with the reason.
+#[derive(Default)]
+pub(crate) struct ShownFiles {
+    pub(crate) files: Files,
+    pub(crate) skipped: Vec<(String, &'static str)>,
+}
+
+impl ProjectDirectory {
+    pub(crate) fn new(folder: MemoryFolder) -> ProjectDirectory {
+        // Unreadable settings are the defaults.
+        let text = folder.file(CONFIG).ok().flatten().unwrap_or_default();
+        ProjectDirectory { settings: MemoryConfig::parse(&text).0, folder }
+    }
+
+    pub(crate) fn block(
+        &self,
+        query: Option<&str>,
+        budget: &Budget,
+        gate: &Gate,
+    ) -> io::Result<Block> {
+        let shown = self.read(query.is_some())?;
+        Ok(assemble(&material(&shown.files, query, gate), budget, gate))
+    }
+
+    /// The files that a block may show something of: sessions and the archive for a query only.
+    pub(crate) fn read(&self, is_query: bool) -> io::Result<ShownFiles> {
+        let names = self.folder.names()?;
+        let mut shown = ShownFiles::default();
+        for name in shown_files(&names, is_query) {
+            match self.folder.file(name) {
+                Ok(Some(text)) => {
+                    shown.files.insert(name.to_owned(), text);
+                }
+                // It was deleted meanwhile.
+                Ok(None) => {}
+                Err(why) => shown.skipped.push((name.to_owned(), why)),
+            }
+        }
+        Ok(shown)
+    }
+}
