@@ -123,7 +123,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     } else {
         lines.iter().try_for_each(print)?;
     }
-    if let Some(error) = &probe.error {
+    // A person has just read it in the list.
+    if let Some(error) = probe.error.as_ref().filter(|_| args.json) {
         output::note(&format!("{RED}error:{RED:#} {error}"));
     }
     Ok(ExitCode::from(if usable { 0 } else { output::FAILED }))

@@ -102,10 +102,29 @@ fn chain(error: &dyn std::error::Error) -> String {
     line.replace('\n', " ")
 }
 
-/// Prints a result.
+/// Prints a result. A terminal gets no line that is broken within a word.
 pub(super) fn line(text: &str) -> Result<(), Failure> {
+    unbroken(&wrapped(text, window().map(|(width, _)| width)))
+}
+
+/// Prints lines that are not to be broken.
+fn unbroken(text: &str) -> Result<(), Failure> {
     writeln!(anstream::stdout().lock(), "{}", terminal::shown(text))?;
     Ok(())
+}
+
+/// Returns the text with no line wider than `width`, but for words that are. What goes on in another
+/// line stands further in.
+fn wrapped(text: &str, width: Option<usize>) -> String {
+    const FURTHER: usize = 2;
+    let Some(width) = width else { return text.to_owned() };
+    let wrap = |line: &str| {
+        let blanks = line.len() - line.trim_start_matches(' ').len();
+        let indent = " ".repeat(blanks.min(width / 2) + FURTHER);
+        let options = textwrap::Options::new(width).subsequent_indent(&indent);
+        textwrap::fill(line, options.break_words(false))
+    };
+    text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
 }
 
 /// Columns and rows of the terminal, where stdout is one.
@@ -116,6 +135,7 @@ pub(super) fn window() -> Option<(usize, usize)> {
 
 /// Prints lines; on a terminal that does not have room for them, through a pager.
 pub(super) fn paged(text: &str) -> Result<(), Failure> {
+    let text = &wrapped(text, window().map(|(width, _)| width));
     if window().is_some_and(|(_, height)| height <= text.lines().count()) {
         let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
         let named = named.filter(|pager| !pager.trim().is_empty());
@@ -131,7 +151,7 @@ pub(super) fn paged(text: &str) -> Result<(), Failure> {
             }
         }
     }
-    line(text.trim_end())
+    unbroken(text.trim_end())
 }
 
 /// Prints a result as it is; a terminal shows what it would obey.
@@ -148,7 +168,7 @@ pub(super) fn bytes(bytes: &[u8]) -> Result<ExitCode, Failure> {
 pub(super) fn json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value);
     let text = text.map_err(|error| Failure::failed(format!("cannot print: {error}")))?;
-    line(&terminal::json(&text))
+    unbroken(&terminal::json(&text))
 }
 
 /// Prints a value as one line of JSON, as it is: it may hold what looks like colours.
@@ -161,7 +181,9 @@ pub(super) fn json_line(value: &impl serde::Serialize) -> Result<(), Failure> {
 /// Prints a line on stderr.
 pub(super) fn note(text: &str) {
     // Nothing can be said about a stderr that is gone.
-    let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(text));
+    let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
+    let text = wrapped(text, width);
+    let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(&text));
 }
 
 /// A line of a warning.
@@ -171,8 +193,10 @@ pub(super) fn warning(text: &str) -> String {
 
 /// Prints a line on stderr in the place of the progress that a terminal shows there.
 pub(super) fn note_over_progress(text: &str) {
-    let begin = if is_watched() { "\r\x1b[K" } else { "" };
-    note(&format!("{begin}{text}"));
+    if is_watched() {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+    note(text);
 }
 
 /// Warns of a model that found nothing at all.
@@ -293,7 +317,7 @@ fn fit(columns: &[usize], path: usize, spare: &[usize], width: usize) -> (usize,
 pub(super) fn print_table(table: &Table) -> Result<(), Failure> {
     let text = table.to_string();
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    line(&lines.join("\n"))
+    unbroken(&lines.join("\n"))
 }
 
 /// A number of things in parentheses behind another one, such as ` (7 from the journal)`; empty for none.
@@ -361,6 +385,15 @@ pub(super) fn lasting(it: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_go_on_further_in() {
+        let styled = "\x1b[31mfailed\x1b[0m at /a/long/path/of/a/file";
+        let text = format!("one two three\n    four five six\n{styled}");
+        let page = "one two\n  three\n    four\n      five\n      six\n\
+                    \x1b[31mfailed\x1b[0m at\n  /a/long/path/of/a/file";
+        assert_eq!((wrapped(&text, Some(11)).as_str(), wrapped(&text, None)), (page, text));
+    }
 
     #[test]
     fn narrow_terminals_drop_spare_columns_and_then_the_beginnings_of_paths() {

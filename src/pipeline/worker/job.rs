@@ -249,7 +249,7 @@ impl WorkerState {
             return self.fail(attempt, failure(error), Vec::new());
         }
         self.stop(format!(
-            "{error}; {UNANSWERED_MAX} slices in a row had no answer: what is left waits, the same \
+            "{UNANSWERED_MAX} slices in a row had no answer: {error}; what is left waits, the same \
              command goes on when the endpoint is back"
         ));
         ClaimEnd::uncharged(None)
