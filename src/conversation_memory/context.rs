@@ -152,12 +152,10 @@ fn role_of(entry: &Entry, format: Format) -> Option<Role> {
 /// Returns whether injected context is a message of its own in this format. Agents' clients put files, reminders and
 /// skills between the messages without end; pinned, they would push out what was said.
 fn has_system_messages(format: Format) -> bool {
-    match format {
-        Format::Openai | Format::Anthropic | Format::Chatgpt | Format::Plain | Format::Slice => {
-            true
-        }
-        Format::ClaudeCode | Format::Codex | Format::Aider | Format::Specstory => false,
-    }
+    matches!(
+        format,
+        Format::Openai | Format::Anthropic | Format::Chatgpt | Format::Plain | Format::Slice
+    )
 }
 
 #[cfg(test)]

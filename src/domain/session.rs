@@ -14,6 +14,14 @@ named! {
         ClaudeCode = "claude-code",
         /// Codex rollout JSONL, with or without envelope.
         Codex = "codex",
+        /// Gemini CLI session, JSON or JSONL, and its checkpoints.
+        GeminiCli = "gemini-cli",
+        /// Qwen Code session JSONL.
+        QwenCode = "qwen-code",
+        /// Session of opencode: its export, its database, or the events of a run.
+        Opencode = "opencode",
+        /// pi session JSONL, also of OpenClaw and Factory's droid.
+        Pi = "pi",
         /// OpenAI chat messages, JSON or JSONL.
         Openai = "openai",
         /// Anthropic messages, JSON or JSONL, and Cline's history.
@@ -47,11 +55,12 @@ impl FromStr for Format {
 
 /// A name that is no format of ours.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error(
-    "unknown format `{0}`: expected claude-code, codex, openai, anthropic, chatgpt, aider, \
-     specstory, plain or slice"
-)]
+#[error("unknown format `{0}`: expected {names}", names = names())]
 pub struct UnknownFormat(pub String);
+
+fn names() -> String {
+    Format::ALL.iter().map(|format| format.name()).collect::<Vec<_>>().join(", ")
+}
 
 /// Description of a conversation, known before its entries are read.
 #[derive(Clone, Debug, Eq, PartialEq)]

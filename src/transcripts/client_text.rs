@@ -7,7 +7,14 @@ use crate::domain::{EntryKind, Skip, Speaker};
 use std::borrow::Cow;
 
 /// Blocks that a client adds.
-const INJECTED_TAGS: [&str; 3] = ["environment_details", "system-reminder", "user_info"];
+const INJECTED_TAGS: [&str; 6] = [
+    "environment_details",
+    "system-reminder",
+    "user_info",
+    "session_context",
+    "hook_context",
+    "qwen:user-prompt-submit-context",
+];
 /// Blocks that hold a person's words, and their kind.
 const WORDS_TAGS: [(&str, EntryKind); 5] = [
     ("task", EntryKind::Prompt),
@@ -41,7 +48,7 @@ const INJECTED: &str = "<local-command-caveat>|Caveat: The messages below|Base d
     <ide_opened_file>|<ide_selection>|<environment_context>|<user_instructions>|\
     # AGENTS.md instructions for|<permissions instructions>|<recommended_plugins>|<skill>|\
     <skills_instructions>|<model_switch>|<collaboration_mode>|<apps_instructions>|\
-    <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>";
+    <plugins_instructions>|<personality_spec>|<INSTRUCTIONS>|<system-reminder>|System: Please continue.";
 const SUMMARIES: &str = "This session is being continued from a previous conversation|\
     Another language model started to solve this problem";
 /// Maximum number of wrappers in one text; real messages hold a handful.

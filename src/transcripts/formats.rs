@@ -1,17 +1,13 @@
-//! Table of the formats that are read. A new format is a folder with a reader, and one entry here.
+//! Tables of the formats that are read. A new client is a folder with a [`Client`], and one entry here.
 
 use super::chat::{self, chatgpt};
+use super::client::{self, Client, Input, has_fields};
 use super::markdown::{aider, plain, specstory};
 use super::raw::Sink;
-use super::{claude, codex, slice_doc};
+use super::{claude, codex, gemini, opencode, pi, qwen, slice_doc};
 use crate::domain::Format;
 use serde_json::Value;
 use std::io::{self, Read, Seek};
-
-/// Input of a reader.
-pub(super) trait Input: Read + Seek {}
-
-impl<T: Read + Seek> Input for T {}
 
 pub(super) struct FormatReader {
     pub(super) format: Format,
@@ -21,7 +17,28 @@ pub(super) struct FormatReader {
     pub(super) read: fn(&mut dyn Input, &mut Sink<'_>) -> io::Result<()>,
 }
 
-/// Readers of all formats, in the order of detection.
+/// Clients whose records are told by their fields, in the order of detection.
+pub(super) const CLIENTS: [&Client; 4] =
+    [&gemini::CLIENT, &qwen::CLIENT, &pi::CLIENT, &opencode::CLIENT];
+
+/// Returns the format of a client's line.
+pub(super) fn client_of_line(json: &Value) -> Option<Format> {
+    client_with(json, |client| client.lines)
+}
+
+/// Returns the format of a client's whole file, or of the first element of its list.
+pub(super) fn client_of_document(json: &Value) -> Option<Format> {
+    client_with(json, |client| client.documents)
+}
+
+type Signatures = &'static [&'static [&'static str]];
+
+fn client_with(json: &Value, signatures: fn(&Client) -> Signatures) -> Option<Format> {
+    let is_of = |client: &&&Client| signatures(client).iter().any(|it| has_fields(json, it));
+    CLIENTS.iter().find(is_of).map(|client| client.format)
+}
+
+/// Readers of the other formats, in the order of detection.
 pub(super) const READERS: [FormatReader; 9] = [
     reader(Format::Slice, slice_doc::is_slice, |input, sink| slice_doc::read(input, sink)),
     reader(Format::Codex, codex::is_record, |input, sink| codex::read(input, sink)),
@@ -44,6 +61,9 @@ const fn reader(
 
 /// Reads a transcript of `format` until its end, or until the sink stops.
 pub fn read<R: Read + Seek>(format: Format, mut input: R, sink: &mut Sink<'_>) -> io::Result<()> {
+    if let Some(client) = CLIENTS.iter().find(|client| client.format == format) {
+        return client::read(client, &mut input, sink);
+    }
     match READERS.iter().find(|reader| reader.format == format) {
         Some(reader) => (reader.read)(&mut input, sink),
         None => Ok(()),
@@ -58,7 +78,8 @@ mod tests {
     fn every_format_has_one_reader() {
         for &format in Format::ALL {
             let readers = READERS.iter().filter(|reader| reader.format == format);
-            assert_eq!(readers.count(), 1, "{format}");
+            let clients = CLIENTS.iter().filter(|client| client.format == format);
+            assert_eq!(readers.count() + clients.count(), 1, "{format}");
         }
     }
 }

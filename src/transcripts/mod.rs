@@ -3,7 +3,8 @@
 //!
 //! `claude` and `codex` read the logs of two agents, `chat` the messages of APIs and web clients, `markdown`
 //! conversations written down as text, `slice_doc` what agents and hooks hand over, `session_doc` a session
-//! message by message. `formats` lists the readers, `detect` chooses one.
+//! message by message. Other clients are tables of record kinds, one folder each, read by `client` and told to
+//! a `conversation`. `formats` lists the readers, `detect` chooses one.
 //!
 //! Content never fails a read. Problems are findings with one of these rules:
 //!
@@ -18,6 +19,7 @@
 //! | `no-message` | an element among messages that is none |
 //! | `unknown-role` | a message of an unknown role; kept as context |
 //! | `missing-entries` | a document begins behind entries that were not handed over |
+//! | `unknown-record` | a kind of record that no version was known to have; left out, reported once a kind |
 //! | `reused-id` | two records with one id say different things; both are kept |
 //! | `no-entries` | a readable file without a single entry |
 //! | `changed-entries` | entries handed over again are not what they were; the first are kept |
@@ -25,18 +27,27 @@
 
 mod chat;
 mod claude;
+mod client;
 mod client_text;
 mod codex;
+#[cfg(test)]
+mod conformance;
+mod conversation;
 mod cutter;
 mod detect;
 mod emit;
 mod fields;
 mod formats;
+mod gemini;
+mod genai;
 mod json;
 mod lines;
 mod markdown;
 mod marks;
+mod opencode;
 mod own_output;
+mod pi;
+mod qwen;
 mod raw;
 mod session_doc;
 #[cfg(test)]

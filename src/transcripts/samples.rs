@@ -27,7 +27,7 @@ fn name(path: &Path) -> String {
 }
 
 fn expected(path: &str) -> Option<Format> {
-    const FOLDERS: [(&str, Format); 11] = [
+    const FOLDERS: [(&str, Format); 16] = [
         ("/claude-code", Format::ClaudeCode),
         ("/large/claude", Format::ClaudeCode),
         ("/codex", Format::Codex),
@@ -39,6 +39,11 @@ fn expected(path: &str) -> Option<Format> {
         ("/aider/", Format::Aider),
         ("/large/aider", Format::Aider),
         ("/specstory/", Format::Specstory),
+        ("/gemini-cli/", Format::GeminiCli),
+        ("/other-cli/qwen", Format::QwenCode),
+        ("/other-cli/openclaw", Format::Pi),
+        ("/other-cli/factory-droid", Format::Pi),
+        ("/pi/", Format::Pi),
     ];
     let below = path.rsplit_once("/transcripts").map_or(path, |(_, below)| below);
     FOLDERS.iter().find(|(folder, _)| below.starts_with(folder)).map(|(_, format)| *format)

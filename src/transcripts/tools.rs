@@ -104,6 +104,38 @@ pub(super) fn outcome_of_flag(success: bool) -> Outcome {
     if success { Outcome::Succeeded } else { Outcome::Failed }
 }
 
+/// Outcome in the words of clients' states.
+pub(super) fn outcome_of_status(status: &str) -> Option<Outcome> {
+    Some(match status {
+        "success" | "succeeded" | "completed" | "ok" | "done" => Outcome::Succeeded,
+        "error" | "failed" | "failure" | "timeout" => Outcome::Failed,
+        "cancelled" | "canceled" | "aborted" | "rejected" | "denied" | "declined" => {
+            Outcome::Aborted
+        }
+        "running" | "pending" | "executing" | "scheduled" | "in_progress" | "validating"
+        | "awaiting_approval" => Outcome::Running,
+        _ => return None,
+    })
+}
+
+/// Heads of the lines that clients write behind the exit code of a command.
+const FOOTERS: [&str; 5] =
+    ["Signal:", "Background PIDs:", "Process Group PGID:", "</untrusted_context>", "\\n"];
+
+/// Exit code at the end of a command's output, where some clients write it.
+pub(super) fn trailing_code(output: &str) -> Option<i32> {
+    let number = |at: usize| {
+        let rest = output.get(at..)?;
+        let end = rest.find(|it: char| !it.is_ascii_digit() && it != '-').unwrap_or(rest.len());
+        let footer = rest.get(end..)?.trim_start();
+        let is_last = footer.is_empty() || FOOTERS.iter().any(|it| footer.starts_with(it));
+        rest.get(..end)?.parse::<i32>().ok().filter(|_| is_last)
+    };
+    ["Exit Code: ", "Command exited with code "]
+        .iter()
+        .find_map(|head| number(output.rfind(head)? + head.len()))
+}
+
 fn printed_code(output: &str) -> Option<i32> {
     let code = |line: &str, prefix: &str| {
         line.strip_prefix(prefix)?.trim_start_matches(':').trim().parse::<i32>().ok()
@@ -161,6 +193,14 @@ mod outcome_tests {
         check(r#"{"output":"x","metadata":{"exit_code":1}}"#, Some(Outcome::Failed), Some(1));
         check(r#"{"query":"q","success":true}"#, Some(Outcome::Succeeded), None);
         check(r#"{"success":"maybe"}"#, None, None);
+    }
+
+    #[test]
+    fn some_clients_print_exit_codes_at_the_end() {
+        let gemini = "Output: FAIL\nExit Code: 1\nProcess Group PGID: 7\n</untrusted_context>";
+        assert_eq!(trailing_code(gemini), Some(1));
+        assert_eq!(trailing_code("no such file\n\nCommand exited with code 2"), Some(2));
+        assert_eq!(trailing_code("Exit Code: 1 is what the manual says"), None);
     }
 
     #[test]

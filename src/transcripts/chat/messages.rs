@@ -23,8 +23,8 @@ enum Role {
     Unknown,
 }
 
-#[derive(Default)]
-pub(super) struct MessageReader {
+#[derive(Debug, Default)]
+pub(crate) struct MessageReader {
     /// Names of tools by call id.
     names: HashMap<String, String>,
     /// Ids of calls that have none of their own, waiting for their results in order.
@@ -82,7 +82,7 @@ pub(crate) fn time_of(json: &Value) -> Option<Timestamp> {
 
 impl MessageReader {
     /// Appends the entries of one message; returns whether its role is known.
-    pub(super) fn read(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) -> bool {
+    pub(crate) fn read(&mut self, json: &Value, line: u32, out: &mut Vec<RawEntry>) -> bool {
         let from = out.len();
         let role = role_text(json).map_or(Role::Assistant, role);
         match role {
@@ -275,6 +275,11 @@ const SHELLS: [&str; 17] = [
     "execute_command", "execute_bash", "run_in_terminal", "cmd",
 ];
 
+/// True if a tool runs command lines.
+pub(crate) fn is_shell(name: &str) -> bool {
+    SHELLS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum BlockKind {
     Call,
@@ -298,11 +303,10 @@ impl BlockKind {
 
 /// Renders a call: the command of a shell, else its arguments as JSON without spaces; arguments that are not
 /// JSON stay as they are.
-fn call_text(name: &str, arguments: &Value) -> String {
+pub(crate) fn call_text(name: &str, arguments: &Value) -> String {
     let inner = arguments.as_str().and_then(owned_json);
     let arguments = inner.as_ref().unwrap_or(arguments);
-    let name = name.to_ascii_lowercase();
-    if SHELLS.contains(&name.as_str())
+    if is_shell(name)
         && let Some(command) = command(arguments)
     {
         return command;

@@ -22,7 +22,7 @@ impl Words {
 }
 
 /// Returns all words of `content`: a string, a part, or a list of them.
-pub(super) fn words_of(content: &Value) -> String {
+pub(crate) fn words_of(content: &Value) -> String {
     let mut words = Words::default();
     collect(content, &mut words, 0);
     words.take()

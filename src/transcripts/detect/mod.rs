@@ -6,7 +6,7 @@ mod partial_json;
 
 use super::chat::{has_known_role, is_message};
 use super::codex;
-use super::formats::READERS;
+use super::formats::{READERS, client_of_document, client_of_line};
 use super::json::JsonExt;
 use super::markdown::{Fence, aider, plain, specstory};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity, Speaker};
@@ -37,7 +37,7 @@ pub enum DetectError {
 }
 
 /// Formats that are read, for messages.
-const EXPECTED: &str = "a session of Claude Code or Codex, OpenAI or Anthropic messages, a ChatGPT \
+const EXPECTED: &str = "a session of Claude Code, Codex or another client that docs/formats.md lists, OpenAI or Anthropic messages, a ChatGPT \
     export, aider's or SpecStory's history, slices as `annalist schema slice.v1.json` has them, or \
     lines such as `user: words`";
 
@@ -174,14 +174,14 @@ impl Detector<'_> {
         if let Value::Array(list) = json {
             return or(self.array(list), || self.past_odd(list));
         }
-        let own = or(recognised(json), || looks_like(clients::of_line(json)));
+        let own = or(recognised(json), || of_line(json));
         or(or(own, || self.record(json)), || self.message(json))
     }
 
     fn object(self, json: &Value) -> Detected {
-        let own = or(looks_like(clients::of_document(json)), || recognised(json));
+        let own = or(of_document(json), || recognised(json));
         let own = or(own, || self.record(json));
-        let own = or(own, || looks_like(clients::of_line(json)));
+        let own = or(own, || of_line(json));
         or(own, || if json.has("content") { self.message(json) } else { NOTHING })
     }
 
@@ -193,7 +193,7 @@ impl Detector<'_> {
         if codex::is_item(json) {
             return Ok(Format::Codex);
         }
-        or(looks_like(clients::of_document(json)), || self.record(json))
+        or(of_document(json), || self.record(json))
     }
 
     fn array(self, list: &[Value]) -> Detected {
@@ -273,6 +273,14 @@ impl Detector<'_> {
     }
 }
 
+fn of_line(json: &Value) -> Detected {
+    client_of_line(json).map_or_else(|| looks_like(clients::of_line(json)), Ok)
+}
+
+fn of_document(json: &Value) -> Detected {
+    client_of_document(json).map_or_else(|| looks_like(clients::of_document(json)), Ok)
+}
+
 fn looks_like(client: Option<&'static str>) -> Detected {
     client.map_or(NOTHING, |name| Err(DetectError::LooksLike(name)))
 }
@@ -340,11 +348,11 @@ mod tests {
     fn qwen_code_is_not_claude_code() {
         let says = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"q"}]}}"#;
         let notes = r#"{"uuid":"v","parentUuid":"u","sessionId":"s","type":"system","subtype":"ui_telemetry","systemPayload":{}}"#;
-        let qwen = Err(DetectError::LooksLike("Qwen Code"));
+        let qwen = Ok(Format::QwenCode);
         check(says, qwen);
         check(&format!("{notes}\n{says}\n{notes}\n{notes}\n"), qwen);
         let nothing = nothing_read(Format::ClaudeCode, says.as_bytes(), None);
-        let expected = "nothing in it could be read as claude-code; it looks like Qwen Code";
+        let expected = "nothing in it could be read as claude-code; it looks like qwen-code";
         assert_eq!(nothing.detail, expected);
     }
 
@@ -449,16 +457,12 @@ mod tests {
     #[test]
     fn what_is_not_read_is_named() {
         check(
-            r#"{"sessionId":"s","projectHash":"h","messages":[]}"#,
-            Err(DetectError::LooksLike("Gemini CLI")),
-        );
-        check(
             r#"{"role":"user","message":{"content":[]}}"#,
             Err(DetectError::LooksLike("a Cursor agent transcript")),
         );
         check(
-            r#"{"type":"session","version":3,"id":"x"}"#,
-            Err(DetectError::LooksLike("pi or OpenClaw")),
+            r#"{"type":"metadata","protocol_version":"1.4"}"#,
+            Err(DetectError::LooksLike("Kimi CLI")),
         );
         assert!(matches!(detect(b"SQLite format 3\0", None), Err(DetectError::LooksLike(_))));
         assert!(detect(b"PK\x03\x04", None).unwrap_err().to_string().contains("zip"));

@@ -1,0 +1,208 @@
+//! The one way to read a client's own files: a table of kinds of records, and for each a function that tells a
+//! [`Conversation`] what the record says. Lines, lists and documents with a list inside are walked here.
+
+use super::conversation::Conversation;
+use super::cutter::{Cut, Cutter, FIELD_BYTES_MAX, Layout, layout};
+use super::emit::Emit;
+use super::json::{self, JsonExt};
+use super::lines::Lines;
+use super::raw::Sink;
+use crate::domain::{Format, LINE_BYTES_MAX, Severity};
+use serde_json::{Map, Value};
+use std::io;
+use std::ops::ControlFlow;
+
+/// Input of a reader.
+pub(super) trait Input: io::Read + io::Seek {}
+
+impl<T: io::Read + io::Seek> Input for T {}
+
+/// Reads one record of a kind.
+pub(super) type ReadRecord = fn(&Value, &mut Conversation<'_, '_>);
+
+/// Client whose files have records of several kinds.
+pub(super) struct Client {
+    pub(super) format: Format,
+    /// Fields that tell one of its lines; see [`has_fields`].
+    pub(super) lines: &'static [&'static [&'static str]],
+    /// Fields that tell a whole file of it, or the first element of a list.
+    pub(super) documents: &'static [&'static [&'static str]],
+    /// Field of a document with its records; the fields beside it are a record of their own, the first one.
+    pub(super) list: &'static str,
+    /// Returns the kind of a record.
+    pub(super) kind: fn(&Value) -> &str,
+    /// Readers by kind; `|` stands between kinds that are read the same way.
+    pub(super) kinds: &'static [(&'static str, ReadRecord)],
+}
+
+/// Reads nothing of a record: bookkeeping, thoughts, copies.
+pub(super) fn ignore(_: &Value, _: &mut Conversation<'_, '_>) {}
+
+/// Reads a file twice: what is replaced, rewound or titled later must be known before the first entry.
+pub(super) fn read(
+    client: &Client,
+    mut input: &mut dyn Input,
+    sink: &mut Sink<'_>,
+) -> io::Result<()> {
+    input.rewind()?;
+    let layout = layout(&mut input)?;
+    let mut nothing = |_| ControlFlow::Continue(());
+    let mut first = Conversation::new(Emit::new(&mut nothing));
+    walk(client, layout, &mut *input, &mut first)?;
+    let mut second = first.again(Emit::new(sink));
+    walk(client, layout, input, &mut second)?;
+    second.finish();
+    Ok(())
+}
+
+fn walk(
+    client: &Client,
+    layout: Layout,
+    input: &mut dyn Input,
+    talk: &mut Conversation<'_, '_>,
+) -> io::Result<()> {
+    input.rewind()?;
+    match layout {
+        Layout::Lines => lines(client, input, talk),
+        Layout::Array => {
+            let mut cutter = Cutter::new(input);
+            let cut = elements(client, &mut cutter, talk)?;
+            talk.emit.rest(&mut cutter, cut)
+        }
+        Layout::Object => document(client, input, talk),
+    }
+}
+
+fn lines(
+    client: &Client,
+    input: &mut dyn Input,
+    talk: &mut Conversation<'_, '_>,
+) -> io::Result<()> {
+    let mut lines = Lines::new(input);
+    while let Some(line) = lines.next()? {
+        if talk.emit.stopped() {
+            break;
+        }
+        if !talk.emit.accepts(&line) || line.text.trim().is_empty() {
+            continue;
+        }
+        talk.line = line.number;
+        match json::parse(&line.text) {
+            Ok(json) => record(client, &json, talk),
+            Err(expected) => talk.emit.unreadable(&line, &expected),
+        }
+    }
+    Ok(())
+}
+
+fn elements(
+    client: &Client,
+    cutter: &mut Cutter<impl io::Read>,
+    talk: &mut Conversation<'_, '_>,
+) -> io::Result<Cut> {
+    let mut number = 0;
+    cutter.elements(LINE_BYTES_MAX, |cut, bytes, line| {
+        number += 1;
+        talk.line = number;
+        talk.emit.cut(cut, line);
+        if cut == Cut::Whole {
+            match json::parse(&talk.emit.text(bytes, line)) {
+                Ok(json) => record(client, &json, talk),
+                Err(expected) => {
+                    talk.emit.finding(Severity::Warning, "bad-json", line, expected);
+                }
+            }
+        }
+        !talk.emit.stopped()
+    })
+}
+
+/// Reads one object: the fields beside its list, then the list.
+fn document(
+    client: &Client,
+    input: &mut dyn Input,
+    talk: &mut Conversation<'_, '_>,
+) -> io::Result<()> {
+    let mut beside = Map::new();
+    let bytes_max = if client.list.is_empty() { LINE_BYTES_MAX } else { FIELD_BYTES_MAX };
+    Cutter::new(&mut *input).fields(|cutter, key, buffer| {
+        let is_list = key == client.list && cutter.peek()? == Some(b'[');
+        let cut = cutter.value(buffer, if is_list { 0 } else { bytes_max })?;
+        if cut == Cut::Whole
+            && let Ok(value) = json::parse(&String::from_utf8_lossy(buffer))
+        {
+            beside.insert(key.to_owned(), value);
+        }
+        Ok(cut)
+    })?;
+    talk.line = 1;
+    record(client, &Value::Object(beside), talk);
+    input.rewind()?;
+    let mut cutter = Cutter::new(input);
+    let mut reported = false;
+    let cut = cutter.fields(|cutter, key, buffer| {
+        if key != client.list || cutter.peek()? != Some(b'[') {
+            return cutter.value(buffer, 0);
+        }
+        let cut = elements(client, cutter, talk)?;
+        reported = cut != Cut::Whole;
+        Ok(cut)
+    })?;
+    if !reported {
+        talk.emit.cut(cut, cutter.line());
+    }
+    talk.emit.rest(&mut cutter, cut)
+}
+
+/// Reads one record, or each of a list of them.
+pub(super) fn record(client: &Client, json: &Value, talk: &mut Conversation<'_, '_>) {
+    if json.is_array() {
+        return json.list().iter().for_each(|json| record(client, json, talk));
+    }
+    if !json.is_object() {
+        let detail = "expected a JSON object; left out";
+        return talk.emit.finding(Severity::Warning, "bad-line", talk.line, detail);
+    }
+    let kind = (client.kind)(json);
+    match read_of(client.kinds, kind) {
+        Some(read) => read(json, talk),
+        None => talk.unknown(kind),
+    }
+}
+
+/// Returns the reader of a kind.
+pub(super) fn read_of(kinds: &[(&'static str, ReadRecord)], kind: &str) -> Option<ReadRecord> {
+    let row = kinds.iter().find(|(names, _)| names.split('|').any(|name| name == kind));
+    row.map(|(_, read)| *read)
+}
+
+/// True if a value has all of `fields`: `a.0.b` is a path, `!a` an absent field, `a[]` a list, `a=x|y` a value,
+/// `a=.` a text with a dot.
+pub(super) fn has_fields(json: &Value, fields: &[&str]) -> bool {
+    fields.iter().all(|field| {
+        if let Some(absent) = field.strip_prefix('!') {
+            return json[absent].is_null() && !(absent.contains('.') && has_path(json, absent));
+        }
+        if let Some(list) = field.strip_suffix("[]") {
+            return json[list].is_array();
+        }
+        match field.split_once('=') {
+            Some((key, ".")) => json[key].as_str().is_some_and(|text| text.contains('.')),
+            Some((key, values)) => {
+                json[key].as_str().is_some_and(|text| values.split('|').any(|it| it == text))
+            }
+            None => has_path(json, field),
+        }
+    })
+}
+
+fn has_path(json: &Value, path: &str) -> bool {
+    if json.get(path).is_some() {
+        return true;
+    }
+    let Some((head, rest)) = path.split_once('.') else { return false };
+    match head {
+        "0" => json.list().first().is_some_and(|first| has_path(first, rest)),
+        head => has_path(&json[head], rest),
+    }
+}

@@ -1,0 +1,109 @@
+//! Sessions of Gemini CLI: one document, or lines in which a message that changed is written again, and saved
+//! checkpoints, which are messages of its API.
+
+use super::chat::time_of;
+use super::client::{Client, record};
+use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::genai::{parts, response};
+use super::json::JsonExt;
+use super::tools::outcome_of_status;
+use crate::domain::{Format, Timestamp};
+use crate::transcripts::chat::words_of;
+use serde_json::Value;
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::GeminiCli,
+    lines: &[&["$set"], &["$rewindTo"], &["projectHash"], &["type=gemini|info|warning", "id"]],
+    documents: &[&["projectHash"], &["parts", "role=user|model", "!parts.0.type"]],
+    list: "messages",
+    kind,
+    kinds: &[
+        ("head", head),
+        ("$set", set),
+        ("$rewindTo", rewind),
+        ("user", user),
+        ("gemini|model", model),
+        ("info|warning|error", notice),
+    ],
+};
+
+fn kind(json: &Value) -> &str {
+    let marks = ["$set", "$rewindTo"];
+    let mark = marks.into_iter().find(|mark| json.has(mark));
+    let is_head = json.has("projectHash") || json.has("sessionId");
+    mark.or(json.first_text(&["type", "role"])).unwrap_or(if is_head { "head" } else { "" })
+}
+
+fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.name(json.text("sessionId"));
+    talk.title(json.text("summary"));
+    talk.is_sidechain |= json["kind"] == "subagent";
+    if let Some(cwd) = json["directories"].list().first().and_then(Value::as_str) {
+        talk.cwd(cwd);
+    }
+    let started_at = Timestamp::parse(json.text("startTime"));
+    talk.head().started_at = talk.head().started_at.or(started_at);
+}
+
+/// Reads fields that changed, among which may be all messages.
+fn set(json: &Value, talk: &mut Conversation<'_, '_>) {
+    head(&json["$set"], talk);
+    json["$set"]["messages"].list().iter().for_each(|message| record(&CLIENT, message, talk));
+}
+
+fn rewind(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.rewind(json.text("$rewindTo"));
+}
+
+fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let Some(json) = talk.latest(json.text("id"), json) else { return };
+    talk.at(json.text("id"), time_of(&json));
+    let content = content(&json);
+    if let Some(cwd) = folder(&words_of(content)) {
+        talk.cwd(cwd);
+    }
+    parts(content, true, None, talk);
+}
+
+fn model(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let Some(json) = talk.latest(json.text("id"), json) else { return };
+    let at = time_of(&json);
+    talk.at(json.text("id"), at);
+    parts(content(&json), false, None, talk);
+    for call in json["toolCalls"].list() {
+        let (id, name) = (call.text("id"), call.text("name"));
+        talk.time(at);
+        talk.call(ToolCall { id, name, arguments: &call["args"] });
+        talk.time(time_of(call));
+        let outcome = outcome_of_status(call.text("status"));
+        let results = call["result"].list().iter().map(|part| &part["functionResponse"]);
+        let results: Vec<&Value> = results.filter(|it| it.is_object()).collect();
+        for result in &results {
+            talk.result(ToolResult { id, name, ..response(result, outcome) });
+        }
+        if results.is_empty() && (call.has("result") || call.has("resultDisplay")) {
+            let shown = if call.has("result") { &call["result"] } else { &call["resultDisplay"] };
+            let result = ToolResult { id, name, text: words_of(shown), outcome, exit_code: None };
+            talk.result(result);
+        }
+    }
+}
+
+fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let Some(json) = talk.latest(json.text("id"), json) else { return };
+    talk.at(json.text("id"), time_of(&json));
+    talk.notice(&words_of(content(&json)));
+}
+
+fn content(json: &Value) -> &Value {
+    if json.has("content") { &json["content"] } else { &json["parts"] }
+}
+
+/// Folder that the client's context names.
+fn folder(text: &str) -> Option<&str> {
+    let context = text.split_once("<session_context>").map_or(text, |(_, context)| context);
+    let named = context.split_once("**Workspace Directories:**\n  - ");
+    let named = named.or_else(|| context.split_once("working in the directory: "));
+    let is_context = context.trim_start().starts_with("This is the Gemini CLI.");
+    named.filter(|_| is_context)?.1.lines().next().map(str::trim)
+}

@@ -1,0 +1,153 @@
+//! Sessions of opencode: `opencode export ID`, one document or one a line, and the events that
+//! `opencode run --format json` prints.
+
+use super::chat::time_of;
+use super::client::{Client, ReadRecord, ignore, read_of, record};
+use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::json::JsonExt;
+use super::tools::outcome_of_status;
+use crate::domain::{EntryKind, Format, Outcome, Speaker, Timestamp};
+use serde_json::Value;
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::Opencode,
+    lines: &[
+        &["sessionID", "part.type"],
+        &["info", "messages.0.parts"],
+        &["type=error", "sessionID"],
+    ],
+    documents: &[
+        &["info", "messages.0.parts"],
+        &["info.id", "info.directory"],
+        &["sessionID", "part.type"],
+    ],
+    list: "messages",
+    kind,
+    kinds: &[("export", export), ("head", head), ("message", message), ("event", event)],
+};
+
+const PARTS: &[(&str, ReadRecord)] = &[
+    ("text", text),
+    ("tool", tool),
+    ("file", file),
+    ("subtask", subtask),
+    ("retry", failure),
+    ("reasoning|step-start|step-finish|snapshot|patch|agent|compaction", ignore),
+];
+
+fn kind(json: &Value) -> &str {
+    match json {
+        _ if json["messages"].is_array() => "export",
+        _ if json.has("sessionID") && json.has("type") => "event",
+        _ if json["parts"].is_array() => "message",
+        _ if json.has("info") => "head",
+        _ => json.text("type"),
+    }
+}
+
+fn export(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.next_session();
+    head(json, talk);
+    record(&CLIENT, &json["messages"], talk);
+}
+
+fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let info = &json["info"];
+    talk.name(info.text("id"));
+    talk.title(info.text("title"));
+    talk.cwd(info.text("directory"));
+    let parent = info.first_text(&["parentID"]).map(str::to_owned);
+    talk.is_sidechain = parent.is_some();
+    let head = talk.head();
+    head.started_at = head.started_at.or(created(info));
+    head.parent = parent;
+}
+
+fn created(info: &Value) -> Option<Timestamp> {
+    time_of(&info["time"])
+}
+
+fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let info = &json["info"];
+    talk.name(info.text("sessionID"));
+    talk.cwd(info["path"].text("cwd"));
+    for part in json["parts"].list() {
+        talk.at(info.text("id"), created(info));
+        let is_own = info["role"] == "user" && part["type"] == "text";
+        if is_own && part["synthetic"] != true {
+            talk.user(part.text("text"));
+        } else if info["summary"] == true && part["type"] == "text" {
+            talk.summary(part.text("text"));
+        } else {
+            read_part(part, talk);
+        }
+    }
+    talk.at(info.text("id"), created(info));
+    failure(info, talk);
+}
+
+fn event(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.name(json.text("sessionID"));
+    talk.at(json["part"].text("messageID"), time_of(json));
+    match json.has("part") {
+        true => read_part(&json["part"], talk),
+        false => failure(json, talk),
+    }
+}
+
+fn read_part(part: &Value, talk: &mut Conversation<'_, '_>) {
+    match read_of(PARTS, part.text("type")) {
+        Some(read) => read(part, talk),
+        None => talk.unknown(part.text("type")),
+    }
+}
+
+fn text(part: &Value, talk: &mut Conversation<'_, '_>) {
+    match part["synthetic"] == true {
+        true => talk.injected(part.text("text")),
+        false => talk.assistant(part.text("text")),
+    }
+}
+
+fn tool(part: &Value, talk: &mut Conversation<'_, '_>) {
+    let (id, name, state) = (part.text("callID"), part.text("tool"), &part["state"]);
+    talk.time(millis(&state["time"]["start"]));
+    talk.call(ToolCall { id, name, arguments: &state["input"] });
+    talk.time(millis(&state["time"]["end"]));
+    let code = state["metadata"]["exit"].as_i64().and_then(|code| i32::try_from(code).ok());
+    let text = state.first_text(&["output", "error"]).unwrap_or_default().to_owned();
+    let was_stopped =
+        text.contains("rejected permission") || text.starts_with("Tool execution aborted");
+    let outcome = match outcome_of_status(state.text("status")) {
+        Some(Outcome::Failed) if was_stopped => Some(Outcome::Aborted),
+        outcome => outcome,
+    };
+    if outcome != Some(Outcome::Running) {
+        talk.result(ToolResult { id, name, text, outcome, exit_code: code });
+    }
+}
+
+fn millis(value: &Value) -> Option<Timestamp> {
+    value.as_i64().map(Timestamp)
+}
+
+fn file(part: &Value, talk: &mut Conversation<'_, '_>) {
+    let name = part.first_text(&["filename", "mime"]).unwrap_or_default();
+    talk.injected(&format!("[file {name}]"));
+}
+
+fn subtask(part: &Value, talk: &mut Conversation<'_, '_>) {
+    let words = part.first_text(&["prompt", "description"]).unwrap_or_default();
+    talk.say(Speaker::Client, EntryKind::Prompt, words);
+}
+
+/// Reads the error of a message, a retry or a run.
+fn failure(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let error = &json["error"];
+    let words = error["data"].first_text(&["message"]).or(error.first_text(&["message"]));
+    let name = error.text("name");
+    if error.is_object() {
+        let gap = if name.is_empty() { "" } else { ": " };
+        talk.notice(&format!("{name}{gap}{}", words.unwrap_or_default()));
+    }
+}

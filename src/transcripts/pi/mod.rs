@@ -1,0 +1,96 @@
+//! Sessions of pi, and of OpenClaw and Factory's droid, which write much the same: a tree of records in lines.
+
+use super::chat::{time_of, words_of};
+use super::client::{Client, ignore};
+use super::conversation::{Conversation, ToolResult};
+use super::json::JsonExt;
+use super::tools::outcome_of_flag;
+use crate::domain::{EntryKind, Format, Outcome, Speaker};
+use serde_json::Value;
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::Pi,
+    lines: &[
+        &["type=session", "version"],
+        &["type=session_start", "id"],
+        &["parentId", "message.role"],
+        &["type=model_change|thinking_level_change|compaction|custom_message", "parentId"],
+    ],
+    documents: &[],
+    list: "",
+    kind: |json| json.text("type"),
+    kinds: &[
+        ("session|session_start", session),
+        ("session_info", info),
+        ("message", message),
+        ("custom_message", injected),
+        ("compaction|branch_summary", summary),
+        ("model_change|thinking_level_change|custom|label|todo_state|session_end", link),
+        ("leaf|cwd_change", ignore),
+    ],
+};
+
+fn session(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.name(json.text("id"));
+    talk.cwd(json.text("cwd"));
+    talk.title(json.first_text(&["sessionTitle", "title"]).unwrap_or_default());
+    let parent = json.first_text(&["parentSession"]).map(str::to_owned);
+    let head = talk.head();
+    head.started_at = head.started_at.or(time_of(json));
+    head.parent = head.parent.take().or(parent);
+}
+
+fn link(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.link(json.text("id"), json.text("parentId"));
+    talk.at(json.text("id"), time_of(json));
+}
+
+fn info(json: &Value, talk: &mut Conversation<'_, '_>) {
+    link(json, talk);
+    talk.title(json.text("name"));
+}
+
+fn injected(json: &Value, talk: &mut Conversation<'_, '_>) {
+    link(json, talk);
+    talk.injected(&words_of(&json["content"]));
+}
+
+fn summary(json: &Value, talk: &mut Conversation<'_, '_>) {
+    link(json, talk);
+    talk.summary(json.text("summary"));
+}
+
+fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+    link(json, talk);
+    let message = &json["message"];
+    match message.text("role") {
+        "toolResult" => talk.result(ToolResult {
+            id: message.text("toolCallId"),
+            name: message.text("toolName"),
+            text: words_of(&message["content"]),
+            outcome: message["isError"].as_bool().map(|failed| outcome_of_flag(!failed)),
+            exit_code: None,
+        }),
+        "bashExecution" => shell(message, talk),
+        "custom" | "hookMessage" => talk.injected(&words_of(&message["content"])),
+        "branchSummary" | "compactionSummary" => talk.summary(message.text("summary")),
+        _ => {
+            talk.message(message);
+            talk.time(time_of(json));
+            talk.notice(message.text("errorMessage"));
+        }
+    }
+}
+
+/// Reads a command line that the person ran.
+fn shell(message: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.say(Speaker::Person, EntryKind::Command, message.text("command"));
+    let code = message["exitCode"].as_i64().and_then(|code| i32::try_from(code).ok());
+    talk.result(ToolResult {
+        id: "",
+        name: "bash",
+        text: message.text("output").to_owned(),
+        outcome: (message["cancelled"] == true).then_some(Outcome::Aborted),
+        exit_code: code,
+    });
+}

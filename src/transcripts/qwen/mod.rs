@@ -1,0 +1,93 @@
+//! Sessions of Qwen Code: an envelope a line, and inside it messages in the shape of Google's API.
+
+use super::chat::{time_of, words_of};
+use super::client::{Client, ReadRecord, ignore, read_of};
+use super::conversation::Conversation;
+use super::genai::parts;
+use super::json::JsonExt;
+use super::tools::outcome_of_status;
+use crate::domain::{EntryKind, Format, Speaker};
+use serde_json::Value;
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::QwenCode,
+    lines: &[&["message.parts"], &["uuid", "systemPayload"]],
+    documents: &[&["message.parts"], &["uuid", "systemPayload"]],
+    list: "",
+    kind: |json| json.text("type"),
+    kinds: &[
+        ("user", user),
+        ("assistant", assistant),
+        ("tool_result", tool_result),
+        ("system", system),
+    ],
+};
+
+const SUBTYPES: &[(&str, ReadRecord)] = &[
+    ("custom_title", title),
+    ("slash_command", command),
+    ("notification", notice),
+    ("chat_compression", compression),
+    ("ui_telemetry|attribution_snapshot|at_command|file_history_snapshot", ignore),
+];
+
+fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.name(json.text("sessionId"));
+    talk.cwd(json.text("cwd"));
+    talk.is_sidechain = json["isSidechain"] == true;
+    talk.link(json.text("uuid"), json.text("parentUuid"));
+    talk.at(json.text("uuid"), time_of(json));
+}
+
+fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let content = &json["message"]["parts"];
+    match json.text("subtype") {
+        "" => parts(content, true, None, talk),
+        "notification" => talk.notice(&words_of(content)),
+        _ => talk.injected(&words_of(content)),
+    }
+}
+
+fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    parts(&json["message"]["parts"], false, None, talk);
+}
+
+fn tool_result(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let outcome = outcome_of_status(json["toolCallResult"].text("status"));
+    parts(&json["message"]["parts"], true, outcome, talk);
+}
+
+fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    match read_of(SUBTYPES, json.text("subtype")) {
+        Some(read) => read(json, talk),
+        None => talk.unknown(json.text("subtype")),
+    }
+}
+
+fn title(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.title(json["systemPayload"].text("customTitle"));
+}
+
+/// Reads a slash command; its end repeats it.
+fn command(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let payload = &json["systemPayload"];
+    if payload["phase"] != "result" {
+        talk.say(Speaker::Person, EntryKind::Command, payload.text("rawCommand"));
+    }
+}
+
+fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.notice(json["systemPayload"].text("displayText"));
+}
+
+/// Reads what a client put in the place of the conversation so far: a summary, in the user's name.
+fn compression(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let history = json["systemPayload"]["compressedHistory"].list();
+    if let Some(first) = history.first() {
+        talk.summary(&words_of(&first["parts"]));
+    }
+}
