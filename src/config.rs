@@ -63,6 +63,8 @@ pub struct Config {
     pub queue: Queue,
     /// Consolidation of records into memory.
     pub consolidate: Consolidate,
+    /// The server of the Model Context Protocol.
+    pub mcp: Mcp,
     /// Name of the settings file in force, set by the caller that read it.
     #[serde(skip)]
     pub source: String,
@@ -154,6 +156,13 @@ pub struct Queue {
     /// Time for calls under way after a request to stop.
     #[serde(rename = "grace_secs", deserialize_with = "secs")]
     pub grace: Duration,
+}
+
+/// The server of the Model Context Protocol.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub struct Mcp {
+    /// Namespaces that clients may read beside that of their project.
+    pub namespaces: Vec<String>,
 }
 
 /// Consolidation of records into memory.

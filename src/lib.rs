@@ -22,6 +22,7 @@ mod store;
 mod config;
 mod pipeline;
 mod eval;
+mod mcp;
 mod cli;
 #[cfg(test)]
 mod testing;

@@ -18,6 +18,7 @@ mod init;
 mod interrupt;
 mod jobs;
 mod logging;
+mod mcp;
 mod memory;
 mod model_args;
 mod output;
@@ -93,6 +94,8 @@ enum Command {
     Card(card::Args),
     /// Print the block an agent starts with: the memory directory in a budget
     Context(context::Args),
+    /// Serve the project's memory to an agent, as tools of the Model Context Protocol
+    Mcp(mcp::Args),
     /// Answer a hook of Claude Code: context, sync, new messages
     Hook(hook::Args),
     /// Enqueue what hooks left in the spool
@@ -174,6 +177,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),
+        Command::Mcp(args) => mcp::run(&args, file),
         Command::Hook(args) => hook::run(&args, file),
         Command::HandOver => hand_over::run(),
         Command::Redact(args) => redact::run(&args, file),

@@ -8,7 +8,7 @@ use crate::adapters::files;
 use crate::config::{Config, ENV_PREFIX, Layer, is_ours};
 use crate::llm::prompt_files;
 use crate::privacy::Gate;
-use crate::store::{OpenMode, Store, StoreErrorKind};
+use crate::store::{OpenMode, Store, StoreError, StoreErrorKind};
 use std::path::{Path, PathBuf};
 
 pub(super) const PROJECT_FILE: &str = "annalist.toml";
@@ -109,7 +109,7 @@ fn store_folder(root: Option<PathBuf>, folders: &[PathBuf]) -> PathBuf {
 
 /// The current folder and those above it: up to the root of the repository; outside of one as far as they
 /// have the same owner, without the user's home.
-fn project_folders() -> Vec<PathBuf> {
+pub(super) fn project_folders() -> Vec<PathBuf> {
     let Ok(here) = std::env::current_dir() else { return vec![PathBuf::new()] };
     let all: Vec<PathBuf> = here.ancestors().map(Path::to_owned).collect();
     let depth = match all.iter().position(|folder| is_repository(folder)) {
@@ -220,6 +220,11 @@ fn is_variable(name: &str) -> bool {
 
 /// Opens the store of the settings. Its `.annalist` is kept out of version control.
 pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failure> {
+    Ok(store_of(config, how)?)
+}
+
+/// As [`open_store`], with the store's own error.
+pub(super) fn store_of(config: &Config, how: OpenMode) -> Result<Store, StoreError> {
     let folder = config.store_url.strip_prefix("sqlite:").and_then(|it| Path::new(it).parent());
     if let Some(folder) = folder.filter(|it| it.ends_with(FOLDER)) {
         let ignore = folder.join(".gitignore");
@@ -228,7 +233,7 @@ pub(super) fn open_store(config: &Config, how: OpenMode) -> Result<Store, Failur
             let _ = files::create(&ignore, "*\n");
         }
     }
-    Ok(Store::open(&config.store_url, how)?)
+    Store::open(&config.store_url, how)
 }
 
 /// The settings, and their store, which must exist.

@@ -8,7 +8,7 @@ use super::rules::{RULES, RulePair, Ruling, is_protected};
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Memory, MemoryId, MemoryState,
+    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId, MemoryState,
     Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, Settlement, Severity, Stage,
     Timestamp,
 };
@@ -178,6 +178,8 @@ impl<'a> Planner<'a> {
             Some("not-staged")
         } else if record.evidence.is_empty() {
             Some("no-evidence")
+        } else if record.evidence.iter().all(|it| it.found == Match::Noted) {
+            Some("agent-note")
         } else if new.subject.is_empty() {
             Some("says-nothing")
         } else {

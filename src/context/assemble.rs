@@ -70,6 +70,24 @@ pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     block.finish(budget)
 }
 
+/// Fences `sections` as one part; entries that do not fit into `tokens` are omitted with a mark. Empty if nothing fits.
+pub(crate) fn fenced(
+    name: &'static str,
+    sections: &[Section],
+    tokens: Tokens,
+    gate: &Gate,
+) -> Redacted {
+    let taken = Size::of(PREAMBLE) + fence_size(name) + Size { chars: 1, units: 1 };
+    let room = Size::of_tokens(tokens).less(taken);
+    let Some(fitted) = room.and_then(|room| fit(sections, room, gate)) else {
+        return Redacted::default();
+    };
+    let opening = [PREAMBLE, "\n\n", OPEN, name, OPENED].map(Woven::Ours);
+    let closing = ["\n", CLOSE, "\n"].map(Woven::Ours);
+    let text = [Woven::Passed(&fitted.text)];
+    Redacted::weave(&[&opening[..], &text, &closing].concat())
+}
+
 /// Parts that do not come from the directory.
 fn conversation_parts(material: &Material) -> Vec<(Kind, Vec<Section>)> {
     let Material { groups: _, dialog, entities, summary, card } = material;

@@ -24,7 +24,7 @@ mod material;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use assemble::Block;
+pub(crate) use assemble::{Block, fenced};
 pub use assemble::assemble;
 pub use budget::{Budget, Kind};
 pub(crate) use directory::{material, shown_files};

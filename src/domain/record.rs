@@ -18,6 +18,8 @@ named! {
         Overlap = "overlap",
         /// An identifier, a path, a number or a quote of the claim.
         Literal = "literal",
+        /// An agent handed the words over as a note; nobody was asked about them.
+        Noted = "noted",
     }
 }
 

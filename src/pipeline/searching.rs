@@ -98,6 +98,11 @@ impl SearchHit {
         SearchHit { found, memory, state, score: 0.0 }
     }
 
+    /// The hit that a memory is.
+    pub(crate) fn of_memory(memory: Memory) -> SearchHit {
+        SearchHit::new(Found::Memory, Some(memory))
+    }
+
     pub(crate) fn record(&self) -> Option<&StoredRecord> {
         match &self.found {
             Found::Record(stored) => Some(stored),
@@ -240,6 +245,19 @@ pub(crate) async fn search(
     };
     hits.truncate(request.limit);
     Ok(hits)
+}
+
+/// The hit that a record is, whatever is searched for.
+pub(crate) async fn hit_of(
+    store: &Store,
+    record: StoredRecord,
+    memory: Option<Memory>,
+) -> Result<SearchHit, StoreError> {
+    let mut hits = [SearchHit::new(Found::Record(Box::new(record)), memory)];
+    let mut memories = MemoryCache { store: Some(store), known: HashMap::new() };
+    mark_conflicts(&mut hits, &mut memories).await?;
+    let [hit] = hits;
+    Ok(hit)
 }
 
 /// Hits by score, each memory once.

@@ -7,7 +7,7 @@ use super::handle::Store;
 use super::search;
 use super::value::{Columns, Insert, Value, json, values};
 use crate::consolidate::{Index, Posting, Postings, index_keys};
-use crate::domain::{Change, Digest, Memory, MemoryId};
+use crate::domain::{Change, Digest, Memory, MemoryId, RecordId};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -40,6 +40,16 @@ impl Store {
             Ok(found)
         };
         self.read("reading memories", read).await
+    }
+
+    /// The memory that rests on a record, if one does.
+    pub(crate) async fn memory_on(&self, record: RecordId) -> Result<Option<Memory>, StoreError> {
+        self.read("looking for the memory of a record", move |from: &mut Db| {
+            let sql = "SELECT m.body FROM dispositions d JOIN memories m ON m.id = d.memory
+                WHERE d.record = ?1 AND d.withdrawn_no IS NULL AND d.undone_no IS NULL";
+            from.first(sql, values![&record.0], |row| row.json())
+        })
+        .await
     }
 }
 

@@ -2,11 +2,14 @@
 
 use super::db::Db;
 use super::entry::{self, CoveredEntry};
-use super::error::{Fault, StoreErrorKind};
+use super::error::{Fault, StoreError, StoreErrorKind};
+use super::handle::Store;
 use super::run::{self, Run};
+use super::session_end::SessionEnd;
 use super::value::values;
-use super::{queue, record, search};
-use crate::domain::{Record, RecordState, RunState};
+use super::{queue, record, search, session};
+use crate::domain::{Record, RecordState, RunState, Session};
+use crate::privacy::Report;
 
 /// A run with all that it came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +30,27 @@ pub struct Staged {
     pub staged: u32,
     /// Records that are quarantined.
     pub quarantined: u32,
+}
+
+impl Store {
+    /// Stages what is no transcript: a session with its entries and its one run, whole. Twice is the same as once.
+    pub(crate) async fn stage_whole(
+        &self,
+        session: Session,
+        staging: Staging,
+    ) -> Result<(), StoreError> {
+        let (id, run, at) = (session.id, staging.run.id, staging.run.finished_at);
+        let entries = u32::try_from(staging.entries.len()).unwrap_or(u32::MAX);
+        self.write("staging a note", move |db| {
+            let no = session::begin(db, &session)?;
+            entry::write_texts(db, no, staging.entries.iter().map(|it| &it.entry))?;
+            stage(db, &staging).map(drop)
+        })
+        .await?;
+        let masked = Report::default();
+        let end = SessionEnd { entries, findings: Vec::new(), masked, runs: vec![run], at };
+        self.end_session(id, end).await
+    }
 }
 
 /// Writes a run with its coverage and records; its entries are stored already. Twice is the same as once. A run that

@@ -5,6 +5,9 @@ use super::raw::RawEntry;
 use crate::domain::{EntryKind, Skip, Speaker};
 use crate::text::own_output::{is_notice, is_request_to_sync, runs_annalist, without_memory};
 
+/// Beginning of the names of our tools in a client.
+const SERVER: &str = "mcp__annalist";
+
 /// Calls of the `annalist` command whose results are still to come.
 #[derive(Debug, Default)]
 pub(super) struct OwnOutput {
@@ -19,7 +22,7 @@ impl OwnOutput {
         let is_call = matches!(entry.kind, EntryKind::ToolCall | EntryKind::Command);
         let is_result = entry.kind == EntryKind::ToolResult;
         let answers = is_result && call.map_or(self.ran, |call| self.calls.remove(&call));
-        let named = entry.tool.as_deref().is_some_and(|tool| tool.starts_with("mcp__annalist"));
+        let named = entry.tool.as_deref().is_some_and(|tool| tool.starts_with(SERVER));
         let runs = is_call && (named || runs_annalist(&entry.text));
         self.ran = runs && call.is_none() || self.ran && is_result;
         self.calls.extend(call.filter(|_| runs));
@@ -30,11 +33,35 @@ impl OwnOutput {
             Speaker::Person => is_request_to_sync(&entry.text),
             Speaker::Assistant | Speaker::Tool | Speaker::Web => false,
         };
-        if answers || blank || notice {
+        // A note is in the store already, as what it is.
+        if answers || blank || notice || (is_call && named) {
             (entry.speaker, entry.kind) = (Speaker::Client, EntryKind::Injected);
             entry.skip = entry.skip.or(Some(Skip::Injected));
         } else if let Some(own) = own {
             entry.text = own.trim().to_owned();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_over_mcp_and_its_answer_are_nobodys_words() {
+        let mut own = OwnOutput::default();
+        let mut entries = [
+            (EntryKind::ToolCall, Some("mcp__annalist__note")),
+            (EntryKind::ToolResult, None),
+            (EntryKind::ToolCall, Some("mcp__other__note")),
+        ]
+        .map(|(kind, tool)| RawEntry {
+            tool: tool.map(str::to_owned),
+            call_id: tool.is_none_or(|tool| tool.starts_with(SERVER)).then(|| "c1".to_owned()),
+            ..RawEntry::new(1, Speaker::Assistant, kind, "Use zebra")
+        });
+        entries.iter_mut().for_each(|entry| own.mark(entry));
+        let skips = entries.map(|entry| entry.skip);
+        assert_eq!(skips, [Some(Skip::Injected), Some(Skip::Injected), None]);
     }
 }

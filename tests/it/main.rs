@@ -25,6 +25,7 @@ mod hook_cli;
 mod input;
 mod judging;
 mod judging_badly;
+mod mcp;
 mod memory_cli;
 mod memory_killed;
 mod own_prompts;

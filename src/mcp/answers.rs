@@ -1,0 +1,202 @@
+//! Answers: hits, sources and histories as lines, each with its words, who said them where and when, and whether they
+//! still hold; fenced as data, within a budget.
+
+use crate::context::{Entry, Section, fenced};
+use crate::domain::{Claim, Evidence, Session, Speaker, Timestamp, Tokens};
+use crate::memory_dir::source_tag;
+use crate::pipeline::{HitState, MemoryChange, SearchHit};
+use crate::privacy::{Gate, Redacted};
+use crate::search::Query;
+use crate::text::truncate;
+
+/// Maximum length of an answer.
+pub(super) const TOKENS_MAX: Tokens = 2_000;
+/// Letters of the claim of a hit, and of the words that it rests on.
+const CLAIM_LETTERS: usize = 160;
+const WORDS_LETTERS: usize = 240;
+/// Letters of each piece of evidence and of each field of a claim.
+const FIELD_LETTERS: usize = 600;
+/// Digits of an id: enough to ask for it.
+const ID_DIGITS: usize = 10;
+
+/// Lines of an answer under their headings.
+pub(super) struct Answer<'g> {
+    gate: &'g Gate,
+    sections: Vec<Section>,
+}
+
+impl<'g> Answer<'g> {
+    pub(super) fn new(gate: &'g Gate) -> Answer<'g> {
+        Answer { gate, sections: Vec::new() }
+    }
+
+    pub(super) fn head(&mut self, heading: &str) {
+        let heading = Some(self.gate.redact(heading));
+        self.sections.push(Section { heading, entries: Vec::new() });
+    }
+
+    /// Adds a line; where not all fit, the first ones stay.
+    pub(super) fn line(&mut self, text: &str) {
+        if self.sections.is_empty() {
+            self.sections.push(Section::default());
+        }
+        let entry = Entry { text: self.gate.redact(text), score: 0 };
+        if let Some(section) = self.sections.last_mut() {
+            section.entries.push(entry);
+        }
+    }
+
+    /// The answer between fences; empty if it has no lines.
+    pub(super) fn fenced(&self, name: &'static str) -> Redacted {
+        fenced(name, &self.sections, TOKENS_MAX, self.gate)
+    }
+
+    /// Adds a hit as one line.
+    pub(super) fn hit(&mut self, hit: &SearchHit, query: &Query) {
+        let words = quoted(hit.words(query), WORDS_LETTERS);
+        let line = match (hit.note(), hit.claim()) {
+            (Some(note), _) => format!("- note, written at {}:{}: {words}", note.path, note.line),
+            (None, claim) => {
+                let claim = claim.map(Claim::headline).filter(|it| *it != hit.words(query));
+                let claim = claim.map(|it| format!("{}: ", one_line(it, CLAIM_LETTERS)));
+                let claim = claim.unwrap_or_default();
+                format!("- {}: {claim}{words}, {}", identity(hit), origin(hit))
+            }
+        };
+        self.line(&line);
+    }
+
+    /// Adds a hit with its claim, state and everything that it rests on.
+    pub(super) fn sources(&mut self, hit: &SearchHit) {
+        self.head(&format!("## {}", identity(hit)));
+        let claim = hit.claim().map(Claim::strings).unwrap_or_default();
+        for (field, text) in claim.into_iter().filter(|(_, text)| !text.is_empty()) {
+            self.line(&format!("- {field}: {}", one_line(text, FIELD_LETTERS)));
+        }
+        if let Some(edited) = hit.memory.as_ref().and_then(|memory| memory.edited.as_deref()) {
+            self.line(&format!("- a person changed it to: {}", quoted(edited, FIELD_LETTERS)));
+        }
+        let Some(stored) = hit.record() else { return };
+        if let Some(reason) = &stored.record.reason {
+            self.line(&format!("- not proven: {reason}"));
+        }
+        for it in &stored.record.evidence {
+            let place = spoken(it, &stored.path, stored.record.provenance.at);
+            let words = quoted(it.words.as_str(), FIELD_LETTERS);
+            self.line(&format!("- {} rests on {words}, {place}", it.field));
+        }
+        let session = format!("annalist://session/{}", short(&stored.record.provenance.session));
+        self.line(&format!("- session: {session}"));
+    }
+
+    /// Adds a session's head.
+    pub(super) fn session(&mut self, session: &Session) {
+        let title = session.title.as_ref().map(|it| it.as_str()).unwrap_or("without a title");
+        let day = day(session.started_at);
+        let (path, format) = (&session.path, session.format.name());
+        let title = one_line(title, WORDS_LETTERS);
+        self.head(&format!("## session {}, {day}, {format}, {path}: {title}", short(&session.id)));
+    }
+
+    /// Adds a change of a memory.
+    pub(super) fn change(&mut self, change: &MemoryChange) {
+        let line = match change {
+            MemoryChange::Planned { at, event } => format!(
+                "- {at} {} by {}: {}, {}; record {}, said {}",
+                event.disposition,
+                event.rule,
+                event.stage.name(),
+                event.state.name(),
+                short(&event.record),
+                day(event.at)
+            ),
+            MemoryChange::Audited(entry) => {
+                let rule = entry.rule.as_ref().map(|rule| format!(" by {rule}"));
+                format!("- {} {}{}", entry.at, entry.deed, rule.unwrap_or_default())
+            }
+        };
+        self.line(&line);
+    }
+}
+
+/// Id, kind, state and day of a hit.
+fn identity(hit: &SearchHit) -> String {
+    let (memory, record) = (hit.memory.as_ref(), hit.record());
+    let id = match (memory, record) {
+        (Some(memory), _) => source_tag(memory.id),
+        (None, Some(stored)) => short(&stored.record.id),
+        (None, None) => String::new(),
+    };
+    let kind = hit.claim().map_or("note", |claim| claim.kind().name());
+    format!("{id} {kind}, {}, {}", holds(hit), day(hit.at()))
+}
+
+/// Whether a hit still holds, in words.
+fn holds(hit: &SearchHit) -> String {
+    let by = hit.memory.as_ref().and_then(|memory| memory.superseded_by);
+    let words = match hit.state {
+        HitState::Current => "holds now",
+        HitState::Completed => "completed",
+        HitState::Conflicting => "contradicted: another one stands beside it",
+        HitState::Superseded => match by {
+            Some(by) => return format!("superseded by {}", source_tag(by)),
+            None => "superseded",
+        },
+        HitState::Retracted => "taken back",
+        HitState::Staged => "said, not in memory",
+        HitState::Quarantined => "not proven",
+        HitState::Note => "written in the directory",
+    };
+    words.to_owned()
+}
+
+/// Who said a hit, and where.
+fn origin(hit: &SearchHit) -> String {
+    let stored = hit.record();
+    match stored.and_then(|stored| Some((stored, stored.record.evidence.first()?))) {
+        Some((stored, it)) => {
+            format!("said by {} at {}:{}", speaker(it), stored.path, it.line)
+        }
+        None => match &hit.memory {
+            Some(memory) if memory.sources.is_empty() => {
+                format!("written by {}", memory.said_by.name())
+            }
+            Some(memory) => format!("said by {}", memory.said_by.name()),
+            None => "nobody's words".to_owned(),
+        },
+    }
+}
+
+fn spoken(evidence: &Evidence, path: &str, at: Option<Timestamp>) -> String {
+    let (who, found) = (speaker(evidence), evidence.found.name());
+    format!("said by {who} at {path}:{}, {}, found as {found}", evidence.line, day(at))
+}
+
+fn speaker(evidence: &Evidence) -> String {
+    let speaker = match evidence.speaker {
+        Speaker::Assistant => "the agent",
+        Speaker::Person | Speaker::Tool | Speaker::Web | Speaker::Client => evidence.speaker.name(),
+    };
+    let name = evidence.name.as_ref().map(|name| format!(" {}", name.as_str()));
+    format!("{speaker}{}", name.unwrap_or_default())
+}
+
+fn day(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "no day".to_owned(), Timestamp::day)
+}
+
+/// The first digits of an id.
+pub(super) fn short(id: &impl ToString) -> String {
+    truncate::chars(&id.to_string(), ID_DIGITS).to_owned()
+}
+
+fn quoted(words: &str, letters: usize) -> String {
+    format!("“{}”", one_line(words, letters))
+}
+
+/// A text as one line, cut at a word with a mark.
+fn one_line(text: &str, letters: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let head = truncate::words_within(&line, letters);
+    if head.len() == line.len() { line } else { format!("{head}…") }
+}

@@ -1,0 +1,184 @@
+//! The tools: names, descriptions, arguments and their schemas. They are in every prompt of a client, so they are short.
+
+use crate::domain::{ClaimKind, named};
+use crate::pipeline::HitState;
+use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Keywords of an argument that tell a model nothing.
+const SILENT: [&str; 4] = ["default", "format", "minimum", "maximum"];
+
+named! {
+    /// A tool.
+    pub(super) ToolName {
+        Search = "search",
+        Why = "why",
+        Context = "context",
+        History = "history",
+        OpenItems = "open_items",
+        Note = "note",
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchArguments {
+    /// Words, any order and form
+    pub(super) query: String,
+    #[serde(default)]
+    #[schemars(with = "String", extend("enum" = ClaimKind::ALL))]
+    pub(super) kind: Option<ClaimKind>,
+    #[serde(default)]
+    #[schemars(with = "String", extend("enum" = HitState::ALL))]
+    pub(super) state: Option<HitState>,
+    /// Default 10
+    #[serde(default)]
+    #[schemars(with = "u8")]
+    pub(super) limit: Option<u8>,
+    /// Another one than this project's, if allowed
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub(super) namespace: Option<String>,
+}
+
+/// Arguments of `why` and `history`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct IdArguments {
+    /// Id of a hit, such as src-1b0c22d4
+    pub(super) id: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ContextArguments {
+    /// Prefer what has these words
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub(super) query: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OpenArguments {
+    #[serde(default)]
+    #[schemars(with = "String", extend("enum" = ClaimKind::ALL))]
+    pub(super) kind: Option<ClaimKind>,
+    /// Another one than this project's, if allowed
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub(super) namespace: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoteArguments {
+    #[schemars(with = "String", extend("enum" = ClaimKind::ALL))]
+    pub(super) kind: ClaimKind,
+    /// One sentence: what was chosen, asked, raised or tried
+    pub(super) text: String,
+    /// The reason; of an attempt its result
+    #[serde(default)]
+    #[schemars(with = "String")]
+    pub(super) reason: Option<String>,
+    /// Of an attempt
+    #[serde(default)]
+    #[schemars(with = "bool")]
+    pub(super) succeeded: Option<bool>,
+}
+
+impl ToolName {
+    fn description(self) -> &'static str {
+        match self {
+            ToolName::Search => {
+                "Search this project's memory: decisions, discussions, attempts, requests and notes of earlier \
+                 sessions, the best first. Each hit has its words, who said them where and when, and whether it \
+                 still holds."
+            }
+            ToolName::Why => "The words a record or memory rests on: speaker, file and line, and state.",
+            ToolName::Context => {
+                "What a session should start with: rules, decisions in force, contradictions, open requests, \
+                 lessons."
+            }
+            ToolName::History => "What happened to a memory and by which rule, the earliest first.",
+            ToolName::OpenItems => {
+                "What is open: requests, questions, failures; and what contradicts something else."
+            }
+            ToolName::Note => {
+                "Leave a note. It is found as said by you, and is no memory until a person says it too."
+            }
+        }
+    }
+
+    fn schema(self) -> JsonObject {
+        match self {
+            ToolName::Search => schema_of::<SearchArguments>(),
+            ToolName::Why | ToolName::History => schema_of::<IdArguments>(),
+            ToolName::Context => schema_of::<ContextArguments>(),
+            ToolName::OpenItems => schema_of::<OpenArguments>(),
+            ToolName::Note => schema_of::<NoteArguments>(),
+        }
+    }
+}
+
+/// All tools, as a client lists them.
+pub(super) fn tools() -> Vec<Tool> {
+    let tool = |name: &ToolName| {
+        let hints = ToolAnnotations::new().read_only(*name != ToolName::Note).open_world(false);
+        let hints = if *name == ToolName::Note { hints.destructive(false) } else { hints };
+        Tool::new(name.name(), name.description(), name.schema()).with_annotations(hints)
+    };
+    ToolName::ALL.iter().map(tool).collect()
+}
+
+fn schema_of<T: JsonSchema>() -> JsonObject {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    let mut object = match schema {
+        Value::Object(object) => object,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            JsonObject::new()
+        }
+    };
+    let properties = object.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(|it| it.values_mut()) {
+        let property = property.as_object_mut();
+        property.into_iter().for_each(|it| it.retain(|keyword, _| !SILENT.contains(&keyword.as_str())));
+    }
+    object.retain(|keyword, _| !["title", "description"].contains(&keyword.as_str()));
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_dir::LETTERS_PER_TOKEN;
+
+    /// Tokens of all tools in every prompt of a client.
+    const TOKENS_MAX: usize = 1_500;
+
+    #[test]
+    fn all_tools_together_take_few_tokens() {
+        let text = serde_json::to_string(&tools()).unwrap();
+        let tokens = text.chars().count().div_ceil(LETTERS_PER_TOKEN);
+        assert!(tokens < TOKENS_MAX, "{tokens}: {text}");
+    }
+
+    #[test]
+    fn a_schema_has_the_names_that_are_read() {
+        for tool in tools() {
+            let schema = Value::Object((*tool.input_schema).clone());
+            assert_eq!(schema["type"], "object", "{}: {schema}", tool.name);
+            assert_eq!(schema["additionalProperties"], false, "{}: {schema}", tool.name);
+        }
+        let search = Value::Object(ToolName::Search.schema());
+        assert_eq!(search["required"], serde_json::json!(["query"]));
+        assert_eq!(search["properties"]["kind"]["enum"][0], "decision");
+    }
+}
