@@ -55,6 +55,7 @@ fn session(number: u32) -> Session {
         title: None,
         cwd: None,
         parent: None,
+        branches: None,
         started_at: Some(Timestamp(0)),
     }
 }

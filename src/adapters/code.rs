@@ -8,6 +8,8 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Files of a tree that are read.
 const FILES_MAX: usize = 50_000;
@@ -23,6 +25,10 @@ const COMMITS_MAX: u32 = 5_000;
 const HISTORY_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// The longest line of a change that is looked at.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
+/// Time for a question with a short answer.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Bytes of such an answer.
+const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
 /// Folders of the project that say what was said, and not what is.
 const MEMORY: [&str; 2] = [".claude/memory/", ".ai/memory/"];
 /// Settings under which git asks nobody, runs nothing of the repository's and prints paths as they are.
@@ -39,6 +45,11 @@ pub(crate) enum CodeError {
     NoRepository(String),
     #[error("git cannot be run: {0}")]
     Git(io::Error),
+    #[error("git took longer than {} s", LIMIT.as_secs())]
+    TooSlow,
+    /// A line that is not there, as a sentence.
+    #[error("{0}")]
+    NoLine(String),
 }
 
 /// A project's folder in a git repository.
@@ -146,11 +157,33 @@ impl CodeTree {
     }
 
     /// The first line that git prints; `None` if it fails.
-    fn line(&self, arguments: &[&str]) -> Result<Option<String>, CodeError> {
-        let mut command = self.command(arguments);
-        let output = command.output().map_err(CodeError::Git)?;
-        let text = String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned);
-        Ok(text.filter(|_| output.status.success()))
+    pub(super) fn line(&self, arguments: &[&str]) -> Result<Option<String>, CodeError> {
+        let text = self.text(arguments)?;
+        Ok(text.and_then(|text| text.lines().next().map(str::to_owned)))
+    }
+
+    /// The text that git prints, which is short; `None` if it fails.
+    pub(super) fn text(&self, arguments: &[&str]) -> Result<Option<String>, CodeError> {
+        let mut child = self.spawn(arguments).map_err(CodeError::Git)?;
+        let (sender, answer) = mpsc::channel();
+        let out = child.stdout.take();
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = out.map(|out| out.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes));
+            // Nobody waits any more for an answer that is late.
+            let _ = sender.send(read.transpose().map(|_| bytes));
+        });
+        let Ok(bytes) = answer.recv_timeout(LIMIT) else {
+            end(child);
+            return Err(CodeError::TooSlow);
+        };
+        let bytes = bytes.map_err(CodeError::Git)?;
+        if bytes.len() as u64 == ANSWER_BYTES_MAX {
+            end(child);
+            return Ok(None);
+        }
+        let status = child.wait().map_err(CodeError::Git)?;
+        Ok(status.success().then(|| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
     /// Gives each line that git prints to `take`, until that returns false or `bytes_max` were read.

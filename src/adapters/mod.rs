@@ -1,5 +1,6 @@
 //! Adapters to the world: clock, file system, NATS (feature `nats`), metrics, traces.
 
+pub(crate) mod blame;
 pub(crate) mod clock;
 pub(crate) mod code;
 pub(crate) mod files;

@@ -154,6 +154,7 @@ fn cli_schemas() -> String {
         "status": status::StatusReport<'static>,
         "test": eval::ReportFile,
         "why": records::WhyReport<'static>,
+        "why-code": records::WhyCodeReport<'static>,
         "worker": worker::Summary,
     }
     let mut definitions = Map::new();

@@ -110,21 +110,21 @@ pub(super) struct SearchRow<'a> {
     kind: Option<ClaimKind>,
     state: HitState,
     superseded_by: Option<String>,
-    headline: Option<&'a str>,
+    pub(super) headline: Option<&'a str>,
     /// A person's wording, or the words it rests on.
     words: &'a str,
-    said_by: Option<Speaker>,
+    pub(super) said_by: Option<Speaker>,
     namespace: Option<&'a str>,
     session: Option<Digest>,
     record: Option<Digest>,
     /// The file and line in which it was said.
-    path: Option<&'a str>,
-    line: Option<u32>,
+    pub(super) path: Option<&'a str>,
+    pub(super) line: Option<u32>,
     score: f64,
 }
 
 impl<'a> SearchRow<'a> {
-    fn of(hit: &'a SearchHit, query: &Query) -> SearchRow<'a> {
+    pub(super) fn of(hit: &'a SearchHit, query: &Query) -> SearchRow<'a> {
         let (record, note, memory) = (hit.record(), hit.note(), hit.memory.as_ref());
         let id = match (memory, record, note) {
             (Some(memory), _, _) => source_tag(memory.id),
@@ -153,7 +153,7 @@ impl<'a> SearchRow<'a> {
     }
 
     /// Id, day, kind, state and words.
-    fn cells(&self) -> [String; 5] {
+    pub(super) fn cells(&self) -> [String; 5] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
         let state = self.state.name();
         let letters = self.words.chars().map(|it| if it.is_control() { ' ' } else { it });

@@ -8,9 +8,9 @@ use super::rules::{RULES, RulePair, Ruling, is_protected};
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
-    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId, MemoryState,
-    Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, Settlement, Severity, Stage,
-    Timestamp,
+    Claim, ClaimKind, Disposition, Effect, Facts, Finding, LeftOpen, Match, Memory, MemoryId,
+    MemoryState, Merging, Operation, Plan, RELATED, Record, RecordId, RecordState, Settlement,
+    Severity, Stage, Timestamp,
 };
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -24,8 +24,8 @@ mod material;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use assemble::{Block, fenced};
 pub use assemble::assemble;
+pub(crate) use assemble::{Block, fenced};
 pub use budget::{Budget, Kind};
 pub(crate) use directory::{material, shown_files};
 #[cfg(test)]

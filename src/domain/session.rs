@@ -81,6 +81,8 @@ pub struct Session {
     pub cwd: Option<Redacted>,
     /// The session that it was forked from or works for.
     pub parent: Option<Redacted>,
+    /// The git branches it was on, in their order, with a blank between two.
+    pub branches: Option<Redacted>,
     /// When it began.
     pub started_at: Option<Timestamp>,
 }

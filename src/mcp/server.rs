@@ -201,7 +201,8 @@ impl Server {
             }
             None => Redacted::default(),
         };
-        let nothing = "nothing to show: the project has no memory directory, or it says nothing yet";
+        let nothing =
+            "nothing to show: the project has no memory directory, or it says nothing yet";
         Ok(self.or_nothing(text, nothing))
     }
 
@@ -403,7 +404,8 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let template = |head: &str, name: &str| ResourceTemplate::new(format!("{head}{{id}}"), name);
+        let template =
+            |head: &str, name: &str| ResourceTemplate::new(format!("{head}{{id}}"), name);
         let templates = vec![template(RECORD, "record"), template(SESSION, "session")];
         Ok(ListResourceTemplatesResult::with_all_items(templates))
     }

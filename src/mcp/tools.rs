@@ -98,7 +98,9 @@ impl ToolName {
                  sessions, the best first. Each hit has its words, who said them where and when, and whether it \
                  still holds."
             }
-            ToolName::Why => "The words a record or memory rests on: speaker, file and line, and state.",
+            ToolName::Why => {
+                "The words a record or memory rests on: speaker, file and line, and state."
+            }
             ToolName::Context => {
                 "What a session should start with: rules, decisions in force, contradictions, open requests, \
                  lessons."
@@ -149,7 +151,9 @@ fn schema_of<T: JsonSchema>() -> JsonObject {
     let properties = object.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|it| it.values_mut()) {
         let property = property.as_object_mut();
-        property.into_iter().for_each(|it| it.retain(|keyword, _| !SILENT.contains(&keyword.as_str())));
+        property
+            .into_iter()
+            .for_each(|it| it.retain(|keyword, _| !SILENT.contains(&keyword.as_str())));
     }
     object.retain(|keyword, _| !["title", "description"].contains(&keyword.as_str()));
     object

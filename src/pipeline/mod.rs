@@ -17,6 +17,7 @@ mod noting;
 mod project;
 mod adjudicate;
 pub(crate) mod dir_sync;
+mod origin;
 mod preamble;
 mod rate_limit;
 mod reader;
@@ -47,8 +48,9 @@ pub(crate) use lookup::{
     LookupError, MemoryChange, Why, applied_plans, memory_history, memory_named, why,
 };
 pub use model_client::Model;
-pub(crate) use preamble::dialog_of;
 pub(crate) use noting::{AgentNote, stage_note};
+pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
+pub(crate) use preamble::dialog_of;
 pub(crate) use project::{ProjectDirectory, ShownFiles, notes, project_namespace};
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};

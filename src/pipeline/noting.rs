@@ -42,6 +42,7 @@ pub(crate) async fn stage_note(
         title: None,
         cwd: None,
         parent: None,
+        branches: None,
         started_at: Some(note.at),
     };
     let staging = staging(&session, claim, gate, note.at);

@@ -197,14 +197,16 @@ pub(super) fn list(
 ) -> Result<Vec<Entry>, Fault> {
     let session_no = session::number(db, session)?;
     let sql =
-        "SELECT place & 4294967295, line, speaker, kind, branch, at, native_id, tool, call_id,
-            outcome, exit_code, skip, text
-        FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place";
+        format!("SELECT {COLUMNS} FROM entries WHERE ?1 <= place AND place < ?2 ORDER BY place");
     let (from, to) = (place(session_no, ordinals.start), place(session_no, ordinals.end));
-    db.all(sql, values![from, to], read)
+    db.all(&sql, values![from, to], read)
 }
 
-fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
+/// Columns of an entry, for [`read`].
+pub(super) const COLUMNS: &str = "place & 4294967295, line, speaker, kind, branch, at, native_id, \
+     tool, call_id, outcome, exit_code, skip, text";
+
+pub(super) fn read(row: &mut Columns<'_>) -> Result<Entry, Fault> {
     let ordinal = row.next()?;
     let line = row.next()?;
     let speaker = row.named(Speaker::of_name)?;

@@ -121,6 +121,7 @@ pub(super) fn conversation(name: &str) -> Session {
         title: Some(words("Mending the pump")),
         cwd: None,
         parent: None,
+        branches: None,
         started_at: Some(Timestamp(1_000)),
     }
 }

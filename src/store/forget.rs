@@ -63,7 +63,7 @@ pub(crate) struct StoredText<'a> {
 }
 
 /// Every column that may hold words of a conversation, or of a person who wrote settings.
-pub(super) const TEXTS: [(&str, &str); 42] = [
+pub(super) const TEXTS: [(&str, &str); 43] = [
     ("entries", "text"),
     ("entries", "native_id"),
     ("entries", "tool"),
@@ -100,6 +100,7 @@ pub(super) const TEXTS: [(&str, &str); 42] = [
     ("sessions", "cwd"),
     ("sessions", "native_id"),
     ("sessions", "parent"),
+    ("sessions", "branches"),
     ("sessions", "namespace"),
     ("sessions", "findings"),
     ("capabilities", "base_url"),

@@ -1,6 +1,7 @@
 //! The store: sessions, entries, runs, records, journal, queue and memory in one database, so that what belongs
 //! together is written together or not at all.
 
+mod at_work;
 mod card;
 mod changes;
 mod db;
@@ -38,6 +39,7 @@ mod shared_test;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use at_work::HeldSession;
 pub(crate) use card::StoredCard;
 pub(crate) use changes::ChangeListener;
 pub use entry::CoveredEntry;

@@ -235,9 +235,9 @@ fn rarest(frequencies: &Frequencies) -> Vec<(u64, f64)> {
 }
 
 /// A pattern for `LIKE … ESCAPE '\'` that matches `text` as it is.
-fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
-    for letter in text.to_lowercase().chars() {
+    for letter in text.chars() {
         if matches!(letter, '%' | '_' | '\\') {
             pattern.push('\\');
         }
@@ -296,10 +296,10 @@ fn records(
         COLUMNS = record::COLUMNS,
     );
     let session = filter.session.as_deref();
-    let named = session.map(|session| format!("{}%", literal(session)));
+    let named = session.map(|session| format!("{}%", literal(&session.to_lowercase())));
     let id: Option<IdPrefix> = session.and_then(|session| session.parse().ok());
     let bounds = id.as_ref().map(IdPrefix::bounds);
-    let path = filter.path.as_deref().map(|path| format!("%{}%", literal(path)));
+    let path = filter.path.as_deref().map(|path| format!("%{}%", literal(&path.to_lowercase())));
     let values = values![
         keys,
         filter.kind.map(ClaimKind::name),

@@ -13,7 +13,7 @@ const SESSIONS_NAMED_MAX: u32 = 20;
 
 /// Columns of a session, for [`read`].
 pub(super) const COLUMNS: &str = "s.id, s.namespace, s.format, s.native_id, s.path, s.title, \
-     s.cwd, s.parent, s.started_at";
+     s.cwd, s.parent, s.branches, s.started_at";
 
 pub(super) fn read(row: &mut Columns<'_>) -> Result<Session, Fault> {
     Ok(Session {
@@ -25,8 +25,18 @@ pub(super) fn read(row: &mut Columns<'_>) -> Result<Session, Fault> {
         title: row.next()?,
         cwd: row.next()?,
         parent: row.next()?,
+        branches: row.next()?,
         started_at: row.next()?,
     })
+}
+
+/// Time of the first or the last entry of a session `s` that has one.
+pub(super) fn edge(order: &str) -> String {
+    format!(
+        "(SELECT e.at FROM entries e WHERE e.place >= (s.no << 32)
+            AND e.place < ((s.no + 1) << 32) AND e.at IS NOT NULL
+            ORDER BY e.place {order} LIMIT 1)"
+    )
 }
 
 /// When a session was held, as far as its entries say.
@@ -61,13 +71,6 @@ impl Store {
     ) -> Result<Vec<(SessionId, SessionSpan)>, StoreError> {
         let namespace = namespace.to_owned();
         self.read("reading when sessions were held", move |db| {
-            let edge = |order: &str| {
-                format!(
-                    "(SELECT e.at FROM entries e WHERE e.place >= (s.no << 32)
-                        AND e.place < ((s.no + 1) << 32) AND e.at IS NOT NULL
-                        ORDER BY e.place {order} LIMIT 1)"
-                )
-            };
             let sql = format!(
                 "SELECT s.id, s.title, coalesce(s.started_at, {}), {} FROM sessions s
                 WHERE s.namespace = ?1",
@@ -100,14 +103,15 @@ pub(super) fn upsert(
     intakes: Option<u64>,
 ) -> Result<Option<i64>, Fault> {
     let sql = "INSERT INTO sessions
-            (id, namespace, format, native_id, path, title, cwd, parent, started_at)
-        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            (id, namespace, format, native_id, path, title, cwd, parent, started_at, branches)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
         ON CONFLICT (id) DO UPDATE SET path = excluded.path,
             title = coalesce(excluded.title, sessions.title),
             cwd = coalesce(excluded.cwd, sessions.cwd),
             parent = coalesce(excluded.parent, sessions.parent),
+            branches = coalesce(excluded.branches, sessions.branches),
             started_at = coalesce(sessions.started_at, excluded.started_at)
-            WHERE sessions.intakes = ?10 OR ?10 IS NULL
+            WHERE sessions.intakes = ?11 OR ?11 IS NULL
         RETURNING no";
     let row = values![
         &session.id.0,
@@ -119,6 +123,7 @@ pub(super) fn upsert(
         session.cwd.as_ref(),
         session.parent.as_ref(),
         session.started_at,
+        session.branches.as_ref(),
         intakes,
     ];
     db.first(sql, row, |row| row.next())

@@ -20,12 +20,30 @@ pub struct RawSession {
     pub cwd: Option<String>,
     /// Session that this one was forked from or works for.
     pub parent: Option<String>,
+    /// Git branches it was on, in their order, with a blank between two.
+    pub branches: Option<String>,
     /// Time of the beginning.
     pub started_at: Option<Timestamp>,
 }
 
 /// Maximum length of a title in characters: some clients put whole prompts there.
 const TITLE_CHARS_MAX: usize = 300;
+
+/// Maximum length of the names of a session's branches, in bytes.
+const BRANCHES_BYTES_MAX: usize = 400;
+
+impl RawSession {
+    /// Notes that the session was on a branch of git.
+    pub(super) fn on_branch(&mut self, name: &str) {
+        let known = self.branches.get_or_insert_default();
+        let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
+        let is_new = !known.split(' ').any(|it| it == name);
+        if is_name && is_new && known.len() + name.len() < BRANCHES_BYTES_MAX {
+            known.extend([if known.is_empty() { "" } else { " " }, name]);
+        }
+        self.branches.take_if(|it| it.is_empty());
+    }
+}
 
 pub(super) fn short_title(title: &str) -> String {
     title.chars().take(TITLE_CHARS_MAX).collect()
@@ -162,6 +180,7 @@ pub fn redact_session(
         title: raw.title.map(&mut pass),
         cwd: raw.cwd.map(&mut pass),
         parent: raw.parent.map(&mut pass),
+        branches: raw.branches.map(&mut pass),
         started_at: raw.started_at,
     }
 }

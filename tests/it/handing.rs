@@ -39,6 +39,7 @@ impl Handed<'_> {
             title: None,
             cwd: None,
             parent: None,
+            branches: None,
             started_at: Some(Timestamp(1_000)),
         };
         let words = talks.flat_map(talk);

@@ -52,6 +52,7 @@ mod stub;
 mod tidy;
 mod told;
 mod verdicts;
+mod why_code;
 #[cfg(feature = "otel")]
 mod traces;
 mod worker;

@@ -102,7 +102,8 @@ fn six_tools_are_listed_and_all_but_the_note_only_read() {
 #[test]
 fn an_answer_has_the_words_their_place_their_speaker_and_whether_they_hold() {
     let place = project();
-    let hit = place.json(&["search", "--kind", "decision", "--state", "current", "--json"])[0].clone();
+    let hit =
+        place.json(&["search", "--kind", "decision", "--state", "current", "--json"])[0].clone();
     let (id, words) = (hit["id"].as_str().unwrap(), hit["headline"].as_str().unwrap());
     let said = format!("{}:{}", hit["path"].as_str().unwrap(), hit["line"]);
     place.run(&["memory", "init"]);

@@ -29,6 +29,7 @@ fn session(namespace: &str, name: &str) -> Session {
         title: Some(words("Mending the roof")),
         cwd: None,
         parent: None,
+        branches: None,
         started_at: Some(Timestamp(1_000)),
     }
 }

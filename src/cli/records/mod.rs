@@ -2,9 +2,11 @@
 
 mod rows;
 mod why;
+mod why_code;
 
 pub(super) use rows::{CardRow, RecordRow, RunDiff, RunRow};
 pub(super) use why::{WhyArgs, WhyReport, why};
+pub(super) use why_code::WhyCodeReport;
 
 use super::arguments::{date, named, one, prefix};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten};

@@ -1,6 +1,7 @@
-//! `annalist why`: the words that a record rests on.
+//! `annalist why`: the words that a record rests on, or the conversation behind a line of code.
 
 use super::rows::{RecordRow, print_claim};
+use super::why_code::{self, Subject};
 use crate::cli::arguments::one;
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
@@ -16,15 +17,30 @@ use std::process::ExitCode;
 
 /// Letters of an entry before and after the words of evidence.
 const AROUND_LETTERS: usize = 60;
+/// Records of a line of code, unless asked otherwise.
+const RELATED_MAX: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist why 3fa9          one record
-  annalist why src-1b0c22d4  the records that a memory rests on")]
+  annalist why 3fa9             one record
+  annalist why src-1b0c22d4     the records that a memory rests on
+  annalist why src/queue.rs:42  the conversation in which this line came about
+  annalist why --commit HEAD~2  the same for a commit
+
+A line leads to its commit, the commit to the session that was at work then, with how sure that is: by \
+its time and branch, and by what its tools wrote. Records are those that name the file or the code, or \
+that were said where it was written. Exits with 1 if nothing is found.")]
 pub(in crate::cli) struct WhyArgs {
-    /// The id of a record or of a memory, the beginning of it, or a tag of the directory
-    id: String,
+    /// The id of a record or of a memory, the beginning of it, a tag of the directory, or FILE:LINE
+    #[arg(required_unless_present = "commit", value_name = "ID|FILE:LINE")]
+    id: Option<String>,
+    /// A commit, as git names it
+    #[arg(long, value_name = "COMMIT", conflicts_with = "id")]
+    commit: Option<String>,
+    /// Records of a line or a commit at most
+    #[arg(long, value_name = "N", default_value_t = RELATED_MAX)]
+    limit: usize,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -59,10 +75,18 @@ struct EntryRow<'a> {
 }
 
 pub(in crate::cli) fn why(args: &WhyArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let id = args.id.as_deref().unwrap_or_default();
+    let subject = match &args.commit {
+        Some(commit) => Some(Subject::Commit(commit.clone())),
+        None => Subject::parse(id)?,
+    };
+    if let Some(subject) = subject {
+        return why_code::run(subject, args.limit, args.json, file);
+    }
     let (_, store) = settings::existing_store(file)?;
-    let found = settings::runtime()?.block_on(lookup(&store, &args.id))?;
-    let what = if args.id.starts_with(SOURCE) { "memory" } else { "record" };
-    let Why { records: all, memory } = one(found, what, &args.id)?;
+    let found = settings::runtime()?.block_on(lookup(&store, id))?;
+    let what = if id.starts_with(SOURCE) { "memory" } else { "record" };
+    let Why { records: all, memory } = one(found, what, id)?;
     if args.json {
         match (all.as_slice(), memory) {
             ([why], None) => output::json(&WhyReport::Record(Box::new(why_row(why))))?,

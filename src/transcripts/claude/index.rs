@@ -133,6 +133,9 @@ impl Indexer {
         if session.cwd.is_none() {
             session.cwd = head.cwd.owned();
         }
+        if let Some(branch) = head.branch.some() {
+            session.on_branch(branch);
+        }
         if session.started_at.is_none() {
             session.started_at = head.timestamp.some().and_then(Timestamp::parse);
         }

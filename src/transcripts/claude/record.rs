@@ -33,6 +33,8 @@ pub(super) struct AnyRecord<'a, M, T> {
     pub(super) agent: Str<'a>,
     pub(super) timestamp: Str<'a>,
     pub(super) cwd: Str<'a>,
+    #[serde(rename = "gitBranch")]
+    pub(super) branch: Str<'a>,
     #[serde(rename = "isSidechain")]
     sidechain: Flag,
     #[serde(rename = "parent_tool_use_id")]

@@ -89,6 +89,9 @@ impl Indexer {
             self.id = head.id.owned();
             let session = &mut self.index.session;
             session.cwd = head.cwd.owned();
+            if let Some(branch) = head.git.0.as_ref().and_then(|git| git.branch.some()) {
+                session.on_branch(branch);
+            }
             session.started_at = head.timestamp.some().and_then(Timestamp::parse).or(at);
             let origin = head.source.fields();
             let subagent = origin.map(|origin| &origin.subagent);

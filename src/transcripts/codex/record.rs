@@ -49,6 +49,7 @@ pub(super) struct AnyPayload<'a, C> {
     pub(super) id: Str<'a>,
     pub(super) timestamp: Str<'a>,
     pub(super) cwd: Str<'a>,
+    pub(super) git: Obj<GitState<'a>>,
     pub(super) source: TextOr<'a, SessionOrigin<'a>>,
     pub(super) forked_from_id: Str<'a>,
     pub(super) parent_thread_id: Str<'a>,
@@ -100,6 +101,13 @@ impl<'a> Payload<'a> {
         let (message, call_id) = (Str(Some(text.into())), std::mem::take(&mut self.id));
         Some(Payload { kind: Str(Some(kind.into())), message, call_id, ..self })
     }
+}
+
+/// State of the repository when the session began.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, bound = "'de: 'a")]
+pub(super) struct GitState<'a> {
+    pub(super) branch: Str<'a>,
 }
 
 /// Origin of a session, where it is more than a word.

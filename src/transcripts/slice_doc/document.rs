@@ -121,6 +121,7 @@ impl SliceDocument {
             title: self.title.as_deref().map(short_title),
             cwd: self.cwd.clone(),
             parent: self.parent.clone(),
+            branches: None,
             started_at: self.started_at.map(|Rfc3339Time(at)| at),
         }
     }

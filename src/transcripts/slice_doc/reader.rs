@@ -135,12 +135,13 @@ fn index<R: Read + Seek>(input: &mut R) -> io::Result<Vec<SessionLines>> {
 
 /// Fills what earlier documents of the session left open.
 fn complete_head(session: &mut RawSession, head: RawSession) {
-    let RawSession { native_id, namespace, title, cwd, parent, started_at } = head;
+    let RawSession { native_id, namespace, title, cwd, parent, branches, started_at } = head;
     session.native_id = native_id;
     session.namespace = session.namespace.take().or(namespace);
     session.title = session.title.take().or(title);
     session.cwd = session.cwd.take().or(cwd);
     session.parent = session.parent.take().or(parent);
+    session.branches = session.branches.take().or(branches);
     session.started_at = session.started_at.or(started_at);
 }
 

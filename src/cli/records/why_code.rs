@@ -1,0 +1,250 @@
+//! `annalist why FILE:LINE` and `annalist why --commit`: the conversation behind a line of code.
+
+use crate::adapters::blame::{BlamedLine, Commit, SHORT_DIGITS};
+use crate::adapters::clock;
+use crate::adapters::code::{CodeError, CodeTree};
+use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, short};
+use crate::cli::search::SearchRow;
+use crate::cli::settings;
+use crate::domain::Digest;
+use crate::pipeline::{
+    Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession, directory_namespace,
+};
+use crate::privacy::Gate;
+use crate::search::Query;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Letters of a line of code and of words that are shown.
+const WORDS_LETTERS: usize = 300;
+
+/// What is asked about.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    Line { file: PathBuf, number: usize },
+    Commit(String),
+}
+
+impl Subject {
+    /// Parses `FILE:LINE`; `None` if it is an id.
+    pub(super) fn parse(text: &str) -> Result<Option<Subject>, Failure> {
+        let is_file = || text.contains(['/', '.']) || Path::new(text).is_file();
+        match text.rsplit_once(':').map(|(file, line)| (file, line.parse())) {
+            Some((file, Ok(number))) => Ok(Some(Subject::Line { file: file.into(), number })),
+            Some((_, Err(_))) | None if is_file() => Err(Failure::usage(format!(
+                "`{text}`: name a line, such as {}:42",
+                text.split(':').next().unwrap_or(text)
+            ))),
+            Some((_, Err(_))) | None => Ok(None),
+        }
+    }
+}
+
+/// The sessions and records behind a line or a commit, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(in crate::cli) struct WhyCodeReport<'a> {
+    /// None for a commit.
+    line: Option<LineRow>,
+    /// None for a line that is not committed yet.
+    commit: Option<CommitRow>,
+    sessions: Vec<SessionRow<'a>>,
+    records: Vec<RelatedRow<'a>>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct LineRow {
+    path: String,
+    number: usize,
+    text: String,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct CommitRow {
+    id: String,
+    at: Option<String>,
+    subject: String,
+    files: Vec<String>,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct SessionRow<'a> {
+    id: Digest,
+    certainty: Certainty,
+    reasons: &'a [String],
+    began: String,
+    ended: String,
+    namespace: &'a str,
+    title: Option<&'a str>,
+    path: &'a str,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct RelatedRow<'a> {
+    #[serde(flatten)]
+    hit: SearchRow<'a>,
+    reasons: &'a [String],
+}
+
+pub(super) fn run(
+    subject: Subject,
+    limit: usize,
+    as_json: bool,
+    file: Option<&Path>,
+) -> Result<ExitCode, Failure> {
+    let (config, store) = settings::existing_store(file)?;
+    let (tree, line, commit) = found(subject)?;
+    let gate = Gate::new(&config.pii);
+    let root = tree.top().map_err(code_failure)?.unwrap_or_else(|| ".".to_owned());
+    let namespace = config.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| directory_namespace(Path::new(&root), &gate));
+    let shown = gate.redact(&root);
+    let request = OriginRequest {
+        store: &store,
+        commit: &commit,
+        line: line.as_ref(),
+        now: clock::now(),
+        namespace: &namespace,
+        root: shown.as_str(),
+        limit,
+    };
+    let origin = settings::runtime()?.block_on(request.run())?;
+    let query = Query::of(&format!("{} {}", origin.names.join(" "), commit.subject));
+    let report = report(&origin, &query, line, &commit, &gate);
+    if as_json {
+        output::json(&report)?;
+    } else {
+        output::paged(&text(&report))?;
+    }
+    if !report.sessions.is_empty() || !report.records.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::note(
+        "no session was at work then, and no record names it: `annalist replay` reads transcripts",
+    );
+    Ok(ExitCode::from(output::FAILED))
+}
+
+fn found(subject: Subject) -> Result<(CodeTree, Option<BlamedLine>, Commit), Failure> {
+    match subject {
+        Subject::Line { file, number } => {
+            let (tree, line) = CodeTree::blame(&file, number).map_err(code_failure)?;
+            let commit = line.commit.clone();
+            Ok((tree, Some(line), commit))
+        }
+        Subject::Commit(name) => {
+            let tree = CodeTree::open(Path::new(".")).map_err(code_failure)?;
+            let commit = tree.commit(&name).map_err(code_failure)?.ok_or_else(|| {
+                Failure::usage(format!("no commit `{name}`: `git log` lists them"))
+            })?;
+            Ok((tree, None, commit))
+        }
+    }
+}
+
+fn code_failure(error: CodeError) -> Failure {
+    match error {
+        CodeError::NoRepository(path) => Failure::usage(format!(
+            "{path} is in no git repository: lines are looked up in its history; `annalist search` \
+             needs none"
+        )),
+        CodeError::NoLine(_) => Failure::usage(error.to_string()),
+        CodeError::Git(_) | CodeError::TooSlow => Failure::failed(error.to_string()),
+    }
+}
+
+fn report<'a>(
+    origin: &'a Origin,
+    query: &Query,
+    line: Option<BlamedLine>,
+    commit: &Commit,
+    gate: &Gate,
+) -> WhyCodeReport<'a> {
+    let masked = |text: &str| gate.redact(text).as_str().to_owned();
+    let line = line.map(|it| LineRow {
+        path: masked(&it.path),
+        number: it.number,
+        text: masked(it.text.trim()),
+    });
+    let commit = commit.id.clone().map(|id| CommitRow {
+        id,
+        at: commit.authored_at.map(|at| at.to_string()),
+        subject: masked(&commit.subject),
+        files: commit.files.iter().map(|file| masked(file)).collect(),
+    });
+    let records = origin.records.iter().map(|RelatedRecord { hit, reasons, .. }| RelatedRow {
+        hit: SearchRow::of(hit, query),
+        reasons,
+    });
+    WhyCodeReport {
+        line,
+        commit,
+        sessions: origin.sessions.iter().map(session_row).collect(),
+        records: records.collect(),
+    }
+}
+
+fn session_row(it: &WorkingSession) -> SessionRow<'_> {
+    let session = &it.held.session;
+    SessionRow {
+        id: session.id.0,
+        certainty: it.certainty,
+        reasons: &it.reasons,
+        began: it.held.began.to_string(),
+        ended: it.held.ended.to_string(),
+        namespace: &session.namespace,
+        title: session.title.as_ref().map(|title| title.as_str()),
+        path: &session.path,
+    }
+}
+
+/// The report as a person reads it: from the code to the words.
+fn text(report: &WhyCodeReport<'_>) -> String {
+    let mut lines = Vec::new();
+    if let Some(LineRow { path, number, text }) = &report.line {
+        let text = output::shorten(text, WORDS_LETTERS);
+        lines.push(format!("{BOLD}line{BOLD:#}     {path}:{number}  {DIM}{text}{DIM:#}"));
+    }
+    match &report.commit {
+        Some(CommitRow { id, at, subject, .. }) => {
+            let at = at.as_deref().unwrap_or_default();
+            lines.push(format!("{BOLD}commit{BOLD:#}   {id:.SHORT_DIGITS$}  {at}  {subject}"));
+        }
+        None => lines.push(format!("{BOLD}commit{BOLD:#}   none yet: the line is not committed")),
+    }
+    for it in &report.sessions {
+        let style = match it.certainty {
+            Certainty::Sure => GREEN,
+            Certainty::Likely => BOLD,
+            Certainty::Guess => YELLOW,
+        };
+        let title = it.title.map(|title| format!(" “{title}”")).unwrap_or_default();
+        lines.push(format!(
+            "{BOLD}session{BOLD:#}  {}  {style}{}{style:#}: {}",
+            short(&it.id),
+            it.certainty.name(),
+            it.reasons.join(", ")
+        ));
+        let (began, ended) = (minute(&it.began), minute(&it.ended));
+        lines.push(format!("         {DIM}{began} to {ended}{title}, {}{DIM:#}", it.path));
+    }
+    for it in &report.records {
+        lines.push(String::new());
+        let [id, day, kind, state, words] = it.hit.cells();
+        let headline = it.hit.headline.unwrap_or_default();
+        lines.push(format!("{BOLD}{kind}{BOLD:#}  {id}  {day}  {state}  {headline}"));
+        let said = it.hit.said_by.map(|by| format!("{}, ", by.name())).unwrap_or_default();
+        let place = it.hit.path.zip(it.hit.line).map(|(path, line)| format!("{path}:{line}, "));
+        let (words, place) = (output::shorten(&words, WORDS_LETTERS), place.unwrap_or_default());
+        lines.push(format!("  “{words}”"));
+        lines.push(format!("  {DIM}{said}{place}{}{DIM:#}", it.reasons.join(", ")));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// A time without its seconds.
+fn minute(at: &str) -> String {
+    at.get(..16).unwrap_or(at).replace('T', " ")
+}
