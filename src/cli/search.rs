@@ -110,6 +110,8 @@ pub(super) struct SearchRow<'a> {
     kind: Option<ClaimKind>,
     state: HitState,
     superseded_by: Option<String>,
+    /// A later memory among the hits that may have put it out of date.
+    outdated_by: Option<String>,
     pub(super) headline: Option<&'a str>,
     /// A person's wording, or the words it rests on.
     words: &'a str,
@@ -132,7 +134,7 @@ impl<'a> SearchRow<'a> {
             (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
             (None, None, None) => String::new(),
         };
-        let evidence = record.and_then(|stored| stored.record.evidence.first());
+        let evidence = hit.quote(query);
         let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
         SearchRow {
             id,
@@ -140,6 +142,7 @@ impl<'a> SearchRow<'a> {
             kind: hit.claim().map(|claim| claim.kind()),
             state: hit.state,
             superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
+            outdated_by: hit.outdated_by.map(source_tag),
             headline: hit.claim().map(|claim| claim.headline()),
             words: hit.words(query),
             said_by: evidence.map(|it| it.speaker),
@@ -155,14 +158,18 @@ impl<'a> SearchRow<'a> {
     /// Id, day, kind, state and words.
     pub(super) fn cells(&self) -> [String; 5] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);
-        let state = self.state.name();
+        let state = match (by, &self.outdated_by) {
+            (Some(by), _) => format!("{} by {by}", self.state.name()),
+            (None, Some(by)) => format!("{}, see {by}", self.state.name()),
+            (None, None) => self.state.name().to_owned(),
+        };
         let letters = self.words.chars().map(|it| if it.is_control() { ' ' } else { it });
         let words: String = letters.collect();
         [
             self.id.clone(),
             self.at.as_deref().and_then(|at| at.get(..10)).unwrap_or("–").to_owned(),
             self.kind.map_or("note", ClaimKind::name).to_owned(),
-            by.map_or(state.to_owned(), |by| format!("{state} by {by}")),
+            state,
             words.split_whitespace().collect::<Vec<_>>().join(" "),
         ]
     }

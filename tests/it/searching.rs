@@ -1,7 +1,7 @@
 //! Search as people have it, the same on both stores.
 
 use super::judging::{BY_RULE, judge, opposed, says};
-use super::place::Place;
+use super::place::{ANNALIST, Place, read};
 use super::stub::Answer;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -137,4 +137,49 @@ fn what_was_superseded_stands_below_what_took_its_place() {
     assert_eq!(hits[of(&redis)]["superseded_by"], json!(postgres));
     let text = place.run(&["search", "Redis", "--all"]).stdout;
     assert!(text.contains(&format!("superseded by {postgres}")), "{text}");
+}
+
+#[test]
+fn what_conflicts_is_found_so_and_the_later_stands_above() {
+    let stub = judge(|_| panic!("nobody is to be asked"));
+    let place = opposed(&stub);
+    place.json(&BY_RULE);
+    let hits = place.json(&["search", "Redis", "queue", "--all", "--conflicting", "--json"]);
+    let both: Vec<&Value> = list(&hits).iter().collect();
+    assert_eq!(both.len(), 2, "{hits}");
+    assert!(both.iter().all(|hit| hit["state"] == "conflicting"), "{hits}");
+    // The words of the query are the earlier one's.
+    let hits = place.json(&["search", "Redis", "--all", "--json"]);
+    let [later, earlier] = [&hits[0], &hits[1]];
+    assert!(earlier["at"].as_str() < later["at"].as_str(), "{hits}");
+    assert_eq!((&earlier["outdated_by"], &later["outdated_by"]), (&later["id"], &Value::Null));
+    let text = place.run(&["search", "Redis", "--all"]).stdout;
+    let see = format!("conflicting, see {}", later["id"].as_str().unwrap());
+    assert!(text.lines().nth(1).is_some_and(|line| line.contains(&see)), "{text}");
+    let [later, earlier] = [later, earlier].map(|hit| hit["id"].as_str().unwrap());
+    place.json(&["memory", "supersede", earlier, later, "--json"]);
+    let none = place.run(&["search", "--all", "--conflicting"]);
+    assert_eq!((none.code, none.stdout.as_str()), (1, ""), "what was replaced conflicts no more");
+}
+
+/// Runs a command on a terminal of three rows; its output and what went to the pager.
+#[cfg(target_os = "linux")]
+fn on_terminal(place: &Place, args: &str) -> [String; 2] {
+    let line = format!("stty rows 3 cols 80; PAGER='cat >pages' {ANNALIST} {args}");
+    let told = place.start_program(place.program("script", &["-qec", &line, "typed"])).wait();
+    assert_eq!(told.code, 0, "{} {}", told.stdout, told.stderr);
+    let pages = place.path("pages");
+    let pages = if pages.exists() { String::from_utf8(read(&pages)).unwrap() } else { String::new() };
+    [told.stdout, pages]
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn only_what_the_terminal_has_no_room_for_goes_through_a_pager() {
+    let place = places().next().unwrap();
+    let [shown, pages] = on_terminal(&place, "search --all --limit 2");
+    assert_eq!((shown.lines().count(), pages.as_str()), (2, ""), "{shown}");
+    let [shown, pages] = on_terminal(&place, "search --all --limit 5");
+    assert_eq!((shown.as_str(), pages.lines().count()), ("", 5), "{pages}");
+    assert!(pages.lines().all(|line| line.chars().count() <= 80), "{pages}");
 }

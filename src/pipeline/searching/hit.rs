@@ -1,0 +1,212 @@
+//! A search and what it finds: a record, a memory or a note, and its state.
+
+use crate::domain::{
+    Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
+};
+use crate::privacy::Redacted;
+use crate::search::{Query, fields_of_memory, fields_of_record};
+use crate::store::{SearchFilter, StoredRecord};
+
+named! {
+    /// State of what was found.
+    #[derive(schemars::JsonSchema)]
+    pub(crate) HitState {
+        /// A memory that is believed now.
+        Current = "current",
+        /// A request that was fulfilled, a question that was answered, a failure that was solved.
+        Completed = "completed",
+        /// Another memory contradicts it, and both stand.
+        Conflicting = "conflicting",
+        /// Another memory took its place.
+        Superseded = "superseded",
+        /// Taken back.
+        Retracted = "retracted",
+        /// Proven, and not made into memory yet.
+        Staged = "staged",
+        /// Not proven.
+        Quarantined = "quarantined",
+        /// Text of the directory that is no memory.
+        Note = "note",
+    }
+}
+
+/// A search; absent criteria do not matter.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SearchRequest {
+    /// Words in any case and order; without any the newest are found.
+    pub words: String,
+    pub filter: SearchFilter,
+    pub state: Option<HitState>,
+    /// Requests, questions and failures that are open.
+    pub open: bool,
+    /// Attempts that failed.
+    pub failed: bool,
+    pub limit: usize,
+}
+
+impl SearchRequest {
+    /// True if only records and memories can fit.
+    pub(crate) fn excludes_notes(&self) -> bool {
+        let SearchFilter { kind, session, client, since, until, path, .. } = &self.filter;
+        let of_records = kind.is_some() || session.is_some() || client.is_some();
+        let of_time = since.is_some() || until.is_some() || path.is_some();
+        let of_state =
+            self.open || self.failed || self.state.is_some_and(|it| it != HitState::Note);
+        of_records || of_time || of_state
+    }
+}
+
+/// An entry of the directory.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Note {
+    pub path: String,
+    pub line: u32,
+    pub text: Redacted,
+}
+
+/// Source of a hit.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Found {
+    Record(Box<StoredRecord>),
+    Memory,
+    Note(Note),
+}
+
+/// A record, a memory or a note that was found; a memory is found once.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SearchHit {
+    found: Found,
+    pub memory: Option<Memory>,
+    pub state: HitState,
+    /// A later memory of the same kind that was found too and may have put it out of date.
+    pub outdated_by: Option<MemoryId>,
+    pub score: f64,
+}
+
+impl SearchHit {
+    pub(super) fn new(found: Found, memory: Option<Memory>) -> SearchHit {
+        let state = state(&found, memory.as_ref());
+        SearchHit { found, memory, state, outdated_by: None, score: 0.0 }
+    }
+
+    /// The hit that a memory is.
+    pub(crate) fn of_memory(memory: Memory) -> SearchHit {
+        SearchHit::new(Found::Memory, Some(memory))
+    }
+
+    pub(crate) fn record(&self) -> Option<&StoredRecord> {
+        match &self.found {
+            Found::Record(stored) => Some(stored),
+            Found::Memory | Found::Note(_) => None,
+        }
+    }
+
+    pub(crate) fn note(&self) -> Option<&Note> {
+        match &self.found {
+            Found::Note(note) => Some(note),
+            Found::Memory | Found::Record(_) => None,
+        }
+    }
+
+    pub(crate) fn claim(&self) -> Option<&Claim> {
+        let of_memory = || self.memory.as_ref().map(|memory| &memory.claim);
+        self.record().map(|stored| &stored.record.claim).or_else(of_memory)
+    }
+
+    /// Time of what was said.
+    pub(crate) fn at(&self) -> Option<Timestamp> {
+        let of_memory = || self.memory.as_ref().and_then(|memory| memory.valid_from);
+        self.record().and_then(|stored| stored.record.provenance.at).or_else(of_memory)
+    }
+
+    /// The words that it rests on that say most of the query, of equal ones the first.
+    pub(crate) fn quote(&self, query: &Query) -> Option<&Evidence> {
+        let evidence = self.record().map(|stored| stored.record.evidence.as_slice());
+        evidence.unwrap_or_default().iter().rev().max_by_key(|it| query.words_in(it.words.as_str()))
+    }
+
+    /// The words for a reader: a person's wording, else the best [`quote`](SearchHit::quote).
+    pub(crate) fn words(&self, query: &Query) -> &str {
+        if let Some(note) = self.note() {
+            return note.text.as_str();
+        }
+        if let Some(edited) = self.memory.as_ref().and_then(|memory| memory.edited.as_deref()) {
+            return edited;
+        }
+        let quote = self.quote(query).map(|it| it.words.as_str());
+        quote.or_else(|| self.claim().map(Claim::headline)).unwrap_or_default()
+    }
+
+    /// Order in time among memories of one kind that are believed now.
+    pub(super) fn age(&self) -> Option<(ClaimKind, Option<Timestamp>, MemoryId)> {
+        let memory = self.memory.as_ref().filter(|it| it.state == MemoryState::Active)?;
+        Some((memory.claim.kind(), memory.valid_from, memory.id))
+    }
+
+    pub(super) fn fields(&self) -> [String; 3] {
+        let of_memory = self.memory.as_ref().map(fields_of_memory);
+        match &self.found {
+            Found::Note(note) => [note.text.as_str().to_owned(), String::new(), String::new()],
+            Found::Memory => of_memory.unwrap_or_default(),
+            Found::Record(stored) => {
+                let [subject, reason, evidence] = fields_of_record(&stored.record);
+                let is_edited = self.memory.as_ref().is_some_and(|memory| memory.edited.is_some());
+                let edited = of_memory.filter(|_| is_edited).map(|[edited, ..]| edited);
+                [edited.map_or(subject.clone(), |it| format!("{it}\n{subject}")), reason, evidence]
+            }
+        }
+    }
+
+    pub(super) fn is_wanted(&self, request: &SearchRequest) -> bool {
+        let SearchFilter { kind, since, until, .. } = &request.filter;
+        let (claim, at) = (self.claim(), self.at());
+        let is_failure = |claim: &Claim| matches!(claim, Claim::Attempt(it) if !it.succeeded);
+        let is_late =
+            |since: Timestamp| self.record().is_some() || at.is_some_and(|at| since <= at);
+        let is_early =
+            |until: Timestamp| self.record().is_some() || at.is_some_and(|at| at <= until);
+        kind.is_none_or(|kind| claim.is_some_and(|claim| claim.kind() == kind))
+            && since.is_none_or(is_late)
+            && until.is_none_or(is_early)
+            && request.state.is_none_or(|state| state == self.state)
+            && (!request.open || self.is_open())
+            && (!request.failed || claim.is_some_and(is_failure))
+    }
+
+    fn is_open(&self) -> bool {
+        let is_current = matches!(self.state, HitState::Current | HitState::Conflicting);
+        let is_open = |kind| matches!(kind, ClaimKind::Request | ClaimKind::Discussion);
+        match &self.memory {
+            Some(memory) => is_current && memory.is_open(),
+            None => {
+                self.state == HitState::Staged
+                    && self.claim().is_some_and(|claim| is_open(claim.kind()))
+            }
+        }
+    }
+}
+
+fn state(found: &Found, memory: Option<&Memory>) -> HitState {
+    match (found, memory) {
+        (Found::Note(_), _) => HitState::Note,
+        (_, Some(memory)) => match memory.state {
+            MemoryState::Superseded => HitState::Superseded,
+            MemoryState::Retracted => HitState::Retracted,
+            MemoryState::Active if is_completed(memory) => HitState::Completed,
+            MemoryState::Active => HitState::Current,
+        },
+        (Found::Record(stored), None) if stored.record.state == RecordState::Quarantined => {
+            HitState::Quarantined
+        }
+        (Found::Record(_) | Found::Memory, None) => HitState::Staged,
+    }
+}
+
+fn is_completed(memory: &Memory) -> bool {
+    let was_open = match &memory.claim {
+        Claim::Decision(_) => false,
+        Claim::Attempt(it) => !it.succeeded,
+        Claim::Request(_) | Claim::Discussion(_) => true,
+    };
+    was_open && memory.stage == Stage::Decided
+}
