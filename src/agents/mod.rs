@@ -11,6 +11,7 @@ mod golden;
 mod input;
 #[cfg(test)]
 mod laws;
+mod mcp_servers;
 mod output;
 mod settings;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use input::OVERRIDE;
 pub(crate) use input::{Event, Input};
 #[cfg(test)]
 use output::EXIT_BLOCKED;
+pub(crate) use mcp_servers::{register, unregister};
 pub use output::OUTPUT_UNITS_MAX;
 pub(crate) use output::Output;
 pub(crate) use settings::{Merged, changes, install, remove};

@@ -35,9 +35,7 @@ pub(crate) enum Merged {
 /// name or path. An older entry of ours runs `program` from now on and keeps its flags; a second one for
 /// the same event is removed.
 pub(crate) fn install(existing: Option<&str>, program: &str) -> Merged {
-    let blank = ['\u{feff}', ' ', '\n', '\r', '\t'];
-    let existing = existing.filter(|text| !text.trim_matches(blank).is_empty());
-    edit(existing.unwrap_or("{}\n"), |top| {
+    edit(existing_or_new(existing), |top| {
         let hooks = match hooks_of(top)? {
             Some(hooks) => hooks,
             None => top.object_value_or_set("hooks"),
@@ -51,6 +49,12 @@ pub(crate) fn install(existing: Option<&str>, program: &str) -> Merged {
         }
         Ok(())
     })
+}
+
+/// The text of a settings file, or that of an empty one.
+pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
+    let blank = ['\u{feff}', ' ', '\n', '\r', '\t'];
+    existing.filter(|text| !text.trim_matches(blank).is_empty()).unwrap_or("{}\n")
 }
 
 /// Removes our hooks from a settings file, with the lists that held nothing else.
@@ -118,7 +122,7 @@ pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
     gate.redact(&page)
 }
 
-fn edit(existing: &str, change: impl FnOnce(&CstObject) -> Result<(), String>) -> Merged {
+pub(super) fn edit(existing: &str, change: impl FnOnce(&CstObject) -> Result<(), String>) -> Merged {
     match edited(existing, change) {
         Ok(text) if text == existing => Merged::Unchanged,
         Ok(text) => Merged::Changed(text),
@@ -143,7 +147,7 @@ fn edited(
     Ok(format!("{mark}{root}"))
 }
 
-fn expected(place: &str, what: &str, found: &str) -> String {
+pub(super) fn expected(place: &str, what: &str, found: &str) -> String {
     format!("settings of Claude Code: {place}: expected {what}, found {found}; nothing was changed")
 }
 
@@ -160,7 +164,7 @@ fn list_of(hooks: &CstObject, event: Event) -> Result<Option<CstArray>, String> 
 }
 
 /// The member of that name: the last one, as the client reads it.
-fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
+pub(super) fn member(object: &CstObject, name: &str) -> Option<CstObjectProp> {
     object.properties().into_iter().rev().find(|property| is_named(property, name))
 }
 
@@ -246,8 +250,7 @@ impl Command {
         let words = shlex::split(line).unwrap_or_default();
         let is_us = |pair: &[String]| {
             let [program, word] = pair else { return false };
-            let name = program.rsplit(['/', '\\']).next().unwrap_or(program);
-            NAMES.contains(&name) && word == "hook"
+            is_annalist(program) && word == "hook"
         };
         let is_quoted = line.trim_start().starts_with(['\'', '"']);
         let is_joined = line.trim().contains('\n')
@@ -268,6 +271,11 @@ impl Command {
         let flags = self.words.iter().skip(3).map(|word| quoted(word));
         [command_line(program, event)].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
     }
+}
+
+/// True if `program`, a name or path, is this one.
+pub(super) fn is_annalist(program: &str) -> bool {
+    NAMES.contains(&program.rsplit(['/', '\\']).next().unwrap_or(program))
 }
 
 fn command_line(program: &str, event: Event) -> String {

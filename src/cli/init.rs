@@ -1,10 +1,10 @@
-//! `annalist init`: an annalist.toml with every key; our hooks in the settings of Claude Code.
+//! `annalist init`: an annalist.toml with every key; our hooks and tools in the files of Claude Code.
 
 use super::arguments::is_agreed;
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::files;
-use crate::agents::{Merged, changes, install, remove};
+use crate::agents::{Merged, changes, install, register, remove, unregister};
 use crate::config::DEFAULT;
 use crate::llm::prompt_files;
 use crate::privacy::{Gate, Pii};
@@ -14,6 +14,8 @@ use std::process::ExitCode;
 
 /// The file in the folder of the client.
 const SETTINGS: &str = "settings.json";
+/// The file with the servers of a project.
+const SERVERS: &str = ".mcp.json";
 /// The client's folder, in a project and in the user's home.
 const CLIENT: &str = ".claude";
 
@@ -23,7 +25,8 @@ Examples:
   annalist init && annalist doctor       write annalist.toml, check everything
   annalist init --prompts prompts        the built-in prompts, to change them
   annalist init --claude-code            add our hooks to this project's
-                                         .claude/settings.json
+                                         .claude/settings.json, and our
+                                         tools to its .mcp.json
   annalist init --claude-code --user     for all projects of this user
   annalist init --claude-code --remove   remove them again
 
@@ -42,13 +45,13 @@ pub(super) struct Args {
     /// Write all built-in prompts into this folder instead; files that are there stay as they are
     #[arg(long, value_name = "DIR", conflicts_with_all = ["print", "user", "claude_code"])]
     prompts: Option<PathBuf>,
-    /// Put our hooks into the settings of Claude Code
+    /// Put our hooks into the settings of Claude Code, and our tools into the servers of the project
     #[arg(long)]
     claude_code: bool,
     /// Into those of the project, which is the default
     #[arg(long, requires = "claude_code", conflicts_with = "user")]
     project: bool,
-    /// Take our hooks out of them
+    /// Take both out of them
     #[arg(long, requires = "claude_code")]
     remove: bool,
     /// Write without asking
@@ -58,7 +61,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode, Failure> {
     if args.claude_code {
-        return set_up_hooks(args);
+        return set_up_client(args);
     }
     if let Some(folder) = &args.prompts {
         return write_prompts(folder);
@@ -107,22 +110,52 @@ fn write_prompts(folder: &Path) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds our hooks to the settings of Claude Code, or removes them, after the person has seen the change.
-fn set_up_hooks(args: &Args) -> Result<ExitCode, Failure> {
-    let path = if args.user { of_user()? } else { of_project()? };
+/// A file of Claude Code in which we have a part.
+struct ClientFile {
+    path: PathBuf,
+    /// Our part, in words.
+    what: &'static str,
+    add: fn(Option<&str>, &str) -> Merged,
+    remove: fn(&str) -> Merged,
+}
+
+/// Adds our hooks to the settings of Claude Code and our server to its project, or removes them, after the person has
+/// seen the change.
+fn set_up_client(args: &Args) -> Result<ExitCode, Failure> {
+    let hooks = |path| ClientFile { path, what: "hooks", add: install, remove };
+    if args.user {
+        let code = set_up(args, &hooks(of_user()?))?;
+        let how = if args.remove { "remove" } else { "add" };
+        let what = if args.remove { "" } else { " -- annalist mcp" };
+        output::note(&format!(
+            "tools for all projects: `claude mcp {how} --scope user annalist{what}`"
+        ));
+        return Ok(code);
+    }
+    let project = project()?;
+    let code = set_up(args, &hooks(project.join(CLIENT).join(SETTINGS)))?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    let path = project.join(SERVERS);
+    set_up(args, &ClientFile { path, what: "tools", add: register, remove: unregister })
+}
+
+fn set_up(args: &Args, file: &ClientFile) -> Result<ExitCode, Failure> {
+    let ClientFile { path, what, add, remove } = file;
     let name = path.display().to_string();
-    let existing = files::read_if_there(&path)
+    let existing = files::read_if_there(path)
         .map_err(|error| Failure::failed(format!("{name}: cannot be read: {error}")))?;
     let merged = match (args.remove, &existing) {
-        (false, existing) => install(existing.as_deref(), &settings::program()?),
+        (false, existing) => add(existing.as_deref(), &settings::program()?),
         (true, Some(text)) => remove(text),
         (true, None) => Merged::Unchanged,
     };
     let after = match merged {
         Merged::Changed(after) => after,
         Merged::Unchanged => {
-            let how = if args.remove { "holds no hook of ours" } else { "has our hooks already" };
-            output::line(&format!("{name} {how}: nothing to change"))?;
+            let how = if args.remove { "holds none of our" } else { "has our" };
+            output::line(&format!("{name} {how} {what}: nothing to change"))?;
             return Ok(ExitCode::SUCCESS);
         }
         Merged::Malformed(finding) => {
@@ -136,9 +169,9 @@ fn set_up_hooks(args: &Args) -> Result<ExitCode, Failure> {
         output::note("nothing was written");
         return Ok(ExitCode::from(output::FAILED));
     }
-    write(&path, existing.as_deref(), &after)?;
+    write(path, existing.as_deref(), &after)?;
     output::line(&format!("wrote {name}"))?;
-    if !args.remove {
+    if !args.remove && *what == "hooks" {
         output::note("next: start a new session; `annalist context` shows what it begins with");
     }
     Ok(ExitCode::SUCCESS)
@@ -174,14 +207,13 @@ fn of_user() -> Result<PathBuf, Failure> {
     })
 }
 
-/// The client's settings for the project of this folder: the nearest above it with a `.claude` or a `.git`,
-/// the user's home left out, else this one.
-fn of_project() -> Result<PathBuf, Failure> {
+/// The project of this folder: the nearest above it with a `.claude` or a `.git`, the user's home left out, else this
+/// one.
+fn project() -> Result<PathBuf, Failure> {
     let here = std::env::current_dir()
         .map_err(|error| Failure::failed(format!("this folder cannot be found: {error}")))?;
     let home = settings::home();
     let above = here.ancestors().take_while(|folder| Some(*folder) != home.as_deref());
     let is_project = |folder: &&Path| [CLIENT, ".git"].iter().any(|it| folder.join(it).exists());
-    let project = above.into_iter().find(is_project).unwrap_or(&here);
-    Ok(project.join(CLIENT).join(SETTINGS))
+    Ok(above.into_iter().find(is_project).unwrap_or(&here).to_owned())
 }

@@ -131,7 +131,7 @@ fn identity(hit: &SearchHit) -> String {
     format!("{id} {kind}, {}, {}", holds(hit), day(hit.at()))
 }
 
-/// Whether a hit still holds, in words.
+/// State of a hit, in words.
 fn holds(hit: &SearchHit) -> String {
     let by = hit.memory.as_ref().and_then(|memory| memory.superseded_by);
     let words = match hit.state {
@@ -150,7 +150,7 @@ fn holds(hit: &SearchHit) -> String {
     words.to_owned()
 }
 
-/// Who said a hit, and where.
+/// Speaker and place of a hit.
 fn origin(hit: &SearchHit) -> String {
     let stored = hit.record();
     match stored.and_then(|stored| Some((stored, stored.record.evidence.first()?))) {

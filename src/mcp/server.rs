@@ -7,9 +7,7 @@ use super::tools::{
 use crate::adapters::memory_files::MemoryFolder;
 use crate::config::Config;
 use crate::context::Budget;
-use crate::domain::{
-    Attempt, Claim, ClaimKind, Decision, Discussion, Memory, PersonRequest, Timestamp,
-};
+use crate::domain::{Memory, Timestamp};
 use crate::pipeline::{
     AgentNote, HitState, LookupError, Note, ProjectDirectory, SearchHit, SearchRequest, dir_of,
     directory_namespace, hit_of, memory_history, memory_named, notes, project_namespace, search,
@@ -44,8 +42,6 @@ const OPEN_MAX: usize = 50;
 const SESSION_RECORDS_MAX: u32 = 100;
 /// Letters of a client's name that are kept.
 const CLIENT_LETTERS: usize = 60;
-/// Letters of each text of a note: what an answer shows whole.
-const NOTE_LETTERS: usize = 600;
 /// Beginnings of the addresses of resources.
 const RECORD: &str = "annalist://record/";
 const SESSION: &str = "annalist://session/";
@@ -208,7 +204,7 @@ impl Server {
 
     async fn note(&self, arguments: NoteArguments, agent: &str) -> Result<Redacted, ToolError> {
         let at = (self.clock)();
-        let claim = claim(arguments)?;
+        let claim = arguments.claim().map_err(ToolError)?;
         let store = self.store(OpenMode::Create).await?;
         let store = store.ok_or_else(|| ToolError("the store cannot be made".to_owned()))?;
         let namespace = self.own_namespace(Some(&store)).await?;
@@ -326,44 +322,11 @@ fn parsed<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, ToolError> {
         .map_err(|error| ToolError(format!("arguments: {error}")))
 }
 
-/// The claim of a note; its texts are bounded.
-fn claim(arguments: NoteArguments) -> Result<Claim, ToolError> {
-    let NoteArguments { kind, text, reason, succeeded } = arguments;
-    let reason = reason.unwrap_or_default();
-    for (name, text, is_needed) in [("text", &text, true), ("reason", &reason, false)] {
-        if is_needed && text.trim().is_empty() {
-            return Err(ToolError(format!("{name}: empty: expected one sentence")));
-        }
-        let letters = text.chars().count();
-        if letters > NOTE_LETTERS {
-            return Err(ToolError(format!(
-                "{name}: {letters} letters: expected at most {NOTE_LETTERS}"
-            )));
-        }
-    }
-    Ok(match kind {
-        ClaimKind::Decision => {
-            Claim::Decision(Decision { options: Vec::new(), chosen: text, rationale: reason })
-        }
-        ClaimKind::Discussion => {
-            let points = if reason.is_empty() { Vec::new() } else { vec![reason] };
-            Claim::Discussion(Discussion { topic: text, points })
-        }
-        ClaimKind::Attempt => {
-            let succeeded = succeeded.unwrap_or_default();
-            Claim::Attempt(Attempt { action: text, result: reason, succeeded })
-        }
-        ClaimKind::Request => {
-            Claim::Request(PersonRequest { intent: text.clone(), target: None, summary: text })
-        }
-    })
-}
-
 /// The client as records name it: its name and version.
 fn agent(context: &RequestContext<RoleServer>) -> String {
     let client = context.client_info();
     let name = client.map(|it| format!("{} {}", it.name, it.version));
-    let name: String = name.unwrap_or_else(|| "an agent".to_owned());
+    let name = name.unwrap_or_else(|| "an agent".to_owned());
     let name: String = name.chars().filter(|letter| !letter.is_control()).collect();
     format!("{} over MCP", truncate::chars(name.trim(), CLIENT_LETTERS))
 }

@@ -1,6 +1,6 @@
 //! The tools: names, descriptions, arguments and their schemas. They are in every prompt of a client, so they are short.
 
-use crate::domain::{ClaimKind, named};
+use crate::domain::{Attempt, Claim, ClaimKind, Decision, Discussion, PersonRequest, named};
 use crate::pipeline::HitState;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -8,6 +8,8 @@ use schemars::generate::SchemaSettings;
 use serde::Deserialize;
 use serde_json::Value;
 
+/// Letters of each text of a note: what an answer shows whole.
+const NOTE_LETTERS: usize = 600;
 /// Keywords of an argument that tell a model nothing.
 const SILENT: [&str; 4] = ["default", "format", "minimum", "maximum"];
 
@@ -88,6 +90,39 @@ pub(super) struct NoteArguments {
     #[serde(default)]
     #[schemars(with = "bool")]
     pub(super) succeeded: Option<bool>,
+}
+
+impl NoteArguments {
+    /// The claim of the note, or the argument that is wrong.
+    pub(super) fn claim(self) -> Result<Claim, String> {
+        let NoteArguments { kind, text, reason, succeeded } = self;
+        let reason = reason.unwrap_or_default();
+        if text.trim().is_empty() {
+            return Err("text: empty: expected one sentence".to_owned());
+        }
+        for (name, text) in [("text", &text), ("reason", &reason)] {
+            let letters = text.chars().count();
+            if letters > NOTE_LETTERS {
+                return Err(format!("{name}: {letters} letters: expected at most {NOTE_LETTERS}"));
+            }
+        }
+        Ok(match kind {
+            ClaimKind::Decision => {
+                Claim::Decision(Decision { options: Vec::new(), chosen: text, rationale: reason })
+            }
+            ClaimKind::Discussion => {
+                let points = if reason.is_empty() { Vec::new() } else { vec![reason] };
+                Claim::Discussion(Discussion { topic: text, points })
+            }
+            ClaimKind::Attempt => {
+                let succeeded = succeeded.unwrap_or_default();
+                Claim::Attempt(Attempt { action: text, result: reason, succeeded })
+            }
+            ClaimKind::Request => {
+                Claim::Request(PersonRequest { intent: text.clone(), target: None, summary: text })
+            }
+        })
+    }
 }
 
 impl ToolName {

@@ -328,6 +328,23 @@ fn our_hooks_are_merged_into_settings_once_and_taken_out_again() {
 }
 
 #[test]
+fn our_tools_are_registered_in_the_project_once_and_taken_out_again() {
+    let place = Place::new();
+    let servers = |place: &Place| String::from_utf8(read(&place.path(".mcp.json"))).unwrap();
+    let theirs = "{\"mcpServers\": {\"x\": {\"command\": \"y\"}}}\n";
+    place.write(".mcp.json", theirs);
+    assert!(init(&place, &["--yes"]).stdout.contains("\"mcp\""), "shown first");
+    let merged: Value = serde_json::from_str(&servers(&place)).unwrap();
+    assert_eq!(merged["mcpServers"]["x"]["command"], "y");
+    assert_eq!(merged["mcpServers"]["annalist"]["args"], json!(["mcp"]));
+    let bytes = servers(&place);
+    assert_eq!(init(&place, &["--yes"]).stdout.matches("nothing to change").count(), 2);
+    assert_eq!(servers(&place), bytes);
+    assert_eq!(init(&place, &["--remove", "--yes"]).code, 0);
+    assert_eq!(servers(&place), theirs);
+}
+
+#[test]
 fn the_commands_in_the_settings_answer() {
     let place = Place::new();
     place.write(".claude/memory/active-context.md", "## Current Focus\nThe queue.\n");

@@ -191,11 +191,11 @@ impl<'a, 's> RecordReader<'a, 's> {
         match payload.kind.get() {
             "message" => self.message(frame, payload),
             "function_call" | "custom_tool_call" | "tool_search_call" => {
-                let name = payload.name.some().unwrap_or("tool_search");
+                let name = tool_name(&payload);
                 let raw = payload.arguments.or(payload.input);
                 let arguments = raw.map(tools::text_of).unwrap_or_default();
-                let text = tools::render(name, &arguments);
-                self.call(call(frame, Speaker::Assistant, text), name, payload.call_id.some());
+                let text = tools::render(&name, &arguments);
+                self.call(call(frame, Speaker::Assistant, text), &name, payload.call_id.some());
             }
             "local_shell_call" => {
                 let id = payload.call_id.some().or(payload.id.some());
@@ -327,6 +327,15 @@ fn summary(frame: &EntryFrame, text: &str) -> RawEntry {
     let mut entry = frame.entry(Speaker::Client, EntryKind::Summary, text);
     entry.skip = entry.skip.or(Some(Skip::Summarised));
     entry
+}
+
+/// The name of a tool; that of an MCP server with its server.
+fn tool_name<'a>(payload: &'a Payload<'_>) -> Cow<'a, str> {
+    let name = payload.name.some().unwrap_or("tool_search");
+    match payload.namespace.some().filter(|it| it.starts_with("mcp__") && !name.starts_with(it)) {
+        Some(server) => Cow::Owned(format!("{server}__{name}")),
+        None => Cow::Borrowed(name),
+    }
 }
 
 fn call(frame: &EntryFrame, speaker: Speaker, text: String) -> RawEntry {

@@ -63,6 +63,7 @@ pub(super) struct AnyPayload<'a, C> {
     pub(super) images: C,
     pub(super) local_images: C,
     pub(super) name: Str<'a>,
+    pub(super) namespace: Str<'a>,
     pub(super) call_id: Str<'a>,
     pub(super) arguments: Option<&'a RawValue>,
     pub(super) input: Option<&'a RawValue>,

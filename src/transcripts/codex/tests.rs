@@ -278,7 +278,9 @@ fn searches_are_the_webs_and_refusals_the_clients() {
         {{"type":"response_item","payload":{{"type":"custom_tool_call","name":"apply_patch","input":"*** Begin","call_id":"c"}}}}
         {{"type":"response_item","payload":{{"type":"custom_tool_call_output","call_id":"c","output":"patch rejected by user"}}}}
         {{"type":"response_item","payload":{{"type":"function_call","name":"mcp__x__y","arguments":"not json","call_id":"d"}}}}
-        {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"d","output":[{{"type":"input_text","text":"a"}}]}}}}"#
+        {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"d","output":[{{"type":"input_text","text":"a"}}]}}}}
+        {{"type":"response_item","payload":{{"type":"function_call","name":"y","namespace":"mcp__x","arguments":"not json","call_id":"e"}}}}
+        {{"type":"response_item","payload":{{"type":"function_call_output","call_id":"e","output":"b"}}}}"#
         ),
         "
         = s
@@ -286,7 +288,9 @@ fn searches_are_the_webs_and_refusals_the_clients() {
         3: assistant tool_call apply_patch#c: *** Begin
         4: client rejection apply_patch#c aborted: patch rejected by user
         5: assistant tool_call mcp__x__y#d: not json
-        6: web tool_result mcp__x__y#d succeeded: a",
+        6: web tool_result mcp__x__y#d succeeded: a
+        7: assistant tool_call mcp__x__y#e: not json
+        8: web tool_result mcp__x__y#e succeeded: b",
     );
 }
 
