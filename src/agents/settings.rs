@@ -122,7 +122,10 @@ pub(crate) fn changes(before: &str, after: &str, gate: &Gate) -> Redacted {
     gate.redact(&page)
 }
 
-pub(super) fn edit(existing: &str, change: impl FnOnce(&CstObject) -> Result<(), String>) -> Merged {
+pub(super) fn edit(
+    existing: &str,
+    change: impl FnOnce(&CstObject) -> Result<(), String>,
+) -> Merged {
     match edited(existing, change) {
         Ok(text) if text == existing => Merged::Unchanged,
         Ok(text) => Merged::Changed(text),

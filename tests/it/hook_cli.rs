@@ -331,7 +331,7 @@ fn our_hooks_are_merged_into_settings_once_and_taken_out_again() {
 fn our_tools_are_registered_in_the_project_once_and_taken_out_again() {
     let place = Place::new();
     let servers = |place: &Place| String::from_utf8(read(&place.path(".mcp.json"))).unwrap();
-    let theirs = "{\"mcpServers\": {\"x\": {\"command\": \"y\"}}}\n";
+    let theirs = "{\n  \"mcpServers\": {\n    \"x\": {\"command\" : \"y\"}\n  }\n}\n";
     place.write(".mcp.json", theirs);
     assert!(init(&place, &["--yes"]).stdout.contains("\"mcp\""), "shown first");
     let merged: Value = serde_json::from_str(&servers(&place)).unwrap();
