@@ -58,7 +58,8 @@ impl<'g> Answer<'g> {
             (Some(note), _) => format!("- note, written at {}:{}: {words}", note.path, note.line),
             (None, claim) => {
                 let claim = claim.map(Claim::headline).filter(|it| *it != hit.words(query));
-                let claim = claim.map(|it| format!("{}: ", one_line(it, CLAIM_LETTERS)));
+                let claim = claim
+                    .map(|it| format!("{}: ", one_line(it, CLAIM_LETTERS).trim_end_matches('.')));
                 let claim = claim.unwrap_or_default();
                 format!("- {}: {claim}{words}, {}", identity(hit), origin(hit))
             }
