@@ -10,6 +10,7 @@ pub(crate) mod memory_files;
 pub(crate) mod metrics;
 #[cfg(feature = "nats")]
 pub(crate) mod nats;
+pub(crate) mod opencode_db;
 pub(crate) mod otel;
 pub(crate) mod process;
 pub(crate) mod spool;

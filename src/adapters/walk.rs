@@ -1,12 +1,13 @@
 //! Finds the files that a command names: files as they are, folders walked, in one order everywhere.
 //! Watched folders use the same walk.
 
+use super::opencode_db;
 use crate::domain::Timestamp;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
-use std::io;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -152,12 +153,42 @@ pub(crate) fn is_other_file(one: &str, other: &str) -> bool {
     }
 }
 
-/// Opens a file. A pipe cannot be read twice, and opening it would wait for its writer.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    match fs::metadata(path)?.is_file() {
-        true => File::open(path),
-        false => Err(io::Error::other("no regular file; copy it into one, or hand it to `-`")),
+/// Opened file, or the records of a database.
+#[derive(Debug)]
+pub(crate) enum OpenedFile {
+    File(File),
+    Records(Cursor<Vec<u8>>),
+}
+
+impl Read for OpenedFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            OpenedFile::File(file) => file.read(buffer),
+            OpenedFile::Records(records) => records.read(buffer),
+        }
     }
+}
+
+impl Seek for OpenedFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        match self {
+            OpenedFile::File(file) => file.seek(to),
+            OpenedFile::Records(records) => records.seek(to),
+        }
+    }
+}
+
+/// Opens a file. A pipe cannot be read twice, and opening it would wait for its writer.
+pub(crate) fn open(path: &Path) -> io::Result<OpenedFile> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("no regular file; copy it into one, or hand it to `-`"));
+    }
+    let mut file = File::open(path)?;
+    if let Some(records) = opencode_db::records(path, &mut file)? {
+        return Ok(OpenedFile::Records(records));
+    }
+    file.rewind()?;
+    Ok(OpenedFile::File(file))
 }
 
 #[cfg(test)]

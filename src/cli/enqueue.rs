@@ -94,6 +94,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
     output::notes(problems, LISTED_MAX, "more with problems");
     output::note_empty(&taken.empty);
+    output::note_not_read(&taken.files_not_read);
     if taken.forgotten > 0 {
         forgotten(taken.forgotten);
     }

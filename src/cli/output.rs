@@ -7,6 +7,7 @@ pub(super) use crate::text::count::{count, counted};
 use crate::text::{terminal, truncate};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -48,6 +49,14 @@ impl Failure {
             note(&format!("{RED}error:{RED:#} {}", self.line));
         }
         ExitCode::from(self.code)
+    }
+}
+
+/// Names the clients whose files were met and are not read.
+pub(super) fn note_not_read(files: &BTreeMap<&'static str, u64>) {
+    for (client, files) in files {
+        let files = counted(*files, "file");
+        note(&format!("{YELLOW}not read:{YELLOW:#} {files} of {client}"));
     }
 }
 

@@ -201,6 +201,7 @@ fn list_problems(totals: &Totals) {
     let problems = problems.map(|it| format!("{RED}error:{RED:#} {}: {}", it.path, it.problem));
     output::notes(problems, LISTED_MAX, "more files");
     output::note_empty(&totals.empty);
+    output::note_not_read(&totals.files_not_read);
     for (kind, failure) in totals.failures.iter().take(LISTED_MAX) {
         let (slices, entries) =
             (counted(failure.slices, "slice"), counted(failure.entries, "entry"));

@@ -22,6 +22,18 @@ named! {
         Opencode = "opencode",
         /// pi session JSONL, also of OpenClaw and Factory's droid.
         Pi = "pi",
+        /// Cursor agent transcript JSONL.
+        Cursor = "cursor",
+        /// GitHub Copilot: events of its CLI, and VS Code's chat sessions.
+        Copilot = "copilot",
+        /// OpenHands: events, and records of evaluations.
+        Openhands = "openhands",
+        /// Trajectory of SWE-agent or mini-swe-agent.
+        SweAgent = "swe-agent",
+        /// Objects of OpenAI's Responses API.
+        Responses = "responses",
+        /// OpenTelemetry spans and logs of generative models.
+        Otel = "otel",
         /// OpenAI chat messages, JSON or JSONL.
         Openai = "openai",
         /// Anthropic messages, JSON or JSONL, and Cline's history.

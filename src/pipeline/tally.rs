@@ -92,6 +92,8 @@ pub struct Totals {
     pub files: u64,
     /// Files that were passed over: not a transcript.
     pub files_passed_over: u64,
+    /// Of those, files of clients that are known and not read, by client.
+    pub files_not_read: BTreeMap<&'static str, u64>,
     /// Files that will be read.
     #[serde(skip)]
     pub files_planned: u64,

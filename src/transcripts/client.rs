@@ -27,7 +27,8 @@ pub(super) struct Client {
     pub(super) lines: &'static [&'static [&'static str]],
     /// Fields that tell a whole file of it, or the first element of a list.
     pub(super) documents: &'static [&'static [&'static str]],
-    /// Field of a document with its records; the fields beside it are a record of their own, the first one.
+    /// Field of a document with its records, or several with `|` between them. The fields beside it are a record
+    /// of their own, the first one; of the list they say that there is one.
     pub(super) list: &'static str,
     /// Returns the kind of a record.
     pub(super) kind: fn(&Value) -> &str,
@@ -126,9 +127,11 @@ fn document(
     let mut beside = Map::new();
     let bytes_max = if client.list.is_empty() { LINE_BYTES_MAX } else { FIELD_BYTES_MAX };
     Cutter::new(&mut *input).fields(|cutter, key, buffer| {
-        let is_list = key == client.list && cutter.peek()? == Some(b'[');
+        let is_list = is_list(client, key) && cutter.peek()? == Some(b'[');
         let cut = cutter.value(buffer, if is_list { 0 } else { bytes_max })?;
-        if cut == Cut::Whole
+        if is_list {
+            beside.insert(key.to_owned(), Value::Null);
+        } else if cut == Cut::Whole
             && let Ok(value) = json::parse(&String::from_utf8_lossy(buffer))
         {
             beside.insert(key.to_owned(), value);
@@ -141,7 +144,7 @@ fn document(
     let mut cutter = Cutter::new(input);
     let mut reported = false;
     let cut = cutter.fields(|cutter, key, buffer| {
-        if key != client.list || cutter.peek()? != Some(b'[') {
+        if !is_list(client, key) || cutter.peek()? != Some(b'[') {
             return cutter.value(buffer, 0);
         }
         let cut = elements(client, cutter, talk)?;
@@ -152,6 +155,10 @@ fn document(
         talk.emit.cut(cut, cutter.line());
     }
     talk.emit.rest(&mut cutter, cut)
+}
+
+fn is_list(client: &Client, key: &str) -> bool {
+    client.list.split('|').any(|list| list == key && !list.is_empty())
 }
 
 /// Reads one record, or each of a list of them.

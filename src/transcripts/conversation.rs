@@ -39,6 +39,14 @@ pub(super) struct Conversation<'e, 's> {
     known: FileIndex,
     found: FileIndex,
     begun: usize,
+    /// Index of the session that is told.
+    current: usize,
+    /// Entries by session, where a file tells several in turn.
+    waiting: Option<Vec<Vec<RawEntry>>>,
+    /// Messages of the session so far, and of the request that is told: how often each was said.
+    history: NameMap<u32>,
+    request: NameMap<u32>,
+    called: NameSet,
     frame: EntryFrame,
     seen: NameSet,
     /// Ids in their order, for rewinding.
@@ -78,6 +86,11 @@ impl<'e, 's> Conversation<'e, 's> {
             known: FileIndex::default(),
             found: FileIndex::default(),
             begun: 0,
+            current: 0,
+            waiting: None,
+            history: NameMap::default(),
+            request: NameMap::default(),
+            called: NameSet::default(),
             frame,
             seen: NameSet::default(),
             order: Vec::new(),
@@ -91,6 +104,11 @@ impl<'e, 's> Conversation<'e, 's> {
     /// Begins the second reading, with what this one found.
     pub(super) fn again<'f, 't>(self, emit: Emit<'f, 't>) -> Conversation<'f, 't> {
         let mut known = self.found;
+        for head in known.heads.iter_mut().filter(|head| head.native_id.is_empty()) {
+            let begun = head.started_at.map(|at| at.to_string()).unwrap_or_default();
+            let cwd = head.cwd.as_deref().unwrap_or_default();
+            head.native_id = Digest::of(&[begun.as_str(), cwd]).to_string();
+        }
         let mut path = NameSet::default();
         let mut at = known.leaf;
         while let Some(name) = at.filter(|name| path.insert(*name)) {
@@ -102,6 +120,12 @@ impl<'e, 's> Conversation<'e, 's> {
 
     /// Ends the file. A session without entries is a session too.
     pub(super) fn finish(mut self) {
+        let waiting = self.waiting.take().unwrap_or_default();
+        for (session, entries) in waiting.into_iter().enumerate() {
+            self.current = session;
+            self.begin();
+            entries.into_iter().for_each(|entry| self.emit.entry(entry));
+        }
         self.begin();
         self.emit.finish();
     }
@@ -112,17 +136,58 @@ impl<'e, 's> Conversation<'e, 's> {
             self.found.heads.push(RawSession::default());
         }
         let last = self.found.heads.len() - 1;
-        &mut self.found.heads[last]
+        &mut self.found.heads[self.current.min(last)]
     }
 
     /// Begins another session, unless nothing is known of the one before.
     pub(super) fn next_session(&mut self) {
         self.begin();
         if self.found.heads.last().is_some_and(|head| *head != RawSession::default()) {
+            self.current = self.found.heads.len();
             self.found.heads.push(RawSession::default());
         }
         self.messages = MessageReader::default();
         self.is_sidechain = false;
+    }
+
+    /// Goes on with the session `id`, or begins it: a file may tell several in turn. What has no id belongs to the
+    /// session before it.
+    pub(super) fn session(&mut self, id: &str) {
+        let heads = &mut self.found.heads;
+        if id.is_empty() && !heads.is_empty() {
+            return;
+        }
+        self.current = heads.iter().position(|head| head.native_id == id).unwrap_or(heads.len());
+        if self.current == heads.len() {
+            heads.push(RawSession { native_id: id.to_owned(), ..RawSession::default() });
+        }
+        self.waiting.get_or_insert_default().resize_with(self.found.heads.len(), Vec::new);
+    }
+
+    /// Begins a request, which repeats the conversation before it.
+    pub(super) fn next_request(&mut self) {
+        self.request.clear();
+    }
+
+    /// True if a message of this request was told with an earlier one.
+    pub(super) fn repeats(&mut self, message: &str) -> bool {
+        let name = self.key(message);
+        let now = self.request.entry(name).or_default();
+        *now += 1;
+        let before = self.history.entry(name).or_default();
+        let is_told = *now <= *before;
+        *before = (*before).max(*now);
+        is_told
+    }
+
+    /// True if a call with this id was told.
+    pub(super) fn has_call(&self, id: &str) -> bool {
+        self.called.contains(&self.key(id))
+    }
+
+    /// Key of an id or a message within the session that is told.
+    fn key(&self, id: &str) -> u64 {
+        name_of(id).wrapping_add(self.current as u64)
     }
 
     /// Names the session, if it has no name yet.
@@ -226,7 +291,7 @@ impl<'e, 's> Conversation<'e, 's> {
 
     /// Adds an entry of words, unless it has none.
     pub(super) fn say(&mut self, speaker: Speaker, kind: EntryKind, text: &str) {
-        let mut entry = RawEntry::new(self.line, speaker, kind, clean(Cow::Borrowed(text)));
+        let mut entry = RawEntry::new(self.line, speaker, kind, clean(Cow::Borrowed(text.trim())));
         entry.skip = match kind {
             EntryKind::Injected => Some(Skip::Injected),
             EntryKind::Summary => Some(Skip::Summarised),
@@ -301,10 +366,14 @@ impl<'e, 's> Conversation<'e, 's> {
         let call_id = entry.call_id.clone().unwrap_or_default();
         match entry.kind {
             EntryKind::ToolCall => {
+                let key = self.key(&call_id);
+                self.called.insert(key);
+                self.answered.remove(&key);
                 self.calls.open(&call_id, entry.tool.clone().unwrap_or_default());
             }
             EntryKind::ToolResult => {
-                if !call_id.is_empty() && !self.answered.insert(name_of(&call_id)) {
+                let key = self.key(&call_id);
+                if !call_id.is_empty() && !self.answered.insert(key) {
                     return false;
                 }
                 let called = self.calls.close(&call_id);
@@ -330,8 +399,13 @@ impl<'e, 's> Conversation<'e, 's> {
         entry.branch = frame.branch;
         entry.skip = entry.skip.or(frame.skip);
         self.note_beginning(&entry);
-        self.begin();
-        self.emit.entry(entry);
+        match self.waiting.as_mut().and_then(|all| all.get_mut(self.current)) {
+            Some(waiting) => waiting.push(entry),
+            None => {
+                self.begin();
+                self.emit.entry(entry);
+            }
+        }
         true
     }
 
@@ -347,12 +421,12 @@ impl<'e, 's> Conversation<'e, 's> {
 
     /// Emits the head of the session, once.
     fn begin(&mut self) {
-        let open = self.found.heads.len();
-        if self.begun < open {
-            self.begun = open;
-            let found = self.found.heads.last().cloned().unwrap_or_default();
-            let known = self.known.heads.get(open - 1).cloned();
-            self.emit.session(known.unwrap_or(found));
+        if self.begun <= self.current
+            && let Some(found) = self.found.heads.get(self.current)
+        {
+            self.begun = self.current + 1;
+            let known = self.known.heads.get(self.current).unwrap_or(found);
+            self.emit.session(known.clone());
         }
     }
 }

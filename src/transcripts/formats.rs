@@ -4,7 +4,10 @@ use super::chat::{self, chatgpt};
 use super::client::{self, Client, Input, has_fields};
 use super::markdown::{aider, plain, specstory};
 use super::raw::Sink;
-use super::{claude, codex, gemini, opencode, pi, qwen, slice_doc};
+use super::{
+    claude, codex, copilot, cursor, gemini, opencode, openhands, otel, pi, qwen, responses,
+    slice_doc, swe,
+};
 use crate::domain::Format;
 use serde_json::Value;
 use std::io::{self, Read, Seek};
@@ -18,8 +21,18 @@ pub(super) struct FormatReader {
 }
 
 /// Clients whose records are told by their fields, in the order of detection.
-pub(super) const CLIENTS: [&Client; 4] =
-    [&gemini::CLIENT, &qwen::CLIENT, &pi::CLIENT, &opencode::CLIENT];
+pub(super) const CLIENTS: [&Client; 10] = [
+    &gemini::CLIENT,
+    &qwen::CLIENT,
+    &pi::CLIENT,
+    &opencode::CLIENT,
+    &copilot::CLIENT,
+    &openhands::CLIENT,
+    &swe::CLIENT,
+    &responses::CLIENT,
+    &otel::CLIENT,
+    &cursor::CLIENT,
+];
 
 /// Returns the format of a client's line.
 pub(super) fn client_of_line(json: &Value) -> Option<Format> {

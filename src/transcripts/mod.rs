@@ -33,6 +33,8 @@ mod codex;
 #[cfg(test)]
 mod conformance;
 mod conversation;
+mod copilot;
+mod cursor;
 mod cutter;
 mod detect;
 mod emit;
@@ -45,14 +47,18 @@ mod lines;
 mod markdown;
 mod marks;
 mod opencode;
+mod openhands;
+mod otel;
 mod own_output;
 mod pi;
 mod qwen;
 mod raw;
+mod responses;
 mod session_doc;
 #[cfg(test)]
 mod samples;
 mod slice_doc;
+mod swe;
 #[cfg(test)]
 mod testing;
 mod text;

@@ -4,7 +4,7 @@
 use super::raw::{RawEntry, TranscriptItem};
 use super::testing::{read, samples, show_item};
 use super::{DetectError, detect};
-use crate::domain::{Branch, EntryKind, Format, Severity, Skip};
+use crate::domain::{Branch, EntryKind, Format, Outcome, Severity, Skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ fn name(path: &Path) -> String {
 }
 
 fn expected(path: &str) -> Option<Format> {
-    const FOLDERS: [(&str, Format); 16] = [
+    const FOLDERS: [(&str, Format); 22] = [
         ("/claude-code", Format::ClaudeCode),
         ("/large/claude", Format::ClaudeCode),
         ("/codex", Format::Codex),
@@ -44,6 +44,12 @@ fn expected(path: &str) -> Option<Format> {
         ("/other-cli/openclaw", Format::Pi),
         ("/other-cli/factory-droid", Format::Pi),
         ("/pi/", Format::Pi),
+        ("/other-cli/copilot", Format::Copilot),
+        ("/openhands/", Format::Openhands),
+        ("/swe-agent/", Format::SweAgent),
+        ("/otel-genai/semconv", Format::Otel),
+        ("/opencode/1", Format::Opencode),
+        ("/cursor/", Format::Cursor),
     ];
     let below = path.rsplit_once("/transcripts").map_or(path, |(_, below)| below);
     FOLDERS.iter().find(|(folder, _)| below.starts_with(folder)).map(|(_, format)| *format)
@@ -195,6 +201,82 @@ fn chatgpt_exports_have_their_sizes() {
     ] {
         assert_eq!(counts(&format!("chatgpt/{file}")).unwrap().findings().len(), 0);
     }
+}
+
+/// Numbers of entries: prompts, texts, calls, results, failed results.
+fn sizes(path: &str) -> [usize; 5] {
+    let Some(file) = counts(path) else { return [0; 5] };
+    let failed = file.entries.iter().filter(|it| it.outcome == Some(Outcome::Failed)).count();
+    let kinds = [EntryKind::Prompt, EntryKind::Text, EntryKind::ToolCall, EntryKind::ToolResult];
+    let [prompts, texts, calls, results] = kinds.map(|kind| file.of(kind));
+    [prompts, texts, calls, results, failed]
+}
+
+#[test]
+fn clients_have_their_sizes() {
+    const SIZES: [(&str, [usize; 5]); 17] = [
+        ("pi/auth-go-security-review.jsonl", [16, 16, 194, 193, 10]),
+        ("gemini-cli/entire-cli-add-text.json", [2, 2, 2, 2, 0]),
+        ("gemini-cli/fixtures/gemini-json-large.json", [2, 2, 2, 2, 1]),
+        ("other-cli/qwen-code.jsonl", [1, 1, 1, 1, 0]),
+        ("other-cli/openclaw.jsonl", [1, 2, 2, 2, 0]),
+        ("other-cli/factory-droid.jsonl", [2, 3, 1, 1, 0]),
+        ("other-cli/copilot-events.jsonl", [2, 5, 4, 4, 3]),
+        ("cursor/fixtures/cursor-agent-transcript.jsonl", [3, 4, 2, 2, 0]),
+        ("openhands/traj-basic.json", [1, 2, 1, 1, 0]),
+        ("openhands/traj-basic-gui-mode.json", [1, 5, 4, 4, 0]),
+        ("openhands/multi-swe-bench-output.jsonl", [3, 103, 101, 101, 19]),
+        ("openhands/resolver-output-old-format.jsonl", [2, 26, 24, 24, 0]),
+        ("swe-agent/marshmallow-function-calling.traj", [1, 11, 11, 11, 0]),
+        ("swe-agent/function-calling-simple.traj", [1, 5, 5, 5, 0]),
+        ("swe-agent/ctf-rock.traj", [1, 12, 12, 11, 0]),
+        ("swe-agent/pydicom-1458-gpt4.traj", [1, 12, 12, 11, 0]),
+        ("otel-genai/semconv-1.40-example-attributes.json", [3, 5, 2, 2, 0]),
+    ];
+    check_sizes(&SIZES, "");
+}
+
+#[test]
+fn files_of_real_clients_have_their_sizes() {
+    const SIZES: [(&str, [usize; 5]); 8] = [
+        ("gemini-cli/0.61.0-plain/session-2026-11-22T11-03-93d073a6.jsonl", [1, 5, 5, 5, 1]),
+        ("qwen-code/0.15.10/8cf6a1c1-0106-433e-8e55-5749c26d5565.jsonl", [1, 5, 5, 5, 1]),
+        (
+            "pi/0.73.1/2026-11-22T11-18-10-502Z_01a202fa-5742-7442-a32b-362968f085d5.jsonl",
+            [1, 5, 5, 5, 2],
+        ),
+        ("opencode/1.18.33/export.json", [2, 7, 6, 6, 1]),
+        ("opencode/1.18.33/run-format-json.jsonl", [0, 1, 0, 0, 0]),
+        (
+            "codex/0.169.0-exec-code-mode-failing-test/rollout-2026-11-22T11-16-03-01a202f8-67da-7103-a104-2a28330af0eb.jsonl",
+            [1, 5, 5, 5, 1],
+        ),
+        (
+            "codex/0.169.0-exec-resume-plain-tools/rollout-2026-11-22T10-55-47-01a202e5-d841-7383-af44-f44de3355c50.jsonl",
+            [2, 7, 6, 6, 1],
+        ),
+        (
+            "codex/0.169.0-exec-subagent-parent/rollout-2026-11-22T11-16-28-01a202f8-ca4e-7d80-97c7-7da48463e5f9.jsonl",
+            [1, 2, 1, 1, 0],
+        ),
+    ];
+    check_sizes(&SIZES, "../real-clients/transcripts/");
+}
+
+#[track_caller]
+fn check_sizes(expected: &[(&str, [usize; 5])], folder: &str) {
+    let Some(root) = samples() else { return };
+    if !root.join(folder).exists() {
+        return;
+    }
+    let mut wrong = Vec::new();
+    for (path, expected) in expected {
+        let got = sizes(&format!("{folder}{path}"));
+        if got != *expected {
+            wrong.push(format!("{path}: {got:?}, expected {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod watching_test;
 
 use super::ingest::{Enqueuer, HandOver, IntakeReport, IntakeSource};
 use crate::adapters::watch::{Batch, Watch};
+use crate::text::count::counted;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -86,6 +87,9 @@ impl Feed {
         }
         for problem in taken.problems.iter().chain(&taken.empty) {
             (self.tell)(&format!("{}: {}", problem.path, problem.problem));
+        }
+        for (client, files) in &taken.files_not_read {
+            (self.tell)(&format!("not read: {} of {client}", counted(*files, "file")));
         }
     }
 

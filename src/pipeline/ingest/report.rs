@@ -6,7 +6,7 @@ use crate::privacy::Redacted;
 use crate::store::EnqueueResult;
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 #[derive(Clone, Debug, Eq, PartialEq, JsonSchema, Serialize)]
 pub(crate) struct SessionIntake {
@@ -58,6 +58,8 @@ pub(crate) struct IntakeReport {
     pub files: u64,
     /// Files that are no transcripts.
     pub files_passed_over: u64,
+    /// Of those, files of clients that are known and not read, by client.
+    pub files_not_read: BTreeMap<&'static str, u64>,
     /// Conversations that another file has as a whole.
     pub copies: u64,
     /// Conversations that were forgotten before, and are left out.
@@ -115,6 +117,7 @@ impl IntakeReport {
         tally.with(|totals| {
             self.files = totals.files;
             self.files_passed_over = totals.files_passed_over;
+            self.files_not_read.clone_from(&totals.files_not_read);
             self.copies = totals.findings.get("session-copy").copied().unwrap_or_default();
             self.forgotten += totals.findings.get("forgotten").copied().unwrap_or_default();
             self.problems.append(&mut totals.problems);

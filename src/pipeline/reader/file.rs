@@ -6,7 +6,7 @@ use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::is_private_file;
-use crate::transcripts::{self, TranscriptItem, nothing_read};
+use crate::transcripts::{self, DetectError, TranscriptItem, nothing_read};
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
@@ -63,7 +63,12 @@ impl<S: SliceSink> Reader<'_, S> {
             chosen => match transcripts::detect(&head, name) {
                 Ok(format) if chosen.is_none_or(|chosen| chosen == format) => format,
                 Ok(_) => return Ok(self.pass_over()),
-                Err(_) if !file.named => return Ok(self.pass_over()),
+                Err(unknown) if !file.named => {
+                    if let DetectError::LooksLike(client) = unknown {
+                        self.tally.with(|it| *it.files_not_read.entry(client).or_default() += 1);
+                    }
+                    return Ok(self.pass_over());
+                }
                 Err(unknown) => {
                     self.tally.problem(path, unknown.to_string());
                     return Ok(ControlFlow::Continue(()));

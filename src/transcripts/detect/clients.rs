@@ -10,28 +10,16 @@ type Signature = (&'static str, &'static [&'static str]);
 const OPENCODE_PART: &str = "a part of an opencode session (`opencode export ID` writes it whole)";
 
 /// Signatures of one line of a file.
-const LINES: [Signature; 12] = [
+const LINES: [Signature; 5] = [
     ("Kimi CLI", &["type=metadata", "protocol_version"]),
-    ("GitHub Copilot CLI", &["data", "type=."]),
-    ("OpenHands", &["history[]", "instance_id"]),
-    ("OpenHands", &["history[]", "git_patch"]),
-    ("OpenHands", &["history[]", "issue"]),
     (OPENCODE_PART, &["sessionID"]),
-    ("a Cursor agent transcript", &["role", "message", "!type", "!content", "!id"]),
-    ("OpenTelemetry", &["resourceLogs"]),
-    ("OpenTelemetry", &["resourceSpans"]),
     ("Grok CLI", &["type=system|user|assistant", "content", "!role"]),
     ("a prompt history", &["display", "pastedContents"]),
     ("a prompt history", &["session_id", "ts", "text", "!role", "!type"]),
 ];
 
 /// Signatures of a whole file, or of the first element of a list.
-const DOCUMENTS: [Signature; 21] = [
-    ("SWE-agent", &["trajectory", "history"]),
-    ("mini-swe-agent", &["trajectory_format"]),
-    ("SWE-agent", &["trajectory", "environment"]),
-    ("SWE-agent", &["trajectory", "info"]),
-    ("SWE-agent", &["history.0.role"]),
+const DOCUMENTS: [Signature; 11] = [
     ("Trae agent", &["llm_interactions"]),
     ("Trae agent", &["agent_steps"]),
     ("LoCoMo", &["speaker_a", "session_1"]),
@@ -41,12 +29,7 @@ const DOCUMENTS: [Signature; 21] = [
     ("an ATIF trajectory", &["schema_version", "steps[]"]),
     (OPENCODE_PART, &["sessionID"]),
     ("Amp", &["messages.0.createdAt", "messages.0.text"]),
-    ("OpenTelemetry", &["resourceLogs"]),
-    ("OpenTelemetry", &["resourceSpans"]),
     ("OpenTelemetry or Gemini messages", &["messages.0.parts"]),
-    ("OpenHands", &["source", "action", "!messages"]),
-    ("OpenHands", &["source", "observation", "!messages"]),
-    ("OpenTelemetry", &["parts", "role"]),
     ("Cline's ui_messages.json", &["type=say|ask"]),
 ];
 

@@ -456,10 +456,7 @@ mod tests {
 
     #[test]
     fn what_is_not_read_is_named() {
-        check(
-            r#"{"role":"user","message":{"content":[]}}"#,
-            Err(DetectError::LooksLike("a Cursor agent transcript")),
-        );
+        check(r#"{"role":"user","message":{"content":[]}}"#, Ok(Format::Cursor));
         check(
             r#"{"type":"metadata","protocol_version":"1.4"}"#,
             Err(DetectError::LooksLike("Kimi CLI")),

@@ -1,5 +1,5 @@
-//! Sessions of opencode: `opencode export ID`, one document or one a line, and the events that
-//! `opencode run --format json` prints.
+//! Sessions of opencode: `opencode export ID`, one document or one a line, the records of its database, and the
+//! events that `opencode run --format json` prints.
 
 use super::chat::time_of;
 use super::client::{Client, ReadRecord, ignore, read_of, record};
@@ -14,6 +14,8 @@ pub(super) const CLIENT: Client = Client {
     lines: &[
         &["sessionID", "part.type"],
         &["info", "messages.0.parts"],
+        &["info.directory", "info.id"],
+        &["info.sessionID", "parts[]"],
         &["type=error", "sessionID"],
     ],
     documents: &[
@@ -53,6 +55,9 @@ fn export(json: &Value, talk: &mut Conversation<'_, '_>) {
 
 fn head(json: &Value, talk: &mut Conversation<'_, '_>) {
     let info = &json["info"];
+    if ![info.text("id"), ""].contains(&talk.head().native_id.as_str()) {
+        talk.next_session();
+    }
     talk.name(info.text("id"));
     talk.title(info.text("title"));
     talk.cwd(info.text("directory"));

@@ -1,0 +1,113 @@
+//! opencode's database, as the records that `opencode export` writes. It is only read, and nothing is created
+//! beside it.
+
+use rusqlite::{Connection, OpenFlags};
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+/// Beginning of every SQLite file.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Maximum size of a database's conversations in bytes: they are read into memory.
+const BYTES_MAX: usize = 1024 * 1024 * 1024;
+/// Tables of an opencode database.
+const TABLES: &str = "SELECT count(*) FROM sqlite_master WHERE type = 'table' \
+    AND name IN ('session', 'message', 'part')";
+/// Each session's head, then its messages, in the order in which they were said.
+const RECORDS: &str = "SELECT record FROM (
+    SELECT s.time_created AS begun, s.id AS session, 0 AS at, '' AS message, json_object('info', json_object(
+        'id', s.id, 'title', s.title, 'directory', s.directory, 'parentID', s.parent_id,
+        'time', json_object('created', s.time_created))) AS record
+    FROM session s
+    UNION ALL
+    SELECT s.time_created, s.id, m.time_created, m.id, json_object(
+        'info', json_set(m.data, '$.id', m.id, '$.sessionID', m.session_id),
+        'parts', (SELECT json_group_array(json(data)) FROM
+            (SELECT data FROM part WHERE message_id = m.id ORDER BY id)))
+    FROM message m JOIN session s ON s.id = m.session_id
+) ORDER BY begun, session, at, message";
+
+/// Returns the records of an opencode database, one a line; `None` if `input` is the beginning of another file.
+pub(crate) fn records(path: &Path, input: &mut impl Read) -> io::Result<Option<Cursor<Vec<u8>>>> {
+    let mut head = Vec::new();
+    input.take(MAGIC.len() as u64).read_to_end(&mut head)?;
+    if head != MAGIC {
+        return Ok(None);
+    }
+    let read = || -> rusqlite::Result<Option<Vec<u8>>> {
+        let database = open(path)?;
+        let tables: u32 = database.query_row(TABLES, [], |row| row.get(0))?;
+        if tables < 3 {
+            return Ok(None);
+        }
+        let mut lines = Vec::new();
+        let mut statement = database.prepare(RECORDS)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            lines.extend_from_slice(row.get_ref(0)?.as_bytes()?);
+            lines.push(b'\n');
+            if BYTES_MAX < lines.len() {
+                break;
+            }
+        }
+        Ok(Some(lines))
+    };
+    match read() {
+        Ok(lines) if lines.as_ref().is_some_and(|lines| BYTES_MAX < lines.len()) => {
+            let most = format!("expected at most {BYTES_MAX} bytes of conversations");
+            Err(io::Error::other(format!("{most}; use `opencode export ID`")))
+        }
+        Ok(lines) => Ok(lines.map(Cursor::new)),
+        Err(error) => Err(io::Error::other(format!("no opencode database that is known: {error}"))),
+    }
+}
+
+/// Opens a database for reading. Without a log beside it nobody writes, and SQLite need not create one.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let log = path
+        .with_file_name(format!("{}-wal", path.file_name().unwrap_or_default().to_string_lossy()));
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if log.exists() {
+        return Connection::open_with_flags(path, flags);
+    }
+    let escaped =
+        path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let uri = format!("file:{escaped}?immutable=1");
+    Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = "
+        CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, time_created INTEGER);
+        CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
+        CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);
+        INSERT INTO session VALUES ('s2', NULL, '/b', 'Two', 20), ('s1', NULL, '/a', 'One', 10);
+        INSERT INTO message VALUES ('m2', 's1', 12, '{\"role\":\"assistant\"}'), ('m1', 's1', 11, '{\"role\":\"user\"}');
+        INSERT INTO part VALUES ('p1', 'm1', 's1', '{\"type\":\"text\",\"text\":\"q\"}');";
+
+    #[test]
+    fn sessions_are_written_in_their_order_and_nothing_is_left_beside_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("a #1.db");
+        Connection::open(&path).unwrap().execute_batch(SCHEMA).unwrap();
+        let mut file = std::fs::File::open(&path).unwrap();
+        let lines = records(&path, &mut file).unwrap().unwrap().into_inner();
+        let expected = "{\"info\":{\"id\":\"s1\",\"title\":\"One\",\"directory\":\"/a\",\"parentID\":null,\"time\":{\"created\":10}}}\n\
+            {\"info\":{\"role\":\"user\",\"id\":\"m1\",\"sessionID\":\"s1\"},\"parts\":[{\"type\":\"text\",\"text\":\"q\"}]}\n\
+            {\"info\":{\"role\":\"assistant\",\"id\":\"m2\",\"sessionID\":\"s1\"},\"parts\":[]}\n\
+            {\"info\":{\"id\":\"s2\",\"title\":\"Two\",\"directory\":\"/b\",\"parentID\":null,\"time\":{\"created\":20}}}\n";
+        assert_eq!(String::from_utf8(lines).unwrap(), expected);
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn other_files_are_left_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("x.db");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+        assert!(records(&path, &mut std::fs::File::open(&path).unwrap()).unwrap().is_none());
+        assert!(records(&path, &mut &b"{}"[..]).unwrap().is_none());
+    }
+}

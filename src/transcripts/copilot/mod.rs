@@ -1,0 +1,203 @@
+//! Sessions of GitHub Copilot: the events of its CLI, a line each, and VS Code's chat sessions, a document with
+//! requests.
+
+use super::chat::{time_of, words_of};
+use super::client::{Client, ignore};
+use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::json::JsonExt;
+use super::tools::outcome_of_flag;
+use crate::domain::{Format, Timestamp};
+use serde_json::Value;
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::Copilot,
+    lines: &[&["data", "type=.", "id"], &["requests.0.message"]],
+    documents: &[
+        &["requests.0.message"],
+        &["requesterUsername", "requests[]"],
+        &["sessionId", "requests[]"],
+    ],
+    list: "requests",
+    kind,
+    kinds: &[
+        ("session.start", start),
+        ("session.title_changed", title),
+        ("user.message", user),
+        ("assistant.message", assistant),
+        ("tool.execution_start|tool.user_requested", execution),
+        ("tool.execution_complete", complete),
+        ("session.error|session.warning|abort|system.notification", notice),
+        ("system.message|skill.invoked", system),
+        ("session.compaction_complete", compaction),
+        (BOOKKEEPING, ignore),
+        ("chat", chat),
+        ("request", request),
+    ],
+};
+
+const BOOKKEEPING: &str = "session.model_change|session.info|session.resume|session.shutdown|session.idle|\
+    session.truncation|session.usage_checkpoint|session.usage_info|session.auto_mode_resolved|\
+    session.compaction_start|session.mode_changed|session.plan_changed|session.task_complete|\
+    session.context_changed|session.handoff|session.snapshot_rewind|session.workspace_file_changed|\
+    session.import_legacy|session.todos_changed|session.permissions_changed|session.remote_steerable_changed|\
+    assistant.turn_start|assistant.turn_end|assistant.reasoning|assistant.intent|assistant.usage|\
+    assistant.message_delta|assistant.reasoning_delta|hook.start|hook.end|subagent.started|\
+    subagent.completed|subagent.failed|subagent.selected|subagent.deselected|tool.execution_progress|\
+    tool.execution_partial_result|permission.requested|permission.completed|pending_messages.modified";
+
+fn kind(json: &Value) -> &str {
+    match json {
+        _ if json.has("requestId") || json["message"].has("text") => "request",
+        _ if json.get("requests").is_some() || json.has("requesterUsername") => "chat",
+        _ => json.text("type"),
+    }
+}
+
+/// Begins an event; those of a sub-agent name the call that began it.
+fn begin<'j>(json: &'j Value, talk: &mut Conversation<'_, '_>) -> &'j Value {
+    let data = &json["data"];
+    talk.is_sidechain = data.first_text(&["parentToolCallId"]).is_some();
+    talk.at(json.text("id"), time_of(json));
+    data
+}
+
+fn start(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    talk.name(data.text("sessionId"));
+    talk.cwd(data["context"].text("cwd"));
+    let head = talk.head();
+    head.started_at = head.started_at.or(Timestamp::parse(data.text("startTime")));
+}
+
+fn title(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.title(json["data"].text("title"));
+}
+
+fn user(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    // What a skill or a hook asks stands in the user's name too.
+    match data.text("source") {
+        "" | "user" | "cli" => talk.user(data.text("content")),
+        _ => talk.injected(data.text("content")),
+    }
+    for attachment in data["attachments"].list() {
+        let name = attachment.first_text(&["path", "displayName", "title"]);
+        talk.injected(&format!("[file {}]", name.unwrap_or_default()));
+    }
+}
+
+fn assistant(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    talk.assistant(data.text("content"));
+    for call in data["toolRequests"].list() {
+        let (id, name) = (call.text("toolCallId"), call.text("name"));
+        talk.call(ToolCall { id, name, arguments: &call["arguments"] });
+    }
+}
+
+/// Reads a call that no message of the assistant asked for.
+fn execution(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    let (id, name) = (data.text("toolCallId"), data.text("toolName"));
+    if !talk.has_call(id) {
+        talk.call(ToolCall { id, name, arguments: &data["arguments"] });
+    }
+}
+
+fn complete(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    let result = words_of(&data["result"]["content"]);
+    let error = data["error"].first_text(&["message"]).unwrap_or_default();
+    talk.result(ToolResult {
+        id: data.text("toolCallId"),
+        text: if result.is_empty() { error.to_owned() } else { result },
+        outcome: data["success"].as_bool().map(outcome_of_flag),
+        ..ToolResult::default()
+    });
+}
+
+fn notice(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    let words = data.first_text(&["message", "content", "reason"]).unwrap_or_default();
+    talk.notice(words);
+}
+
+fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    talk.injected(data.text("content"));
+}
+
+fn compaction(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let data = begin(json, talk);
+    talk.summary(data.text("summaryContent"));
+}
+
+/// Reads the head of a chat in VS Code.
+fn chat(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.name(json.text("sessionId"));
+    talk.title(json.text("customTitle"));
+    let begun = json["creationDate"].as_i64().map(Timestamp);
+    talk.head().started_at = begun;
+    json["requests"].list().iter().for_each(|json| request(json, talk));
+}
+
+fn request(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.at(json.text("requestId"), time_of(json));
+    talk.user(json["message"].text("text"));
+    for variable in json["variableData"]["variables"].list() {
+        talk.injected(&format!("[file {}]", variable.text("name")));
+    }
+    let known = &json["result"]["metadata"];
+    for round in known["toolCallRounds"].list() {
+        talk.assistant(&words_of(&round["response"]));
+        for call in round["toolCalls"].list() {
+            let (id, name) = (call.text("id"), call.text("name"));
+            talk.call(ToolCall { id, name, arguments: &call["arguments"] });
+            let result = &known["toolCallResults"][id];
+            if !result.is_null() {
+                talk.result(ToolResult { id, name, text: texts(result), ..ToolResult::default() });
+            }
+        }
+    }
+    if known["toolCallRounds"].list().is_empty() {
+        json["response"].list().iter().for_each(|part| shown(part, talk));
+    }
+    talk.notice(json["result"]["errorDetails"].text("message"));
+}
+
+/// Reads a part of an answer as VS Code shows it.
+fn shown(part: &Value, talk: &mut Conversation<'_, '_>) {
+    match part.text("kind") {
+        "" => talk.assistant(part.first_text(&["value"]).unwrap_or(part["value"].text("value"))),
+        "markdownContent" => talk.assistant(part["content"].text("value")),
+        "toolInvocationSerialized" => {
+            let (id, name) = (part.text("toolCallId"), part.text("toolId"));
+            let command = &part["toolSpecificData"]["commandLine"];
+            let said = [&part["pastTenseMessage"], &part["invocationMessage"]].map(words_of);
+            let said = said.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+            let line = command.first_text(&["userEdited", "toolEdited", "original"]);
+            let arguments = Value::String(line.unwrap_or(&said).to_owned());
+            talk.call(ToolCall { id, name, arguments: &arguments });
+        }
+        _ => {}
+    }
+}
+
+/// All texts of a tool's result, which may be a tree.
+fn texts(json: &Value) -> String {
+    match json {
+        Value::Array(list) => {
+            list.iter().map(texts).filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n")
+        }
+        Value::Object(fields) => match json.first_text(&["text", "value"]) {
+            Some(text) => text.to_owned(),
+            None => ["content", "value", "node", "children"]
+                .iter()
+                .filter_map(|key| fields.get(*key))
+                .map(texts)
+                .collect(),
+        },
+        Value::String(text) => text.clone(),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,245 @@
+//! Events of OpenHands: actions and observations, in a list, or in the records of an evaluation; and the events of
+//! its newer SDK, which have a `kind`.
+
+use super::chat::{time_of, words_of};
+use super::client::{Client, ignore, record};
+use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::json::JsonExt;
+use super::tools::outcome_of_flag;
+use crate::domain::{Format, Outcome};
+use serde_json::Value;
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::Openhands,
+    lines: &[
+        &["instance_id", "instruction"],
+        &["instance_id", "test_result"],
+        &["history[]", "instance_id"],
+        &["history[]", "git_patch"],
+        &["history[]", "issue"],
+        &["source", "action", "args"],
+        &["source", "observation", "extras"],
+        &["kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent", "source"],
+    ],
+    documents: &[
+        &["source", "action", "!messages"],
+        &["source", "observation", "!messages"],
+        &["kind=MessageEvent|ActionEvent|ObservationEvent|SystemPromptEvent", "source"],
+        &["instance_id", "instruction"],
+        &["instance_id", "test_result"],
+        &["history[]", "instance_id"],
+        &["history[]", "issue"],
+    ],
+    list: "history|events",
+    kind,
+    kinds: &[
+        ("run", run),
+        ("message", message),
+        ("system", system),
+        ("finish", finish),
+        ("action", action),
+        ("observation", observation),
+        ("recall|change_agent_state|think|condensation|condensation_request|null", ignore),
+        ("agent_state_changed|task_tracking", ignore),
+        ("MessageEvent", sdk_message),
+        ("SystemPromptEvent", sdk_system),
+        ("ActionEvent", sdk_action),
+        ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk_observation),
+        ("Condensation|CondensationSummaryEvent", sdk_summary),
+        (
+            "ConversationStateUpdateEvent|CondensationRequest|PauseEvent|LLMCompletionLogEvent",
+            ignore,
+        ),
+    ],
+};
+
+const IGNORED: [&str; 7] = [
+    "recall", "change_agent_state", "think", "condensation", "condensation_request", "null",
+    "agent_state_changed",
+];
+
+fn kind(json: &Value) -> &str {
+    let is_run = ["instance_id", "instruction", "issue"].iter().any(|key| json.has(key));
+    if is_run || json.get("history").is_some() {
+        return "run";
+    }
+    let (action, observation) = (json.text("action"), json.text("observation"));
+    match (observation, action) {
+        ("", "") => json.text("kind"),
+        ("", action @ ("message" | "system" | "finish")) => action,
+        (ignored, _) | ("", ignored) if IGNORED.contains(&ignored) => ignored,
+        ("", _) => "action",
+        _ => "observation",
+    }
+}
+
+/// Reads a record of an evaluation, or of the issue resolver: a session each.
+fn run(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.next_session();
+    talk.name(json.text("instance_id"));
+    let issue = &json["issue"];
+    if issue.is_object() {
+        let (owner, repo) = (issue.text("owner"), issue.text("repo"));
+        talk.name(&format!("{owner}/{repo}#{}", issue["number"]));
+        talk.title(issue.text("title"));
+    }
+    record(&CLIENT, &Value::Array(json["history"].list().to_vec()), talk);
+}
+
+fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let id = json["id"].as_u64().map(|id| id.to_string());
+    talk.at(id.as_deref().unwrap_or(json.text("id")), time_of(json));
+}
+
+/// Fields of an event: those of old files stand beside its kind.
+fn fields<'j>(json: &'j Value, key: &str) -> &'j Value {
+    if json[key].is_object() { &json[key] } else { json }
+}
+
+fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let args = fields(json, "args");
+    let text = args.first_text(&["content"]).unwrap_or(json.text("message"));
+    // Old files name no source; the first message of theirs is the user's.
+    match json.text("source") {
+        "agent" => talk.assistant(text),
+        _ => talk.user(text),
+    }
+}
+
+fn system(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    talk.injected(fields(json, "args").text("content"));
+}
+
+fn finish(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let args = fields(json, "args");
+    let words = args.first_text(&["final_thought", "thought"]);
+    let words = words.or(args["outputs"].first_text(&["content"]));
+    talk.assistant(words.unwrap_or(json.text("message")));
+}
+
+/// Id of a call: the model's, or the number of its event.
+fn call_id(json: &Value, event: &Value) -> String {
+    let own = json["tool_call_metadata"].first_text(&["tool_call_id"]).map(str::to_owned);
+    own.or(event.as_u64().map(|id| format!("event-{id}"))).unwrap_or_default()
+}
+
+fn action(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let (args, known) = (fields(json, "args"), &json["tool_call_metadata"]);
+    talk.assistant(args.text("thought"));
+    let own = json.text("action");
+    let name = known.first_text(&["function_name"]);
+    let name = name.unwrap_or(if own == "run" { "execute_bash" } else { own });
+    let id = call_id(json, &json["id"]);
+    let choices = known["model_response"]["choices"].list();
+    let calls = choices.iter().flat_map(|choice| choice["message"]["tool_calls"].list());
+    let call = calls.clone().find(|call| call["id"].as_str() == Some(&id));
+    let arguments = call.map(|call| &call["function"]["arguments"]).filter(|it| !it.is_null());
+    let keys = ["command", "code", "url", "browser_actions"];
+    let plain = keys.iter().map(|key| &args[key]).find(|it| it.is_string());
+    let mut rest = args.clone();
+    if let Value::Object(rest) = &mut rest {
+        for key in ["thought", "action", "blocking", "hidden", "confirmation_state", "action_risk"]
+        {
+            rest.remove(key);
+        }
+    }
+    let arguments = arguments.or(plain).unwrap_or(&rest);
+    talk.call(ToolCall { id: &id, name, arguments });
+}
+
+fn observation(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let (extras, own) = (fields(json, "extras"), json.text("observation"));
+    let id = call_id(json, &json["cause"]);
+    if own == "error" && id.is_empty() {
+        return talk.notice(&words_of(&json["content"]));
+    }
+    talk.cwd(extras["metadata"].text("working_dir"));
+    let code = extras["metadata"]["exit_code"].as_i64().or(extras["exit_code"].as_i64());
+    let flag = json["success"].as_bool().map(outcome_of_flag);
+    let outcome = match own {
+        "error" => Some(Outcome::Failed),
+        "user_rejected" => Some(Outcome::Aborted),
+        _ if code == Some(-1) => Some(Outcome::Running),
+        _ => flag,
+    };
+    talk.result(ToolResult {
+        id: &id,
+        name: json["tool_call_metadata"].text("function_name"),
+        text: words_of(&json["content"]),
+        outcome,
+        exit_code: code.filter(|code| *code != -1).and_then(|code| i32::try_from(code).ok()),
+    });
+}
+
+fn sdk_message(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let text = words_of(&json["llm_message"]["content"]);
+    match json.text("source") {
+        "user" => talk.user(&text),
+        "agent" => talk.assistant(&text),
+        _ => talk.injected(&text),
+    }
+    talk.injected(&words_of(&json["extended_content"]));
+}
+
+fn sdk_system(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    talk.injected(&words_of(&json["system_prompt"]));
+}
+
+fn sdk_action(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    talk.assistant(&words_of(&json["thought"]));
+    match json["action"].text("kind") {
+        "FinishAction" => talk.assistant(json["action"].text("message")),
+        "ThinkAction" => {}
+        _ => {
+            let call = &json["tool_call"];
+            let keys = ["arguments", "function"];
+            let own = keys.iter().map(|key| &call[key]).find(|it| !it.is_null());
+            let own = own.map(|it| if it.has("arguments") { &it["arguments"] } else { it });
+            let arguments = own.unwrap_or(&json["action"]);
+            let (id, name) = (json.text("tool_call_id"), json.text("tool_name"));
+            talk.call(ToolCall { id, name, arguments });
+        }
+    }
+}
+
+fn sdk_observation(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    let seen = &json["observation"];
+    if matches!(seen.text("kind"), "FinishObservation" | "ThinkObservation") {
+        return;
+    }
+    let keys = ["content", "output", "error"];
+    let content = keys.iter().map(|key| words_of(&seen[key])).find(|text| !text.is_empty());
+    let words = json.first_text(&["error", "rejection_reason"]).map(str::to_owned);
+    let code = seen["exit_code"].as_i64().or(seen["metadata"]["exit_code"].as_i64());
+    let outcome = match json.text("kind") {
+        "AgentErrorEvent" => Some(Outcome::Failed),
+        "UserRejectObservation" => Some(Outcome::Aborted),
+        _ if code == Some(-1) || seen["timeout"] == true => Some(Outcome::Running),
+        _ => ["is_error", "error"]
+            .iter()
+            .find_map(|key| seen[key].as_bool())
+            .map(|it| outcome_of_flag(!it)),
+    };
+    talk.cwd(seen["metadata"].text("working_dir"));
+    talk.result(ToolResult {
+        id: json.text("tool_call_id"),
+        name: json.text("tool_name"),
+        text: content.or(words).unwrap_or_default(),
+        outcome,
+        exit_code: code.filter(|code| *code != -1).and_then(|code| i32::try_from(code).ok()),
+    });
+}
+
+fn sdk_summary(json: &Value, talk: &mut Conversation<'_, '_>) {
+    begin(json, talk);
+    talk.summary(json.text("summary"));
+}

@@ -1,0 +1,246 @@
+//! OpenTelemetry spans and logs of generative models, as OTLP JSON or with plain attributes. Each call repeats the
+//! conversation before it; a conversation is told by its id, or by its trace.
+
+use super::chat::words_of;
+use super::client::{Client, ReadRecord, ignore, read_of};
+use super::conversation::{Conversation, ToolCall, ToolResult};
+use super::json::{JsonExt, parse};
+use crate::domain::{Format, Outcome, Timestamp};
+use serde_json::{Map, Value};
+
+pub(super) const CLIENT: Client = Client {
+    format: Format::Otel,
+    lines: &[
+        &["resourceSpans"],
+        &["resourceLogs"],
+        &["attributes.gen_ai.operation.name"],
+        &["attributes.gen_ai.input.messages"],
+        &["gen_ai.input.messages"],
+        &["gen_ai.output.messages"],
+    ],
+    documents: &[
+        &["resourceSpans"],
+        &["resourceLogs"],
+        &["attributes.gen_ai.operation.name"],
+        &["attributes.gen_ai.input.messages"],
+        &["gen_ai.input.messages"],
+        &["gen_ai.output.messages"],
+        &["gen_ai.system_instructions"],
+        &["parts.0.type", "role"],
+    ],
+    list: "resourceSpans|resourceLogs",
+    kind,
+    kinds: &[
+        ("batch", batch),
+        ("span", span),
+        ("attributes", plain),
+        ("message", lone_message),
+        ("document", ignore),
+    ],
+};
+
+/// Parts of a message by type.
+const PARTS: &[(&str, ReadRecord)] = &[
+    ("tool_call|server_tool_call", call),
+    ("tool_call_response|server_tool_call_response", response),
+    ("reasoning|thinking", ignore),
+];
+
+fn kind(json: &Value) -> &str {
+    let has = |keys: &[&str]| keys.iter().any(|key| json.get(*key).is_some());
+    match json {
+        _ if json["resourceSpans"].is_array() || json["resourceLogs"].is_array() => "batch",
+        _ if has(&["resourceSpans", "resourceLogs"]) => "document",
+        _ if has(&["scopeSpans", "scopeLogs", "instrumentationLibrarySpans"]) => "batch",
+        _ if has(&["attributes"]) => "span",
+        _ if json.map().any(|(key, _)| key.starts_with("gen_ai.")) => "attributes",
+        _ if has(&["parts"]) => "message",
+        _ => json.text("type"),
+    }
+}
+
+/// Reads whatever holds spans or log records, however deep.
+fn batch(json: &Value, talk: &mut Conversation<'_, '_>) {
+    const LISTS: [&str; 7] = [
+        "resourceSpans", "resourceLogs", "scopeSpans", "scopeLogs", "instrumentationLibrarySpans",
+        "spans", "logRecords",
+    ];
+    let inner = LISTS.iter().flat_map(|key| json[key].list().iter().map(move |it| (*key, it)));
+    for (key, inner) in inner {
+        match key {
+            "spans" | "logRecords" => span(inner, talk),
+            _ => batch(inner, talk),
+        }
+    }
+}
+
+/// Reads a span, or a log record of a model's call.
+fn span(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let mut fields = attributes(&json["attributes"]);
+    let body = any_value(&json["body"]);
+    if let Value::Object(body) = &body {
+        for (key, value) in body.iter().filter(|(key, _)| key.starts_with("gen_ai.")) {
+            fields.insert(key.clone(), value.clone());
+        }
+    }
+    let trace = json.first_text(&["traceId", "trace_id"]);
+    let trace = trace.or(json["context"].first_text(&["trace_id", "traceId"])).unwrap_or_default();
+    let at = time(json);
+    told(&Value::Object(fields.clone()), trace, at, talk);
+    let own = [
+        json.text("eventName"),
+        fields.get("event.name").and_then(Value::as_str).unwrap_or_default(),
+    ];
+    if let Some(name) = own.into_iter().find(|name| name.starts_with("gen_ai.")) {
+        event(name, &body, talk);
+    }
+    for inner in json["events"].list() {
+        let mut fields = Value::Object(attributes(&inner["attributes"]));
+        talk.time(time(inner));
+        event(inner.text("name"), &fields, talk);
+        if fields.map().any(|(key, _)| key.ends_with(".messages")) {
+            messages(&fields.take(), talk);
+        }
+    }
+}
+
+fn plain(json: &Value, talk: &mut Conversation<'_, '_>) {
+    told(json, "", time(json), talk);
+}
+
+fn lone_message(json: &Value, talk: &mut Conversation<'_, '_>) {
+    talk.session("");
+    talk.at("", time(json));
+    message(json, talk);
+}
+
+/// Reads what the attributes of a call tell.
+fn told(json: &Value, trace: &str, at: Option<Timestamp>, talk: &mut Conversation<'_, '_>) {
+    if !json.map().any(|(key, _)| key.starts_with("gen_ai.")) {
+        return;
+    }
+    let named = json.first_text(&["gen_ai.conversation.id", "session.id"]);
+    talk.session(named.unwrap_or(trace));
+    talk.next_request();
+    talk.at("", at);
+    messages(json, talk);
+    let id = json.text("gen_ai.tool.call.id");
+    if json.has("gen_ai.tool.name") && (id.is_empty() || !talk.has_call(id)) {
+        let (name, arguments) =
+            (json.text("gen_ai.tool.name"), &json["gen_ai.tool.call.arguments"]);
+        talk.call(ToolCall { id, name, arguments });
+    }
+    if json.has("gen_ai.tool.call.result") || json.has("gen_ai.tool.name") && json.has("error.type")
+    {
+        let outcome = json.has("error.type").then_some(Outcome::Failed);
+        let text = words_of(&structured(&json["gen_ai.tool.call.result"]));
+        let text = if text.is_empty() { json.text("error.type").to_owned() } else { text };
+        talk.result(ToolResult { id, text, outcome, ..ToolResult::default() });
+    }
+}
+
+fn messages(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let instructions = words_of(&structured(&json["gen_ai.system_instructions"]));
+    if !instructions.is_empty() && !talk.repeats(&instructions) {
+        talk.injected(&instructions);
+    }
+    for key in ["gen_ai.input.messages", "gen_ai.output.messages"] {
+        for json in structured(&json[key]).list() {
+            message(json, talk);
+        }
+    }
+}
+
+/// Reads a message, unless an earlier call told it.
+fn message(json: &Value, talk: &mut Conversation<'_, '_>) {
+    let role = json.text("role");
+    let is_told = |part: &&Value| !matches!(part.text("type"), "reasoning" | "thinking");
+    let parts = json["parts"].list().iter().filter(is_told).map(Value::to_string);
+    if talk.repeats(&format!("{role} {}", parts.collect::<String>())) {
+        return;
+    }
+    for part in json["parts"].list() {
+        if let Some(read) = read_of(PARTS, part.text("type")) {
+            read(part, talk);
+            continue;
+        }
+        let text = words_of(part);
+        match role {
+            "user" => talk.user(&text),
+            "assistant" | "model" => talk.assistant(&text),
+            "tool" => talk.result(ToolResult { text, ..ToolResult::default() }),
+            _ => talk.injected(&text),
+        }
+    }
+}
+
+fn call(part: &Value, talk: &mut Conversation<'_, '_>) {
+    let (id, name) = (part.text("id"), part.text("name"));
+    let keys = ["arguments", "server_tool_call"];
+    let arguments = keys.iter().map(|key| &part[key]).find(|it| !it.is_null());
+    talk.call(ToolCall { id, name, arguments: arguments.unwrap_or(&Value::Null) });
+}
+
+fn response(part: &Value, talk: &mut Conversation<'_, '_>) {
+    let keys = ["response", "result", "server_tool_call_response"];
+    let result = keys.iter().map(|key| &part[key]).find(|it| !it.is_null());
+    let text = result.map(words_of).unwrap_or_default();
+    talk.result(ToolResult { id: part.text("id"), text, ..ToolResult::default() });
+}
+
+/// Reads an event of older instrumentations: one message each.
+fn event(name: &str, body: &Value, talk: &mut Conversation<'_, '_>) {
+    let role = match name {
+        "gen_ai.system.message" => "system",
+        "gen_ai.user.message" => "user",
+        "gen_ai.assistant.message" | "gen_ai.choice" => "assistant",
+        "gen_ai.tool.message" => "tool",
+        _ => return,
+    };
+    let inner = structured(&body["message"]);
+    let mut json = if inner.is_object() { inner } else { body.clone() };
+    json["role"] = Value::from(role);
+    if role == "tool" {
+        json["tool_call_id"] = body["id"].clone();
+    }
+    let calls = structured(&json["tool_calls"]);
+    json["tool_calls"] = calls;
+    if !talk.repeats(&format!("{role} {} {}", json["content"], json["tool_calls"])) {
+        talk.message(&json);
+    }
+}
+
+fn time(json: &Value) -> Option<Timestamp> {
+    const NANOS: [&str; 3] = ["startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"];
+    let nanos = NANOS.iter().find_map(|key| json[key].number()).filter(|nanos| *nanos > 0.0);
+    let text = json.first_text(&["start_time", "timestamp", "startTime"]);
+    nanos.and_then(|nanos| Timestamp::from_secs(nanos / 1.0e9)).or(text.and_then(Timestamp::parse))
+}
+
+/// Attributes by name: a list with keys and typed values, or a map.
+fn attributes(json: &Value) -> Map<String, Value> {
+    let listed = json.list().iter().map(|it| (it.text("key").to_owned(), any_value(&it["value"])));
+    let mapped = json.map().map(|(key, value)| (key.clone(), value.clone()));
+    listed.chain(mapped).collect()
+}
+
+/// Plain value of a typed one.
+fn any_value(json: &Value) -> Value {
+    let Some((kind, value)) =
+        json.map().next().filter(|_| json.as_object().is_some_and(|it| it.len() == 1))
+    else {
+        return json.clone();
+    };
+    match kind.as_str() {
+        "arrayValue" => value["values"].list().iter().map(any_value).collect(),
+        "kvlistValue" => Value::Object(attributes(&value["values"])),
+        "stringValue" | "intValue" | "doubleValue" | "boolValue" | "bytesValue" => value.clone(),
+        _ => json.clone(),
+    }
+}
+
+/// Value of an attribute; on spans it may be JSON in a text.
+fn structured(json: &Value) -> Value {
+    let text = json.as_str().filter(|text| text.trim_start().starts_with(['[', '{']));
+    text.and_then(|text| parse(text).ok()).unwrap_or_else(|| json.clone())
+}
