@@ -21,8 +21,8 @@ const RECORDS: &str = "SELECT record FROM (
     UNION ALL
     SELECT s.time_created, s.id, m.time_created, m.id, json_object(
         'info', json_set(m.data, '$.id', m.id, '$.sessionID', m.session_id),
-        'parts', (SELECT json_group_array(json(data)) FROM
-            (SELECT data FROM part WHERE message_id = m.id ORDER BY id)))
+        'parts', json((SELECT json_group_array(json(data)) FROM
+            (SELECT data FROM part WHERE message_id = m.id ORDER BY id))))
     FROM message m JOIN session s ON s.id = m.session_id
 ) ORDER BY begun, session, at, message";
 

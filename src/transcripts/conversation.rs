@@ -4,6 +4,7 @@
 use super::chat::{MessageReader, call_text, is_shell};
 use super::client_text::{ClientText, split_message, split_result};
 use super::emit::Emit;
+use super::file_index::FileIndex;
 use super::marks::{NameMap, NameSet, name_of};
 use super::raw::{EntryFrame, RawEntry, RawSession, short_title};
 use super::text::clean;
@@ -15,19 +16,6 @@ use std::collections::BTreeSet;
 
 /// Maximum number of unknown kinds that are named for one file.
 const UNKNOWN_MAX: usize = 20;
-
-/// What the first reading of a file finds out for the second one.
-#[derive(Debug, Default)]
-struct FileIndex {
-    heads: Vec<RawSession>,
-    /// Last version of each record that a file repeats, by id.
-    latest: NameMap<Value>,
-    /// Records of lines that were left.
-    abandoned: NameSet,
-    /// Parent of each record, by id, and the last record.
-    parents: NameMap<u64>,
-    leaf: Option<u64>,
-}
 
 pub(super) struct Conversation<'e, 's> {
     pub(super) emit: Emit<'e, 's>,
@@ -103,18 +91,7 @@ impl<'e, 's> Conversation<'e, 's> {
 
     /// Begins the second reading, with what this one found.
     pub(super) fn again<'f, 't>(self, emit: Emit<'f, 't>) -> Conversation<'f, 't> {
-        let mut known = self.found;
-        for head in known.heads.iter_mut().filter(|head| head.native_id.is_empty()) {
-            let begun = head.started_at.map(|at| at.to_string()).unwrap_or_default();
-            let cwd = head.cwd.as_deref().unwrap_or_default();
-            head.native_id = Digest::of(&[begun.as_str(), cwd]).to_string();
-        }
-        let mut path = NameSet::default();
-        let mut at = known.leaf;
-        while let Some(name) = at.filter(|name| path.insert(*name)) {
-            at = known.parents.get(&name).copied();
-        }
-        known.abandoned.extend(known.parents.keys().filter(|name| !path.contains(*name)));
+        let known = self.found.closed();
         Conversation { known, ..Conversation::new(emit) }
     }
 
@@ -247,15 +224,9 @@ impl<'e, 's> Conversation<'e, 's> {
 
     /// Notes a record's parent: only the line that ends in the last record is active.
     pub(super) fn link(&mut self, id: &str, parent: &str) {
-        if id.is_empty() {
-            return;
+        if !id.is_empty() {
+            self.found.link(name_of(id), name_of(parent));
         }
-        let parent = Some(name_of(parent)).filter(|name| self.found.parents.contains_key(name));
-        let name = name_of(id);
-        // A parent that is not a record is taken for the record before.
-        let parent = parent.or(self.found.leaf).unwrap_or(name);
-        self.found.parents.entry(name).or_insert(parent);
-        self.found.leaf = Some(name);
     }
 
     /// Leaves the record `id` and all after it.

@@ -39,6 +39,7 @@ mod cutter;
 mod detect;
 mod emit;
 mod fields;
+mod file_index;
 mod formats;
 mod gemini;
 mod genai;

@@ -12,6 +12,7 @@ mod context_cli;
 mod cli_schemas;
 mod conversation;
 mod cards;
+mod clients;
 mod crash;
 mod disturbed;
 mod dialog;

@@ -1,6 +1,8 @@
 //! Events of OpenHands: actions and observations, in a list, or in the records of an evaluation; and the events of
 //! its newer SDK, which have a `kind`.
 
+mod sdk;
+
 use super::chat::{time_of, words_of};
 use super::client::{Client, ignore, record};
 use super::conversation::{Conversation, ToolCall, ToolResult};
@@ -41,11 +43,11 @@ pub(super) const CLIENT: Client = Client {
         ("observation", observation),
         ("recall|change_agent_state|think|condensation|condensation_request|null", ignore),
         ("agent_state_changed|task_tracking", ignore),
-        ("MessageEvent", sdk_message),
-        ("SystemPromptEvent", sdk_system),
-        ("ActionEvent", sdk_action),
-        ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk_observation),
-        ("Condensation|CondensationSummaryEvent", sdk_summary),
+        ("MessageEvent", sdk::message),
+        ("SystemPromptEvent", sdk::system),
+        ("ActionEvent", sdk::action),
+        ("ObservationEvent|AgentErrorEvent|UserRejectObservation", sdk::observation),
+        ("Condensation|CondensationSummaryEvent", sdk::summary),
         (
             "ConversationStateUpdateEvent|CondensationRequest|PauseEvent|LLMCompletionLogEvent",
             ignore,
@@ -174,72 +176,4 @@ fn observation(json: &Value, talk: &mut Conversation<'_, '_>) {
         outcome,
         exit_code: code.filter(|code| *code != -1).and_then(|code| i32::try_from(code).ok()),
     });
-}
-
-fn sdk_message(json: &Value, talk: &mut Conversation<'_, '_>) {
-    begin(json, talk);
-    let text = words_of(&json["llm_message"]["content"]);
-    match json.text("source") {
-        "user" => talk.user(&text),
-        "agent" => talk.assistant(&text),
-        _ => talk.injected(&text),
-    }
-    talk.injected(&words_of(&json["extended_content"]));
-}
-
-fn sdk_system(json: &Value, talk: &mut Conversation<'_, '_>) {
-    begin(json, talk);
-    talk.injected(&words_of(&json["system_prompt"]));
-}
-
-fn sdk_action(json: &Value, talk: &mut Conversation<'_, '_>) {
-    begin(json, talk);
-    talk.assistant(&words_of(&json["thought"]));
-    match json["action"].text("kind") {
-        "FinishAction" => talk.assistant(json["action"].text("message")),
-        "ThinkAction" => {}
-        _ => {
-            let call = &json["tool_call"];
-            let keys = ["arguments", "function"];
-            let own = keys.iter().map(|key| &call[key]).find(|it| !it.is_null());
-            let own = own.map(|it| if it.has("arguments") { &it["arguments"] } else { it });
-            let arguments = own.unwrap_or(&json["action"]);
-            let (id, name) = (json.text("tool_call_id"), json.text("tool_name"));
-            talk.call(ToolCall { id, name, arguments });
-        }
-    }
-}
-
-fn sdk_observation(json: &Value, talk: &mut Conversation<'_, '_>) {
-    begin(json, talk);
-    let seen = &json["observation"];
-    if matches!(seen.text("kind"), "FinishObservation" | "ThinkObservation") {
-        return;
-    }
-    let keys = ["content", "output", "error"];
-    let content = keys.iter().map(|key| words_of(&seen[key])).find(|text| !text.is_empty());
-    let words = json.first_text(&["error", "rejection_reason"]).map(str::to_owned);
-    let code = seen["exit_code"].as_i64().or(seen["metadata"]["exit_code"].as_i64());
-    let outcome = match json.text("kind") {
-        "AgentErrorEvent" => Some(Outcome::Failed),
-        "UserRejectObservation" => Some(Outcome::Aborted),
-        _ if code == Some(-1) || seen["timeout"] == true => Some(Outcome::Running),
-        _ => ["is_error", "error"]
-            .iter()
-            .find_map(|key| seen[key].as_bool())
-            .map(|it| outcome_of_flag(!it)),
-    };
-    talk.cwd(seen["metadata"].text("working_dir"));
-    talk.result(ToolResult {
-        id: json.text("tool_call_id"),
-        name: json.text("tool_name"),
-        text: content.or(words).unwrap_or_default(),
-        outcome,
-        exit_code: code.filter(|code| *code != -1).and_then(|code| i32::try_from(code).ok()),
-    });
-}
-
-fn sdk_summary(json: &Value, talk: &mut Conversation<'_, '_>) {
-    begin(json, talk);
-    talk.summary(json.text("summary"));
 }
