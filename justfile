@@ -40,6 +40,14 @@ chaos-postgres kills workers jobs:
     tests/chaos.sh {{kills}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_chaos' {{workers}} {{jobs}}
     psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA annalist_chaos CASCADE'
 
+# an hour of workers, kills, faults and edits on each store, then the five promises are checked
+soak minutes="60":
+    cargo build --release
+    tests/soak.py {{minutes}}
+    psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA IF EXISTS annalist_soak CASCADE' -c 'CREATE SCHEMA annalist_soak'
+    tests/soak.py {{minutes}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_soak'
+    psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA annalist_soak CASCADE'
+
 # thirty seconds for each fuzz target
 fuzz seconds="30":
     for target in $(cargo +nightly fuzz list); do cargo +nightly fuzz run $target -- -max_total_time={{seconds}} -len_control=0 -max_len=2000; done

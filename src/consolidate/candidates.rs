@@ -186,6 +186,8 @@ pub(super) struct Candidate<'a> {
     pub(super) near: f64,
 }
 
+/// Least share of what a record says that a memory must say too for somebody to be asked about the two.
+pub(super) const RELATED_NEAR: f64 = 0.1;
 /// Memories that one key may lead to. Beyond this the key is common, and says nothing about a subject.
 pub(super) const POSTINGS_MAX: u32 = 256;
 /// Keys of a record that are followed, the rarest first.
@@ -293,11 +295,13 @@ pub(super) fn look_up(
         let count = f64::from(count);
         (1.0 + (memories + BACKGROUND - count + 0.5) / (count + 0.5)).ln()
     };
-    let mut wanted: Vec<(u32, u64)> =
-        keys(subject, kind).map(|(key, _)| (count(key), key)).collect();
+    let said = keys(subject, kind).filter(|(key, _)| *key != every_key(kind));
+    let mut wanted: Vec<(u32, u64)> = said.map(|(key, _)| (count(key), key)).collect();
     let whole: f64 = wanted.iter().map(|(count, _)| weight(*count)).sum();
     wanted.retain(|(count, _)| (1..=POSTINGS_MAX).contains(count));
     wanted.sort_unstable();
+    let every = every_key(kind);
+    let few = count(every) as usize <= CANDIDATES_MAX;
     let mut found = HashMap::new();
     for (count, key) in wanted.into_iter().take(KEYS_MAX) {
         for (place, index) in indexes.iter().enumerate() {
@@ -310,13 +314,26 @@ pub(super) fn look_up(
             }
         }
     }
+    // Among few memories none is too far, also where it says the same in other words.
+    for (place, index) in indexes.iter().enumerate().filter(|_| few) {
+        for posting in index.keys.get(&every).into_iter().flat_map(|it| &it.list) {
+            let near = found.entry((place, posting.memory)).or_insert(0.0);
+            *near = near.max(RELATED_NEAR);
+        }
+    }
     found
 }
 
-/// The keys of a memory of `kind` with this subject, and how often each is said: words, and of the same kind the content
-/// as a whole.
+/// The key under which every memory of `kind` stands.
+fn every_key(kind: ClaimKind) -> u64 {
+    mix(1 + kind as u64, 0)
+}
+
+/// The keys of a memory of `kind` with this subject, and how often each is said: that of the kind, words, and of the same
+/// kind the content as a whole.
 pub(super) fn keys(subject: &Subject, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
     let salt = 1 + kind as u64;
     let whole = (kind == subject.kind).then(|| (mix(salt, subject.content.short()), 1));
-    whole.into_iter().chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
+    let every = std::iter::once((every_key(kind), 1));
+    every.chain(whole).chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
 }

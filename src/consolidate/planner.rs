@@ -1,7 +1,7 @@
 //! Makes a plan: takes the records by time, asks the rules about each and the memories that it may touch, and applies each
 //! operation to a working set for the records that follow.
 
-use super::candidates::{Candidate, Memories, WorkingSet};
+use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
 use super::cross_kind::{View, across, followed};
 use super::incoming::{Incoming, Order, RecordPlace, record_place};
 use super::rules::{RULES, RulePair, Ruling, is_protected};
@@ -20,8 +20,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 const OPEN_MAX: usize = 3;
 /// Maximum number of pairs of one record that may be related, so that somebody is asked about them.
 const RELATED_MAX: usize = 2;
-/// Least share of what a record says that a memory must say too to be related.
-const RELATED_NEAR: f64 = 0.1;
 
 /// Plans one operation for each of `records` that was not dealt with yet, in the namespace of `memories`. `verdicts`
 /// decide where the rules do not; without one both sides are kept and the pair is listed as open.

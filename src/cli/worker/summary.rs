@@ -108,7 +108,7 @@ impl Summary {
         }
         if left.gathering > 0 {
             let sessions = counted(left.gathering, "session");
-            output::note(&format!("{sessions} gathering more before it is asked about"));
+            output::note(&format!("gathering more before a model is asked: {sessions}"));
         }
         let open = left.ready + left.leased + left.waiting;
         if open > 0 {
