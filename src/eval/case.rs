@@ -69,6 +69,8 @@ per_measure! {
         grounded: Grounded,
         /// Forbidden statements that no record makes: at least.
         restraint: Restraint,
+        /// Questions whose item is among the first five records that a search finds: at least.
+        found: Found,
         /// Records in quarantine: at most.
         quarantined_max: Quarantined,
         /// Slices whose first answer fitted the schema: at least.
@@ -86,6 +88,7 @@ per_measure! {
         succeeded: Succeeded,
         grounded: Grounded,
         restraint: Restraint,
+        found: Found,
         quarantined: Quarantined,
         schema: Schema,
     }

@@ -301,7 +301,11 @@ fn trend(measure: Measure, rates: Change<Rate>, tolerance: f64) -> Trend {
             Some(0.0)
         }
         Measure::F1 => Some(1.0),
-        Measure::Precision | Measure::Succeeded | Measure::Grounded | Measure::Schema => None,
+        Measure::Precision
+        | Measure::Succeeded
+        | Measure::Grounded
+        | Measure::Found
+        | Measure::Schema => None,
     };
     let value = |rate: Rate| rate.value().or(empty).map(rounded);
     let (Some(before), Some(after)) = (value(rates.before), value(rates.after)) else {

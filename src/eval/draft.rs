@@ -99,6 +99,7 @@ pub(crate) fn gold_item(kind: ClaimKind, claim: &Value, quote: Option<String>) -
         terms: Vec::new(),
         fields: claim.as_object().into_iter().flatten().filter_map(field).collect(),
         succeeded: claim.get("succeeded").and_then(Value::as_bool),
+        questions: Vec::new(),
         quote,
         entry_hint: None,
     }

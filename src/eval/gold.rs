@@ -4,6 +4,7 @@
 use super::similarity::weights;
 use crate::domain::{ClaimKind, Finding, Severity, named};
 use crate::privacy::Gate;
+use crate::search::Query;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,6 +76,9 @@ pub(crate) struct Item {
     /// Expected outcome of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub succeeded: Option<bool>,
+    /// Questions by which a search among the records must find it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<String>,
     /// Words of the transcript that say it; a run warns if no entry contains them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quote: Option<String>,
@@ -174,7 +178,7 @@ impl Gold {
         let pass = |text: &mut String| *text = gate.redact(text).as_str().to_owned();
         for item in &mut self.items {
             [&mut item.id, &mut item.statement].into_iter().for_each(pass);
-            item.terms.iter_mut().flatten().for_each(pass);
+            item.terms.iter_mut().flatten().chain(&mut item.questions).for_each(pass);
             item.quote.iter_mut().chain(&mut item.entry_hint).for_each(pass);
             for wanted in item.fields.values_mut() {
                 match wanted {
@@ -217,6 +221,9 @@ fn item_problem(item: &Item) -> Option<String> {
     if let Some(unknown) = item.fields.keys().find(|name| !known.contains(&name.as_str())) {
         let (kind, known) = (kind.name(), known.join(", "));
         return Some(format!("{id}: fields.{unknown}: expected one of {known} for a {kind}"));
+    }
+    if let Some(question) = item.questions.iter().find(|it| Query::of(it).is_empty()) {
+        return Some(format!("{id}: questions: `{question}` has no words to search by: name what it is about"));
     }
     terms_problem(id, &item.terms)
 }

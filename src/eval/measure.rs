@@ -99,6 +99,8 @@ named! {
         Grounded = "grounded",
         /// Forbidden statements that no record makes.
         Restraint = "restraint",
+        /// Questions whose item is among the first five records that a search finds.
+        Found = "found",
         /// Records in quarantine; fewer are better.
         Quarantined = "quarantined",
         /// Slices whose first answer fitted the schema.
@@ -108,11 +110,12 @@ named! {
 
 impl Measure {
     /// Measures that tables by kind do not show.
-    pub(crate) const OTHERS: [Measure; 6] = [
+    pub(crate) const OTHERS: [Measure; 7] = [
         Measure::CoreRecall,
         Measure::Succeeded,
         Measure::Grounded,
         Measure::Restraint,
+        Measure::Found,
         Measure::Quarantined,
         Measure::Schema,
     ];
@@ -121,6 +124,7 @@ impl Measure {
         match self {
             Measure::CoreRecall => "core recall",
             Measure::Succeeded => "right outcomes",
+            Measure::Found => "questions, recall@5",
             Measure::Schema => "fitted the schema",
             Measure::Precision
             | Measure::Recall
@@ -179,9 +183,12 @@ pub(crate) struct Tally {
     pub quarantined: Rate,
     /// Forbidden statements that no record makes.
     pub restraint: Rate,
+    /// Questions whose item is among the first five records that a search finds.
+    #[serde(default)]
+    pub found: Rate,
 }
 
-sum_fields!(Tally: decisions, discussions, attempts, requests, core, succeeded, grounded, quarantined, restraint);
+sum_fields!(Tally: decisions, discussions, attempts, requests, core, succeeded, grounded, quarantined, restraint, found);
 
 impl Tally {
     pub(crate) fn of(&self, kind: ClaimKind) -> Counts {
@@ -281,6 +288,7 @@ impl Sums {
             Measure::Succeeded => self.tally.succeeded,
             Measure::Grounded => self.tally.grounded,
             Measure::Restraint => self.tally.restraint,
+            Measure::Found => self.tally.found,
             Measure::Quarantined => self.tally.quarantined,
             Measure::Schema => Rate { hits: self.asks.fitted, of: self.asks.slices },
         }

@@ -13,6 +13,7 @@
 //! | succeeded | attempts with the right outcome | items with an outcome that a record could answer |
 //! | grounded | strings of staged records with evidence | strings of staged records |
 //! | quarantined | records in quarantine | records in quarantine, and staged ones |
+//! | found | questions whose item is among the first five records that a search finds | questions |
 //! | restraint | forbidden statements that no staged record makes | forbidden statements |
 //!
 //! *Example.* The gold has three items, two of them core, and one forbidden statement. Five records are staged: two
@@ -25,8 +26,12 @@ use super::gold::{Gold, Importance, Item};
 use super::measure::{Rate, Tally};
 use super::similarity::{FieldWords, SIMILARITY_MIN, dice, words};
 use crate::domain::{Claim, ClaimKind, Record, RecordId, RecordState};
+use crate::search::{Frequencies, Query, Ranking, fields_of_record};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+
+/// Records that a search finds at most, of which one must answer.
+const FOUND_MAX: usize = 5;
 
 /// The score of one case, and the records behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +40,8 @@ pub(crate) struct Score {
     /// Each answered item and the record that answers it.
     pub answered: Vec<(String, RecordId)>,
     pub missed: Vec<String>,
+    /// Questions that a search does not answer.
+    pub unfound: Vec<String>,
     /// Each forbidden statement that is made, and the first record that makes it.
     pub violated: Vec<(String, RecordId)>,
 }
@@ -63,6 +70,7 @@ pub(crate) fn score(gold: &Gold, records: &[Record]) -> Score {
             score.tally.grounded.count(fields.contains(field.as_str()));
         }
     }
+    score_questions(gold, &staged, &mut score);
     let candidates: Vec<Candidate<'_>> = staged.into_iter().map(candidate).collect();
     for kind in ClaimKind::ALL {
         score_kind(gold, *kind, &candidates, &mut score);
@@ -74,6 +82,33 @@ pub(crate) fn score(gold: &Gold, records: &[Record]) -> Score {
         score.violated.extend(by.map(|it| (forbidden.id.clone(), it.id)));
     }
     score
+}
+
+/// Asks the questions of the items, as `annalist search` does.
+fn score_questions(gold: &Gold, staged: &[&Record], score: &mut Score) {
+    let least = similarity_min(gold);
+    for item in &gold.items {
+        for question in &item.questions {
+            let query = Query::of(question);
+            let mut ranking = Ranking::new(&query);
+            for record in staged {
+                ranking.add(&fields_of_record(record).each_ref().map(String::as_str));
+            }
+            let found = ranking.ranked(&Frequencies::default()).into_iter().take(FOUND_MAX);
+            let found: Vec<Candidate<'_>> =
+                found.filter_map(|(at, _)| staged.get(at)).map(|it| candidate(it)).collect();
+            let of_kind: Vec<&Candidate<'_>> =
+                found.iter().filter(|it| it.claim.kind() == item.kind).collect();
+            let is_found = !answers(item, &of_kind, least).is_empty();
+            score.tally.found.count(is_found);
+            score.unfound.extend((!is_found).then(|| question.clone()));
+        }
+    }
+}
+
+/// Thousandths of a number from 0 to 1; what shares nothing answers nothing.
+fn similarity_min(gold: &Gold) -> u32 {
+    gold.similarity.map_or(SIMILARITY_MIN, |it| (it * 1_000.0).round() as u32).max(1)
 }
 
 fn candidate(record: &Record) -> Candidate<'_> {
@@ -94,8 +129,7 @@ fn score_kind(gold: &Gold, kind: ClaimKind, candidates: &[Candidate<'_>], score:
         candidates.iter().filter(|it| it.claim.kind() == kind).collect();
     let mut items: Vec<&Item> = gold.items.iter().filter(|item| item.kind == kind).collect();
     items.sort_by_key(|item| item.importance);
-    // Thousandths of a number from 0 to 1; what shares nothing answers nothing.
-    let least = gold.similarity.map_or(SIMILARITY_MIN, |it| (it * 1_000.0).round() as u32).max(1);
+    let least = similarity_min(gold);
     let similar: Vec<Vec<usize>> =
         items.iter().map(|item| answers(item, &records, least)).collect();
     let has_outcome = |item: &Item, at: &usize| match records.get(*at).map(|it| it.claim) {

@@ -90,6 +90,21 @@ fn the_worked_example_comes_to_what_it_says() {
 }
 
 #[test]
+fn a_question_is_found_if_one_of_the_first_five_records_answers_its_item() {
+    let item = item("a", "core", r#"[["lease"]]"#);
+    let item = item.replacen('{', r#"{"questions": ["which renewals?", "how long is mail kept?"], "#, 1);
+    let gold = gold(&format!(r#"{{"must": [{item}]}}"#));
+    let mut said = vec![request("renew the lease"), request("keep mail for a day")];
+    let found = score(&gold, &staged(said.clone()));
+    assert_eq!(found.tally.found, Rate { hits: 1, of: 2 });
+    assert_eq!(found.unfound, ["how long is mail kept?"]);
+    // Five others that say more of the question stand above.
+    said.extend(["a", "b", "c", "d", "e"].map(|it| request(&format!("renewal, renewals {it}"))));
+    let found = score(&gold, &staged(said));
+    assert_eq!(found.tally.found, Rate { hits: 0, of: 2 });
+}
+
+#[test]
 fn one_record_answers_one_item_and_core_items_come_first() {
     // What meets both items goes to where nothing else can.
     let both = [item("a", "useful", r#"[["flag", "x"]]"#), item("b", "core", r#"[["flag"]]"#)];
@@ -283,6 +298,7 @@ fn some_items() -> impl Strategy<Value = Vec<Item>> {
             statement,
             terms,
             fields: BTreeMap::new(),
+            questions: Vec::new(),
             succeeded,
             quote: None,
             entry_hint: None,

@@ -2,7 +2,7 @@
 //! collected the candidates. Pure.
 
 use crate::domain::{Claim, Memory, Record};
-use crate::text::tokens::{SearchTerm, search_terms};
+use crate::text::tokens::{QueryTerm, SearchTerm, query_terms, search_terms};
 use std::collections::HashMap;
 
 #[cfg(test)]
@@ -22,13 +22,13 @@ const STEM_WEIGHT: f64 = 0.8;
 /// The words of a query, each once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
-    words: Vec<SearchTerm>,
+    words: Vec<QueryTerm>,
 }
 
 impl Query {
     pub(crate) fn of(text: &str) -> Query {
-        let mut words: Vec<SearchTerm> = Vec::new();
-        for word in search_terms(text) {
+        let mut words: Vec<QueryTerm> = Vec::new();
+        for word in query_terms(text) {
             if words.len() < WORDS_MAX && !words.contains(&word) {
                 words.push(word);
             }
@@ -42,7 +42,8 @@ impl Query {
 
     /// The keys to look up in an index.
     pub(crate) fn keys(&self) -> Vec<u64> {
-        let mut keys: Vec<u64> = self.words.iter().flat_map(|it| [it.exact, it.stem]).collect();
+        let each = |it: &QueryTerm| it.stems.iter().copied().chain([it.exact]).collect::<Vec<_>>();
+        let mut keys: Vec<u64> = self.words.iter().flat_map(each).collect();
         keys.sort_unstable();
         keys.dedup();
         keys
@@ -51,7 +52,7 @@ impl Query {
     /// Number of words of the query that stand in `text`, in any form.
     pub(crate) fn words_in(&self, text: &str) -> usize {
         let terms = search_terms(text);
-        self.words.iter().filter(|it| terms.iter().any(|term| term.stem == it.stem)).count()
+        self.words.iter().filter(|it| terms.iter().any(|term| it.is_met(*term))).count()
     }
 }
 
@@ -134,7 +135,7 @@ impl<'q> Ranking<'q> {
                 counted.length += weight;
                 for (word, count) in words.iter().zip(&mut counted.counts) {
                     count.exact += if word.exact == term.exact { weight } else { 0.0 };
-                    count.stem += if word.stem == term.stem { weight } else { 0.0 };
+                    count.stem += if word.is_met(term) { weight } else { 0.0 };
                 }
             }
         }
@@ -150,8 +151,9 @@ impl<'q> Ranking<'q> {
         let count = (known.texts as f64).max(self.texts.len() as f64);
         let total: f64 = self.texts.iter().map(|text| text.length).sum();
         let mean = (total / (self.texts.len() as f64).max(1.0)).max(1.0);
-        let rarity = |key: u64, here: usize| {
-            let with = known.with.get(&key).map_or(0.0, |with| *with as f64).max(here as f64);
+        let rarity = |keys: &[u64], here: usize| {
+            let with = keys.iter().filter_map(|key| known.with.get(key)).max();
+            let with = with.map_or(0.0, |with| *with as f64).max(here as f64);
             (1.0 + (count - with + 0.5).max(0.0) / (with + 0.5)).ln()
         };
         let here = |at: usize, has: fn(&Count) -> f64| {
@@ -162,8 +164,8 @@ impl<'q> Ranking<'q> {
         let words = self.query.words.iter().enumerate();
         let rarities: Vec<Count> = words
             .map(|(at, word)| Count {
-                exact: rarity(word.exact, here(at, |it| it.exact).count()),
-                stem: STEM_WEIGHT * rarity(word.stem, here(at, |it| it.stem).count()),
+                exact: rarity(&[word.exact], here(at, |it| it.exact).count()),
+                stem: STEM_WEIGHT * rarity(&word.stems, here(at, |it| it.stem).count()),
             })
             .collect();
         let scored =

@@ -15,7 +15,7 @@ fn ranked(query: &str, texts: &[&str]) -> Vec<usize> {
 fn rare_words_and_words_as_they_were_asked_for_come_first() {
     let texts = ["the queue of mail", "queues and a lease", "mail queue queue", "paint"];
     assert_eq!(ranked("lease queue", &texts).first(), Some(&1));
-    assert_eq!(ranked("confirm", &["the configuration", "confirmed it", "confirms"]), [1, 2, 0]);
+    assert_eq!(ranked("confirm", &["the configuration", "confirmed it", "confirms"]), [1, 2]);
     assert!(ranked("nothing", &texts).is_empty());
 }
 
