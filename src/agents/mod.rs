@@ -27,9 +27,9 @@ pub(crate) use decide::{Seen, State, decide};
 #[cfg(test)]
 use input::OVERRIDE;
 pub(crate) use input::{Event, Input};
+pub(crate) use mcp_servers::{register, unregister};
 #[cfg(test)]
 use output::EXIT_BLOCKED;
-pub(crate) use mcp_servers::{register, unregister};
 pub use output::OUTPUT_UNITS_MAX;
 pub(crate) use output::Output;
 pub(crate) use settings::{Merged, changes, install, remove};

@@ -190,6 +190,13 @@ impl<'e, 's> Conversation<'e, 's> {
         }
     }
 
+    /// Adds a git branch that the session was on.
+    pub(super) fn branch(&mut self, branch: &str) {
+        if !branch.is_empty() {
+            self.head().on_branch(branch);
+        }
+    }
+
     /// Begins a record: what follows is said in it. Without an id, `id` is empty.
     pub(super) fn at(&mut self, id: &str, at: Option<Timestamp>) {
         let name = name_of(id);

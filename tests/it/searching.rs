@@ -169,7 +169,8 @@ fn on_terminal(place: &Place, args: &str) -> [String; 2] {
     let told = place.start_program(place.program("script", &["-qec", &line, "typed"])).wait();
     assert_eq!(told.code, 0, "{} {}", told.stdout, told.stderr);
     let pages = place.path("pages");
-    let pages = if pages.exists() { String::from_utf8(read(&pages)).unwrap() } else { String::new() };
+    let pages =
+        if pages.exists() { String::from_utf8(read(&pages)).unwrap() } else { String::new() };
     [told.stdout, pages]
 }
 

@@ -67,6 +67,7 @@ fn start(json: &Value, talk: &mut Conversation<'_, '_>) {
     let data = begin(json, talk);
     talk.name(data.text("sessionId"));
     talk.cwd(data["context"].text("cwd"));
+    talk.branch(data["context"].text("branch"));
     let head = talk.head();
     head.started_at = head.started_at.or(Timestamp::parse(data.text("startTime")));
 }

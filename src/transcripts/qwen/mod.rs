@@ -34,6 +34,7 @@ const SUBTYPES: &[(&str, ReadRecord)] = &[
 fn begin(json: &Value, talk: &mut Conversation<'_, '_>) {
     talk.name(json.text("sessionId"));
     talk.cwd(json.text("cwd"));
+    talk.branch(json.text("gitBranch"));
     talk.is_sidechain = json["isSidechain"] == true;
     talk.link(json.text("uuid"), json.text("parentUuid"));
     talk.at(json.text("uuid"), time_of(json));
