@@ -223,7 +223,9 @@ fn item_problem(item: &Item) -> Option<String> {
         return Some(format!("{id}: fields.{unknown}: expected one of {known} for a {kind}"));
     }
     if let Some(question) = item.questions.iter().find(|it| Query::of(it).is_empty()) {
-        return Some(format!("{id}: questions: `{question}` has no words to search by: name what it is about"));
+        return Some(format!(
+            "{id}: questions: `{question}` has no words to search by: name what it is about"
+        ));
     }
     terms_problem(id, &item.terms)
 }

@@ -87,7 +87,10 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
     let (conversations, records): (Vec<usize>, Vec<Record>) = records.into_iter().unzip();
     let scored = score(&contents.gold, &records);
     sums.tally = scored.tally;
-    let unfound = scored.unfound.iter().map(|it| format!("no answer to `{it}` is among the first five found"));
+    let unfound = scored
+        .unfound
+        .iter()
+        .map(|it| format!("no answer to `{it}` is among the first five found"));
     problems.extend(unfound.map(|it| Problem::new("not-found", false, it)));
     if !is_stale && !is_broken {
         let missed = contents.case.bars.missed(&sums);

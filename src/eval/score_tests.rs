@@ -92,7 +92,8 @@ fn the_worked_example_comes_to_what_it_says() {
 #[test]
 fn a_question_is_found_if_one_of_the_first_five_records_answers_its_item() {
     let item = item("a", "core", r#"[["lease"]]"#);
-    let item = item.replacen('{', r#"{"questions": ["which renewals?", "how long is mail kept?"], "#, 1);
+    let item =
+        item.replacen('{', r#"{"questions": ["which renewals?", "how long is mail kept?"], "#, 1);
     let gold = gold(&format!(r#"{{"must": [{item}]}}"#));
     let mut said = vec![request("renew the lease"), request("keep mail for a day")];
     let found = score(&gold, &staged(said.clone()));

@@ -94,7 +94,10 @@ impl Stems {
             each.for_each(|(at, count)| *count += usize::from(bits >> at & 1));
         }
         let best = counts.iter().enumerate().max_by_key(|(_, count)| **count);
-        best.map_or(Stems { at: 0, is_known: false }, |(at, count)| Stems { at, is_known: *count > 0 })
+        best.map_or(Stems { at: 0, is_known: false }, |(at, count)| Stems {
+            at,
+            is_known: *count > 0,
+        })
     }
 
     pub(super) fn is_function_word(self, folded: &str) -> bool {
