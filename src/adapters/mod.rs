@@ -6,6 +6,7 @@ pub(crate) mod code;
 pub(crate) mod files;
 pub(crate) mod hook_folder;
 pub(crate) mod http_client;
+pub(crate) mod loopback;
 pub(crate) mod memory_files;
 pub(crate) mod metrics;
 #[cfg(feature = "nats")]

@@ -22,6 +22,12 @@ memory by itself. Nothing of another namespace is shown, unless mcp.namespaces o
 pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    settings::runtime()?.block_on(serve(server(file)?)).map_err(Failure::failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The server for the project of this folder.
+pub(super) fn server(file: Option<&Path>) -> Result<Server, Failure> {
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let of_store = config.clone();
@@ -30,7 +36,7 @@ pub(super) fn run(_: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
         Err(error) if error.kind == StoreErrorKind::Missing => Ok(None),
         Err(error) => Err(error),
     };
-    let server = Server {
+    Ok(Server {
         config,
         folders: settings::project_folders(),
         home: settings::home(),
@@ -38,7 +44,5 @@ pub(super) fn run(_: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
         store: OnceLock::new(),
         gate,
         clock: clock::now,
-    };
-    settings::runtime()?.block_on(serve(server)).map_err(Failure::failed)?;
-    Ok(ExitCode::SUCCESS)
+    })
 }

@@ -29,6 +29,7 @@ mod redact;
 mod replay;
 mod schema;
 mod search;
+mod serve;
 mod session_input;
 mod settings;
 mod status;
@@ -96,6 +97,8 @@ enum Command {
     Context(context::Args),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
     Mcp(mcp::Args),
+    /// Serve the same over HTTP, to clients on this machine
+    Serve(serve::Args),
     /// Answer a hook of Claude Code: context, sync, new messages
     Hook(hook::Args),
     /// Enqueue what hooks left in the spool
@@ -178,6 +181,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),
         Command::Mcp(args) => mcp::run(&args, file),
+        Command::Serve(args) => serve::run(&args, file),
         Command::Hook(args) => hook::run(&args, file),
         Command::HandOver => hand_over::run(),
         Command::Redact(args) => redact::run(&args, file),

@@ -10,6 +10,13 @@ pub(crate) use server::Server;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use rmcp::transport::stdio_pipes;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum size of a request over HTTP: a note takes a few kilobytes.
+const REQUEST_BYTES_MAX: usize = 64 * 1024;
 
 /// Serves one client over standard input and output until it goes away.
 ///
@@ -24,4 +31,19 @@ pub(crate) async fn serve(server: Server) -> Result<(), String> {
              `initialize`; let the client start `annalist mcp`"
         )),
     }
+}
+
+/// The answers to clients over HTTP, a session for each, until `until` is cancelled. Requests of web pages and of other
+/// hosts are refused.
+pub(crate) fn http_service(
+    server: Server,
+    until: CancellationToken,
+) -> StreamableHttpService<Arc<Server>, LocalSessionManager> {
+    let server = Arc::new(server);
+    let config = StreamableHttpServerConfig::default()
+        .enforce_origin_validation()
+        .with_max_request_body_bytes(REQUEST_BYTES_MAX)
+        .with_cancellation_token(until);
+    let sessions = Arc::new(LocalSessionManager::default());
+    StreamableHttpService::new(move || Ok(Arc::clone(&server)), sessions, config)
 }

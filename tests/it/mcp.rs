@@ -8,8 +8,10 @@ use rmcp::{RmcpError, ServiceExt};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, BufReader};
 
 const KEY: &str = "AKIAIOSFODNN7EXAMPLE";
+const TOKEN: &str = "0123456789abcdef";
 const NAMESPACE: &str = "ANNALIST__NAMESPACE";
 /// Letters of an answer of 2,000 tokens.
 const LETTERS_MAX: usize = 2_000 * 4;
@@ -282,4 +284,65 @@ fn standard_output_has_nothing_but_the_protocol_and_the_end_of_input_is_the_end(
     assert!(lines.iter().all(|line| line["jsonrpc"] == "2.0"), "{lines:?}");
     let found = lines.iter().find(|line| line["id"] == 2).unwrap();
     assert!(found["result"]["content"][0]["text"].as_str().unwrap().contains("said by "));
+}
+
+/// A server over HTTP, and the address that it told.
+async fn serve(place: &Place) -> (tokio::process::Child, String) {
+    let mut command = place.command(&["serve", "--mcp", "--listen", "127.0.0.1:0"]);
+    command.env("ANNALIST_MCP_TOKEN", TOKEN).stderr(Stdio::piped());
+    let mut command = tokio::process::Command::from(command);
+    let mut child = command.kill_on_drop(true).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let line = lines.next_line().await.unwrap().unwrap();
+    (child, line.strip_prefix("tools at ").unwrap().to_owned())
+}
+
+#[test]
+fn over_http_only_who_has_the_token_and_is_no_web_page_is_answered() {
+    let place = project();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let (mut child, url) = serve(&place).await;
+        // Another test may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+        let post = |url: &str, token: &str, body: &Value| {
+            let accept = "application/json, text/event-stream";
+            let request = client.post(url).header("accept", accept).body(body.to_string());
+            let request = request.header("authorization", format!("Bearer {token}"));
+            request.header("content-type", "application/json")
+        };
+        let status = async |request: reqwest::RequestBuilder| request.send().await.unwrap().status();
+        assert_eq!(status(post(&url, "wrong", &hello)).await, 401);
+        assert_eq!(status(client.get(&url)).await, 401);
+        assert_eq!(status(post(&url.replace("/mcp", "/"), TOKEN, &hello)).await, 404);
+        let page = post(&url, TOKEN, &hello).header("origin", "https://evil.example");
+        assert_eq!(status(page).await, 403);
+        let rebound = post(&url, TOKEN, &hello).header("host", "evil.example");
+        assert_eq!(status(rebound).await, 403);
+        let welcome = post(&url, TOKEN, &hello).send().await.unwrap();
+        assert_eq!(welcome.status(), 200);
+        let session = welcome.headers()["mcp-session-id"].clone();
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+            "params": {"name": "search", "arguments": {"query": "queue"}}});
+        let in_session = |body: &Value| post(&url, TOKEN, body).header("mcp-session-id", &session);
+        assert_eq!(status(in_session(&ready)).await, 202);
+        let told = in_session(&call).send().await.unwrap().text().await.unwrap();
+        assert!(told.contains("said by person at "), "{told}");
+        let pid = child.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").arg(&pid).status().unwrap().success());
+        assert!(child.wait().await.unwrap().success());
+    });
+}
+
+#[test]
+fn http_needs_a_token_and_an_address_of_this_machine() {
+    let mut place = Place::new();
+    place.run(&["serve", "--mcp"]).refused(2, &["ANNALIST_MCP_TOKEN", "at least 16"]);
+    place.set("ANNALIST_MCP_TOKEN", TOKEN);
+    let open = place.run(&["serve", "--mcp", "--listen", "0.0.0.0:0"]);
+    open.refused(2, &["0.0.0.0:0", "expected 127.0.0.1"]);
 }
