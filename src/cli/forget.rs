@@ -3,7 +3,7 @@
 use super::arguments::{is_agreed, one, prefix};
 use super::consolidate::consolidator;
 use super::memory::folder::{after_plan, rename_records};
-use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, short};
+use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, Session, SessionId};
@@ -190,6 +190,10 @@ async fn session(store: &Store, id: &str) -> Result<Session, Failure> {
 }
 
 fn preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
+    in_pages(|| print_preview(found, as_json))
+}
+
+fn print_preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure> {
     if as_json {
         let ForgetPlan { namespace, sessions, records, changes, .. } = found;
         output::json(&ForgetPreview { namespace, sessions, records, memories: changes })?;

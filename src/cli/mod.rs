@@ -22,8 +22,10 @@ mod mcp;
 mod memory;
 mod model_args;
 mod output;
+mod pager;
 mod privacy;
 mod progress;
+mod recent;
 mod records;
 mod redact;
 mod replay;
@@ -37,7 +39,8 @@ mod test;
 mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use output::Failure;
+use output::{Failure, in_pages};
+use recent::Days;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -53,6 +56,8 @@ Start here:
   annalist records                               what was found
   annalist search WORDS                          what was said of something
   annalist why ID                                the words a record rests on
+  annalist why src/queue.rs:42                   the conversation behind a line
+  annalist open                                  what waits for an answer
 
 Exit codes: 0 done, 1 something failed and is listed, 2 wrong usage or configuration. \
 Settings: annalist init --print; NO_COLOR is honoured. \
@@ -79,6 +84,14 @@ enum Command {
     Why(records::WhyArgs),
     /// Find records, memories and notes by their words, the best first
     Search(search::Args),
+    /// List what is open: requests, questions and failures, the oldest first
+    Open(recent::OpenArgs),
+    /// Show what was decided, tried and asked today, by project
+    Today(recent::DayArgs),
+    /// Show what was decided, tried and asked yesterday, by project
+    Yesterday(recent::DayArgs),
+    /// Show what was decided, tried and asked in the last seven days, by project
+    Week(recent::DayArgs),
     /// Show the state of every entry, the queue, and how to retry failures
     Status(status::Args),
     /// List, retry and cancel the jobs of the queue
@@ -169,11 +182,15 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Replay(args) => replay::run(args, file),
         Command::Worker(args) => worker::run(&args, file),
         Command::Enqueue(args) => enqueue::run(args, file),
-        Command::Records(args) => records::run(args, file),
-        Command::Why(args) => records::why(&args, file),
+        Command::Records(args) => in_pages(|| records::run(args, file)),
+        Command::Why(args) => in_pages(|| records::why(&args, file)),
         Command::Search(args) => search::run(&args, file),
-        Command::Status(args) => status::run(&args, file),
-        Command::Jobs(args) => jobs::run(args, file),
+        Command::Open(args) => recent::open(&args, file),
+        Command::Today(args) => recent::days(&args, Days::Today, file),
+        Command::Yesterday(args) => recent::days(&args, Days::Yesterday, file),
+        Command::Week(args) => recent::days(&args, Days::Week, file),
+        Command::Status(args) => in_pages(|| status::run(&args, file)),
+        Command::Jobs(args) => in_pages(|| jobs::run(args, file)),
         Command::Consolidate(args) => consolidate::run(&args, file),
         Command::Forget(args) => forget::run(&args, file),
         Command::Memory(args) => memory::run(&args, file),

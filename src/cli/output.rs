@@ -1,5 +1,6 @@
 //! Printing of results and errors. A reader that goes away ends the printing, not the work.
 
+use super::pager;
 use crate::config::ConfigError;
 use crate::pipeline::{FileProblem, LookupError, Totals};
 use crate::store::{StoreError, StoreErrorKind};
@@ -9,7 +10,7 @@ use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Exit code: something failed and is listed.
@@ -118,6 +119,9 @@ pub(super) fn line(text: &str) -> Result<(), Failure> {
 
 /// Prints lines that are not to be broken.
 fn unbroken(text: &str) -> Result<(), Failure> {
+    if pager::hold(text) {
+        return Ok(());
+    }
     writeln!(anstream::stdout().lock(), "{}", terminal::shown(text))?;
     Ok(())
 }
@@ -144,23 +148,31 @@ pub(super) fn window() -> Option<(usize, usize)> {
 
 /// Prints lines; on a terminal that does not have room for them, through a pager.
 pub(super) fn paged(text: &str) -> Result<(), Failure> {
-    let text = &wrapped(text, window().map(|(width, _)| width));
-    if window().is_some_and(|(_, height)| height <= text.lines().count()) {
-        let named = std::env::var_os("PAGER").and_then(|pager| pager.into_string().ok());
-        let named = named.filter(|pager| !pager.trim().is_empty());
-        let pager = named.unwrap_or_else(|| "less -FRX".to_owned());
-        let started = Command::new("sh").args(["-c", &pager]).stdin(Stdio::piped()).spawn();
-        if let Ok(mut child) = started {
-            if let Some(mut stdin) = child.stdin.take() {
-                // A reader that leaves early has seen enough.
-                let _ = stdin.write_all(terminal::shown(text).as_bytes());
-            }
-            if child.wait()?.success() {
-                return Ok(());
-            }
-        }
+    shown(&wrapped(text, window().map(|(width, _)| width)))
+}
+
+fn shown(text: &str) -> Result<(), Failure> {
+    let is_long = window().is_some_and(|(_, height)| height <= text.lines().count());
+    if is_long && pager::show(text)? {
+        return Ok(());
     }
     unbroken(text.trim_end())
+}
+
+/// Runs a command that only prints; on a terminal that does not have room for it, through a pager.
+pub(super) fn in_pages(
+    command: impl FnOnce() -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    if window().is_none() {
+        return command();
+    }
+    pager::begin();
+    let result = command();
+    let text = pager::take();
+    if !text.is_empty() {
+        shown(&text)?;
+    }
+    result
 }
 
 /// Prints a result as it is; a terminal shows what it would obey.
@@ -192,6 +204,10 @@ pub(super) fn note(text: &str) {
     // Nothing can be said about a stderr that is gone.
     let width = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| width.0.into());
     let text = wrapped(text, width);
+    // On a terminal it stands where it was said, among the lines of the page.
+    if width.is_some() && pager::hold(&text) {
+        return;
+    }
     let _ = writeln!(anstream::stderr().lock(), "{}", terminal::shown(&text));
 }
 

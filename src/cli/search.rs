@@ -73,12 +73,8 @@ pub(super) struct Args {
     /// Only what names this file, or was said in a session in it
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
-    /// Only this namespace, instead of the project's
-    #[arg(long, value_name = "NAME")]
-    namespace: Option<String>,
-    /// All namespaces
-    #[arg(long, conflicts_with = "namespace")]
-    all: bool,
+    #[command(flatten)]
+    scope: Scope,
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = HITS_MAX)]
     limit: usize,
@@ -88,8 +84,36 @@ pub(super) struct Args {
     /// Print a table in this format
     #[arg(long, value_enum, conflicts_with = "json")]
     format: Option<TableFormat>,
+}
+
+/// Whose records are looked at.
+#[derive(Debug, clap::Args)]
+pub(super) struct Scope {
+    /// Only this namespace, instead of the project's
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// All namespaces
+    #[arg(long, conflicts_with = "namespace")]
+    all: bool,
     #[command(flatten)]
     dir: DirArgs,
+}
+
+impl Scope {
+    /// The namespace of the arguments, of the settings, or of this folder or the nearest one above it that the store
+    /// knows; `None` for all.
+    pub(super) async fn namespace(
+        &self,
+        store: &Store,
+        config: &Config,
+    ) -> Result<Option<String>, Failure> {
+        if self.all || self.namespace.is_some() {
+            return Ok(self.namespace.clone());
+        }
+        let root = self.dir.root();
+        let root = std::path::absolute(&root).unwrap_or(root);
+        Ok(project_namespace(store, config, root.ancestors()).await?)
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -107,8 +131,8 @@ pub(super) struct SearchRow<'a> {
     id: String,
     at: Option<String>,
     /// None for a note.
-    kind: Option<ClaimKind>,
-    state: HitState,
+    pub(super) kind: Option<ClaimKind>,
+    pub(super) state: HitState,
     superseded_by: Option<String>,
     /// A later memory among the hits that may have put it out of date.
     outdated_by: Option<String>,
@@ -116,7 +140,7 @@ pub(super) struct SearchRow<'a> {
     /// A person's wording, or the words it rests on.
     words: &'a str,
     pub(super) said_by: Option<Speaker>,
-    namespace: Option<&'a str>,
+    pub(super) namespace: Option<&'a str>,
     session: Option<Digest>,
     record: Option<Digest>,
     /// The file and line in which it was said.
@@ -185,7 +209,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     }
     let (namespace, hits) = settings::runtime()?.block_on(async {
         let namespace = match &store {
-            Some(store) => namespace(store, &config, args).await?,
+            Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
         };
         let request = request(args, words.clone(), namespace.clone());
@@ -207,7 +231,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     }
     let place = namespace.map_or("all namespaces".to_owned(), |it| format!("namespace `{it}`"));
     let try_next =
-        if args.all { "`annalist records` lists all" } else { "try fewer filters or --all" };
+        if args.scope.all { "`annalist records` lists all" } else { "try fewer filters or --all" };
     output::note(&format!("nothing found in {place}: {try_next}"));
     Ok(ExitCode::from(output::FAILED))
 }
@@ -220,23 +244,12 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
     SearchRequest { words, filter, state, open, failed, limit }
 }
 
-/// The namespace of the arguments, of the settings, or of this folder or the nearest one above it that the store knows;
-/// `None` for all.
-async fn namespace(store: &Store, config: &Config, args: &Args) -> Result<Option<String>, Failure> {
-    if args.all || args.namespace.is_some() {
-        return Ok(args.namespace.clone());
-    }
-    let root = args.dir.root();
-    let root = std::path::absolute(&root).unwrap_or(root);
-    Ok(project_namespace(store, config, root.ancestors()).await?)
-}
-
 /// The entries of the project's directory; with a store, only those that annalist did not write.
 async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Vec<Note>, Failure> {
-    let folder = if args.dir.is_named() {
-        Some(args.dir.find()?)
+    let folder = if args.scope.dir.is_named() {
+        Some(args.scope.dir.find()?)
     } else {
-        project_directory(&args.dir.root())?
+        project_directory(&args.scope.dir.root())?
     };
     let Some(folder) = folder else { return Ok(Vec::new()) };
     let rendered = match store {
@@ -266,7 +279,7 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
 }
 
 /// Whole words of a text, with a mark where some are left out.
-fn shortened(words: &str, letters: usize) -> String {
+pub(super) fn shortened(words: &str, letters: usize) -> String {
     let head = truncate::words_within(words, letters);
     if head.len() == words.len() { head.to_owned() } else { format!("{head}…") }
 }

@@ -335,5 +335,7 @@ pub(super) fn keys(subject: &Subject, kind: ClaimKind) -> impl Iterator<Item = (
     let salt = 1 + kind as u64;
     let whole = (kind == subject.kind).then(|| (mix(salt, subject.content.short()), 1));
     let every = std::iter::once((every_key(kind), 1));
-    every.chain(whole).chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
+    every
+        .chain(whole)
+        .chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
 }

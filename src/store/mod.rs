@@ -64,7 +64,7 @@ pub(crate) use queue::{
 pub use queue::{ClaimRequest, ClaimedJobs, Intake, JobEnding};
 pub(crate) use queue::{Gathering, JobRelease};
 pub use record::RecordFilter;
-pub(crate) use record::{RecordSources, StoredRecord};
+pub(crate) use record::{RecordPage, RecordSources, StoredRecord};
 pub use run::Run;
 pub(crate) use run::RunFailure;
 pub(crate) use run::{KnownRun, StoredRun};

@@ -31,6 +31,8 @@ pub struct RecordFilter {
     pub namespace: Option<String>,
     /// In these states; none named means staged and quarantined.
     pub states: Vec<RecordState>,
+    /// The newest first, instead of by session and place.
+    pub newest_first: bool,
     /// This many at most.
     pub limit: Option<u32>,
 }
@@ -196,17 +198,33 @@ fn each_record(
         filter.states.as_slice()
     };
     let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
+    // The newest are looked for in all sessions at once.
+    let (of, order, parts) = match filter.newest_first {
+        true => (
+            "?1 <= r.session_no",
+            "coalesce(c.at, s.started_at, r.finished_at) DESC, c.no DESC",
+            vec![0],
+        ),
+        false => (
+            "r.session_no = ?1",
+            "r.first_ordinal, r.first_part, r.no, c.no",
+            sessions(db, filter)?,
+        ),
+    };
     // A value is compared before it is tested for null: PostgreSQL learns its type from that.
     let sql = format!(
         "SELECT {STATE}, {COLUMNS} FROM {TABLES}
-        WHERE r.session_no = ?1 AND (c.kind = ?2 OR ?2 IS NULL)
+        WHERE {of} AND (c.kind = ?2 OR ?2 IS NULL)
             AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
             AND {STATE} IN (?4, ?5, ?6)
-        ORDER BY r.first_ordinal, r.first_part, r.no, c.no LIMIT ?7"
+            AND (s.id BETWEEN ?8 AND ?9 OR ?8 IS NULL) AND (s.namespace = ?10 OR ?10 IS NULL)
+        ORDER BY {order} LIMIT ?7"
     );
+    let bounds = filter.session.as_ref().map(IdPrefix::bounds);
+    let (low, high) = (bounds.map(|(low, _)| low), bounds.map(|(_, high)| high));
     let mut left = filter.limit.map_or(i64::MAX, i64::from);
     let mut stopped = false;
-    for session_no in sessions(db, filter)? {
+    for session_no in parts {
         let values = values![
             session_no,
             filter.kind.map(ClaimKind::name),
@@ -215,6 +233,9 @@ fn each_record(
             wanted(RecordState::Quarantined),
             wanted(RecordState::Replaced),
             left,
+            low,
+            high,
+            filter.namespace.as_ref(),
         ];
         db.each(&sql, values, |row| {
             left -= 1;

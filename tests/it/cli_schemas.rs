@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// Checks what a command printed against the entry of `schemas/cli.v1.json`; `annalist schema --check` compares
 /// that file with the program.
 #[track_caller]
-fn check(place: &Place, schema: &str, printed: &Value) {
+pub(crate) fn check(place: &Place, schema: &str, printed: &Value) {
     let document = place.json(&["schema", "cli.v1.json"]);
     let definitions = &document["$defs"];
     assert!(definitions[schema].is_object(), "no schema `{schema}`");
@@ -40,6 +40,8 @@ fn records_and_sessions_keep_to_their_schemas() {
     let id = text(&records[0]["id"]);
     run(&place, "records-show", &["records", "show", id, "--json"]);
     run(&place, "why", &["why", id, "--json"]);
+    run(&place, "open", &["open", "--all", "--json"]);
+    run(&place, "recent", &["week", "--json"]);
     run(&place, "records-cards", &["records", "cards", "--json"]);
     let runs = run(&place, "records-runs", &["records", "runs", "--json"]);
     let run_id = text(&runs[0]["run"]);

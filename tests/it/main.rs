@@ -16,6 +16,7 @@ mod clients;
 mod crash;
 mod disturbed;
 mod dialog;
+mod everyday;
 mod examples;
 mod faults;
 mod forgetting;

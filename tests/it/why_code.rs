@@ -1,5 +1,6 @@
 //! From a line of code to the words behind it.
 
+use super::cli_schemas;
 use super::place::Place;
 use super::stub::{Answer, Stub};
 use serde_json::{Value, json};
@@ -104,6 +105,7 @@ fn shop(stub: &Stub) -> Place {
 fn a_line_leads_through_its_commit_to_the_session_and_its_words() {
     let place = shop(&model());
     let told = place.json(&["why", "shop/src/queue.rs:2", "--json"]);
+    cli_schemas::check(&place, "why-code", &told);
     assert_eq!(told["commit"]["subject"], "Claim jobs without waiting", "renames are followed");
     assert_eq!(told["commit"]["at"], "2026-03-02T09:30:00Z");
     assert_eq!(told["commit"]["files"], json!(["src/old_queue.rs"]));

@@ -32,6 +32,9 @@ pub(super) struct ListArgs {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
+    /// At most so many, the newest
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -122,8 +125,22 @@ impl Row for MemoryRow<'_> {
             self.kind.name().to_owned(),
             stage.to_owned(),
             day.unwrap_or("–").to_owned(),
-            shorten(self.claim.headline(), HEADLINE_LETTERS),
+            shorten(self.words(), HEADLINE_LETTERS),
         ]
+    }
+}
+
+impl MemoryRow<'_> {
+    /// The words that hold: a person's, where there are such.
+    fn words(&self) -> &str {
+        let marks = ["- ", "* ", "# ", "#", "[ ] ", "[x] "];
+        let mut words = self.edited.and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
+        while let Some(rest) =
+            words.and_then(|it| marks.iter().find_map(|mark| it.strip_prefix(mark)))
+        {
+            words = Some(rest.trim_start());
+        }
+        words.unwrap_or(self.claim.headline())
     }
 }
 
@@ -195,6 +212,8 @@ pub(super) fn list(args: &ListArgs, file: Option<&Path>) -> Result<ExitCode, Fai
 fn print_list(memories: &MemoryMap, args: &ListArgs) -> Result<ExitCode, Failure> {
     let is_listed = |it: &&Memory| args.all || it.state == MemoryState::Active;
     let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
+    listed.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
+    listed.truncate(args.limit.unwrap_or(usize::MAX));
     listed.sort_by_key(|it| (&it.namespace, it.valid_from, it.id));
     let rows: Vec<MemoryRow<'_>> = listed.into_iter().map(MemoryRow::of).collect();
     output::rows(&rows, args.json, "no memories: `annalist consolidate` makes them of records")?;

@@ -17,7 +17,7 @@ pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;
 pub(super) use verify::MissingRow;
 
-use super::output::{self, Failure};
+use super::output::{self, Failure, in_pages};
 use crate::adapters::clock;
 use crate::adapters::memory_files::{MemoryFolder, WriteOutcome};
 use crate::memory_dir::{Initial, initial_files};
@@ -94,10 +94,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Command::Search(args) => directory::search(args, file),
         Command::Tags(args) => directory::tags(args),
         Command::Tokens(args) => directory::tokens(args),
-        Command::List(args) => memories::list(args, file),
-        Command::Show(args) => memories::show(args, file),
-        Command::History(args) => memories::history(args, file),
-        Command::At(args) => memories::at(args, file),
+        Command::List(args) => in_pages(|| memories::list(args, file)),
+        Command::Show(args) => in_pages(|| memories::show(args, file)),
+        Command::History(args) => in_pages(|| memories::history(args, file)),
+        Command::At(args) => in_pages(|| memories::at(args, file)),
         Command::KeepBoth(args) => verdicts::keep_both(args, file),
         Command::Supersede(args) => verdicts::supersede(args, file),
         Command::Close(args) => verdicts::close(args, file),

@@ -1,5 +1,6 @@
 //! `annalist records`: list, show, export, diff, runs, cards; and `annalist why`.
 
+mod in_transcript;
 mod rows;
 mod why;
 mod why_code;
@@ -13,7 +14,7 @@ use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten
 use super::settings;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
 use crate::memory_card::Card;
-use crate::privacy::Redacted;
+use crate::privacy::{Gate, Redacted};
 use crate::store::{RecordFilter, Store, StoredCard, StoredRecord};
 use clap::{Subcommand, ValueEnum};
 use rows::{kind, print_claim};
@@ -31,7 +32,7 @@ const RUNS_MAX: u32 = 100_000;
     after_help = "\
 Examples:
   annalist records --kind decision --since 2026-11-01
-  annalist records show 3fa9
+  annalist records show 3fa9 --in-transcript
   annalist records export --format jsonl > records.jsonl
   annalist records diff OLD_RUN NEW_RUN
   annalist records cards --namespace roofs"
@@ -48,7 +49,7 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// List records (the default)
+    /// List records, the newest first (the default)
     List {
         #[command(flatten)]
         filter: Filter,
@@ -60,6 +61,9 @@ enum Command {
     Show {
         /// Its id, or the beginning of it
         id: String,
+        /// Print the entries that it rests on and those around them, with its words marked
+        #[arg(long, conflicts_with = "json")]
+        in_transcript: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -145,18 +149,24 @@ impl Filter {
             since: self.since,
             namespace: self.namespace.clone(),
             states: self.state.into_iter().collect(),
+            newest_first: false,
             limit: self.limit,
         })
     }
 }
 
 pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let (_, store) = settings::existing_store(file)?;
+    let (config, store) = settings::existing_store(file)?;
     settings::runtime()?.block_on(async {
         match args.command {
             None => list(&store, &args.filter, args.json).await,
             Some(Command::List { filter, json }) => list(&store, &filter, json).await,
-            Some(Command::Show { id, json }) => show(&store, &id, json).await,
+            Some(Command::Show { id, in_transcript: true, .. }) => {
+                let page = one(store.record(prefix(&id)?).await?, "record", &id)?;
+                print_claim(&page.stored.record)?;
+                in_transcript::print(&store, &page, &Gate::new(&config.pii)).await
+            }
+            Some(Command::Show { id, json, .. }) => show(&store, &id, json).await,
             Some(Command::Export { filter, format: Export::Jsonl }) => {
                 export(&store, &filter).await
             }
@@ -179,7 +189,8 @@ pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
 }
 
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
-    let records = store.records(filter.read()?).await?;
+    let filter = RecordFilter { newest_first: true, ..filter.read()? };
+    let records = store.records(filter).await?;
     let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
     output::rows(&rows, as_json, "no records: `annalist status` shows what was read")?;
     let quarantined = rows.iter().filter(|it| it.state == RecordState::Quarantined).count();

@@ -108,7 +108,8 @@ impl<'a> RecordRow<'a> {
 }
 
 impl Row for RecordRow<'_> {
-    const HEADER: &'static [&'static str] = &["id", "when", "kind", "score", "claim"];
+    const HEADER: &'static [&'static str] =
+        &["id", "when", "kind", "project", "session", "score", "claim"];
 
     fn cells(&self) -> Vec<String> {
         let doubt = if self.state == RecordState::Quarantined { "? " } else { "" };
@@ -116,6 +117,8 @@ impl Row for RecordRow<'_> {
             short(&self.id),
             self.at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default().to_owned(),
             kind(self.claim),
+            self.namespace.to_owned(),
+            short(&self.session),
             format!("{:.2}", self.score),
             format!("{doubt}{}", shorten(self.claim.headline(), HEADLINE_LETTERS)),
         ]

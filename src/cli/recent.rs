@@ -1,0 +1,181 @@
+//! `annalist open`, `today`, `yesterday` and `week`: what waits for an answer, and what was said of late.
+
+use super::arguments::{date, date_end};
+use super::output::{self, BOLD, DIM, Failure, count};
+use super::search::{Scope, SearchRow, shortened};
+use super::settings;
+use crate::domain::{ClaimKind, Timestamp};
+use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
+use crate::search::Query;
+use crate::store::{SearchFilter, Store};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Items that are looked through.
+const ITEMS_MAX: usize = 2_000;
+/// Items that are shown, unless asked otherwise.
+const SHOWN_MAX: usize = 100;
+/// Letters of an item.
+const WORDS_LETTERS: usize = 200;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist open        requests, questions and failures of this project that are open, the oldest first
+  annalist open --all  of all projects")]
+pub(super) struct OpenArgs {
+    #[command(flatten)]
+    scope: Scope,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Days are in UTC, as with --since.")]
+pub(super) struct DayArgs {
+    /// Only this namespace
+    #[arg(long, value_name = "NAME")]
+    namespace: Option<String>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+#[derive(Debug, clap::Args)]
+struct Shown {
+    /// At most so many
+    #[arg(long, value_name = "N", default_value_t = SHOWN_MAX)]
+    limit: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Days that a command is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Days {
+    Today,
+    Yesterday,
+    Week,
+}
+
+impl Days {
+    /// The first and the last moment.
+    fn span(self) -> Result<(Timestamp, Timestamp), Failure> {
+        let (from, to) = match self {
+            Days::Today => ("today", "today"),
+            Days::Yesterday => ("yesterday", "yesterday"),
+            Days::Week => ("6d", "today"),
+        };
+        Ok((date(from).map_err(Failure::usage)?, date_end(to).map_err(Failure::usage)?))
+    }
+}
+
+pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let (config, store) = settings::existing_store(file)?;
+    let mut hits = settings::runtime()?.block_on(async {
+        let namespace = args.scope.namespace(&store, &config).await?;
+        let filter = SearchFilter { namespace, ..SearchFilter::default() };
+        found(&store, SearchRequest { filter, open: true, ..SearchRequest::default() }).await
+    })?;
+    hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
+    let rows = rows(&hits, args.shown.limit);
+    if args.shown.json {
+        output::json(&rows)?;
+    } else if rows.is_empty() {
+        output::note("nothing is open here: --all looks in all projects");
+    } else {
+        let items = rows.iter().map(|row| item(row, row.kind.map_or("note", ClaimKind::name)));
+        let text = items.collect::<String>() + &rest(hits.len(), rows.len());
+        output::paged(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn days(args: &DayArgs, days: Days, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let (_, store) = settings::existing_store(file)?;
+    let (since, until) = days.span()?;
+    let filter = SearchFilter {
+        namespace: args.namespace.clone(),
+        since: Some(since),
+        until: Some(until),
+        ..SearchFilter::default()
+    };
+    let request = SearchRequest { filter, ..SearchRequest::default() };
+    let mut hits = settings::runtime()?.block_on(found(&store, request))?;
+    hits.retain(|hit| !matches!(hit.state, HitState::Quarantined | HitState::Retracted));
+    // What took another's place is found with it, whenever it was said.
+    hits.retain(|hit| hit.at().is_none_or(|at| since <= at && at <= until));
+    hits.sort_by_key(|hit| std::cmp::Reverse(hit.at()));
+    let all = hits.len();
+    let mut rows = rows(&hits, args.shown.limit);
+    if args.shown.json {
+        output::json(&rows)?;
+    } else if rows.is_empty() {
+        output::note("nothing was kept of these days: `annalist status` shows what was read");
+    } else {
+        rows.sort_by_key(|row| (row.namespace, order(row.kind)));
+        output::paged(&(by_project(&rows) + &rest(all, rows.len())))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn found(store: &Store, request: SearchRequest) -> Result<Vec<SearchHit>, Failure> {
+    let request = SearchRequest { limit: ITEMS_MAX, ..request };
+    Ok(search(Some(store), &request, Vec::new()).await?)
+}
+
+fn rows(hits: &[SearchHit], limit: usize) -> Vec<SearchRow<'_>> {
+    hits.iter().take(limit).map(|hit| SearchRow::of(hit, &Query::default())).collect()
+}
+
+/// Decisions first, then attempts, requests, discussions.
+fn order(kind: Option<ClaimKind>) -> usize {
+    match kind {
+        Some(ClaimKind::Decision) => 0,
+        Some(ClaimKind::Attempt) => 1,
+        Some(ClaimKind::Request) => 2,
+        Some(ClaimKind::Discussion) | None => 3,
+    }
+}
+
+fn by_project(rows: &[SearchRow<'_>]) -> String {
+    const DEEDS: [&str; 4] = ["decided", "tried", "asked", "discussed"];
+    let (mut text, mut project) = (String::new(), None);
+    for row in rows {
+        if project != Some(row.namespace) {
+            let gap = if project.is_some() { "\n" } else { "" };
+            text.push_str(&format!("{gap}{BOLD}{}{BOLD:#}\n", row.namespace.unwrap_or("notes")));
+            project = Some(row.namespace);
+        }
+        text.push_str(&item(row, DEEDS[order(row.kind)]));
+    }
+    text
+}
+
+/// An item, and where it was said.
+fn item(row: &SearchRow<'_>, kind: &str) -> String {
+    let [id, day, _, state, words] = row.cells();
+    let state = match row.state {
+        HitState::Current | HitState::Staged => String::new(),
+        HitState::Completed
+        | HitState::Conflicting
+        | HitState::Superseded
+        | HitState::Retracted
+        | HitState::Quarantined
+        | HitState::Note => format!(" ({state})"),
+    };
+    let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));
+    format!(
+        "{day}  {kind:<10}  {}{state}\n{:24}{DIM}{id}{}{DIM:#}\n",
+        shortened(&words, WORDS_LETTERS),
+        "",
+        place.unwrap_or_default()
+    )
+}
+
+fn rest(all: usize, shown: usize) -> String {
+    match all.saturating_sub(shown) as u64 {
+        0 => String::new(),
+        more => format!("and {} more: --limit N\n", count(more)),
+    }
+}

@@ -1,0 +1,107 @@
+//! Everyday commands: what is open, what was said of late, and lists that begin with the newest.
+
+use super::place::Place;
+use serde_json::Value;
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+#[test]
+fn records_are_listed_with_project_and_session_and_the_newest_first() {
+    let place = Place::with_examples();
+    let records = place.json(&["records", "--json"]);
+    let at: Vec<&str> = list(&records).iter().filter_map(|it| it["at"].as_str()).collect();
+    assert!(at.len() > 3 && at.is_sorted_by(|one, next| one >= next), "{at:?}");
+    let newest = place.json(&["records", "--limit", "2", "--json"]);
+    assert_eq!(list(&newest), &list(&records)[..2]);
+    let session = records[0]["session"].as_str().unwrap();
+    let of_session = place.json(&["records", "--session", &session[..10], "--json"]);
+    assert!(
+        list(&of_session).iter().all(|it| it["session"] == session)
+            && !list(&of_session).is_empty()
+    );
+    let namespace = records[0]["namespace"].as_str().unwrap();
+    let printed = place.run(&["records", "--namespace", namespace]).stdout;
+    let head = printed.lines().next().unwrap();
+    assert!(head.contains("PROJECT") && head.contains("SESSION"), "{head}");
+    let line = printed.lines().nth(1).unwrap();
+    assert!(line.contains(namespace) && line.contains(&session[..10]), "{line}");
+}
+
+#[test]
+fn what_is_open_is_listed_the_oldest_first_with_where_it_was_said() {
+    let place = Place::with_examples();
+    let open = place.json(&["open", "--all", "--json"]);
+    assert!(!list(&open).is_empty() && list(&open).iter().all(|it| it["kind"] != "decision"));
+    let at: Vec<&str> = list(&open).iter().filter_map(|it| it["at"].as_str()).collect();
+    assert!(at.is_sorted(), "{at:?}");
+    let printed = place.run(&["open", "--all"]).stdout;
+    for it in list(&open) {
+        let said = format!("{}:{}", it["path"].as_str().unwrap(), it["line"]);
+        assert!(printed.contains(&said), "no `{said}` in: {printed}");
+    }
+    let first = place.run(&["open", "--all", "--limit", "1"]).stdout;
+    assert_eq!(first.lines().next(), printed.lines().next());
+    assert!(first.contains("more: --limit"), "{first}");
+}
+
+#[test]
+fn the_week_is_told_by_project_and_deed() {
+    let place = Place::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    // A conversation without times is of the time when it was read.
+    let path = format!("{root}/examples/sessions/plain-retro.txt");
+    let cassette = format!("{root}/examples/cassette");
+    place.json(&["replay", &path, "--cassette", &cassette, "--namespace", "retro", "--json"]);
+    let told = place.json(&["week", "--json"]);
+    assert!(!list(&told).is_empty(), "{told}");
+    let printed = place.run(&["week"]).stdout;
+    assert_eq!(printed.lines().next(), Some("retro"), "{printed}");
+    let first = |word: &str| printed.find(&format!("  {word} "));
+    assert!(first("decided") < first("asked") || first("asked").is_none(), "{printed}");
+    let elsewhere = place.run(&["week", "--namespace", "none"]);
+    assert_eq!((elsewhere.code, elsewhere.stdout.as_str()), (0, ""));
+    assert!(elsewhere.stderr.contains("nothing was kept"), "{}", elsewhere.stderr);
+}
+
+#[test]
+fn memories_are_listed_in_a_persons_words_where_there_are_such() {
+    let place = Place::with_examples();
+    place.run(&["consolidate"]);
+    let id = place.json(&["memory", "list", "--limit", "1", "--json"])[0]["id"].clone();
+    let id = id.as_str().unwrap();
+    let sql = "UPDATE memories SET body = json_set(body, '$.edited', '- [ ] As a person has it')
+        WHERE lower(hex(id)) = ?1";
+    assert_eq!(place.sql().execute(sql, [id]).unwrap(), 1);
+    let printed = place.run(&["memory", "list"]).stdout;
+    let line = printed.lines().find(|line| line.trim_start().starts_with(&id[..10])).unwrap();
+    assert!(line.ends_with("  As a person has it"), "{line}");
+}
+
+#[test]
+fn a_record_is_shown_where_it_was_said_also_when_the_file_is_gone() {
+    let place = Place::new();
+    let root = env!("CARGO_MANIFEST_DIR");
+    let session =
+        std::fs::read(format!("{root}/examples/sessions/claude-code-queue.jsonl")).unwrap();
+    let path = place.write("claude-code-queue.jsonl", session);
+    let cassette = format!("{root}/examples/cassette");
+    place.json(&["replay", "claude-code-queue.jsonl", "--cassette", &cassette, "--json"]);
+    let record = place.json(&["records", "--kind", "decision", "--json"])[0].clone();
+    let id = record["id"].as_str().unwrap();
+    let shown = || place.run(&["records", "show", id, "--in-transcript"]);
+    let before = shown();
+    assert_eq!(before.stderr, "");
+    for evidence in list(&record["evidence"]) {
+        let words = evidence["words"].as_str().unwrap().lines().next().unwrap();
+        assert!(before.stdout.contains(words), "no `{words}` in: {}", before.stdout);
+        let place = format!("claude-code-queue.jsonl:{}  ", evidence["line"]);
+        assert!(before.stdout.contains(&place), "no `{place}` in: {}", before.stdout);
+    }
+    assert!(before.stdout.contains(">>") && before.stdout.contains("<<"), "{}", before.stdout);
+    std::fs::remove_file(path).unwrap();
+    let after = shown();
+    assert!(after.stderr.contains("as the store keeps it"), "{}", after.stderr);
+    assert!(after.stdout.contains(">>"), "{}", after.stdout);
+}
