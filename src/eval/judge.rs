@@ -64,17 +64,7 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
             let known = states.entry((slice.conversation, entry.ordinal)).or_insert(state);
             *known = if badness(*known) < badness(state) { state } else { *known };
         }
-        if let (Some(failure), None) = (&result.failure, &result.stale) {
-            let detail = format!("slice {number}: {}: {}", failure.kind, failure.detail);
-            problems.push(Problem::new("slice-failed", true, detail));
-        }
-        if let Some(reason) = &result.unanswered {
-            problems.push(Problem::new("not-answered", true, format!("slice {number}: {reason}")));
-        }
-        let findings = result.findings.iter();
-        problems.extend(
-            findings.map(|it| Problem::new(&it.rule, false, format!("slice {number}: {it}"))),
-        );
+        problems.extend(slice_problems(number, &result));
         records.extend(result.records.into_iter().map(|record| (slice.conversation, record)));
     }
     let skipped: usize = contents.conversations.iter().map(|it| it.skipped.len()).sum();
@@ -121,6 +111,22 @@ pub(super) fn judge(case: &PreparedCase, results: Vec<SliceResult>) -> (CaseRepo
         records: reports.collect(),
     };
     (report, entries.shown())
+}
+
+/// Problems of the slice with this number.
+fn slice_problems(number: usize, result: &SliceResult) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if let (Some(failure), None) = (&result.failure, &result.stale) {
+        let detail = format!("slice {number}: {}: {}", failure.kind, failure.detail);
+        problems.push(Problem::new("slice-failed", true, detail));
+    }
+    if let Some(reason) = &result.unanswered {
+        problems.push(Problem::new("not-answered", true, format!("slice {number}: {reason}")));
+    }
+    let findings = result.findings.iter();
+    problems
+        .extend(findings.map(|it| Problem::new(&it.rule, false, format!("slice {number}: {it}"))));
+    problems
 }
 
 fn badness(state: CoverageState) -> u8 {

@@ -270,10 +270,9 @@ impl<'e, 's> Conversation<'e, 's> {
     /// Adds an entry of words, unless it has none.
     pub(super) fn say(&mut self, speaker: Speaker, kind: EntryKind, text: &str) {
         let mut entry = RawEntry::new(self.line, speaker, kind, clean(Cow::Borrowed(text.trim())));
-        entry.skip = match kind {
-            EntryKind::Injected => Some(Skip::Injected),
-            EntryKind::Summary => Some(Skip::Summarised),
-            _ => None,
+        entry.skip = match kind == EntryKind::Injected {
+            true => Some(Skip::Injected),
+            false => (kind == EntryKind::Summary).then_some(Skip::Summarised),
         };
         if !entry.text.trim().is_empty() {
             self.push(entry);
@@ -342,34 +341,30 @@ impl<'e, 's> Conversation<'e, 's> {
     /// Emits an entry; returns false if it was told before.
     fn push(&mut self, mut entry: RawEntry) -> bool {
         let call_id = entry.call_id.clone().unwrap_or_default();
-        match entry.kind {
-            EntryKind::ToolCall => {
-                let key = self.key(&call_id);
-                self.called.insert(key);
-                self.answered.remove(&key);
-                self.calls.open(&call_id, entry.tool.clone().unwrap_or_default());
+        if entry.kind == EntryKind::ToolCall {
+            let key = self.key(&call_id);
+            self.called.insert(key);
+            self.answered.remove(&key);
+            self.calls.open(&call_id, entry.tool.clone().unwrap_or_default());
+        } else if entry.kind == EntryKind::ToolResult {
+            let key = self.key(&call_id);
+            if !call_id.is_empty() && !self.answered.insert(key) {
+                return false;
             }
-            EntryKind::ToolResult => {
-                let key = self.key(&call_id);
-                if !call_id.is_empty() && !self.answered.insert(key) {
-                    return false;
-                }
-                let called = self.calls.close(&call_id);
-                let own = entry.tool.take().filter(|name| name != "tool");
-                let name = own.or(called).unwrap_or_else(|| "tool".to_owned());
-                if is_web(&name) {
-                    entry.speaker = Speaker::Web;
-                }
-                if is_shell(&name) {
-                    entry.exit_code = entry.exit_code.or_else(|| trailing_code(&entry.text));
-                }
-                entry.tool = Some(name);
-                let is_stated = !matches!(entry.outcome, None | Some(Outcome::Succeeded));
-                if let Some(code) = entry.exit_code.filter(|_| !is_stated) {
-                    entry.outcome = Some(outcome_of_code(code));
-                }
+            let called = self.calls.close(&call_id);
+            let own = entry.tool.take().filter(|name| name != "tool");
+            let name = own.or(called).unwrap_or_else(|| "tool".to_owned());
+            if is_web(&name) {
+                entry.speaker = Speaker::Web;
             }
-            _ => {}
+            if is_shell(&name) {
+                entry.exit_code = entry.exit_code.or_else(|| trailing_code(&entry.text));
+            }
+            entry.tool = Some(name);
+            let is_stated = !matches!(entry.outcome, None | Some(Outcome::Succeeded));
+            if let Some(code) = entry.exit_code.filter(|_| !is_stated) {
+                entry.outcome = Some(outcome_of_code(code));
+            }
         }
         let frame = &self.frame;
         entry.native_id.clone_from(&frame.native_id);

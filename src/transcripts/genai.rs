@@ -55,20 +55,16 @@ fn say(words: &mut String, is_user: bool, talk: &mut Conversation<'_, '_>) {
 }
 
 fn text_of(part: &Value) -> String {
-    match part {
-        Value::Object(_) if part.has("inlineData") => {
+    match () {
+        () if part.has("inlineData") => {
             format!("[file {}]", part["inlineData"].text("mimeType"))
         }
-        Value::Object(_) if part.has("fileData") => {
+        () if part.has("fileData") => {
             format!("[file {}]", part["fileData"].text("fileUri"))
         }
-        Value::Object(_) if part.has("executableCode") => {
-            part["executableCode"].text("code").into()
-        }
-        Value::Object(_) if part.has("codeExecutionResult") => {
-            part["codeExecutionResult"].text("output").into()
-        }
-        _ => words_of(part),
+        () if part.has("executableCode") => part["executableCode"].text("code").into(),
+        () if part.has("codeExecutionResult") => part["codeExecutionResult"].text("output").into(),
+        () => words_of(part),
     }
 }
 

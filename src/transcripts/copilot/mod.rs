@@ -48,10 +48,10 @@ const BOOKKEEPING: &str = "session.model_change|session.info|session.resume|sess
     tool.execution_partial_result|permission.requested|permission.completed|pending_messages.modified";
 
 fn kind(json: &Value) -> &str {
-    match json {
-        _ if json.has("requestId") || json["message"].has("text") => "request",
-        _ if json.get("requests").is_some() || json.has("requesterUsername") => "chat",
-        _ => json.text("type"),
+    match () {
+        () if json.has("requestId") || json["message"].has("text") => "request",
+        () if json.get("requests").is_some() || json.has("requesterUsername") => "chat",
+        () => json.text("type"),
     }
 }
 

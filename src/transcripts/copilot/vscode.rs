@@ -73,6 +73,6 @@ fn texts(json: &Value) -> String {
                 .collect(),
         },
         Value::String(text) => text.clone(),
-        _ => String::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
 }

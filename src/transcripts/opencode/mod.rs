@@ -38,12 +38,12 @@ const PARTS: &[(&str, ReadRecord)] = &[
 ];
 
 fn kind(json: &Value) -> &str {
-    match json {
-        _ if json["messages"].is_array() => "export",
-        _ if json.has("sessionID") && json.has("type") => "event",
-        _ if json["parts"].is_array() => "message",
-        _ if json.has("info") => "head",
-        _ => json.text("type"),
+    match () {
+        () if json["messages"].is_array() => "export",
+        () if json.has("sessionID") && json.has("type") => "event",
+        () if json["parts"].is_array() => "message",
+        () if json.has("info") => "head",
+        () => json.text("type"),
     }
 }
 

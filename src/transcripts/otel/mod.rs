@@ -51,14 +51,14 @@ const PARTS: &[(&str, ReadRecord)] = &[
 
 fn kind(json: &Value) -> &str {
     let has = |keys: &[&str]| keys.iter().any(|key| json.get(*key).is_some());
-    match json {
-        _ if json["resourceSpans"].is_array() || json["resourceLogs"].is_array() => "batch",
-        _ if has(&["resourceSpans", "resourceLogs"]) => "document",
-        _ if has(&["scopeSpans", "scopeLogs", "instrumentationLibrarySpans"]) => "batch",
-        _ if has(&["attributes"]) => "span",
-        _ if json.map().any(|(key, _)| key.starts_with("gen_ai.")) => "attributes",
-        _ if has(&["parts"]) => "message",
-        _ => json.text("type"),
+    match () {
+        () if json["resourceSpans"].is_array() || json["resourceLogs"].is_array() => "batch",
+        () if has(&["resourceSpans", "resourceLogs"]) => "document",
+        () if has(&["scopeSpans", "scopeLogs", "instrumentationLibrarySpans"]) => "batch",
+        () if has(&["attributes"]) => "span",
+        () if json.map().any(|(key, _)| key.starts_with("gen_ai.")) => "attributes",
+        () if has(&["parts"]) => "message",
+        () => json.text("type"),
     }
 }
 
