@@ -86,7 +86,7 @@ pub(super) struct Args {
     format: Option<TableFormat>,
 }
 
-/// Whose records are looked at.
+/// Namespaces that are searched.
 #[derive(Debug, clap::Args)]
 pub(super) struct Scope {
     /// Only this namespace, instead of the project's

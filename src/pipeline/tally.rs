@@ -70,16 +70,16 @@ pub struct TokenTotals {
 pub struct FileProblem {
     /// The file.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem with it.
     pub problem: String,
 }
 
 /// Why slices failed, and how many of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq, JsonSchema, Serialize)]
 pub struct FailureCount {
-    /// How many slices.
+    /// Number of slices.
     pub slices: u64,
-    /// How many entries.
+    /// Number of entries.
     pub entries: u64,
     /// What happened to one of them.
     pub example: String,

@@ -1,4 +1,4 @@
-//! What a first reading of a file finds out for the second one: heads of its sessions, last versions of records,
+//! Findings of a first reading of a file for the second one: heads of its sessions, last versions of records,
 //! and lines of the conversation that were left.
 
 use super::marks::{NameMap, NameSet};

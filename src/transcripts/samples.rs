@@ -99,7 +99,7 @@ fn other_agents_are_named() {
     assert!(unnamed.is_empty(), "{}", unnamed.join("\n"));
 }
 
-/// What came out of one sample.
+/// Result of one sample.
 struct Counts {
     sessions: usize,
     entries: Vec<RawEntry>,

@@ -20,7 +20,7 @@ use std::process::ExitCode;
 /// Letters of a line of code and of words that are shown.
 const WORDS_LETTERS: usize = 300;
 
-/// What is asked about.
+/// Subject of the question.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     Line { file: PathBuf, number: usize },

@@ -249,7 +249,7 @@ impl OriginRequest<'_> {
         Ok(related)
     }
 
-    /// What ties a record to the change, with points; none for a record of another session that names nothing of it.
+    /// Clues that tie a record to the change, with points; none for a record of another session that names nothing of it.
     fn relation(
         &self,
         stored: &StoredRecord,

@@ -4,7 +4,7 @@ use crate::domain::{Timestamp, named};
 use std::time::Duration;
 
 named! {
-    /// How far a session is known to be the one that made a change.
+    /// Degree to which a session is known to be the one that made a change.
     #[derive(schemars::JsonSchema)]
     pub(crate) Certainty {
         /// The time fits, and little else.
@@ -123,7 +123,7 @@ pub(crate) fn points(clues: &[Clue]) -> Option<i32> {
     is_tied.then(|| clues.iter().map(Clue::points).sum())
 }
 
-/// How sure it is that the session with `clues` made the change, where the best other one has `rival` points.
+/// Certainty that the session with `clues` made the change, where the best other one has `rival` points.
 pub(crate) fn certainty(clues: &[Clue], rival: Option<i32>) -> Certainty {
     let points = points(clues).unwrap_or_default();
     let has_written = clues.contains(&Clue::Wrote) || clues.contains(&Clue::Committed);

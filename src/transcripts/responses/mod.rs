@@ -84,7 +84,7 @@ fn exchange(json: &Value, talk: &mut Conversation<'_, '_>) {
     }
 }
 
-/// What an item says: its copy in a later request has other ids and states.
+/// Content of an item: its copy in a later request has other ids and states.
 fn key(item: &Value) -> String {
     let role = item.text("role");
     let content = words_of(&item["content"]);
