@@ -21,7 +21,7 @@ const WORDS_LETTERS: usize = 200;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  annalist open        requests, questions and failures of this project that are open, the oldest first
+  annalist open        requests, questions and failures of this project
   annalist open --all  of all projects")]
 pub(super) struct OpenArgs {
     #[command(flatten)]
