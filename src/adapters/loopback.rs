@@ -92,12 +92,11 @@ impl LoopbackListener {
                     connections.spawn(async move {
                         let Ok(_slot) = slots.acquire().await else { return };
                         let service = service_fn(move |request| {
-                            let refusal = access.refusal(&request);
-                            let answered = refusal.is_none().then(|| answer(request));
+                            let allowed = access.refusal(&request).map_or_else(|| Ok(answer(request)), Err);
                             async move {
-                                Ok::<_, Infallible>(match (answered, refusal) {
-                                    (Some(answered), _) => answered.await,
-                                    (None, status) => refused(status.unwrap_or_default()),
+                                Ok::<_, Infallible>(match allowed {
+                                    Ok(answered) => answered.await,
+                                    Err(status) => refused(status),
                                 })
                             }
                         });

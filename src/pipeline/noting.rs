@@ -45,14 +45,13 @@ pub(crate) async fn stage_note(
         branches: None,
         started_at: Some(note.at),
     };
-    let staging = staging(&session, claim, gate, note.at);
-    let record = staging.records.first().map(|record| record.id);
+    let (record, staging) = staging(&session, claim, gate, note.at);
     store.stage_whole(session, staging).await?;
-    Ok(record.unwrap_or(RecordId(id)))
+    Ok(record)
 }
 
 /// One entry with the words of the claim, and the run that made a record of it without a question.
-fn staging(session: &Session, claim: Claim, gate: &Gate, at: Timestamp) -> Staging {
+fn staging(session: &Session, claim: Claim, gate: &Gate, at: Timestamp) -> (RecordId, Staging) {
     let mut words: Vec<&str> = Vec::new();
     let strings = claim.strings();
     for (_, text) in strings.iter().filter(|(_, text)| !text.is_empty()) {
@@ -106,7 +105,7 @@ fn staging(session: &Session, claim: Claim, gate: &Gate, at: Timestamp) -> Stagi
     };
     let run = run_of(session, slice, run, at);
     let covered = CoveredEntry { entry, state: CoverageState::Extracted, reason: None };
-    Staging { run, entries: vec![covered], records: vec![record] }
+    (id, Staging { run, entries: vec![covered], records: vec![record] })
 }
 
 fn run_of(session: &Session, slice: SliceId, id: RunId, at: Timestamp) -> Run {

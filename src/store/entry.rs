@@ -271,7 +271,7 @@ impl Store {
         .await
     }
 
-    /// Who said what in each of these parts of sessions, in order; the first [`SPOKEN_MAX`] entries of each.
+    /// Speakers and their words in each of these parts of sessions, in order; the first [`SPOKEN_MAX`] entries of each.
     pub(crate) async fn said_in(
         &self,
         parts: Vec<(SessionId, Range<u32>)>,

@@ -28,7 +28,7 @@ pub(crate) struct SearchFilter {
     /// Said then or later, and then or earlier; see [`RecordFilter`](super::RecordFilter).
     pub since: Option<Timestamp>,
     pub until: Option<Timestamp>,
-    /// That name this path, or of the session in this file.
+    /// Records that name this path, or of the session in this file.
     pub path: Option<String>,
 }
 

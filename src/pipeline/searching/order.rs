@@ -76,8 +76,8 @@ pub(super) async fn mark_pairs(
             related.entry(other).or_default().push(one);
         }
     }
-    let ages: Vec<_> = hits.iter().filter_map(SearchHit::age).collect();
-    let ages: HashMap<MemoryId, _> = ages.into_iter().map(|age| (age.2, age)).collect();
+    let ages = hits.iter().filter_map(SearchHit::age);
+    let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();
     for hit in hits.iter_mut() {
         let Some(own) = hit.age() else { continue };
         for other in conflicts.get(&own.2).into_iter().flatten() {
@@ -130,10 +130,7 @@ async fn above(
     memories: &mut MemoryCache<'_>,
 ) -> Result<Option<SearchHit>, StoreError> {
     let Some(memory) = &hit.memory else { return Ok(None) };
-    let successor = match memory.superseded_by {
-        Some(_) => memories.successor(memory).await?,
-        None => None,
-    };
+    let successor = memories.successor(memory).await?;
     let Some(id) = successor.as_ref().map(|it| it.id).or(hit.outdated_by) else { return Ok(None) };
     let is_it = |other: &&mut Option<SearchHit>| {
         other.as_ref().and_then(|other| other.memory.as_ref()).is_some_and(|it| it.id == id)
