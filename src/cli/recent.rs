@@ -22,9 +22,7 @@ const WORDS_LETTERS: usize = 200;
 #[command(after_help = "\
 Examples:
   annalist open        requests, questions and failures of this project
-  annalist open --all  of all projects
-
-Looks through the 2,000 newest records and memories.")]
+  annalist open --all  of all projects")]
 pub(super) struct OpenArgs {
     #[command(flatten)]
     scope: Scope,
