@@ -22,7 +22,7 @@ mod store;
 mod config;
 mod pipeline;
 mod eval;
-mod mcp;
+mod server;
 mod cli;
 #[cfg(test)]
 mod testing;

@@ -3,7 +3,7 @@
 use super::output::Failure;
 use super::settings;
 use crate::adapters::clock;
-use crate::mcp::{Server, serve};
+use crate::server::mcp::{Server, serve};
 use crate::privacy::Gate;
 use crate::store::StoreErrorKind;
 use std::path::Path;

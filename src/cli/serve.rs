@@ -5,7 +5,7 @@ use super::mcp::server;
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::loopback::{Access, LoopbackListener};
-use crate::mcp::http_service;
+use crate::server::mcp::http_service;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;

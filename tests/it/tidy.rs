@@ -22,7 +22,7 @@ const ROWS: [&[&str]; 13] = [
     &["config"],
     &["pipeline"],
     &["eval"],
-    &["mcp"],
+    &["server"],
     &["cli"],
 ];
 /// Modules that may read the clock, the disk, the network and the environment.
