@@ -6,7 +6,7 @@ pub(crate) mod code;
 pub(crate) mod files;
 pub(crate) mod hook_folder;
 pub(crate) mod http_client;
-pub(crate) mod loopback;
+pub(crate) mod http_server;
 pub(crate) mod memory_files;
 pub(crate) mod metrics;
 #[cfg(feature = "nats")]
@@ -14,6 +14,7 @@ pub(crate) mod nats;
 pub(crate) mod opencode_db;
 pub(crate) mod otel;
 pub(crate) mod process;
+pub(crate) mod random;
 pub(crate) mod spool;
 pub(crate) mod walk;
 pub(crate) mod watch;

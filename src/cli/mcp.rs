@@ -3,8 +3,8 @@
 use super::output::Failure;
 use super::settings;
 use crate::adapters::clock;
-use crate::server::mcp::{Server, serve};
 use crate::privacy::Gate;
+use crate::server::mcp::{Server, serve};
 use crate::store::StoreErrorKind;
 use std::path::Path;
 use std::process::ExitCode;

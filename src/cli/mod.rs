@@ -35,6 +35,7 @@ mod serve;
 mod session_input;
 mod settings;
 mod status;
+mod status_pages;
 mod test;
 mod worker;
 
@@ -110,7 +111,7 @@ enum Command {
     Context(context::Args),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
     Mcp(mcp::Args),
-    /// Serve the same over HTTP, to clients on this machine
+    /// Serve the page, the intake and the tools over HTTP
     Serve(serve::Args),
     /// Answer a hook of Claude Code: context, sync, new messages
     Hook(hook::Args),

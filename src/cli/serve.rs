@@ -1,55 +1,87 @@
-//! `annalist serve`: the project's memory over HTTP, for clients on this machine.
+//! `annalist serve`: the project's memory over HTTP, for people and clients on this machine.
 
 use super::interrupt::cancelled_with_note;
-use super::mcp::server;
 use super::output::{self, Failure};
-use super::settings;
-use crate::adapters::loopback::{Access, LoopbackListener};
-use crate::server::mcp::http_service;
+use super::status_pages::status_pages;
+use super::{mcp, settings};
+use crate::adapters::http_server::HttpListener;
+use crate::adapters::metrics::Meters;
+use crate::adapters::{clock, random};
+use crate::privacy::Gate;
+use crate::server::{HttpServer, McpAccess, ServerState};
+use crate::store::OpenMode;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Variable with the token of clients.
 const TOKEN: &str = "ANNALIST_MCP_TOKEN";
 /// Fewest letters of a token.
 const TOKEN_LETTERS_MIN: usize = 16;
-const PATH: &str = "/mcp";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
+  annalist serve
   export ANNALIST_MCP_TOKEN=$(openssl rand -hex 16)
   annalist serve --mcp
   claude mcp add -t http annalist http://127.0.0.1:4816/mcp \\
     -H \"Authorization: Bearer $ANNALIST_MCP_TOKEN\"
 
-The tools of `annalist mcp` for several clients of the project of this folder. Only this machine reaches it, a \
-request without the token is refused, and so is one from a web page. Ctrl-C ends it.")]
+Serves the page of this project's memory, /metrics and /healthz, and with --mcp the tools of `annalist mcp` for several \
+clients. Only this machine reaches it; a request without the page's secret or a token is refused, and so is one from \
+another web page. Ctrl-C ends it.")]
 pub(super) struct Args {
     /// Serve the tools of `annalist mcp` at http://ADDR/mcp
-    #[arg(long, required = true)]
+    #[arg(long)]
     mcp: bool,
     /// Address of this machine
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4816")]
     listen: SocketAddr,
+    /// Another name under which clients may address the server
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
-    let token = token()?;
-    let server = server(file)?;
+    if !args.listen.ip().is_loopback() {
+        return Err(Failure::usage(format!(
+            "--listen: {}: the network can reach it: expected 127.0.0.1 or [::1]",
+            args.listen
+        )));
+    }
+    let mcp = match args.mcp {
+        true => Some(McpAccess { token: token()?, server: mcp::server(file)? }),
+        false => None,
+    };
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
+    let meters = Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()));
+    let page_secret = random::secret().map_err(Failure::failed)?;
     settings::runtime()?.block_on(async {
         let until =
-            cancelled_with_note("stopping".to_owned(), || "what was noted is kept".to_owned())?;
-        let listener = LoopbackListener::bind(args.listen).await;
+            cancelled_with_note("stopping".to_owned(), || "what was taken in is kept".to_owned())?;
+        let listener = HttpListener::bind(args.listen).await;
         let listener = listener.map_err(|error| Failure::usage(format!("--listen: {error}")))?;
-        output::note(&format!("tools at http://{}{PATH}", listener.addr()));
-        let service = http_service(server, until.clone());
-        let answer = move |request| {
-            let service = service.clone();
-            async move { service.handle(request).await }
+        let addr = listener.addr();
+        output::note(&format!("page at http://{addr}/?token={page_secret}"));
+        if mcp.is_some() {
+            output::note(&format!("tools at http://{addr}/mcp"));
+        }
+        let status = status_pages(store.clone(), meters, until.clone());
+        let state = ServerState {
+            gate: Gate::new(&config.pii),
+            config,
+            store,
+            clock: clock::now,
+            folders: settings::project_folders(),
+            home: settings::home(),
+            page_secret: Some(page_secret),
         };
-        listener.serve(Access { path: PATH, token }, answer, until).await;
+        let hosts = args.host.clone();
+        let server = HttpServer { state: Arc::new(state), mcp, status, hosts };
+        listener.serve(server.router(until.clone()), until).await;
         Ok(ExitCode::SUCCESS)
     })
 }

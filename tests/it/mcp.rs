@@ -293,8 +293,12 @@ async fn serve(place: &Place) -> (tokio::process::Child, String) {
     let mut command = tokio::process::Command::from(command);
     let mut child = command.kill_on_drop(true).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let line = lines.next_line().await.unwrap().unwrap();
-    (child, line.strip_prefix("tools at ").unwrap().to_owned())
+    loop {
+        let line = lines.next_line().await.unwrap().unwrap();
+        if let Some(url) = line.strip_prefix("tools at ") {
+            return (child, url.to_owned());
+        }
+    }
 }
 
 #[test]
@@ -317,7 +321,7 @@ fn over_http_only_who_has_the_token_and_is_no_web_page_is_answered() {
         let status = async |request: reqwest::RequestBuilder| request.send().await.unwrap().status();
         assert_eq!(status(post(&url, "wrong", &hello)).await, 401);
         assert_eq!(status(client.get(&url)).await, 401);
-        assert_eq!(status(post(&url.replace("/mcp", "/"), TOKEN, &hello)).await, 404);
+        assert_eq!(status(post(&url.replace("/mcp", "/nothing"), TOKEN, &hello)).await, 404);
         let page = post(&url, TOKEN, &hello).header("origin", "https://evil.example");
         assert_eq!(status(page).await, 403);
         let rebound = post(&url, TOKEN, &hello).header("host", "evil.example");

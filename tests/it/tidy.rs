@@ -26,7 +26,7 @@ const ROWS: [&[&str]; 13] = [
     &["cli"],
 ];
 /// Modules that may read the clock, the disk, the network and the environment.
-const EFFECTFUL: [&str; 5] = ["adapters", "store", "llm", "eval", "cli"];
+const EFFECTFUL: [&str; 6] = ["adapters", "store", "llm", "eval", "server", "cli"];
 /// What only they may do.
 const EFFECTS: [&str; 8] = [
     "std::fs", "std::env::", "std::net", "std::process", "tokio::fs", "tokio::net",

@@ -3,7 +3,7 @@
 //! every series.
 
 mod meters;
-mod server;
+mod pages;
 
 #[cfg(test)]
 mod checker_test;
@@ -12,4 +12,4 @@ mod tests;
 
 pub use meters::Outcome;
 pub(crate) use meters::{Jobs, Meters, Snapshot};
-pub(crate) use server::{Health, Listener, StatusPages};
+pub(crate) use pages::{Health, StatusPages};

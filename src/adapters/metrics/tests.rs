@@ -1,6 +1,7 @@
 use super::checker_test::{self as checker, Samples};
-use super::server::{BindError, CONNECTIONS_MAX, SNAPSHOT_KEPT};
+use super::pages::SNAPSHOT_KEPT;
 use super::*;
+use crate::adapters::http_server::HttpListener;
 use crate::domain::{
     ClaimKind, Coverage, ErrorKind, JobState, RecordState, Timestamp, Usage, Wait,
 };
@@ -49,10 +50,9 @@ fn snapshot() -> Snapshot {
 
 /// A server on a free port, on the runtime of the test.
 async fn serve(panel: StatusPages) -> SocketAddr {
-    let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+    let listener = HttpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     let addr = listener.addr();
-    assert_ne!(addr.port(), 0, "the port that was taken");
-    tokio::spawn(listener.serve(panel, CancellationToken::new()));
+    tokio::spawn(listener.serve(panel.router(), CancellationToken::new()));
     addr
 }
 
@@ -67,7 +67,11 @@ async fn send(addr: SocketAddr, bytes: &[u8]) -> String {
 }
 
 async fn get(addr: SocketAddr, path: &str) -> (u16, String) {
-    let said = send(addr, format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
+    let said = send(
+        addr,
+        format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes(),
+    )
+    .await;
     let (head, body) = said.split_once("\r\n\r\n").unwrap();
     (status(head), body.to_owned())
 }
@@ -205,45 +209,15 @@ async fn only_two_pages_are_read() {
         ("DELETE /healthz", 405),
         ("BREW /metrics", 405),
     ] {
-        let said = send(addr, format!("{line} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await;
+        let said = send(
+            addr,
+            format!("{line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").as_bytes(),
+        )
+        .await;
         assert_eq!(status(&said), expected, "{line}");
         let (head, body) = said.split_once("\r\n\r\n").unwrap();
-        assert_eq!(body.is_empty(), line.starts_with("HEAD"), "{line}: {said}");
-        assert_eq!(head.contains("allow: GET, HEAD"), expected == 405, "{line}: {said}");
-    }
-}
-
-#[tokio::test]
-async fn garbage_is_refused_and_harms_nobody() {
-    let addr = serve(Shown::new().panel(|| async { Ok(snapshot()) })).await;
-    let long = format!("GET /metrics HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(100_000));
-    let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(100));
-    let path = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(100_000));
-    for garbage in [
-        &b"\x00\xff\xfe\r\n\r\n"[..],
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET /metrics HTTP/9.9\r\n\r\n",
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET /metrics HTTP/1.1\r\nno colon\r\n\r\n",
-        b"POST /metrics HTTP/1.1\r\ncontent-length: 99999999999999999999\r\n\r\n",
-        long.as_bytes(),
-        many.as_bytes(),
-        path.as_bytes(),
-    ] {
-        let said = send(addr, garbage).await;
-        let shown = String::from_utf8_lossy(&garbage[..garbage.len().min(40)]);
-        assert!(said.is_empty() || status(&said) >= 400, "{shown}: {said}");
-    }
-    holds(&scrape(addr).await, "annalist_store_up", 1.0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn silence_is_not_waited_for_for_ever() {
-    let addr = serve(Shown::new().panel(|| async { Ok(snapshot()) })).await;
-    for begun in [&b""[..], b"GET /metr", b"GET /metrics HTTP/1.1\r\nhost: x\r\n"] {
-        let said = send(addr, begun).await;
-        assert!(said.is_empty() || status(&said) == 408, "{said}");
+        assert_eq!(body.is_empty(), expected != 200 || line.starts_with("HEAD"), "{line}: {said}");
+        assert_eq!(head.contains("allow: GET,HEAD"), expected == 405, "{line}: {said}");
     }
 }
 
@@ -318,21 +292,6 @@ async fn page_that_waits_for_the_store_keeps_nobody_else_waiting() {
 }
 
 #[tokio::test]
-async fn slow_connections_do_not_keep_others_waiting() {
-    let addr = serve(Shown::new().panel(|| async { Ok(snapshot()) })).await;
-    let mut slow = Vec::new();
-    for _ in 0..=CONNECTIONS_MAX {
-        let mut connection = TcpStream::connect(addr).await.unwrap();
-        connection.write_all(b"G").await.unwrap();
-        slow.push(connection);
-    }
-    assert_eq!(get(addr, "/healthz").await.0, 200);
-    let newest = slow.last().unwrap().try_read(&mut [0]).unwrap_err();
-    assert_eq!(newest.kind(), std::io::ErrorKind::WouldBlock, "it was given up first");
-    assert_eq!(slow[CONNECTIONS_MAX / 2].try_read(&mut [0]).unwrap_err().kind(), newest.kind());
-}
-
-#[tokio::test]
 async fn a_hundred_scrapes_at_once_are_all_answered() {
     let addr = serve(Shown::new().panel(|| async { Ok(snapshot()) })).await;
     let mut scrapes = tokio::task::JoinSet::new();
@@ -342,30 +301,4 @@ async fn a_hundred_scrapes_at_once_are_all_answered() {
     for samples in scrapes.join_all().await {
         holds(&samples, "annalist_jobs{state=\"ready\"}", 7.0);
     }
-}
-
-#[tokio::test]
-async fn address_that_cannot_be_had_is_one_clear_line() {
-    let first = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
-    let again = Listener::bind(first.addr()).await.unwrap_err();
-    assert_eq!(again, BindError { addr: first.addr(), kind: std::io::ErrorKind::AddrInUse });
-    let said = again.to_string();
-    assert!(said.contains(&first.addr().to_string()) && said.contains("in use"), "{said}");
-    assert!(!said.contains('\n'));
-    // An address kept for documentation, so no machine's.
-    let elsewhere = Listener::bind(SocketAddr::from(([192, 0, 2, 1], 0))).await.unwrap_err();
-    assert_eq!(elsewhere.kind, std::io::ErrorKind::AddrNotAvailable);
-}
-
-#[tokio::test]
-async fn server_ends_when_it_is_told_to() {
-    let listener = Listener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
-    let (addr, until) = (listener.addr(), CancellationToken::new());
-    let panel = Shown::new().panel(pending);
-    let server = tokio::spawn(listener.serve(panel, until.clone()));
-    let mut waits = TcpStream::connect(addr).await.unwrap();
-    waits.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    until.cancel();
-    server.await.unwrap();
-    Listener::bind(addr).await.unwrap();
 }

@@ -2,23 +2,21 @@
 //! the worker.
 
 use crate::adapters::clock;
-use crate::adapters::metrics::{Health, Jobs, Listener, Meters, Snapshot, StatusPages};
+use crate::adapters::http_server::HttpListener;
+use crate::adapters::metrics::Meters;
 use crate::adapters::watch::{Options, Watch};
 use crate::cli::hand_over;
 use crate::cli::output::{self, Failure};
+use crate::cli::status_pages::status_pages;
 use crate::config::Config;
-use crate::domain::{Coverage, Timestamp};
 use crate::pipeline::{Enqueuer, Feed, Gather, HandOver};
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-/// Maximum age of the entry counts of a page; counting reads every session.
-const COVERAGE_AGE_MAX: Duration = Duration::from_secs(60);
 
 /// Interval between two looks at what hooks could not hand over.
 const HAND_OVER_EVERY: Duration = Duration::from_secs(30);
@@ -57,7 +55,7 @@ pub(super) async fn start(
     let WorkerContext { config, model_name, store, closing, meters, drain } = worker;
     let mut services = Services::new();
     if let Some(addr) = args.metrics {
-        let listener = Listener::bind(addr).await;
+        let listener = HttpListener::bind(addr).await;
         let listener = listener.map_err(|error| Failure::usage(format!("--metrics: {error}")))?;
         let open = listener.addr();
         output::note(&format!("metrics at http://{open}/metrics"));
@@ -69,7 +67,7 @@ pub(super) async fn start(
         let pages = status_pages(store.clone(), Arc::clone(meters), closing.clone());
         let closing = closing.clone();
         services.spawn(async move {
-            listener.serve(pages, closing).await;
+            listener.serve(pages.router(), closing).await;
             Ok(())
         });
     }
@@ -146,56 +144,4 @@ pub(super) async fn end(mut services: Services) -> Option<String> {
         }
     }
     needs
-}
-
-/// The last entry counts, with their time.
-type CachedCoverage = Arc<Mutex<Option<(Timestamp, Coverage)>>>;
-
-fn status_pages(store: Store, meters: Arc<Meters>, closing: CancellationToken) -> StatusPages {
-    let health = Arc::new(Health::default());
-    let told = Arc::clone(&health);
-    tokio::spawn(async move {
-        closing.cancelled().await;
-        told.ill("stopping");
-    });
-    let cache = CachedCoverage::default();
-    StatusPages::new(meters, health, move || snapshot(store.clone(), Arc::clone(&cache)))
-}
-
-async fn snapshot(store: Store, cache: CachedCoverage) -> Result<Snapshot, StoreError> {
-    let now = clock::now();
-    let depth = store.depth(now).await?;
-    let mut snapshot = Snapshot::default();
-    for open in &depth.open {
-        let jobs = snapshot.jobs.entry(open.state).or_default();
-        jobs.jobs += open.jobs;
-        jobs.oldest = jobs.oldest.max(Some(now.since(open.oldest)));
-        if let Some(wait) = open.wait {
-            *snapshot.waiting.entry(wait).or_default() += open.jobs;
-        }
-    }
-    let oldest = depth.dead.iter().map(|dead| now.since(dead.since)).max();
-    let dead = Jobs { jobs: depth.dead_jobs(), oldest };
-    snapshot.jobs.insert(crate::domain::JobState::Dead, dead);
-    let cancelled = Jobs { jobs: depth.cancelled, oldest: None };
-    snapshot.jobs.insert(crate::domain::JobState::Cancelled, cancelled);
-    snapshot.coverage = coverage(&store, now, &cache).await?;
-    Ok(snapshot)
-}
-
-async fn coverage(
-    store: &Store,
-    now: Timestamp,
-    cache: &CachedCoverage,
-) -> Result<Coverage, StoreError> {
-    let known = *cache.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((at, coverage)) = known
-        && at <= now
-        && now.since(at) < COVERAGE_AGE_MAX
-    {
-        return Ok(coverage);
-    }
-    let sum = store.status().await?.coverage();
-    *cache.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, sum));
-    Ok(sum)
 }

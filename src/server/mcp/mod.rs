@@ -33,15 +33,16 @@ pub(crate) async fn serve(server: Server) -> Result<(), String> {
     }
 }
 
-/// The answers to clients over HTTP, a session for each, until `until` is cancelled. Requests of web pages and of other
-/// hosts are refused.
+/// The answers to clients over HTTP, a session for each, until `until` is cancelled. Hosts and origins are checked
+/// before.
 pub(crate) fn http_service(
     server: Server,
     until: CancellationToken,
 ) -> StreamableHttpService<Arc<Server>, LocalSessionManager> {
     let server = Arc::new(server);
     let config = StreamableHttpServerConfig::default()
-        .enforce_origin_validation()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
         .with_max_request_body_bytes(REQUEST_BYTES_MAX)
         .with_cancellation_token(until);
     let sessions = Arc::new(LocalSessionManager::default());
