@@ -153,6 +153,8 @@ pub struct Queue {
     pub lease: Duration,
     /// Maximum number of claims of one job.
     pub attempts_max: u32,
+    /// Length of the queue from which on nothing is taken in over HTTP.
+    pub intake_jobs_max: u32,
     /// Time for calls under way after a request to stop.
     #[serde(rename = "grace_secs", deserialize_with = "secs")]
     pub grace: Duration,
@@ -321,6 +323,7 @@ const BOUNDS: &[(&str, Bound)] = &[
     ("limits.namespace_day_usd_max", Bound::Dollars),
     ("limits.tries_max", Bound::Number { least: 1, most: u32::MAX }),
     ("queue.attempts_max", Bound::Number { least: 1, most: ATTEMPTS_MOST }),
+    ("queue.intake_jobs_max", Bound::Number { least: 1, most: u32::MAX }),
     ("queue.idle_secs", Bound::Seconds { least: 0, most: WAIT_SECS_MAX }),
     ("queue.lease_secs", Bound::Seconds { least: 1, most: LEASE_SECS_MAX }),
     ("queue.grace_secs", Bound::Seconds { least: 0, most: WAIT_SECS_MAX }),

@@ -16,5 +16,6 @@ pub(crate) mod otel;
 pub(crate) mod process;
 pub(crate) mod random;
 pub(crate) mod spool;
+pub(crate) mod upload;
 pub(crate) mod walk;
 pub(crate) mod watch;

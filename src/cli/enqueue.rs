@@ -7,7 +7,7 @@ use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
 use crate::pipeline::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
-use crate::store::OpenMode;
+use crate::store::{OpenMode, Store};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -122,9 +122,13 @@ pub(super) fn forgotten(sessions: u64) {
 /// The enqueuer for workers that ask `model`, or the one of the settings.
 pub(super) fn enqueuer(config: &Config, model: Option<&str>) -> Result<Arc<Enqueuer>, Failure> {
     let store = settings::open_store(config, OpenMode::Create)?;
+    Ok(enqueuer_of(config, store, model.unwrap_or(&config.model.model)))
+}
+
+/// The enqueuer of `store` for workers that ask `model`.
+pub(super) fn enqueuer_of(config: &Config, store: Store, model: &str) -> Arc<Enqueuer> {
     let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
-    let model = model.unwrap_or(&config.model.model);
-    Ok(Arc::new(Enqueuer::new(config, model, gather, store, clock::now)))
+    Arc::new(Enqueuer::new(config, model, gather, store, clock::now))
 }
 
 fn print(taken: &IntakeReport) -> Result<(), Failure> {

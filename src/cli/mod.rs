@@ -37,6 +37,7 @@ mod settings;
 mod status;
 mod status_pages;
 mod test;
+mod token;
 mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -113,6 +114,8 @@ enum Command {
     Mcp(mcp::Args),
     /// Serve the page, the intake and the tools over HTTP
     Serve(serve::Args),
+    /// Make, list and revoke tokens of clients of `annalist serve`
+    Token(token::Args),
     /// Answer a hook of Claude Code: context, sync, new messages
     Hook(hook::Args),
     /// Enqueue what hooks left in the spool
@@ -200,6 +203,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Context(args) => context::run(&args, file),
         Command::Mcp(args) => mcp::run(&args, file),
         Command::Serve(args) => serve::run(&args, file),
+        Command::Token(args) => token::run(args, file),
         Command::Hook(args) => hook::run(&args, file),
         Command::HandOver => hand_over::run(),
         Command::Redact(args) => redact::run(&args, file),

@@ -3,7 +3,7 @@
 use super::output::{self, Failure};
 use super::{
     consolidate, dialog, docs, doctor, forget, jobs, memory, privacy, records, search, status,
-    worker,
+    token, worker,
 };
 use crate::adapters::files;
 use crate::context::Block;
@@ -155,6 +155,8 @@ fn cli_schemas() -> String {
         "search": Vec<search::SearchRow<'static>>,
         "status": status::StatusReport<'static>,
         "test": eval::ReportFile,
+        "token-list": Vec<token::TokenRow>,
+        "token-new": token::TokenRow,
         "why": records::WhyReport<'static>,
         "why-code": records::WhyCodeReport<'static>,
         "worker": worker::Summary,

@@ -1,13 +1,13 @@
 //! Checks and marks that every request gets: the host and the origin by which it came, and an id for the logs.
 
+use super::error::ApiError;
 use axum::Router;
 use axum::extract::Request;
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::{Next, from_fn};
-use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use axum::response::IntoResponse;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,37 +17,6 @@ use tracing::Instrument;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Maximum length of an id that a proxy gave.
 const REQUEST_ID_BYTES_MAX: usize = 64;
-
-/// Refusal or failure of a request, as JSON.
-#[derive(Debug, Serialize)]
-pub(super) struct ApiError {
-    #[serde(skip)]
-    pub status: StatusCode,
-    pub error: ErrorLine,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct ErrorLine {
-    /// What is wrong.
-    pub what: String,
-    /// The header, parameter or line that is.
-    pub r#where: String,
-    /// What was expected there.
-    pub expected: String,
-}
-
-impl ApiError {
-    pub(super) fn new(status: StatusCode, what: &str, place: &str, expected: &str) -> ApiError {
-        let [what, r#where, expected] = [what, place, expected].map(str::to_owned);
-        ApiError { status, error: ErrorLine { what, r#where, expected } }
-    }
-}
-
-impl IntoResponse for ApiError {
-    fn into_response(self) -> Response {
-        (self.status, axum::Json(self)).into_response()
-    }
-}
 
 /// Names under which clients may address the server. A web page that reaches it under another name (DNS rebinding), or
 /// is not its own, is refused.
@@ -123,21 +92,6 @@ fn request_id(headers: &HeaderMap, ids: &AtomicU64) -> HeaderValue {
     };
     let given = headers.get(&REQUEST_ID).filter(is_plain).cloned();
     given.unwrap_or_else(|| ids.fetch_add(1, Ordering::Relaxed).into())
-}
-
-/// Wraps `router`: a request without `token` is refused.
-pub(super) fn with_token(router: Router, token: &str) -> Router {
-    // Hashes are compared in constant time.
-    let expected = blake3::hash(token.as_bytes());
-    router.layer(from_fn(move |request: Request, next: Next| async move {
-        let sent = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let sent = sent.and_then(|value| value.strip_prefix(b"Bearer ")).unwrap_or_default();
-        if blake3::hash(sent) == expected {
-            return next.run(request).await;
-        }
-        let (what, expected) = ("no token that is known here", "Bearer TOKEN");
-        ApiError::new(StatusCode::UNAUTHORIZED, what, "Authorization", expected).into_response()
-    }))
 }
 
 #[cfg(test)]

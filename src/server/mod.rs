@@ -2,28 +2,36 @@
 //! is also served over standard input and output. It shares the store, search and plans with the commands and adds no
 //! logic of its own.
 
+mod access;
+mod api;
+mod error;
 mod guard;
+mod intake;
 pub(crate) mod mcp;
 mod page;
 mod state;
 
 use crate::adapters::metrics::StatusPages;
+use crate::store::TokenRight;
+use access::Caller;
+pub(crate) use access::token_digest;
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use error::ApiError;
 use guard::AllowedHosts;
+pub(crate) use intake::{Intake, IntakeParts};
 pub(crate) use state::ServerState;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The Model Context Protocol over HTTP, and the token of its clients.
-pub(crate) struct McpAccess {
-    pub server: mcp::Server,
-    pub token: String,
-}
-
 /// A server to compose.
 pub(crate) struct HttpServer {
     pub state: Arc<ServerState>,
-    pub mcp: Option<McpAccess>,
+    /// The tools of an agent, if they are served.
+    pub mcp: Option<mcp::Server>,
     pub status: StatusPages,
     /// Names beside those of this machine under which clients may address it.
     pub hosts: Vec<String>,
@@ -33,14 +41,42 @@ impl HttpServer {
     /// Everything that it serves; sessions of clients end when `until` is cancelled.
     pub(crate) fn router(self, until: CancellationToken) -> Router {
         let HttpServer { state, mcp, status, hosts } = self;
-        let mut router = status.router();
-        if let Some(McpAccess { server, token }) = mcp {
-            let service = Router::new().route_service("/mcp", mcp::http_service(server, until));
-            router = router.merge(guard::with_token(service, &token));
+        let mut router = status.router().merge(api::router(Arc::clone(&state)));
+        if let Some(server) = mcp {
+            let server = Arc::new(server);
+            let access = McpAccess { state: Arc::clone(&state), server: Arc::clone(&server) };
+            let tools = Router::new().route_service("/mcp", mcp::http_service(server, until));
+            router = router.merge(tools.layer(from_fn_with_state(access, check_mcp)));
         }
         if state.page_secret.is_some() {
             router = router.merge(page::router(state));
         }
         guard::guarded(router, AllowedHosts::new(hosts))
     }
+}
+
+#[derive(Clone)]
+struct McpAccess {
+    state: Arc<ServerState>,
+    server: Arc<mcp::Server>,
+}
+
+/// Admits clients whose token may read the namespace of the project.
+async fn check_mcp(
+    State(McpAccess { state, server }): State<McpAccess>,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
+    use axum::RequestPartsExt;
+    let (mut parts, body) = request.into_parts();
+    let caller: Caller = parts.extract_with_state(&state).await?;
+    caller.may(TokenRight::Read)?;
+    let own = server.namespace(&state.store).await?;
+    if caller.namespace != own {
+        let what = format!("a token of namespace `{}`", caller.namespace);
+        let expected = format!("one of `{own}`, the project of this server");
+        return Err(ApiError::new(StatusCode::FORBIDDEN, &what, "Authorization", &expected));
+    }
+    parts.extensions.insert(caller);
+    Ok(next.run(Request::from_parts(parts, body)).await)
 }

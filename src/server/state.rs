@@ -1,5 +1,6 @@
 //! State that all handlers share.
 
+use super::intake::Intake;
 use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::privacy::Gate;
@@ -7,11 +8,12 @@ use crate::store::Store;
 use std::path::PathBuf;
 
 /// Settings, store and place of a server.
-#[expect(dead_code, reason = "the page and the intake read it once they are there")]
+#[expect(dead_code, reason = "the page reads the others")]
 pub(crate) struct ServerState {
     pub config: Config,
     pub store: Store,
     pub gate: Gate,
+    pub intake: Intake,
     pub clock: fn() -> Timestamp,
     /// The folder in which the server was started and those above it, up to the root of the project.
     pub folders: Vec<PathBuf>,

@@ -27,6 +27,7 @@ mod spend;
 mod sqlite;
 mod staging;
 mod status;
+mod token;
 mod value;
 #[cfg(test)]
 mod fixture;
@@ -76,6 +77,7 @@ pub(crate) use spend::{BillLine, Spent};
 pub(crate) use staging::Staged;
 pub use staging::Staging;
 pub(crate) use status::{SessionStatus, SessionTotals, Status};
+pub(crate) use token::{Token, TokenRight};
 
 /// Longest wait for another process that writes, in seconds: its commits take milliseconds.
 pub(crate) const BUSY_SECS: u64 = 5;

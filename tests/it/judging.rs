@@ -195,7 +195,7 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
         DROP TABLE batch_jobs; ALTER TABLE runs DROP COLUMN prompt_digest;
         DROP TABLE memory_indexes; DROP TABLE memory_keys;
         DROP INDEX records_waiting; ALTER TABLE records DROP COLUMN settled;
-        DROP TABLE search; DROP TABLE unsearched; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
+        DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
         DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);

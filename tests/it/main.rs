@@ -45,6 +45,7 @@ mod server;
 mod reflecting;
 mod reflecting_badly;
 mod searching;
+mod serving;
 mod settings;
 mod shared;
 mod stores;

@@ -1,15 +1,15 @@
 //! Services of a worker: folders that are watched, a stream that is received, the metrics page. They end with
 //! the worker.
 
-use crate::adapters::clock;
 use crate::adapters::http_server::HttpListener;
 use crate::adapters::metrics::Meters;
 use crate::adapters::watch::{Options, Watch};
+use crate::cli::enqueue::enqueuer_of;
 use crate::cli::hand_over;
 use crate::cli::output::{self, Failure};
 use crate::cli::status_pages::status_pages;
 use crate::config::Config;
-use crate::pipeline::{Enqueuer, Feed, Gather, HandOver};
+use crate::pipeline::{Feed, HandOver};
 use crate::store::Store;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -82,11 +82,9 @@ pub(super) async fn start(
     if args.watch.is_empty() && args.from.is_none() {
         return Ok(services);
     }
-    let gather = Gather { tokens: config.queue.gather_tokens, idle: config.queue.idle };
-    let enqueuer = Enqueuer::new(config, model_name, gather, store.clone(), clock::now);
     let counted = Arc::clone(meters);
     let feed = Feed {
-        enqueuer: Arc::new(enqueuer),
+        enqueuer: enqueuer_of(config, store.clone(), model_name),
         closing: closing.clone(),
         drain,
         tell: output::note,

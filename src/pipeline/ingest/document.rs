@@ -2,7 +2,7 @@
 //! enqueued as a whole or not at all, and only once.
 
 use super::batch::Batch;
-use super::report::SessionIntake;
+use super::report::{SentJobs, SessionIntake};
 use super::rules::Rules;
 use super::{Enqueuer, HandOver, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
@@ -44,7 +44,6 @@ pub(crate) enum NotTaken {
 
 impl Document {
     /// Its session. Documents of one session are enqueued one after another.
-    #[cfg(feature = "nats")]
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
@@ -118,10 +117,10 @@ impl Enqueuer {
             let Some(intake) = self.intake(document, growth, new, &rules).await? else {
                 return Ok(taken);
             };
-            let until = intake.gathering.as_ref().map(|gathering| gathering.until);
+            let sent = SentJobs::of(&intake);
             match self.store.enqueue(intake).await {
                 Ok(enqueued) => {
-                    taken.add(enqueued, until);
+                    taken.add(enqueued, sent);
                     return Ok(taken);
                 }
                 Err(error) if error.kind == StoreErrorKind::Moved => {}

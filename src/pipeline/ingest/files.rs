@@ -1,22 +1,29 @@
 //! Enqueues files: transcripts session by session, and documents, one alone or one a line.
 
-use super::document::NotTaken;
+use super::document::{Document, NotTaken};
 use super::intake_sink::IntakeSink;
-use super::report::IntakeReport;
+use super::report::{IntakeReport, SessionIntake};
+use super::rules::BATCH_BYTES_MAX;
 use super::{Enqueuer, HandOver, PASSES_MAX};
+use crate::adapters::upload::Upload;
 use crate::adapters::walk::{Candidate, open, walk};
-use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX};
+use crate::domain::{DETECT_BYTES_MAX, Format, HANDED_BYTES_MAX, SessionId};
 use crate::pipeline::reader::{Bytes, Lookup, Reader, Reading};
 use crate::pipeline::stop::blocking;
 use crate::pipeline::tally::Tally;
 use crate::store::StoreError;
 use crate::transcripts;
+use futures_util::future::join_all;
 use serde::de::IgnoredAny;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::collections::HashMap;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
+
+/// Maximum number of documents that are enqueued together.
+const ROUND_MAX: usize = 128;
 
 /// Transcripts or documents to enqueue.
 pub(crate) enum IntakeSource {
@@ -25,6 +32,8 @@ pub(crate) enum IntakeSource {
     Files(Vec<Candidate>),
     /// Bytes at hand, and the name of their origin.
     Bytes(String, Vec<u8>),
+    /// Bytes that a client sent, and the name of their origin.
+    Upload(String, Upload),
 }
 
 impl Enqueuer {
@@ -41,7 +50,10 @@ impl Enqueuer {
         let handle = Handle::current();
         blocking(move || {
             let tally = Tally::default();
-            let mut at_hand = None;
+            let (mut at_hand, mut uploaded) = (None, None);
+            let named = |name: String, bytes: u64| {
+                vec![Candidate { path: name.into(), named: true, bytes, changed_at: None }]
+            };
             let files = match input {
                 IntakeSource::Paths(paths) => {
                     let (files, problems) = walk(&paths);
@@ -52,12 +64,17 @@ impl Enqueuer {
                 }
                 IntakeSource::Files(files) => files,
                 IntakeSource::Bytes(name, bytes) => {
-                    let (path, length) = (PathBuf::from(name), bytes.len() as u64);
+                    let files = named(name, bytes.len() as u64);
                     at_hand = Some(bytes);
-                    vec![Candidate { path, named: true, bytes: length, changed_at: None }]
+                    files
                 }
+                IntakeSource::Upload(name, upload) => named(name, uploaded.insert(upload).bytes()),
             };
-            let bytes = at_hand.as_deref().map_or(Bytes::OnDisk, Bytes::AtHand);
+            let bytes = match (&at_hand, &uploaded) {
+                (Some(bytes), _) => Bytes::AtHand(bytes),
+                (None, Some(upload)) => Bytes::Uploaded(upload),
+                (None, None) => Bytes::OnDisk,
+            };
             let reading = self.reading(&how);
             let lookup = Lookup::new(handle.clone(), self.store.clone());
             let sink = IntakeSink::new(lookup, self.rules(&how), &cancel);
@@ -66,7 +83,8 @@ impl Enqueuer {
                 if holds_documents(file, bytes, how.format).unwrap_or(false) {
                     let (enqueuer, how, handle) = (&*self, &how, &handle);
                     let (cancel, tally, report) = (&cancel, &tally, &mut reader.sink().report);
-                    DocumentFiles { enqueuer, how, handle, cancel, tally, report }
+                    let round = Vec::new();
+                    DocumentFiles { enqueuer, how, handle, cancel, tally, report, round }
                         .read(file, bytes)?;
                 } else {
                     transcript(&mut reader, file, bytes);
@@ -125,6 +143,10 @@ fn holds_documents(file: &Candidate, bytes: Bytes<'_>, format: Option<Format>) -
     match bytes {
         Bytes::OnDisk => open(&file.path)?.take(most).read_to_end(&mut head)?,
         Bytes::AtHand(bytes) => bytes.take(most).read_to_end(&mut head)?,
+        Bytes::Uploaded(mut upload) => {
+            upload.rewind()?;
+            upload.take(most).read_to_end(&mut head)?
+        }
     };
     let name = file.path.file_name().and_then(|name| name.to_str());
     Ok(match transcripts::detect(&head, name) {
@@ -147,6 +169,15 @@ struct DocumentFiles<'a> {
     cancel: &'a CancellationToken,
     tally: &'a Tally,
     report: &'a mut IntakeReport,
+    round: Vec<PlacedDocument>,
+}
+
+/// A document of a file.
+struct PlacedDocument {
+    /// Its line, for problems.
+    place: String,
+    bytes: usize,
+    document: Document,
 }
 
 impl DocumentFiles<'_> {
@@ -160,15 +191,19 @@ impl DocumentFiles<'_> {
                 Err(error) => Err(error.into()),
             },
             Bytes::AtHand(bytes) => self.all(&mut Cursor::new(bytes), &path),
+            Bytes::Uploaded(mut upload) => match upload.rewind() {
+                Ok(()) => self.all(&mut BufReader::new(upload), &path),
+                Err(error) => Err(error.into()),
+            },
         };
         match done {
             Err(Broken::Input(error)) => {
                 self.tally.problem(&path, format!("cannot be read: {error}"));
-                Ok(())
             }
-            Err(Broken::Store(error)) => Err(error),
-            Ok(()) => Ok(()),
+            Err(Broken::Store(error)) => return Err(error),
+            Ok(()) => {}
         }
+        self.enqueue(&path)
     }
 
     fn all(&mut self, input: &mut dyn BufRead, path: &str) -> Result<(), Broken> {
@@ -209,11 +244,39 @@ impl DocumentFiles<'_> {
                 return Ok(());
             }
         };
-        match self.handle.block_on(self.enqueuer.document(&document, self.how)) {
-            Ok(taken) => self.report.join(taken),
-            Err(NotTaken::Store(error)) => return Err(error.into()),
-            Err(refused @ (NotTaken::Refused(_) | NotTaken::Busy)) => {
-                self.tally.problem(path, format!("{place}{refused}"));
+        self.round.push(PlacedDocument { place, bytes: bytes.len(), document });
+        let size: usize = self.round.iter().map(|it| it.bytes).sum();
+        if ROUND_MAX <= self.round.len() || BATCH_BYTES_MAX <= size {
+            self.enqueue(path)?;
+        }
+        Ok(())
+    }
+
+    /// Enqueues the documents that were read: sessions concurrently, so that they share commits, the documents of each
+    /// in their order.
+    fn enqueue(&mut self, path: &str) -> Result<(), StoreError> {
+        let mut sessions: HashMap<SessionId, Vec<(usize, PlacedDocument)>> = HashMap::new();
+        for (at, placed) in std::mem::take(&mut self.round).into_iter().enumerate() {
+            sessions.entry(placed.document.session().id).or_default().push((at, placed));
+        }
+        let (enqueuer, how) = (self.enqueuer, self.how);
+        let one_session = |documents: Vec<(usize, PlacedDocument)>| async move {
+            let mut ended: Vec<(usize, String, Result<SessionIntake, NotTaken>)> = Vec::new();
+            for (at, PlacedDocument { place, document, .. }) in documents {
+                ended.push((at, place, enqueuer.document(&document, how).await));
+            }
+            ended
+        };
+        let ended = self.handle.block_on(join_all(sessions.into_values().map(one_session)));
+        let mut ended: Vec<_> = ended.into_iter().flatten().collect();
+        ended.sort_by_key(|(at, ..)| *at);
+        for (_, place, result) in ended {
+            match result {
+                Ok(taken) => self.report.join(taken),
+                Err(NotTaken::Store(error)) => return Err(error),
+                Err(refused @ (NotTaken::Refused(_) | NotTaken::Busy)) => {
+                    self.tally.problem(path, format!("{place}{refused}"));
+                }
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 //! again.
 
 use super::batch::Batch;
-use super::report::IntakeReport;
+use super::report::{IntakeReport, SentJobs};
 use super::rules::Rules;
 use crate::adapters::walk::is_other_file;
 use crate::domain::{Digest, Session, SessionId};
@@ -70,10 +70,10 @@ impl<'a> IntakeSink<'a> {
         intake: Option<Intake>,
     ) -> Result<ControlFlow<()>, StoreError> {
         let Some(intake) = intake else { return Ok(ControlFlow::Continue(())) };
-        let until = intake.gathering.as_ref().map(|gathering| gathering.until);
+        let sent = SentJobs::of(&intake);
         match self.lookup.block_on(self.lookup.store().enqueue(intake)) {
             Ok(enqueued) => {
-                self.report.add(session, enqueued, until);
+                self.report.add(session, enqueued, sent);
                 Ok(ControlFlow::Continue(()))
             }
             Err(error) if error.kind == StoreErrorKind::Moved => {

@@ -1,9 +1,9 @@
 //! Report of an intake, for a person or a program.
 
-use crate::domain::{Session, SessionId, Timestamp};
+use crate::domain::{JobId, Session, SessionId, Timestamp};
 use crate::pipeline::tally::{FileProblem, Tally};
 use crate::privacy::Redacted;
-use crate::store::EnqueueResult;
+use crate::store::{EnqueueResult, Intake};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
@@ -21,6 +21,8 @@ pub(crate) struct SessionIntake {
     pub jobs: u32,
     /// Number of jobs that were queued already.
     pub known: u32,
+    /// Ids of its jobs, new or queued already; a last one that waits for more may change.
+    pub job_ids: Vec<JobId>,
     /// End of the wait of its last entries, if they wait for more.
     pub gathers_until: Option<Timestamp>,
     /// It was forgotten before, so that nothing of it was enqueued.
@@ -38,18 +40,36 @@ impl SessionIntake {
             entries: 0,
             jobs: 0,
             known: 0,
+            job_ids: Vec::new(),
             gathers_until: None,
             forgotten: false,
         }
     }
 
-    pub(super) fn add(&mut self, enqueued: EnqueueResult, gathers_until: Option<Timestamp>) {
+    pub(super) fn add(&mut self, enqueued: EnqueueResult, sent: SentJobs) {
         self.entries += enqueued.entries;
         self.jobs += enqueued.jobs;
         self.known += enqueued.known;
         if !enqueued.repeated {
-            self.gathers_until = gathers_until;
+            self.job_ids.extend(sent.ids);
+            self.gathers_until = sent.gathers_until;
         }
+    }
+}
+
+/// Jobs of an intake.
+#[derive(Default)]
+pub(super) struct SentJobs {
+    ids: Vec<JobId>,
+    gathers_until: Option<Timestamp>,
+}
+
+impl SentJobs {
+    pub(super) fn of(intake: &Intake) -> SentJobs {
+        let gathering = intake.gathering.as_ref();
+        let jobs = intake.jobs.iter().chain(gathering.map(|it| &it.job));
+        let gathers_until = gathering.map(|it| it.until);
+        SentJobs { ids: jobs.map(|job| job.id).collect(), gathers_until }
     }
 }
 
@@ -68,6 +88,8 @@ pub(crate) struct IntakeReport {
     pub jobs: u64,
     /// Number of jobs that were queued already.
     pub known: u64,
+    /// Number of documents that had been handed over already.
+    pub documents_known: u64,
     /// Every conversation, in the order in which they were read.
     pub sessions: Vec<SessionIntake>,
     pub problems: Vec<FileProblem>,
@@ -87,13 +109,8 @@ impl IntakeReport {
         self.of(SessionIntake::of(session)).gathers_until = gathers_until;
     }
 
-    pub(super) fn add(
-        &mut self,
-        session: &Session,
-        enqueued: EnqueueResult,
-        gathers_until: Option<Timestamp>,
-    ) {
-        self.of(SessionIntake::of(session)).add(enqueued, gathers_until);
+    pub(super) fn add(&mut self, session: &Session, enqueued: EnqueueResult, sent: SentJobs) {
+        self.of(SessionIntake::of(session)).add(enqueued, sent);
     }
 
     /// Adds a document.
@@ -102,9 +119,12 @@ impl IntakeReport {
             self.forgotten += 1;
             return;
         }
+        self.documents_known += u64::from(intake.entries == 0);
         let SessionIntake { entries, jobs, known, gathers_until, .. } = intake;
-        let all = self.of(SessionIntake { entries: 0, jobs: 0, known: 0, ..intake });
-        all.add(EnqueueResult { entries, jobs, known, ..EnqueueResult::default() }, gathers_until);
+        let ids = intake.job_ids.clone();
+        let all = SessionIntake { entries: 0, jobs: 0, known: 0, job_ids: Vec::new(), ..intake };
+        let enqueued = EnqueueResult { entries, jobs, known, ..EnqueueResult::default() };
+        self.of(all).add(enqueued, SentJobs { ids, gathers_until });
     }
 
     /// Adds the results of the reading.

@@ -2,6 +2,7 @@
 
 use super::current::Current;
 use super::{Reader, SliceSink};
+use crate::adapters::upload::Upload;
 use crate::adapters::walk::{Candidate, open};
 use crate::domain::{DETECT_BYTES_MAX, Finding, Format, Severity};
 use crate::pipeline::tally::{FileProblem, Tally};
@@ -34,6 +35,9 @@ impl<S: SliceSink> Reader<'_, S> {
             let result = match bytes {
                 Bytes::OnDisk => open(&file.path).and_then(|input| self.input(input, file, &path)),
                 Bytes::AtHand(bytes) => self.input(Cursor::new(bytes), file, &path),
+                Bytes::Uploaded(mut upload) => {
+                    upload.rewind().and_then(|()| self.input(upload, file, &path))
+                }
             };
             // At most once for each session: a file that was taken for it is its file.
             let Some(taken) = self.copies.take_again() else { break result };
@@ -121,6 +125,7 @@ impl<S: SliceSink> Reader<'_, S> {
 pub(crate) enum Bytes<'a> {
     OnDisk,
     AtHand(&'a [u8]),
+    Uploaded(&'a Upload),
 }
 
 /// True if `input` has several conversations; rewinds it.

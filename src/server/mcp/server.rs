@@ -15,8 +15,9 @@ use crate::pipeline::{
 };
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
+use crate::server::access::Caller;
 use crate::store::{
-    OpenMode, PrefixLookup, RecordFilter, SearchFilter, Store, StoreError, StoredRecord,
+    OpenMode, PrefixLookup, RecordFilter, SearchFilter, Store, StoreError, StoredRecord, TokenRight,
 };
 use crate::text::truncate;
 use rmcp::ErrorData;
@@ -87,6 +88,32 @@ impl From<io::Error> for ToolError {
 }
 
 impl Server {
+    /// The namespace of the project.
+    pub(in crate::server) async fn namespace(&self, store: &Store) -> Result<String, StoreError> {
+        let folders = self.folders.iter().map(PathBuf::as_path);
+        let known = project_namespace(store, &self.config, folders).await?;
+        Ok(known.unwrap_or_else(|| self.namespace_of_folder()))
+    }
+
+    fn namespace_of_folder(&self) -> String {
+        let folder = self.folders.first().cloned().unwrap_or_default();
+        directory_namespace(&folder, &self.gate)
+    }
+
+    /// As [`Server::answer`]; over HTTP, a note needs a token that may write.
+    async fn answer_allowed(
+        &self,
+        call: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, ToolError> {
+        let caller = context.extensions.get::<http::request::Parts>();
+        let caller = caller.and_then(|parts| parts.extensions.get::<Caller>());
+        if let Some(caller) = caller.filter(|_| call.name == ToolName::Note.name()) {
+            caller.may(TokenRight::Write).map_err(|refused| ToolError(refused.error.what))?;
+        }
+        self.answer(call, &agent(context)).await
+    }
+
     async fn answer(&self, call: CallToolRequestParams, agent: &str) -> Result<String, ToolError> {
         let Some(name) = ToolName::of_name(&call.name) else {
             let names: Vec<&str> = ToolName::ALL.iter().map(|tool| tool.name()).collect();
@@ -277,13 +304,11 @@ impl Server {
 
     /// The namespace of the settings, of the nearest folder of the project that the store knows, or of the client's.
     async fn own_namespace(&self, store: Option<&Store>) -> Result<String, ToolError> {
-        let folders = self.folders.iter().map(PathBuf::as_path);
-        let known = match store {
-            Some(store) => project_namespace(store, &self.config, folders).await?,
-            None => self.config.namespace.clone(),
-        };
-        let folder = self.folders.first().cloned().unwrap_or_default();
-        Ok(known.unwrap_or_else(|| directory_namespace(&folder, &self.gate)))
+        match (store, &self.config.namespace) {
+            (Some(store), _) => Ok(self.namespace(store).await?),
+            (None, Some(named)) => Ok(named.clone()),
+            (None, None) => Ok(self.namespace_of_folder()),
+        }
     }
 
     /// The namespaces that this client may read.
@@ -352,7 +377,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = match self.answer(request, &agent(&context)).await {
+        let result = match self.answer_allowed(request, &context).await {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
             Err(ToolError(line)) => {
                 let line = self.gate.redact(&line);

@@ -1,0 +1,193 @@
+//! `annalist token`: tokens of other machines and agents, for `annalist serve`.
+
+use super::arguments::{date, named};
+use super::output::{self, Failure, Row};
+use super::settings;
+use crate::adapters::{clock, random};
+use crate::domain::Timestamp;
+use crate::server::token_digest;
+use crate::store::{OpenMode, Token, TokenRight};
+use clap::Subcommand;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Maximum length of a name: it stands in the places of what was sent.
+const NAME_LETTERS_MAX: usize = 64;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist token new laptop --namespace roofs --can write --expires 90d
+  annalist token new agent --namespace roofs --can read,write
+  annalist token list
+  annalist token revoke laptop
+
+For `annalist serve`: a client sends it as `Authorization: Bearer TOKEN`. It is printed once and stored as a hash. \
+What a client hands over or reads is in the namespace of its token.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Make a token and print it, this once
+    New {
+        /// Name of the machine or agent: letters, digits, `-`, `_` and `.`
+        #[arg(value_parser = name)]
+        name: String,
+        /// The namespace that it reaches
+        #[arg(long, value_name = "NAME")]
+        namespace: String,
+        /// Rights of its holder, with a comma between two
+        #[arg(long, value_name = "RIGHTS", required = true, value_delimiter = ',',
+            value_parser = named(TokenRight::ALL, TokenRight::name))]
+        can: Vec<TokenRight>,
+        /// End of its use: a date, or days from now such as 90d
+        #[arg(long, value_name = "DATE", value_parser = end)]
+        expires: Option<Timestamp>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List tokens, without the tokens themselves
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End the use of a token
+    Revoke {
+        /// Its name
+        name: String,
+    },
+}
+
+/// A token, as JSON and in a list.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct TokenRow {
+    name: String,
+    namespace: String,
+    can: Vec<TokenRight>,
+    created_at: String,
+    expires_at: Option<String>,
+    revoked_at: Option<String>,
+    /// Day of its last use.
+    used_on: Option<String>,
+    /// Can be used now.
+    valid: bool,
+    /// The token itself, when it is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+}
+
+impl TokenRow {
+    fn of(token: Token, now: Timestamp) -> TokenRow {
+        let valid = token.is_valid(now);
+        let Token { name, namespace, rights, created_at, expires_at, revoked_at, used_at } = token;
+        TokenRow {
+            name,
+            namespace,
+            can: rights,
+            created_at: created_at.to_string(),
+            expires_at: expires_at.map(|at| at.to_string()),
+            revoked_at: revoked_at.map(|at| at.to_string()),
+            used_on: used_at.map(Timestamp::day),
+            valid,
+            token: None,
+        }
+    }
+}
+
+impl Row for TokenRow {
+    const HEADER: &'static [&'static str] = &["name", "namespace", "can", "used", "ends"];
+
+    fn cells(&self) -> Vec<String> {
+        let day =
+            |at: &Option<String>| at.as_deref().and_then(|at| at.get(..10)).map(str::to_owned);
+        let revoked = day(&self.revoked_at).map(|day| format!("revoked {day}"));
+        let can: Vec<&str> = self.can.iter().map(|right| right.name()).collect();
+        vec![
+            self.name.clone(),
+            self.namespace.clone(),
+            can.join(","),
+            self.used_on.clone().unwrap_or_else(|| "never".to_owned()),
+            revoked.or_else(|| day(&self.expires_at)).unwrap_or_else(|| "never".to_owned()),
+        ]
+    }
+}
+
+pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::open_store(&config, OpenMode::Create)?;
+    let (runtime, now) = (settings::runtime()?, clock::now());
+    match args.command {
+        Command::New { name, namespace, mut can, expires, json } => {
+            if expires.is_some_and(|end| end <= now) {
+                return Err(Failure::usage("--expires: expected a time that is to come"));
+            }
+            can.sort();
+            can.dedup();
+            let secret = random::secret().map_err(Failure::failed)?;
+            let token = Token {
+                name,
+                namespace,
+                rights: can,
+                created_at: now,
+                expires_at: expires,
+                revoked_at: None,
+                used_at: None,
+            };
+            let kept = store.keep_token(token.clone(), token_digest(secret.as_bytes()));
+            if !runtime.block_on(kept)? {
+                return Err(Failure::usage(format!(
+                    "`{}`: a token had this name: choose another; `annalist token list` lists them",
+                    token.name
+                )));
+            }
+            if json {
+                output::json(&TokenRow { token: Some(secret), ..TokenRow::of(token, now) })?;
+            } else {
+                output::line(&secret)?;
+                output::note("this is the only time that it is shown");
+            }
+        }
+        Command::List { json } => {
+            let tokens = runtime.block_on(store.tokens())?;
+            let rows: Vec<TokenRow> =
+                tokens.into_iter().map(|token| TokenRow::of(token, now)).collect();
+            output::rows(&rows, json, "no tokens: `annalist token new` makes one")?;
+        }
+        Command::Revoke { name } => {
+            if !runtime.block_on(store.revoke_token(name.clone(), now))? {
+                return Err(Failure::usage(format!(
+                    "`{name}`: no such token is in use: `annalist token list` lists them"
+                )));
+            }
+            output::note(&format!("revoked: {name}"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    match (1..=NAME_LETTERS_MAX).contains(&text.len()) && text.chars().all(plain) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err(format!("expected at most {NAME_LETTERS_MAX} letters, digits, `-`, `_` and `.`"))
+        }
+    }
+}
+
+/// Parses a date, or the days from now, such as `90d`.
+fn end(text: &str) -> Result<Timestamp, String> {
+    match text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
+        Some(days) => Ok(clock::now().after(DAY.saturating_mul(days))),
+        None => date(text),
+    }
+}

@@ -1,0 +1,71 @@
+//! Access by tokens: who asks, for which namespace, and with which rights.
+
+use super::error::ApiError;
+use super::state::ServerState;
+use crate::domain::Digest;
+use crate::store::TokenRight;
+use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode};
+use std::sync::Arc;
+
+/// The digest by which the store knows a token.
+pub(crate) fn token_digest(token: &[u8]) -> Digest {
+    Digest::of_bytes(token)
+}
+
+/// The holder of a token.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    /// Name of the token.
+    pub name: String,
+    pub namespace: String,
+    rights: Vec<TokenRight>,
+}
+
+impl Caller {
+    /// # Errors
+    /// If the token has not this right.
+    pub(super) fn may(&self, right: TokenRight) -> Result<(), ApiError> {
+        if self.rights.contains(&right) {
+            return Ok(());
+        }
+        let (what, name) =
+            (format!("token `{}` may not {}", self.name, right.name()), right.name());
+        let expected = format!("a token made with `annalist token new NAME --can {name}`");
+        Err(ApiError::new(StatusCode::FORBIDDEN, &what, "Authorization", &expected))
+    }
+}
+
+impl FromRequestParts<Arc<ServerState>> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        state: &Arc<ServerState>,
+    ) -> Result<Caller, ApiError> {
+        let sent = parts.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        let sent = sent.and_then(|value| value.strip_prefix(b"Bearer "));
+        let now = (state.clock)();
+        let token = match sent {
+            // The store compares digests, so that the time it takes tells nothing of the token.
+            Some(secret) => state.store.token(token_digest(secret)).await?,
+            None => None,
+        };
+        let Some(token) = token.filter(|token| token.is_valid(now)) else {
+            let (what, expected) =
+                ("no token that is valid here", "Bearer TOKEN, of `annalist token new`");
+            return Err(ApiError::new(StatusCode::UNAUTHORIZED, what, "Authorization", expected));
+        };
+        let today = now.midnight();
+        if token.used_at != Some(today)
+            && let Err(error) = state.store.use_token(token.name.clone(), today).await
+        {
+            // A store that is only read serves readers.
+            tracing::warn!(%error, "the use of a token is not noted");
+        }
+        tracing::info!(token = token.name, "caller");
+        Ok(Caller { name: token.name, namespace: token.namespace, rights: token.rights })
+    }
+}

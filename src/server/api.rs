@@ -1,0 +1,134 @@
+//! The API of version 1: conversations in, records and memories out. Everything is in the namespace of the token.
+
+use super::access::Caller;
+use super::error::ApiError;
+use super::intake::receive;
+use super::state::ServerState;
+use crate::domain::Format;
+use crate::pipeline::{HandOver, IntakeReport};
+use crate::store::TokenRight;
+use axum::extract::{Query, Request, State};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use axum::{Json, Router};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+/// Maximum size of slice documents that are sent together.
+const SLICES_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Maximum size of a transcript.
+const TRANSCRIPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Letters of a file's name that are kept.
+const NAME_LETTERS_MAX: usize = 200;
+
+pub(super) fn router(state: Arc<ServerState>) -> Router {
+    Router::new()
+        .route("/v1/slices", post(slices))
+        .route("/v1/transcripts", post(transcripts))
+        .with_state(state)
+}
+
+type Accepted = (StatusCode, Json<IntakeReport>);
+
+/// Parameters of slices.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SlicesQuery {
+    /// The last entries do not wait for more
+    #[serde(default)]
+    flush: bool,
+}
+
+async fn slices(
+    caller: Caller,
+    State(state): State<Arc<ServerState>>,
+    query: Result<Query<SlicesQuery>, axum::extract::rejection::QueryRejection>,
+    request: Request,
+) -> Result<Accepted, ApiError> {
+    let Query(SlicesQuery { flush }) = query.map_err(|error| bad_query(&error))?;
+    let how = HandOver { flush, format: Some(Format::Slice), ..HandOver::default() };
+    let name = format!("http:{}", caller.name);
+    taken(&state, &caller, HandedBody { request, name, bytes_max: SLICES_BYTES_MAX, how }).await
+}
+
+/// Parameters of a transcript.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TranscriptQuery {
+    /// Name of its file, which helps to tell its format
+    #[serde(default)]
+    name: Option<String>,
+    /// Its format; detected otherwise
+    #[serde(default)]
+    format: Option<Format>,
+    /// The last entries do not wait for more
+    #[serde(default)]
+    flush: bool,
+}
+
+async fn transcripts(
+    caller: Caller,
+    State(state): State<Arc<ServerState>>,
+    query: Result<Query<TranscriptQuery>, axum::extract::rejection::QueryRejection>,
+    request: Request,
+) -> Result<Accepted, ApiError> {
+    let Query(TranscriptQuery { name, format, flush }) =
+        query.map_err(|error| bad_query(&error))?;
+    let file = name.as_deref().map(file_name).unwrap_or_default();
+    let how = HandOver { flush, format, ..HandOver::default() };
+    let name =
+        format!("http:{}/{}", caller.name, if file.is_empty() { "transcript" } else { &file });
+    taken(&state, &caller, HandedBody { request, name, bytes_max: TRANSCRIPT_BYTES_MAX, how }).await
+}
+
+/// The last part of a path, without control characters.
+fn file_name(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.chars().filter(|letter| !letter.is_control()).take(NAME_LETTERS_MAX).collect()
+}
+
+fn bad_query(error: &axum::extract::rejection::QueryRejection) -> ApiError {
+    let what = error.body_text();
+    ApiError::new(StatusCode::BAD_REQUEST, &what, "query", "the parameters of /v1/openapi.json")
+}
+
+/// A body to take in, and the name of its origin: the token that sent it, apart from who speaks in it.
+struct HandedBody {
+    request: Request,
+    name: String,
+    bytes_max: u64,
+    how: HandOver,
+}
+
+async fn taken(
+    state: &ServerState,
+    caller: &Caller,
+    handed: HandedBody,
+) -> Result<Accepted, ApiError> {
+    caller.may(TokenRight::Write)?;
+    let HandedBody { request, name, bytes_max, how } = handed;
+    state.intake.check_room().await?;
+    let (parts, body) = request.into_parts();
+    check_head(&parts.headers, bytes_max)?;
+    let upload = receive(body, bytes_max).await?;
+    let how = HandOver { namespace: Some(caller.namespace.clone()), ..how };
+    let report = state.intake.enqueue(upload, name, how).await?;
+    Ok((StatusCode::ACCEPTED, Json(report)))
+}
+
+/// Refuses a body that cannot be taken before it is read.
+fn check_head(headers: &HeaderMap, bytes_max: u64) -> Result<(), ApiError> {
+    if let Some(encoding) = headers.get(CONTENT_ENCODING).filter(|it| *it != "identity") {
+        let what = format!("encoding {encoding:?}");
+        let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
+        return Err(ApiError::new(status, &what, "Content-Encoding", "a body as it is"));
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| bytes_max < length) {
+        let (what, expected) = ("it is too large", format!("at most {bytes_max} bytes"));
+        return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, what, "body", &expected));
+    }
+    Ok(())
+}

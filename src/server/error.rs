@@ -1,0 +1,62 @@
+//! Errors of requests, as JSON: what is wrong, where, and what was expected.
+
+use crate::store::StoreError;
+use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Seconds after which a client may try again, if the store is away or the queue is long.
+const RETRY_SECS: u64 = 5;
+
+/// Refusal or failure of a request.
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct ApiError {
+    #[serde(skip)]
+    pub status: StatusCode,
+    pub error: ErrorLine,
+}
+
+#[derive(Debug, JsonSchema, Serialize)]
+pub(super) struct ErrorLine {
+    /// What is wrong.
+    pub what: String,
+    /// The header, parameter or line that is.
+    pub r#where: String,
+    /// What was expected there.
+    pub expected: String,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, what: &str, place: &str, expected: &str) -> ApiError {
+        let [what, r#where, expected] = [what, place, expected].map(str::to_owned);
+        ApiError { status, error: ErrorLine { what, r#where, expected } }
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> ApiError {
+        tracing::error!(%error, "the store failed a request");
+        let (status, expected) = match error.is_passing() {
+            true => (StatusCode::SERVICE_UNAVAILABLE, "try again"),
+            false => (StatusCode::INTERNAL_SERVER_ERROR, "see the log of the server"),
+        };
+        ApiError::new(status, "the store failed", "the server", expected)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = self.status;
+        let mut response = (status, axum::Json(self)).into_response();
+        let headers = response.headers_mut();
+        if [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&status) {
+            headers.insert(RETRY_AFTER, RETRY_SECS.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,161 @@
+//! Intake over HTTP: bodies become jobs by the same way as the files of `annalist enqueue`, as long as the queue has room.
+
+use super::error::ApiError;
+use crate::adapters::http_server::TooSlow;
+use crate::adapters::metrics::Meters;
+use crate::adapters::upload::Upload;
+use crate::domain::Timestamp;
+use crate::pipeline::{Enqueuer, HandOver, IntakeReport, IntakeSource};
+use crate::store::{Store, StoreError};
+use axum::body::Body;
+use axum::http::StatusCode;
+use futures_util::StreamExt;
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Maximum number of bodies that are read into the queue at the same time; others wait, in files.
+const RUNNING_MAX: usize = 8;
+/// Time for which the length of the queue is cached; counting reads every open job.
+const LENGTH_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// The way of bodies into the queue.
+pub(crate) struct Intake {
+    enqueuer: Arc<Enqueuer>,
+    store: Store,
+    clock: fn() -> Timestamp,
+    jobs_max: u32,
+    meters: Arc<Meters>,
+    closing: CancellationToken,
+    running: Semaphore,
+    length: Mutex<Option<QueueLength>>,
+}
+
+struct QueueLength {
+    jobs: u64,
+    at: Instant,
+}
+
+/// Parts of an intake.
+pub(crate) struct IntakeParts {
+    pub enqueuer: Arc<Enqueuer>,
+    pub store: Store,
+    pub clock: fn() -> Timestamp,
+    /// Length of the queue from which on nothing is taken in.
+    pub jobs_max: u32,
+    pub meters: Arc<Meters>,
+    /// Ends what is under way between two documents.
+    pub closing: CancellationToken,
+}
+
+impl Intake {
+    pub(crate) fn new(parts: IntakeParts) -> Intake {
+        let IntakeParts { enqueuer, store, clock, jobs_max, meters, closing } = parts;
+        let (running, length) = (Semaphore::new(RUNNING_MAX), Mutex::new(None));
+        Intake { enqueuer, store, clock, jobs_max, meters, closing, running, length }
+    }
+
+    /// # Errors
+    /// If the queue is too long to take in more.
+    pub(super) async fn check_room(&self) -> Result<(), ApiError> {
+        let jobs = self.jobs().await?;
+        if jobs < u64::from(self.jobs_max) {
+            return Ok(());
+        }
+        let what = format!("{jobs} jobs wait");
+        let expected =
+            format!("less than {} (queue.intake_jobs_max): send it later", self.jobs_max);
+        Err(ApiError::new(StatusCode::TOO_MANY_REQUESTS, &what, "the queue", &expected))
+    }
+
+    async fn jobs(&self) -> Result<u64, StoreError> {
+        let mut length = self.length.lock().await;
+        if let Some(known) = length.as_ref().filter(|it| it.at.elapsed() < LENGTH_AGE_MAX) {
+            return Ok(known.jobs);
+        }
+        let depth = self.store.depth((self.clock)()).await?;
+        let jobs = depth.open.iter().map(|open| open.jobs).sum();
+        *length = Some(QueueLength { jobs, at: Instant::now() });
+        Ok(jobs)
+    }
+
+    /// Enqueues what is new in `upload`, from `name`.
+    ///
+    /// # Errors
+    /// If nothing of it could be used, with the first reason.
+    pub(super) async fn enqueue(
+        &self,
+        upload: Upload,
+        name: String,
+        how: HandOver,
+    ) -> Result<IntakeReport, ApiError> {
+        // Never closed.
+        let _running = self.running.acquire().await;
+        let source = IntakeSource::Upload(name, upload);
+        let taken = Arc::clone(&self.enqueuer).take_in(source, how, self.closing.clone()).await?;
+        self.meters.enqueued(taken.jobs);
+        tracing::info!(
+            sessions = taken.sessions.len(),
+            jobs = taken.jobs,
+            entries = taken.entries,
+            problems = taken.problems.len(),
+            "handed over"
+        );
+        let mut problems = taken.problems.iter().chain(&taken.empty);
+        match problems.next() {
+            Some(first) if taken.sessions.is_empty() => {
+                let more = problems.count();
+                let what = match more {
+                    0 => first.problem.clone(),
+                    more => format!("{} (and {more} more)", first.problem),
+                };
+                let expected =
+                    "a slice document (schemas/slice.v1.json), or a transcript that is read";
+                Err(ApiError::new(StatusCode::BAD_REQUEST, &what, "body", expected))
+            }
+            Some(_) | None => Ok(taken),
+        }
+    }
+}
+
+/// Receives a body of at most `bytes_max`.
+///
+/// # Errors
+/// If it is larger, comes too slowly or breaks off.
+pub(super) async fn receive(body: Body, bytes_max: u64) -> Result<Upload, ApiError> {
+    let too_large = || {
+        let expected = format!("at most {bytes_max} bytes");
+        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "it is too large", "body", &expected)
+    };
+    let mut upload = Upload::new();
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| broken(&error))?;
+        if bytes_max < upload.bytes() + chunk.len() as u64 {
+            return Err(too_large());
+        }
+        upload.push(&chunk).map_err(|error| {
+            tracing::error!(%error, "a body cannot be kept");
+            let (status, what) = (StatusCode::INSUFFICIENT_STORAGE, "the body cannot be kept");
+            ApiError::new(status, what, "the server", "room in its temporary folder")
+        })?;
+    }
+    Ok(upload)
+}
+
+/// The reason why a body did not come whole.
+fn broken(error: &(dyn Error + 'static)) -> ApiError {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<TooSlow>() {
+            let (status, what) = (StatusCode::REQUEST_TIMEOUT, error.to_string());
+            return ApiError::new(status, &what, "body", "a body that comes faster");
+        }
+        cause = error.source();
+    }
+    let what = "it broke off before its end";
+    ApiError::new(StatusCode::BAD_REQUEST, what, "body", "a whole body")
+}

@@ -1,0 +1,106 @@
+//! Tokens by which other machines and agents reach one namespace. The store knows their digests only.
+
+use super::error::Fault;
+use super::error::StoreError;
+use super::handle::Store;
+use super::value::{Columns, values};
+use crate::domain::{Digest, Timestamp, named};
+
+named! {
+    /// Right of a token's holder in its namespace.
+    #[derive(schemars::JsonSchema)]
+    pub(crate) TokenRight {
+        /// Asks for records and memories.
+        Read = "read",
+        /// Hands over conversations.
+        Write = "write",
+    }
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Token {
+    pub name: String,
+    pub namespace: String,
+    pub rights: Vec<TokenRight>,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub revoked_at: Option<Timestamp>,
+    /// Beginning of the last day on which it was used.
+    pub used_at: Option<Timestamp>,
+}
+
+impl Token {
+    pub(crate) fn is_valid(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|end| now < end)
+    }
+}
+
+const COLUMNS: &str =
+    "name, namespace, rights, created_at, expires_at, revoked_at, used_at FROM tokens";
+
+impl Store {
+    /// Keeps a new token by the digest of its secret; false if there is one of this name.
+    pub(crate) async fn keep_token(
+        &self,
+        token: Token,
+        digest: Digest,
+    ) -> Result<bool, StoreError> {
+        let rights: Vec<&str> = token.rights.iter().map(|right| right.name()).collect();
+        let rights = rights.join(" ");
+        self.write("keeping a token", move |db| {
+            let sql = "INSERT INTO tokens (name, digest, namespace, rights, created_at, expires_at)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO NOTHING";
+            let Token { name, namespace, created_at, expires_at, .. } = &token;
+            let row = values![name, &digest, namespace, &rights, *created_at, *expires_at];
+            Ok(db.execute(sql, row)? == 1)
+        })
+        .await
+    }
+
+    /// Every token, by name.
+    pub(crate) async fn tokens(&self) -> Result<Vec<Token>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} ORDER BY name");
+        self.read("reading tokens", move |db| db.all(&sql, values![], read)).await
+    }
+
+    /// The token whose secret has this digest.
+    pub(crate) async fn token(&self, digest: Digest) -> Result<Option<Token>, StoreError> {
+        let sql = format!("SELECT {COLUMNS} WHERE digest = ?1");
+        self.read("looking for a token", move |db| db.first(&sql, values![&digest], read)).await
+    }
+
+    /// Ends a token; false if there is none of this name that is not revoked.
+    pub(crate) async fn revoke_token(
+        &self,
+        name: String,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write("revoking a token", move |db| {
+            let sql = "UPDATE tokens SET revoked_at = ?2 WHERE name = ?1 AND revoked_at IS NULL";
+            Ok(db.execute(sql, values![&name, at])? == 1)
+        })
+        .await
+    }
+
+    /// Notes the day on which a token was used.
+    pub(crate) async fn use_token(&self, name: String, day: Timestamp) -> Result<(), StoreError> {
+        self.write("noting the use of a token", move |db| {
+            let sql = "UPDATE tokens SET used_at = ?2 WHERE name = ?1";
+            db.run(sql, values![&name, day])
+        })
+        .await
+    }
+}
+
+fn read(row: &mut Columns<'_>) -> Result<Token, Fault> {
+    let (name, namespace, rights) = (row.next()?, row.next()?, row.next::<String>()?);
+    Ok(Token {
+        name,
+        namespace,
+        rights: rights.split(' ').filter_map(TokenRight::of_name).collect(),
+        created_at: row.next()?,
+        expires_at: row.next()?,
+        revoked_at: row.next()?,
+        used_at: row.next()?,
+    })
+}

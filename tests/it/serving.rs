@@ -1,0 +1,313 @@
+//! `annalist serve` and `annalist token`, as other machines use them.
+
+use super::place::{Place, count};
+use reqwest::{Client, Method, RequestBuilder, Response};
+use serde_json::{Value, json};
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+/// A server under way; killed when it is dropped.
+struct Served {
+    child: Child,
+    /// Address of the intake, without `/v1`.
+    url: String,
+    /// Lines that it said at its start.
+    said: Vec<String>,
+    client: Client,
+}
+
+impl Served {
+    async fn start(place: &Place, args: &[&str]) -> Served {
+        // Another test may have installed it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let listen = ["serve", "--listen", "127.0.0.1:0"];
+        let mut command = Command::from(place.command(&[&listen, args].concat()));
+        let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        while !said.last().is_some_and(|line: &String| line.contains("page")) {
+            said.push(lines.next_line().await.unwrap().unwrap());
+        }
+        let url = said[0].strip_prefix("intake at ").unwrap().strip_suffix("/v1").unwrap();
+        let client = Client::builder().no_proxy().build().unwrap();
+        Served { child, url: url.to_owned(), said, client }
+    }
+
+    fn ask(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
+        let request = self.client.request(method, format!("{}{path}", self.url));
+        request.header("authorization", format!("Bearer {token}"))
+    }
+
+    async fn post(&self, path: &str, token: &str, body: impl Into<reqwest::Body>) -> Response {
+        self.ask(Method::POST, path, token).body(body).send().await.unwrap()
+    }
+
+    async fn taken(&self, path: &str, token: &str, body: impl Into<reqwest::Body>) -> Value {
+        let response = self.post(path, token, body).await;
+        assert_eq!(response.status(), 202);
+        serde_json::from_str(&response.text().await.unwrap()).unwrap()
+    }
+}
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+/// A new token of the namespace `roofs`.
+fn token(place: &Place, name: &str, can: &str) -> String {
+    let args = ["token", "new", name, "--namespace", "roofs", "--can", can, "--json"];
+    place.json(&args)["token"].as_str().unwrap().to_owned()
+}
+
+/// A slice document of one session.
+fn document(session: &str, words: &str) -> Value {
+    json!({"session": session, "namespace": "theirs", "closed": true, "entries": [
+        {"speaker": "person", "text": format!("{words}: use slate, not tin")},
+        {"speaker": "assistant", "text": "Slate it is."},
+    ]})
+}
+
+/// The line of an error: status, and what is wrong where.
+async fn refusal(response: Response) -> (u16, String) {
+    let status = response.status().as_u16();
+    let body: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+    let error = &body["error"];
+    assert!(error["expected"].is_string(), "{body}");
+    (status, format!("{}: {}", error["where"].as_str().unwrap(), error["what"].as_str().unwrap()))
+}
+
+#[test]
+fn documents_are_taken_in_once_and_in_the_namespace_of_the_token() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    let lines = ["one", "two", "one"].map(|it| document(it, it).to_string()).join("\n");
+    let taken = run(async {
+        let served = Served::start(&place, &[]).await;
+        let taken = served.taken("/v1/slices", &token, lines.clone()).await;
+        assert_eq!([count(&taken, "/jobs"), count(&taken, "/entries")], [2, 4], "{taken}");
+        assert_eq!(count(&taken, "/documents_known"), 1, "{taken}");
+        let again = served.taken("/v1/slices", &token, lines).await;
+        assert_eq!([count(&again, "/jobs"), count(&again, "/documents_known")], [0, 3], "{again}");
+        taken
+    });
+    let sessions = taken["sessions"].as_array().unwrap();
+    let mut sent: Vec<&Value> =
+        sessions.iter().flat_map(|it| it["job_ids"].as_array()).flatten().collect();
+    let jobs = place.json(&["jobs", "--json"]);
+    let mut queued: Vec<&Value> = jobs.as_array().unwrap().iter().map(|job| &job["job"]).collect();
+    sent.sort_by_key(ToString::to_string);
+    queued.sort_by_key(ToString::to_string);
+    assert_eq!(sent, queued);
+    let wrong = "SELECT count(*) FROM sessions WHERE namespace <> 'roofs' OR path <> 'http:laptop'";
+    assert_eq!(place.number(wrong), 0);
+    let speakers = "SELECT count(DISTINCT speaker) FROM entries";
+    assert_eq!(place.number(speakers), 2, "the token is no speaker");
+}
+
+#[test]
+fn a_transcript_is_read_as_its_file_is() {
+    let (there, here) = (Place::new(), Place::new());
+    let file = format!("{}/examples/sessions", env!("CARGO_MANIFEST_DIR"));
+    let file = std::fs::read_dir(file).unwrap().map(|it| it.unwrap().path()).min().unwrap();
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let enqueued = here.json(&["enqueue", file.to_str().unwrap(), "--json"]);
+    let token = token(&there, "laptop", "write");
+    run(async {
+        let served = Served::start(&there, &[]).await;
+        let path = format!("/v1/transcripts?name=/home/me/{name}");
+        let bytes = std::fs::read(&file).unwrap();
+        let taken = served.taken(&path, &token, bytes.clone()).await;
+        for number in ["/entries", "/jobs"] {
+            assert_eq!(count(&taken, number), count(&enqueued, number), "{number}: {taken}");
+        }
+        assert!(0 < count(&taken, "/entries"), "{taken}");
+        assert_eq!(taken["sessions"][0]["path"], format!("http:laptop/{name}"));
+        let again = served.taken(&path, &token, bytes).await;
+        assert_eq!([count(&again, "/jobs"), count(&again, "/entries")], [0, 0], "{again}");
+    });
+}
+
+#[test]
+fn what_is_accepted_outlives_the_server() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    run(async {
+        let mut served = Served::start(&place, &[]).await;
+        served.taken("/v1/slices", &token, document("one", "one").to_string()).await;
+        served.child.start_kill().unwrap();
+        served.child.wait().await.unwrap();
+    });
+    assert_eq!(place.number("SELECT count(*) FROM jobs"), 1);
+}
+
+#[test]
+fn a_request_without_a_valid_token_or_its_right_is_refused() {
+    let place = Place::new();
+    let [reads, writes, gone, late] =
+        [("reads", "read"), ("writes", "write"), ("gone", "write"), ("late", "read,write")]
+            .map(|(name, can)| token(&place, name, can));
+    place.sql().execute("UPDATE tokens SET expires_at = 1 WHERE name = 'late'", []).unwrap();
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let body = document("one", "one").to_string();
+        let status =
+            async |token: &str| refusal(served.post("/v1/slices", token, body.clone()).await).await;
+        served.taken("/v1/slices", &gone, body.clone()).await;
+        assert_eq!(place.run(&["token", "revoke", "gone"]).code, 0);
+        for invalid in ["", "x", &gone, &late] {
+            let (code, line) = status(invalid).await;
+            assert_eq!((code, line.as_str()), (401, "Authorization: no token that is valid here"));
+        }
+        let (code, line) = status(&reads).await;
+        assert_eq!((code, line.as_str()), (403, "Authorization: token `reads` may not write"));
+        let bare = served.client.post(format!("{}/v1/slices", served.url)).send().await.unwrap();
+        assert_eq!(
+            (bare.status().as_u16(), &bare.headers()["www-authenticate"]),
+            (401, &"Bearer".parse().unwrap())
+        );
+        let rebound =
+            served.ask(Method::POST, "/v1/slices", &writes).header("host", "evil.example");
+        assert_eq!(refusal(rebound.send().await.unwrap()).await.0, 403);
+        let page =
+            served.ask(Method::POST, "/v1/slices", &writes).header("origin", "http://localhost:1");
+        assert_eq!(refusal(page.send().await.unwrap()).await.0, 403);
+    });
+}
+
+#[test]
+fn a_body_that_cannot_be_used_is_refused_in_one_line() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let no_role = json!({"session": "one", "entries": [{"text": "x"}]}).to_string();
+        for (path, body, code, words) in [
+            ("/v1/slices", "not JSON", 400, "body: "),
+            ("/v1/slices", &no_role, 400, "entries[0]"),
+            ("/v1/transcripts", "\0\u{1}\u{2}", 400, "body: "),
+            ("/v1/slices?flash=1", "{}", 400, "query: "),
+            ("/v1/transcripts?format=word", "{}", 400, "query: "),
+        ] {
+            let (status, line) = refusal(served.post(path, &token, body.to_owned()).await).await;
+            assert_eq!(status, code, "{path}: {line}");
+            assert!(line.contains(words) && !line.contains('\n'), "{path}: {line}");
+        }
+        let request = |path: &str| served.ask(Method::POST, path, &token);
+        let zipped = request("/v1/slices").header("content-encoding", "gzip").body("x");
+        assert_eq!(refusal(zipped.send().await.unwrap()).await.0, 415);
+        let mixed = format!("{}\n{no_role}\n", document("one", "one"));
+        let taken = served.taken("/v1/slices", &token, mixed).await;
+        assert_eq!(count(&taken, "/jobs"), 1, "{taken}");
+        assert!(
+            taken["problems"][0]["problem"].as_str().unwrap().starts_with("line 2: entries[0]")
+        );
+    });
+    assert_eq!(place.number("SELECT count(*) FROM jobs"), 1);
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_before_it_is_read() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    run(async {
+        use tokio::io::{AsyncReadExt, AsyncWriteExt};
+        let served = Served::start(&place, &[]).await;
+        let host = served.url.strip_prefix("http://").unwrap();
+        let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+        let head = format!(
+            "POST /v1/slices HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
+             content-length: 99999999999\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await.unwrap();
+        assert!(said.starts_with("HTTP/1.1 413 ") && said.contains("it is too large"), "{said}");
+    });
+}
+
+#[test]
+fn a_long_queue_takes_in_nothing_until_it_is_shorter() {
+    let mut place = Place::new();
+    place.set("ANNALIST__QUEUE__INTAKE_JOBS_MAX", "1");
+    let token = token(&place, "laptop", "write");
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        served.taken("/v1/slices", &token, document("one", "one").to_string()).await;
+        // The length is counted once a second.
+        let refused = loop {
+            let response =
+                served.post("/v1/slices", &token, document("two", "two").to_string()).await;
+            if response.status() != 202 {
+                break response;
+            }
+        };
+        assert_eq!(refused.headers()["retry-after"], "5");
+        let (status, line) = refusal(refused).await;
+        assert_eq!(status, 429);
+        assert!(line.starts_with("the queue: ") && line.ends_with(" jobs wait"), "{line}");
+    });
+}
+
+#[test]
+fn a_request_has_an_id_and_the_listener_shows_metrics() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        served.taken("/v1/slices", &token, document("one", "one").to_string()).await;
+        let page = served.ask(Method::GET, "/metrics", "").header("x-request-id", "mine-7");
+        let page = page.send().await.unwrap();
+        assert_eq!(page.headers()["x-request-id"], "mine-7");
+        let text = page.text().await.unwrap();
+        assert!(text.contains("annalist_slices_enqueued_total 1\n"), "{text}");
+        let well = served.ask(Method::GET, "/healthz", "").send().await.unwrap();
+        assert_eq!(
+            (well.status().as_u16(), well.headers().contains_key("x-request-id")),
+            (200, true)
+        );
+    });
+}
+
+#[test]
+fn a_token_is_shown_once_and_stored_as_a_hash() {
+    let place = Place::new();
+    let secret = token(&place, "laptop", "write,read");
+    let other = place.run(&[
+        "token", "new", "phone", "--namespace", "roofs", "--can", "read", "--expires", "90d",
+    ]);
+    assert_eq!(other.stdout.trim().len(), 64);
+    let listed = place.json(&["token", "list", "--json"]);
+    assert_eq!(listed[0]["can"], json!(["read", "write"]));
+    assert_eq!((&listed[0]["used_on"], &listed[0]["valid"]), (&Value::Null, &json!(true)));
+    assert!(listed[1]["expires_at"].is_string(), "{listed}");
+    let texts = [listed.to_string(), place.run(&["token", "list"]).stdout];
+    assert!(texts.iter().all(|text| !text.contains(&secret)), "{texts:?}");
+    for (path, bytes) in place.files() {
+        assert!(!bytes.windows(secret.len()).any(|it| it == secret.as_bytes()), "{path:?}");
+    }
+    place
+        .run(&["token", "new", "laptop", "--namespace", "x", "--can", "read"])
+        .refused(2, &["`laptop`", "choose another"]);
+    place.run(&["token", "new", "a/b", "--namespace", "x", "--can", "read"]).refused(2, &["a/b"]);
+    place
+        .run(&["token", "new", "a", "--namespace", "x", "--can", "read", "--expires", "2001-01-01"])
+        .refused(2, &["to come"]);
+    place.run(&["token", "revoke", "tablet"]).refused(2, &["`tablet`", "token list"]);
+}
+
+#[test]
+fn beyond_this_machine_a_proxy_is_asked_for_and_there_is_no_page() {
+    let place = Place::new();
+    place
+        .run(&["serve", "--listen", "0.0.0.0:0"])
+        .refused(2, &["0.0.0.0:0", "127.0.0.1", "--behind-proxy", "page"]);
+    run(async {
+        let served = Served::start(&place, &["--behind-proxy", "--host", "memory.example"]).await;
+        assert_eq!(served.said[1], "no page: it is for this machine only");
+        let of_proxy = served.ask(Method::GET, "/healthz", "").header("host", "memory.example");
+        assert_eq!(of_proxy.send().await.unwrap().status(), 200);
+        let page = served.ask(Method::GET, "/", "").send().await.unwrap();
+        assert_eq!(page.status(), 404);
+    });
+}
