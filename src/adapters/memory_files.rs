@@ -60,11 +60,14 @@ impl MemoryFolder {
     /// The directory at `path`, which is where [`path`](MemoryFolder::path) said that one is; none if there is none
     /// any more, or another.
     pub(crate) fn at(path: &Path) -> Option<MemoryFolder> {
-        let root = PLACES.iter().find_map(|place| {
-            path.ends_with(place).then(|| path.ancestors().nth(Path::new(place).iter().count()))
-        });
-        let found = MemoryFolder::find(root.flatten()?).ok().flatten()?;
+        let found = MemoryFolder::find(MemoryFolder::project_of(path)?).ok().flatten()?;
         (found.path == path).then_some(found)
+    }
+
+    /// The folder of the project whose directory `path` would be.
+    pub(crate) fn project_of(path: &Path) -> Option<&Path> {
+        let place = PLACES.iter().find(|place| path.ends_with(place))?;
+        path.ancestors().nth(Path::new(place).iter().count())
     }
 
     /// The directory of the project that `folder` belongs to: that of the nearest folder above it which has

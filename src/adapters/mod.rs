@@ -15,6 +15,7 @@ pub(crate) mod opencode_db;
 pub(crate) mod otel;
 pub(crate) mod process;
 pub(crate) mod random;
+pub(crate) mod repository;
 pub(crate) mod spool;
 pub(crate) mod upload;
 pub(crate) mod walk;

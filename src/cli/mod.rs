@@ -21,6 +21,7 @@ mod logging;
 mod mcp;
 mod memory;
 mod model_args;
+mod namespace;
 mod output;
 mod pager;
 mod privacy;
@@ -102,6 +103,8 @@ enum Command {
     Consolidate(consolidate::Args),
     /// Erase a conversation, a record or a namespace with everything made of it
     Forget(forget::Args),
+    /// List namespaces, and give one another name
+    Namespace(namespace::Args),
     /// Maintain the Markdown directory; list memories and look back
     Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
@@ -197,6 +200,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Jobs(args) => in_pages(|| jobs::run(args, file)),
         Command::Consolidate(args) => consolidate::run(&args, file),
         Command::Forget(args) => forget::run(&args, file),
+        Command::Namespace(args) => namespace::run(&args, file),
         Command::Memory(args) => memory::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),

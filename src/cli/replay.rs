@@ -12,7 +12,7 @@ use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{Format, Timestamp};
-use crate::pipeline::{End, Options, Plan, Replay, Tally, Totals, directory_namespace};
+use crate::pipeline::{End, Namespaces, Options, Plan, Replay, Tally, Totals, namespace_of_folder};
 use crate::privacy::Gate;
 use crate::store::OpenMode;
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     args.model.override_settings(&mut config);
     if let Some(namespace) = &args.namespace {
         config.namespace = Some(match namespace.as_str() {
-            "." => directory_namespace(&std::env::current_dir()?, &Gate::new(&config.pii)),
+            "." => namespace_here(&config)?,
             named => named.to_owned(),
         });
     }
@@ -141,6 +141,16 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
     let failed = totals.failed() || end != End::Nothing;
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+}
+
+/// The namespace of this folder, as the store has it.
+fn namespace_here(config: &Config) -> Result<String, Failure> {
+    let (folder, gate) = (std::env::current_dir()?.display().to_string(), Gate::new(&config.pii));
+    let Some(store) = settings::known_store(config)? else {
+        return Ok(namespace_of_folder(&folder, &gate));
+    };
+    let namespaces = Namespaces { store: &store, gate: &gate, clock: None };
+    Ok(settings::runtime()?.block_on(namespaces.of_folder(&folder))?)
 }
 
 async fn replay(

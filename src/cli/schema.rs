@@ -2,8 +2,8 @@
 
 use super::output::{self, Failure};
 use super::{
-    consolidate, dialog, docs, doctor, forget, jobs, memory, privacy, records, search, status,
-    token, worker,
+    consolidate, dialog, docs, doctor, forget, jobs, memory, namespace, privacy, records, search,
+    status, token, worker,
 };
 use crate::adapters::files;
 use crate::context::Block;
@@ -15,6 +15,7 @@ use crate::llm;
 use crate::memory_card::Card;
 use crate::memory_dir::{Hit, TagCounts};
 use crate::pipeline::{IntakeReport, Totals, answers_schema_file};
+use crate::store::NamespaceTotals;
 use crate::transcripts::schema_file;
 use clap::Command;
 use schemars::{Schema, SchemaGenerator};
@@ -143,6 +144,8 @@ fn cli_schemas() -> String {
         "memory-tags": TagCounts,
         "memory-tokens": memory::TokensReport<'static>,
         "memory-verify": Vec<memory::MissingRow>,
+        "namespace-list": Vec<NamespaceTotals>,
+        "namespace-move": namespace::MovedNamespace<'static>,
         "open": Vec<search::SearchRow<'static>>,
         "privacy-check": privacy::PrivacyReport,
         "records-cards": Vec<records::CardRow<'static>>,

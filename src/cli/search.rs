@@ -4,11 +4,13 @@ use super::arguments::{date, date_end, named};
 use super::memory::folder::{DirArgs, project_directory, read};
 use super::output::{self, Failure, short};
 use super::settings;
+use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Digest, Format, Speaker, Timestamp};
 use crate::memory_dir::source_tag;
 use crate::pipeline::{
-    HitState, Note, SearchHit, SearchRequest, dir_of, notes as notes_of, project_namespace, search,
+    HitState, Namespaces, Note, SearchHit, SearchRequest, dir_of, notes as notes_of,
+    project_namespace, search,
 };
 use crate::privacy::Gate;
 use crate::search::Query;
@@ -112,7 +114,9 @@ impl Scope {
         }
         let root = self.dir.root();
         let root = std::path::absolute(&root).unwrap_or(root);
-        Ok(project_namespace(store, config, root.ancestors()).await?)
+        let gate = Gate::new(&config.pii);
+        let namespaces = Namespaces { store, gate: &gate, clock: Some(clock::now) };
+        Ok(project_namespace(namespaces, config, root.ancestors()).await?)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The slices of a transcript without a store, for cassettes and prompt tests.
 
+use super::namespace::NAMESPACE_DEFAULT;
 use super::preamble::PreambleSettings;
 use super::reader::{Reader, Reading, SliceSink, Work};
 use super::tally::Tally;
@@ -36,7 +37,8 @@ pub(crate) fn collect(
 ) -> Result<Vec<Collected>, String> {
     let reading = Reading {
         format: None,
-        namespace: config.namespace.clone(),
+        // The same on every machine, whatever its folders are.
+        namespace: config.namespace.clone().or_else(|| Some(NAMESPACE_DEFAULT.to_owned())),
         since: None,
         sessions_max: None,
         slice: config.slice,

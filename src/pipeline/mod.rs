@@ -13,6 +13,7 @@ mod forgetting;
 pub(crate) mod import;
 mod ingest;
 mod lookup;
+mod namespace;
 mod noting;
 mod project;
 mod adjudicate;
@@ -37,9 +38,7 @@ pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage}
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
-pub(crate) use dir_sync::{
-    DirSync, SyncError, SyncOutcome, SyncReport, dir_of, directory_namespace,
-};
+pub(crate) use dir_sync::{DirSync, SyncError, SyncOutcome, SyncReport, dir_of};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 pub(crate) use import::answers_schema_file;
@@ -48,6 +47,7 @@ pub(crate) use lookup::{
     LookupError, MemoryChange, Why, applied_plans, memory_history, memory_named, why,
 };
 pub use model_client::Model;
+pub(crate) use namespace::{Namespaces, namespace_of_folder};
 pub(crate) use noting::{AgentNote, stage_note};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;

@@ -1,30 +1,29 @@
 //! The project of a folder: its namespace, its memory directory, and what people wrote there.
 
-use super::dir_sync::directory_namespace;
+use super::namespace::Namespaces;
 use super::searching::Note;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::config::Config;
 use crate::context::{Block, Budget, assemble, material, shown_files};
 use crate::memory_dir::{CONFIG, Document, Files, Kind, MemoryConfig, SOURCE, readable};
 use crate::privacy::Gate;
-use crate::store::{Store, StoreError};
+use crate::store::StoreError;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::Path;
 
 /// The namespace of the settings, or of the first of `folders` that the store knows.
 pub(crate) async fn project_namespace<'f>(
-    store: &Store,
+    namespaces: Namespaces<'_>,
     config: &Config,
     folders: impl Iterator<Item = &'f Path>,
 ) -> Result<Option<String>, StoreError> {
     if config.namespace.is_some() {
         return Ok(config.namespace.clone());
     }
-    let gate = Gate::new(&config.pii);
     for folder in folders {
-        let namespace = directory_namespace(folder, &gate);
-        if store.has_namespace(&namespace).await? {
+        let namespace = namespaces.of_folder(&folder.display().to_string()).await?;
+        if namespaces.store.has_namespace(&namespace).await? {
             return Ok(Some(namespace));
         }
     }

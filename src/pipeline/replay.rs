@@ -81,7 +81,7 @@ impl Plan {
         options: Options,
         store: Option<Store>,
     ) -> Result<(), StoreError> {
-        let lookup = store.map(|store| Lookup::new(Handle::current(), store));
+        let lookup = store.map(|store| Lookup::new(Handle::current(), store, None));
         blocking(move || self.read(&options, lookup)).await
     }
 
@@ -171,7 +171,7 @@ impl Replay {
         let batch = Arc::new(Batch::new(process::name(), ahead_max));
         let asking = asking(&config, &model_name, &options);
         let closing = cancel.child_token();
-        let lookup = Lookup::new(Handle::current(), store.clone());
+        let lookup = Lookup::new(Handle::current(), store.clone(), Some(clock));
         let (counted, stop) = (Arc::clone(&tally), closing.clone());
         let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), counted, stop, clock);
         let reader = ReplayReader {

@@ -4,7 +4,7 @@ use super::adjudicate::{
     BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered,
 };
 use super::dialogue::{DialogueStep, ModelDialogue};
-use super::reader::namespace_of_folder;
+use super::namespace::namespace_of_folder;
 use crate::conversation_memory::{Absorbed, ConversationMemory};
 use crate::domain::{
     Message, OutputMode, Purpose, Reply, Request, Role, Session, Tokens, ToolSpec,

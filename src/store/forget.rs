@@ -63,7 +63,7 @@ pub(crate) struct StoredText<'a> {
 }
 
 /// Every column that may hold words of a conversation, or of a person who wrote settings.
-pub(super) const TEXTS: [(&str, &str); 43] = [
+pub(super) const TEXTS: [(&str, &str); 45] = [
     ("entries", "text"),
     ("entries", "native_id"),
     ("entries", "tool"),
@@ -107,17 +107,11 @@ pub(super) const TEXTS: [(&str, &str); 43] = [
     ("capabilities", "model"),
     ("lanes", "namespace"),
     ("workers", "stopped"),
+    ("namespace_moves", "namespace"),
+    ("namespace_moves", "moved_to"),
 ];
 
 impl Store {
-    pub(crate) async fn namespaces(&self) -> Result<Vec<String>, StoreError> {
-        self.read("reading which namespaces there are", |from| {
-            let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
-            from.all(sql, &[], |row| row.next())
-        })
-        .await
-    }
-
     /// False if nothing was ever forgotten.
     pub(crate) async fn has_forgotten(&self) -> Result<bool, StoreError> {
         self.read("looking for what was forgotten", |from| {

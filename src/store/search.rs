@@ -350,15 +350,4 @@ impl Store {
         }
         self.read("searching", move |from| candidates(from, &keys, &filter, limit)).await
     }
-
-    /// True if anything of `namespace` is stored.
-    pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
-        let namespace = namespace.to_owned();
-        self.read("looking for a namespace", move |from| {
-            let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
-                UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
-            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
-        })
-        .await
-    }
 }

@@ -156,7 +156,7 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
         status["bill"].as_array().unwrap().iter().find(|it| it["for"] == "consolidate").unwrap();
     assert_eq!(
         [&line["namespace"], &line["calls"], &line["answered"]],
-        [&json!("roofs"), &json!(1), &json!(10)]
+        [&json!("/home/dev/roofs"), &json!(1), &json!(10)]
     );
     let shown = place.run(&["status"]);
     assert!(shown.stdout.contains("of these 1 call to consolidate"), "{}", shown.stdout);
@@ -196,6 +196,7 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
         DROP TABLE memory_indexes; DROP TABLE memory_keys;
         DROP INDEX records_waiting; ALTER TABLE records DROP COLUMN settled;
         DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
+        DROP TABLE namespace_moves; DROP INDEX sessions_by_native_id; DROP INDEX sessions_by_namespace;
         DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
@@ -397,9 +398,10 @@ fn a_session_is_forgotten_with_the_answers_about_it_and_no_others() {
     }
     place.json(&["replay", "t", "--json"]);
     // The plan of one namespace is never applied: what it was asked is known all the same.
-    place
-        .json(&["consolidate", "--namespace", "roofs", "--model", "stub-1", "--dry-run", "--json"]);
-    place.json(&["consolidate", "--namespace", "cellars", "--model", "stub-1", "--json"]);
+    place.json(&[
+        "consolidate", "--namespace", "/home/dev/roofs", "--model", "stub-1", "--dry-run", "--json",
+    ]);
+    place.json(&["consolidate", "--namespace", "/home/dev/cellars", "--model", "stub-1", "--json"]);
     let about =
         |place: &Place| place.number("SELECT count(*) FROM journal WHERE reply LIKE '%odd words%'");
     assert_eq!((about(&place), judged(&place)), (2, 2));
@@ -411,7 +413,7 @@ fn a_session_is_forgotten_with_the_answers_about_it_and_no_others() {
             .unwrap()
             .to_owned()
     };
-    for (namespace, left) in [("roofs", 1), ("cellars", 0)] {
+    for (namespace, left) in [("/home/dev/roofs", 1), ("/home/dev/cellars", 0)] {
         let told = place.json(&["forget", "--session", &first(namespace), "--yes", "--json"]);
         assert_eq!(told["proof"]["left"], json!({}), "{told}");
         assert_eq!(about(&place), left, "{namespace}");
@@ -438,8 +440,8 @@ fn the_worker_and_the_sync_follow_the_setting() {
     );
     let synced = opposed(&stub);
     synced.run(&["memory", "init"]);
-    let told =
-        synced.json(&["memory", "sync", "--namespace", "roofs", "--model", "stub-1", "--json"]);
+    let told = synced
+        .json(&["memory", "sync", "--namespace", "/home/dev/roofs", "--model", "stub-1", "--json"]);
     check(&told["plans"], &["add new", "supersede judged-replaced"]);
     // A model that a person must see to keeps memory waiting, and jobs go on.
     let away = judge(|_| super::stub::error(401, "invalid_api_key"));

@@ -30,6 +30,7 @@ mod judging_badly;
 mod mcp;
 mod memory_cli;
 mod memory_killed;
+mod namespaces;
 mod own_prompts;
 mod place;
 mod printing;

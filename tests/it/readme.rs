@@ -47,7 +47,9 @@ fn the_commands_of_the_readme_work_in_their_order_in_one_folder_with_one_namespa
     std::fs::create_dir_all(place.path("roofs/.git")).unwrap();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     std::os::unix::fs::symlink(examples, place.path("roofs/examples")).unwrap();
-    place.write("home/.claude/projects/roofs/t.jsonl", claude(0..3));
+    let root = place.path("roofs").canonicalize().unwrap();
+    let talk = claude(0..3).replace("/home/dev/roofs", root.to_str().unwrap());
+    place.write("home/.claude/projects/roofs/t.jsonl", talk);
     let commands = commands();
     let at = |name: &str| commands.iter().position(|it| it.starts_with(name));
     assert!(commands.len() > 9 && at("replay") < at("memory sync"), "{commands:?}");
@@ -84,6 +86,8 @@ fn the_commands_of_the_readme_work_in_their_order_in_one_folder_with_one_namespa
     }
     let memories = run(&place, "memory list --all --json");
     let memories: Vec<serde_json::Value> = serde_json::from_str(&memories).unwrap();
-    assert!(!memories.is_empty() && memories.iter().all(|it| it["namespace"] == "roofs"));
+    assert!(
+        !memories.is_empty() && memories.iter().all(|it| it["namespace"] == root.to_str().unwrap())
+    );
     assert_eq!(read(&place.path("roofs/.annalist/.gitignore")), b"*\n");
 }

@@ -6,7 +6,7 @@ use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::memory_dir::FileChange;
-use crate::pipeline::{DirSync, SyncError, SyncOutcome, SyncReport, directory_namespace};
+use crate::pipeline::{DirSync, Namespaces, SyncError, SyncOutcome, SyncReport};
 use crate::privacy::Gate;
 use crate::store::Store;
 use std::collections::BTreeMap;
@@ -80,9 +80,18 @@ pub(super) fn place_of(folder: &MemoryFolder) -> &'static str {
 }
 
 /// The namespace of a directory: the one of the settings, or that of the folder.
-pub(super) fn namespace_of(config: &Config, gate: &Gate, folder: &MemoryFolder) -> String {
-    let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());
-    config.namespace.clone().unwrap_or_else(|| directory_namespace(root, gate))
+pub(super) async fn namespace_of(
+    store: &Store,
+    config: &Config,
+    folder: &MemoryFolder,
+) -> Result<String, Failure> {
+    if let Some(named) = &config.namespace {
+        return Ok(named.clone());
+    }
+    let root = MemoryFolder::project_of(folder.path()).unwrap_or(folder.path());
+    let gate = Gate::new(&config.pii);
+    let namespaces = Namespaces { store, gate: &gate, clock: Some(clock::now) };
+    Ok(namespaces.of_folder(&root.display().to_string()).await?)
 }
 
 pub(super) fn dir_sync_of(store: Store, config: &Config) -> DirSync {
@@ -176,8 +185,11 @@ async fn folders(
     shown: &str,
 ) -> Result<Vec<MemoryFolder>, Failure> {
     let mut folders = dir_sync.folders(shown).await?;
-    let own = here.filter(|it| namespace_of(config, &dir_sync.gate, it) == shown);
-    folders.extend(own.filter(|own| !folders.contains(own)).cloned());
+    if let Some(here) = here.filter(|here| !folders.contains(here))
+        && namespace_of(&dir_sync.store, config, here).await? == shown
+    {
+        folders.push(here.clone());
+    }
     Ok(folders)
 }
 

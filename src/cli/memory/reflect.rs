@@ -66,12 +66,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let config = settings::load(file)?;
     let gate = Gate::new(&config.pii);
     let folder = args.write.then(|| args.dir.find()).transpose()?;
-    let mut named = args.namespace.clone();
-    if let (None, Some(folder)) = (&named, &folder) {
-        named = Some(namespace_of(&config, &gate, folder));
-    }
     let store = settings::open_store(&config, OpenMode::Existing)?;
     let looked_back = settings::runtime()?.block_on(async {
+        let mut named = args.namespace.clone();
+        if let (None, Some(folder)) = (&named, &folder) {
+            named = Some(namespace_of(&store, &config, folder).await?);
+        }
         let reflector = args.adjudication.reflector(&config, &store).await?;
         look_back_all(&store, named, args.since, reflector.as_ref()).await
     })?;

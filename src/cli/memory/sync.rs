@@ -79,9 +79,11 @@ impl DirectorySync {
         let config = settings::load(file)?;
         let folder = target.dir.find()?;
         let store = settings::open_store(&config, OpenMode::Existing)?;
+        let namespace = match &target.namespace {
+            Some(named) => named.clone(),
+            None => settings::runtime()?.block_on(namespace_of(&store, &config, &folder))?,
+        };
         let dir_sync = dir_sync_of(store, &config);
-        let named = target.namespace.clone();
-        let namespace = named.unwrap_or_else(|| namespace_of(&config, &dir_sync.gate, &folder));
         Ok(DirectorySync { config, dir_sync, folder, namespace })
     }
 

@@ -1,6 +1,6 @@
 //! `annalist memory verify`: names of code in memories that the code no longer has.
 
-use super::folder::{DirArgs, dir_sync_of, namespace_of};
+use super::folder::{DirArgs, namespace_of};
 use crate::cli::output::{self, Failure, Row, short, shorten};
 use crate::cli::settings;
 use crate::domain::{MemoryId, MemoryMap};
@@ -53,10 +53,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
     let store = settings::open_store(&config, OpenMode::Existing)?;
-    let gate = dir_sync_of(store.clone(), &config).gate;
-    let named = args.namespace.clone();
-    let namespace = named.unwrap_or_else(|| namespace_of(&config, &gate, &folder));
     let rows = settings::runtime()?.block_on(async {
+        let namespace = match &args.namespace {
+            Some(named) => named.clone(),
+            None => namespace_of(&store, &config, &folder).await?,
+        };
         let memories = store.memories(Some(&namespace)).await?;
         let dir = folder.path().display().to_string();
         let root = folder.path().ancestors().nth(2).unwrap_or(folder.path());

@@ -8,7 +8,7 @@ use crate::cli::search::SearchRow;
 use crate::cli::settings;
 use crate::domain::Digest;
 use crate::pipeline::{
-    Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession, directory_namespace,
+    Certainty, Namespaces, Origin, OriginRequest, RelatedRecord, WorkingSession,
 };
 use crate::privacy::Gate;
 use crate::search::Query;
@@ -97,8 +97,11 @@ pub(super) fn run(
     let (tree, line, commit) = found(subject)?;
     let gate = Gate::new(&config.pii);
     let root = tree.top().map_err(code_failure)?.unwrap_or_else(|| ".".to_owned());
-    let namespace = config.namespace.clone();
-    let namespace = namespace.unwrap_or_else(|| directory_namespace(Path::new(&root), &gate));
+    let namespaces = Namespaces { store: &store, gate: &gate, clock: Some(clock::now) };
+    let namespace = match &config.namespace {
+        Some(named) => named.clone(),
+        None => settings::runtime()?.block_on(namespaces.of_folder(&root))?,
+    };
     let shown = gate.redact(&root);
     let request = OriginRequest {
         store: &store,

@@ -444,8 +444,3 @@ impl SyncReport {
 pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
     folder.path().display().to_string()
 }
-
-/// The namespace of a directory where none is named: that of the conversations of the project at `root`.
-pub(crate) fn directory_namespace(root: &Path, gate: &Gate) -> String {
-    super::reader::namespace_of_folder(&root.display().to_string(), gate)
-}

@@ -118,7 +118,7 @@ impl Feed {
             }
             // The messages before the last gather, which makes fewer slices.
             let how = HandOver { flush: how.flush && at == last, ..how.clone() };
-            match self.enqueuer.document(&document, &how).await {
+            match self.enqueuer.document(document, &how).await {
                 Ok(taken) => {
                     handled.jobs += u64::from(taken.jobs);
                     handled.taken.push(delivery);

@@ -6,9 +6,10 @@ use super::report::{SentJobs, SessionIntake};
 use super::rules::Rules;
 use super::{Enqueuer, HandOver, PASSES_MAX};
 use crate::domain::{Digest, Entry, Finding, Format, Session, Severity, Timestamp};
+use crate::pipeline::namespace::{Namespaces, namespace_of_folder};
 use crate::pipeline::preamble::Preamble;
-use crate::pipeline::reader::{SessionEnding, mark, mark_of, namespace_of};
-use crate::privacy::Report;
+use crate::pipeline::reader::{SessionEnding, mark, mark_of, named_by};
+use crate::privacy::{Redacted, Report};
 use crate::slicing::Slicer;
 use crate::store::{Intake, SessionProgress, SpokenEntry, StoreError, StoreErrorKind};
 use crate::transcripts::{
@@ -20,6 +21,10 @@ use crate::transcripts::{
 #[derive(Debug)]
 pub(crate) struct Document {
     session: Session,
+    /// The client's id of the session, as it is written.
+    native_id: String,
+    /// A person or the document named the namespace.
+    is_named: bool,
     /// Numbered from 0; the store knows their position.
     entries: Vec<Entry>,
     from: Option<u32>,
@@ -78,7 +83,12 @@ impl Enqueuer {
         let handed = parse_slice(bytes, how.session.as_deref())?;
         let mut masked = Report::default();
         let named = how.namespace.clone().or_else(|| self.namespace.clone());
-        let namespace = named.unwrap_or_else(|| namespace_of(&handed.session, &self.gate));
+        let named = named.or_else(|| named_by(&handed.session, &self.gate));
+        let (native_id, is_named) = (handed.session.native_id.clone(), named.is_some());
+        let namespace = named.unwrap_or_else(|| {
+            let folder = handed.session.cwd.as_deref().unwrap_or_default();
+            namespace_of_folder(folder, &self.gate)
+        });
         let source = SessionSource { namespace: &namespace, format: Format::Slice, path: source };
         let session = redact_session(handed.session, source, &self.gate, &mut masked);
         let mut mentioned = None;
@@ -93,15 +103,41 @@ impl Enqueuer {
         let finding = || Finding::new(Severity::Warning, "invalid-utf8", 0, what);
         let findings = handed.repaired.then(finding).into_iter().chain(mentioned).collect();
         let (from, closed, priority) = (handed.from, handed.closed, handed.priority);
-        Ok(Document { session, entries, from, closed, priority, findings, masked })
+        Ok(Document {
+            session,
+            native_id,
+            is_named,
+            entries,
+            from,
+            closed,
+            priority,
+            findings,
+            masked,
+        })
+    }
+
+    /// The session of a document as the store has it.
+    async fn session_of(&self, document: &Document) -> Result<Session, StoreError> {
+        let (store, gate, clock) = (&self.store, &self.gate, Some(self.clock));
+        let namespaces = Namespaces { store, gate, clock };
+        let Document { session, native_id, is_named, .. } = document;
+        let mut session = session.clone();
+        if !is_named {
+            let folder = session.cwd.as_ref().map_or("", Redacted::as_str);
+            session.namespace = namespaces.of_folder(folder).await?;
+            session.id = Session::id_of(&session.namespace, session.format, native_id);
+        }
+        namespaces.known(session, native_id, *is_named).await
     }
 
     /// Enqueues a document as a whole, or nothing of it.
     pub(crate) async fn document(
         &self,
-        document: &Document,
+        mut document: Document,
         how: &HandOver,
     ) -> Result<SessionIntake, NotTaken> {
+        document.session = self.session_of(&document).await?;
+        let document = &document;
         let mut rules = self.rules(how);
         rules.flush |= document.closed;
         rules.priority = how.priority.or(document.priority).unwrap_or_default();

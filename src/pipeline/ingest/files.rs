@@ -76,7 +76,7 @@ impl Enqueuer {
                 (None, None) => Bytes::OnDisk,
             };
             let reading = self.reading(&how);
-            let lookup = Lookup::new(handle.clone(), self.store.clone());
+            let lookup = Lookup::new(handle.clone(), self.store.clone(), Some(self.clock));
             let sink = IntakeSink::new(lookup, self.rules(&how), &cancel);
             let mut reader = Reader::new(&reading, &self.gate, &tally, sink);
             for file in &files {
@@ -263,7 +263,7 @@ impl DocumentFiles<'_> {
         let one_session = |documents: Vec<(usize, PlacedDocument)>| async move {
             let mut ended: Vec<(usize, String, Result<SessionIntake, NotTaken>)> = Vec::new();
             for (at, PlacedDocument { place, document, .. }) in documents {
-                ended.push((at, place, enqueuer.document(&document, how).await));
+                ended.push((at, place, enqueuer.document(document, how).await));
             }
             ended
         };

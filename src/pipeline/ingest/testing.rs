@@ -238,6 +238,6 @@ impl Place {
     pub(crate) async fn hand(&self, document: &[u8]) -> Result<SessionIntake, NotTaken> {
         let how = HandOver::default();
         let document = self.enqueuer.open(document, "here", &how).unwrap();
-        self.enqueuer.document(&document, &how).await
+        self.enqueuer.document(document, &how).await
     }
 }

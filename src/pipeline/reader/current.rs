@@ -3,11 +3,13 @@
 use super::copies::{StoredPrefix, mark_of, record_key};
 use super::lookup::EarlierReading;
 use super::{APART_MAX, Reader, SessionEnding, SliceSink, Work};
+use crate::adapters::repository;
 use crate::adapters::walk::Candidate;
 use crate::domain::{
     CoverageState, Digest, Entry, FINDINGS_MAX, Finding, Format, Session, Severity, Skip,
 };
 use crate::memory_card;
+use crate::pipeline::namespace::namespace_of_folder;
 use crate::pipeline::preamble::Preamble;
 use crate::privacy::{Gate, Redacted, Report, Woven};
 use crate::slicing::{Cutting, Slicer};
@@ -18,9 +20,6 @@ use crate::transcripts::{
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-
-/// The namespace of what names no folder.
-const NAMESPACE_DEFAULT: &str = "default";
 
 /// The session that is being read.
 pub(super) struct Current<'r, 'a, S> {
@@ -34,6 +33,8 @@ pub(super) struct Current<'r, 'a, S> {
     pub(super) bad: u64,
     /// Findings before the first session.
     early: Vec<Finding>,
+    /// A person or the transcript named the namespace of the session.
+    is_named: bool,
 }
 
 struct Open<'a> {
@@ -98,7 +99,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         format: Format,
     ) -> Current<'r, 'a, S> {
         let (open, stopped, bad, early) = (None, false, 0, Vec::new());
-        Current { reader, file, path, format, open, stopped, bad, early }
+        Current { reader, file, path, format, open, stopped, bad, early, is_named: false }
     }
 
     pub(super) fn take(&mut self, item: TranscriptItem) -> ControlFlow<()> {
@@ -132,16 +133,27 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         if let Some(name) = &reading.session {
             raw.native_id.clone_from(name);
         }
+        if self.format == Format::Aider && raw.cwd.is_none() {
+            let folder = repository::folder_of(&self.file.path);
+            raw.cwd = folder.map(|folder| folder.display().to_string());
+        }
         let mut masked = Report::default();
-        let gate = self.reader.gate;
-        let namespace = reading.namespace.clone().unwrap_or_else(|| namespace_of(&raw, gate));
+        let (gate, native_id) = (self.reader.gate, raw.native_id.clone());
+        let named = reading.namespace.clone().or_else(|| named_by(&raw, gate));
+        self.is_named = named.is_some();
+        let namespace = named.unwrap_or_else(|| {
+            let folder = raw.cwd.as_deref().unwrap_or_default();
+            let stored = self.reader.look_up(|it| it.namespace(folder, gate).map(Some));
+            stored.unwrap_or_else(|| namespace_of_folder(folder, gate))
+        });
         let source =
             SessionSource { namespace: namespace.as_str(), format: self.format, path: self.path };
-        let mut session = redact_session(raw, source, self.reader.gate, &mut masked);
+        let session = redact_session(raw, source, gate, &mut masked);
+        let mut session = self.known(session, &native_id);
         let mut before = self.before(&session);
         for _ in 0..APART_MAX {
             let Some(behind) = before.apart.take() else { break };
-            session = renamed(&session, &behind);
+            session = self.renamed(&session, &behind);
             before = self.before(&session);
         }
         if self.is_forgotten(&before) {
@@ -154,6 +166,23 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         let findings = std::mem::take(&mut self.early);
         self.open = Some(Open { elsewhere, findings, masked, ..open });
         if starts { self.start(&session) } else { ControlFlow::Continue(()) }
+    }
+
+    /// The session as the store knows it.
+    fn known(&mut self, session: Session, native_id: &str) -> Session {
+        let (gate, is_named) = (self.reader.gate, self.is_named);
+        let known = self.reader.look_up(|it| it.known(&session, native_id, is_named, gate));
+        known.unwrap_or(session)
+    }
+
+    /// The session with `behind` as a suffix of its name.
+    fn renamed(&mut self, session: &Session, behind: &str) -> Session {
+        let behind = format!("@{behind}");
+        let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
+        let native_id = Redacted::weave(&name);
+        let id = Session::id_of(&session.namespace, session.format, native_id.as_str());
+        let text = native_id.as_str().to_owned();
+        self.known(Session { id, native_id, ..session.clone() }, &text)
     }
 
     fn before(&mut self, session: &Session) -> EarlierReading {
@@ -205,7 +234,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     fn part_ways(&mut self) -> ControlFlow<()> {
         let Some(open) = &self.open else { return ControlFlow::Continue(()) };
         let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
-        let session = Arc::new(renamed(&open.session, &behind));
+        let session = Arc::clone(&open.session);
+        let session = Arc::new(self.renamed(&session, &behind));
         let before = self.before(&session);
         if self.is_forgotten(&before) {
             self.open = None;
@@ -362,25 +392,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
     }
 }
 
-/// The session with `behind` as a suffix of its name.
-fn renamed(session: &Session, behind: &str) -> Session {
-    let behind = format!("@{behind}");
-    let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
-    let native_id = Redacted::weave(&name);
-    let id = Session::id_of(&session.namespace, session.format, native_id.as_str());
-    Session { id, native_id, ..session.clone() }
-}
-
-/// The namespace that the transcript's envelope names, else that of the agent's working directory.
-pub(crate) fn namespace_of(raw: &RawSession, gate: &Gate) -> String {
-    match raw.namespace.as_deref() {
-        Some(name) => gate.redact(name).as_str().to_owned(),
-        None => namespace_of_folder(raw.cwd.as_deref().unwrap_or_default(), gate),
-    }
-}
-
-/// The last name of a folder.
-pub(crate) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
-    let last = folder.rsplit(['/', '\\']).find(|name| !name.is_empty());
-    gate.redact(last.unwrap_or(NAMESPACE_DEFAULT)).as_str().to_owned()
+/// The namespace that the transcript's envelope names.
+pub(crate) fn named_by(raw: &RawSession, gate: &Gate) -> Option<String> {
+    raw.namespace.as_deref().map(|name| gate.redact(name).as_str().to_owned())
 }

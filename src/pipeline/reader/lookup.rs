@@ -2,8 +2,9 @@
 
 use super::copies::{mark, record_key};
 use crate::adapters::walk::is_other_file;
-use crate::domain::{Format, Session, SessionId};
-use crate::privacy::Redacted;
+use crate::domain::{Format, Session, SessionId, Timestamp};
+use crate::pipeline::namespace::Namespaces;
+use crate::privacy::{Gate, Redacted};
 use crate::store::{SpokenEntry, Store, StoreError};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use tokio::runtime::Handle;
@@ -30,14 +31,18 @@ pub(crate) struct EarlierReading {
 pub(crate) struct Lookup {
     handle: Handle,
     store: Store,
+    /// For moving namespaces to their present names; without a clock none is moved.
+    clock: Option<fn() -> Timestamp>,
+    /// Namespaces by folder.
+    namespaces: HashMap<String, String>,
     /// Sessions by the key of their first record, read on first use.
     beginnings: Option<HashMap<u64, SessionId>>,
 }
 
 impl Lookup {
     /// Creates a lookup that blocks its thread on the runtime of `handle`.
-    pub(crate) fn new(handle: Handle, store: Store) -> Lookup {
-        Lookup { handle, store, beginnings: None }
+    pub(crate) fn new(handle: Handle, store: Store, clock: Option<fn() -> Timestamp>) -> Lookup {
+        Lookup { handle, store, clock, namespaces: HashMap::new(), beginnings: None }
     }
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
@@ -46,6 +51,32 @@ impl Lookup {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The namespace of a folder, as the store has it.
+    pub(crate) fn namespace(&mut self, folder: &str, gate: &Gate) -> Result<String, StoreError> {
+        if let Some(known) = self.namespaces.get(folder) {
+            return Ok(known.clone());
+        }
+        let found = self.block_on(self.namespaces_of(gate).of_folder(folder))?;
+        self.namespaces.insert(folder.to_owned(), found.clone());
+        Ok(found)
+    }
+
+    /// The session as the store knows it.
+    pub(crate) fn known(
+        &self,
+        session: &Session,
+        native_id: &str,
+        is_named: bool,
+        gate: &Gate,
+    ) -> Result<Option<Session>, StoreError> {
+        let namespaces = self.namespaces_of(gate);
+        self.block_on(namespaces.known(session.clone(), native_id, is_named)).map(Some)
+    }
+
+    fn namespaces_of<'a>(&'a self, gate: &'a Gate) -> Namespaces<'a> {
+        Namespaces { store: &self.store, gate, clock: self.clock }
     }
 
     /// Marks of the session's stored entries.

@@ -6,7 +6,7 @@ mod file;
 mod lookup;
 
 pub(super) use copies::{Differs, mark, mark_of};
-pub(super) use current::{namespace_of, namespace_of_folder};
+pub(super) use current::named_by;
 pub(super) use file::Bytes;
 pub(super) use lookup::{EarlierReading, Lookup};
 

@@ -9,9 +9,9 @@ use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Memory, Timestamp};
 use crate::pipeline::{
-    AgentNote, HitState, LookupError, Note, ProjectDirectory, SearchHit, SearchRequest, dir_of,
-    directory_namespace, hit_of, memory_history, memory_named, notes, project_namespace, search,
-    stage_note, why,
+    AgentNote, HitState, LookupError, Namespaces, Note, ProjectDirectory, SearchHit, SearchRequest,
+    dir_of, hit_of, memory_history, memory_named, namespace_of_folder, notes, project_namespace,
+    search, stage_note, why,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
@@ -91,13 +91,14 @@ impl Server {
     /// The namespace of the project.
     pub(in crate::server) async fn namespace(&self, store: &Store) -> Result<String, StoreError> {
         let folders = self.folders.iter().map(PathBuf::as_path);
-        let known = project_namespace(store, &self.config, folders).await?;
+        let namespaces = Namespaces { store, gate: &self.gate, clock: Some(self.clock) };
+        let known = project_namespace(namespaces, &self.config, folders).await?;
         Ok(known.unwrap_or_else(|| self.namespace_of_folder()))
     }
 
     fn namespace_of_folder(&self) -> String {
-        let folder = self.folders.first().cloned().unwrap_or_default();
-        directory_namespace(&folder, &self.gate)
+        let folder = self.folders.first().map(|it| it.display().to_string()).unwrap_or_default();
+        namespace_of_folder(&folder, &self.gate)
     }
 
     /// As [`Server::answer`]; over HTTP, a note needs a token that may write.

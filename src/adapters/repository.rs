@@ -1,0 +1,137 @@
+//! The git repository that a folder is in, read from its files: sessions are many, and a process for each is slow.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Bytes that are read of a file of git's.
+const FILE_BYTES_MAX: u64 = 256 * 1024;
+
+/// A repository as its projects share it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Repository {
+    /// Folder of the working tree; of several, the main one.
+    pub(crate) root: PathBuf,
+    /// URL of `origin`, else of the first remote.
+    pub(crate) remote: Option<String>,
+}
+
+impl Repository {
+    /// The repository that `folder` is in, also where `folder` itself is gone. One in the user's home is of no folder
+    /// below it.
+    pub(crate) fn of(folder: &Path) -> Option<Repository> {
+        if !folder.is_absolute() {
+            return None;
+        }
+        let home = home();
+        let above = folder.ancestors().enumerate();
+        let mut above = above.take_while(|(up, it)| *up == 0 || home.as_deref() != Some(*it));
+        above.find_map(|(_, folder)| at(folder))
+    }
+}
+
+/// The user's home.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::home_dir().filter(|home| home.is_absolute() && home.parent().is_some())
+}
+
+/// The folder of a file that is there.
+pub(crate) fn folder_of(file: &Path) -> Option<PathBuf> {
+    Some(file.canonicalize().ok()?.parent()?.to_owned())
+}
+
+fn at(folder: &Path) -> Option<Repository> {
+    let dot = folder.join(".git");
+    if dot.is_dir() {
+        return Some(repository(folder, &dot));
+    }
+    // The file of a working tree of several, or of a submodule.
+    let git = folder.join(text(&dot)?.strip_prefix("gitdir:")?.trim());
+    let common = text(&git.join("commondir")).map(|common| git.join(common.trim()));
+    Some(match common.and_then(|common| common.canonicalize().ok()) {
+        Some(common) if common.ends_with(".git") => {
+            repository(common.parent().unwrap_or(&common), &common)
+        }
+        Some(common) => repository(&common, &common),
+        None => repository(folder, &git),
+    })
+}
+
+fn repository(root: &Path, git: &Path) -> Repository {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    Repository { root, remote: text(&git.join("config")).and_then(|it| remote_of(&it)) }
+}
+
+fn text(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The URL of `origin`, else of the first remote, in a file of git's settings.
+fn remote_of(settings: &str) -> Option<String> {
+    let (mut first, mut remote) = (None, None);
+    for line in settings.lines().map(str::trim) {
+        if let Some(head) = line.strip_prefix('[') {
+            let name = head.strip_prefix("remote \"").and_then(|it| it.split_once("\"]"));
+            remote = name.map(|(name, _)| name);
+        } else if let (Some(name), Some((key, value))) = (remote, line.split_once('='))
+            && key.trim().eq_ignore_ascii_case("url")
+        {
+            let value = value.split([' ', '\t']).find(|it| !it.is_empty()).unwrap_or_default();
+            let url = value.trim_matches('"').to_owned();
+            if name == "origin" {
+                return Some(url);
+            }
+            first.get_or_insert(url);
+        }
+    }
+    first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::files;
+    use std::fs;
+
+    fn put(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        files::replace(path, text).unwrap();
+    }
+
+    #[test]
+    fn origin_goes_before_the_first_remote_and_other_sections_say_nothing() {
+        let settings = "[core]\n\turl = no\n[remote \"up\"]\n\turl = a:b/c\n[branch \"x\"]\n\turl = no\n\
+            [remote \"origin\"]\n\tfetch = +refs\n\tURL = \"git@host:o/app.git\"  # ours\n\turl = second\n";
+        assert_eq!(remote_of(settings).as_deref(), Some("git@host:o/app.git"));
+        assert_eq!(remote_of(&settings.replace("origin", "fork")).as_deref(), Some("a:b/c"));
+        assert_eq!(remote_of("[core]\n[remote \"x\"]\n"), None);
+    }
+
+    #[test]
+    fn a_folder_of_the_repository_a_working_tree_of_it_and_a_folder_that_is_gone_are_one_project() {
+        let top = tempfile::tempdir().unwrap();
+        let top = top.path().canonicalize().unwrap();
+        let root = top.join("app");
+        put(&root.join(".git/config"), "[remote \"origin\"]\nurl = h:o/app\n");
+        put(&root.join(".git/worktrees/x/commondir"), "../..\n");
+        let linked = format!("gitdir: {}\n", root.join(".git/worktrees/x").display());
+        put(&top.join("x/.git"), &linked);
+        let expected = Repository { root: root.clone(), remote: Some("h:o/app".to_owned()) };
+        for folder in [root.join("src/deep"), root.clone(), top.join("x/src")] {
+            assert_eq!(Repository::of(&folder), Some(expected.clone()), "{}", folder.display());
+        }
+    }
+
+    #[test]
+    fn a_submodule_is_a_project_of_its_own() {
+        let top = tempfile::tempdir().unwrap();
+        let root = top.path().canonicalize().unwrap();
+        put(&root.join(".git/config"), "[remote \"origin\"]\nurl = h:o/app\n");
+        put(&root.join(".git/modules/sub/config"), "[remote \"origin\"]\nurl = h:o/sub\n");
+        put(&root.join("sub/.git"), "gitdir: ../.git/modules/sub\n");
+        let found = Repository::of(&root.join("sub/src")).unwrap();
+        assert_eq!((found.root, found.remote.as_deref()), (root.join("sub"), Some("h:o/sub")));
+    }
+}

@@ -1,0 +1,131 @@
+//! `annalist namespace`: which namespaces there are, and another name for one.
+
+use super::arguments::is_agreed;
+use super::output::{self, Failure, Row, count, counted, in_pages};
+use super::settings;
+use crate::adapters::clock;
+use crate::pipeline::Namespaces;
+use crate::privacy::Gate;
+use crate::store::{NamespaceTotals, Store};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Folders of a namespace that are listed.
+const FOLDERS_MAX: u32 = 8;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist namespace list
+  annalist namespace move app github.com/owner/app
+
+A namespace is whose memory something is. Without one in the settings a conversation belongs to the repository it \
+was held in, by the name of its remote, such as `github.com/owner/app`; without a remote, or outside of a \
+repository, to the path of the folder.")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// List namespaces with their conversations, memories and folders
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a namespace another name; into one that is there, both become one
+    Move {
+        /// The name it has
+        old: String,
+        /// The name it gets
+        new: String,
+        /// Join it with a namespace that is there without asking
+        #[arg(long)]
+        yes: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A namespace that got another name, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct MovedNamespace<'a> {
+    from: &'a str,
+    to: &'a str,
+}
+
+impl Row for NamespaceTotals {
+    const HEADER: &'static [&'static str] = &["namespace", "sessions", "memories", "folders"];
+
+    fn cells(&self) -> Vec<String> {
+        let (sessions, memories) = (count(self.sessions), count(self.memories));
+        vec![self.namespace.clone(), sessions, memories, self.folders.join("\n")]
+    }
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let (config, store) = settings::existing_store(file)?;
+    match &args.command {
+        Command::List { json } => in_pages(|| {
+            let all = settings::runtime()?.block_on(store.namespace_totals(FOLDERS_MAX))?;
+            output::rows(&all, *json, "there are no namespaces: `annalist replay` makes one")?;
+            Ok(ExitCode::SUCCESS)
+        }),
+        Command::Move { old, new, yes, json } => {
+            let gate = Gate::new(&config.pii);
+            let new = gate.redact(new.trim()).as_str().to_owned();
+            settings::runtime()?.block_on(rename(&store, &gate, old, &new, *yes))?;
+            if *json {
+                output::json(&MovedNamespace { from: old, to: &new })?;
+            } else {
+                output::line(&format!("namespace `{old}` is `{new}` now"))?;
+            }
+            if config.namespace.as_ref() == Some(old) {
+                let source = &config.source;
+                output::note(&format!("{source}: namespace = \"{old}\": set it to \"{new}\""));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+async fn rename(
+    store: &Store,
+    gate: &Gate,
+    old: &str,
+    new: &str,
+    is_agreed_to: bool,
+) -> Result<(), Failure> {
+    if new.is_empty() || old == new {
+        return Err(Failure::usage(format!("`{new}`: expected another name than `{old}`")));
+    }
+    let all = store.namespace_totals(FOLDERS_MAX).await?;
+    let found = |name: &str| all.iter().find(|it| it.namespace == name);
+    if found(old).is_none() {
+        return Err(Failure::usage(format!(
+            "there is no namespace `{old}`: `annalist namespace list` lists them"
+        )));
+    }
+    if let Some(there) = found(new).filter(|_| !is_agreed_to) {
+        let held = counted(there.sessions, "session");
+        let refusal = format!(
+            "`{new}` has {held} already, and what is joined cannot be parted: add --yes to join them"
+        );
+        if !is_agreed(&format!("`{new}` has {held} already: join both for good?"), refusal)? {
+            return Err(Failure::failed("nothing was moved"));
+        }
+    }
+    let namespaces = Namespaces { store, gate, clock: Some(clock::now) };
+    match namespaces.moved(old, new).await? {
+        true => Ok(()),
+        false => Err(Failure::failed(format!(
+            "namespace `{old}` or `{new}`: another process changes its memory now; nothing was \
+             moved, try again"
+        ))),
+    }
+}

@@ -1,0 +1,190 @@
+//! Namespaces: which there are, and how one gets another name.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::lease::{NamespaceLease, check_namespace};
+use super::memory_index::{memory, write_memories};
+use super::session::is_forgotten;
+use super::value::{json, values};
+use crate::domain::{Change, Memory, Plan, Session, SessionId};
+
+/// Tables with a namespace in a column of that name, and nothing of it elsewhere.
+const NAMED: [&str; 6] = ["sessions", "open_pairs", "ledger", "bills", "memory_dirs", "tokens"];
+
+/// What a namespace holds.
+#[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, serde::Serialize)]
+pub(crate) struct NamespaceTotals {
+    /// Its name.
+    pub namespace: String,
+    /// Conversations.
+    pub sessions: u64,
+    /// Memories, also those that do not hold any more.
+    pub memories: u64,
+    /// Folders that its conversations were held in.
+    pub folders: Vec<String>,
+}
+
+impl Store {
+    pub(crate) async fn namespaces(&self) -> Result<Vec<String>, StoreError> {
+        self.read("reading which namespaces there are", |from| {
+            let sql = "SELECT DISTINCT namespace FROM sessions ORDER BY namespace";
+            from.all(sql, &[], |row| row.next())
+        })
+        .await
+    }
+
+    /// All namespaces with what they hold, by name; of each, so many folders at most.
+    pub(crate) async fn namespace_totals(
+        &self,
+        folders_max: u32,
+    ) -> Result<Vec<NamespaceTotals>, StoreError> {
+        self.read("counting what namespaces hold", move |from| {
+            let sql = "SELECT n.namespace,
+                    (SELECT count(*) FROM sessions s WHERE s.namespace = n.namespace),
+                    (SELECT count(*) FROM memories m WHERE m.namespace = n.namespace)
+                FROM (SELECT namespace FROM sessions UNION SELECT namespace FROM memories) n
+                ORDER BY n.namespace";
+            let mut all = from.all(sql, &[], |row| {
+                let (namespace, sessions, memories) = (row.next()?, row.next()?, row.next()?);
+                Ok(NamespaceTotals { namespace, sessions, memories, folders: Vec::new() })
+            })?;
+            for it in &mut all {
+                let sql = "SELECT DISTINCT cwd FROM sessions
+                    WHERE namespace = ?1 AND cwd IS NOT NULL ORDER BY cwd LIMIT ?2";
+                it.folders =
+                    from.all(sql, values![&it.namespace, folders_max], |row| row.next())?;
+            }
+            Ok(all)
+        })
+        .await
+    }
+
+    /// True if anything of `namespace` is stored.
+    pub(crate) async fn has_namespace(&self, namespace: &str) -> Result<bool, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("looking for a namespace", move |from| {
+            let sql = "SELECT 1 FROM sessions WHERE namespace = ?1
+                UNION ALL SELECT 1 FROM memories WHERE namespace = ?1 LIMIT 1";
+            Ok(from.first(sql, values![&namespace], |row| row.next::<i64>())?.is_some())
+        })
+        .await
+    }
+
+    /// The name that a namespace got, if it got another one.
+    pub(crate) async fn namespace_moved(
+        &self,
+        namespace: &str,
+    ) -> Result<Option<String>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("looking for the name of a namespace", move |from| {
+            let sql = "SELECT moved_to FROM namespace_moves WHERE namespace = ?1";
+            from.first(sql, values![&namespace], |row| row.next())
+        })
+        .await
+    }
+
+    /// Folders that the sessions of a namespace were held in, and the memory directories on `host` that show it.
+    pub(crate) async fn folders_of(
+        &self,
+        namespace: &str,
+        host: &str,
+    ) -> Result<Vec<String>, StoreError> {
+        let (namespace, host) = (namespace.to_owned(), host.to_owned());
+        self.read("reading the folders of a namespace", move |from| {
+            let sql = "SELECT cwd FROM sessions WHERE namespace = ?1 AND cwd IS NOT NULL
+                UNION SELECT dir FROM memory_dirs WHERE namespace = ?1 AND host = ?2";
+            from.all(sql, values![&namespace, &host], |row| row.next())
+        })
+        .await
+    }
+
+    /// The id and the namespace under which a conversation of this client, with this client's id and in this folder, is
+    /// stored; of this session's namespace only where `is_named`. Where there is none, the first of `forgotten` that was
+    /// forgotten, which has no namespace any more.
+    pub(crate) async fn known_session(
+        &self,
+        session: &Session,
+        is_named: bool,
+        forgotten: Vec<SessionId>,
+    ) -> Result<Option<(SessionId, Option<String>)>, StoreError> {
+        let session = session.clone();
+        self.read("looking for a session by its client's id", move |from| {
+            let sql = "SELECT id, namespace FROM sessions
+                WHERE native_id = ?1 AND format = ?2 AND (cwd IS NULL OR cwd = ?3)
+                    AND (namespace = ?4 OR ?4 IS NULL)
+                ORDER BY id <> ?5, no LIMIT 1";
+            let folder = session.cwd.as_ref().map_or("", |it| it.as_str());
+            let only = is_named.then_some(&session.namespace);
+            let row =
+                values![&session.native_id, session.format.name(), folder, only, &session.id.0];
+            let known = from.first(sql, row, |row| Ok((SessionId(row.next()?), row.next()?)))?;
+            if known.is_some() || is_forgotten(from, session.id)? {
+                return Ok(known);
+            }
+            for id in &forgotten {
+                if is_forgotten(from, *id)? {
+                    return Ok(Some((*id, None)));
+                }
+            }
+            Ok(None)
+        })
+        .await
+    }
+
+    /// Gives the namespace of the one lease the name of the other, in one transaction; what is there already under that
+    /// name stays, and both are one namespace from now on. Ids stay as they are.
+    pub(crate) async fn move_namespace(
+        &self,
+        from: &NamespaceLease,
+        to: &NamespaceLease,
+    ) -> Result<(), StoreError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.write("moving a namespace", move |db| {
+            check_namespace(db, &from)?;
+            check_namespace(db, &to)?;
+            rename(db, &from.subject, &to.subject)
+        })
+        .await
+    }
+}
+
+fn rename(db: &mut Db, from: &str, to: &str) -> Result<(), Fault> {
+    let memories: Vec<Memory> =
+        db.all("SELECT body FROM memories WHERE namespace = ?1", values![from], memory)?;
+    let renamed = |it: &Memory| Memory { namespace: to.to_owned(), ..it.clone() };
+    // The index of memories goes by their namespace.
+    let gone = |it: &Memory| Change { memory: it.id, before: Some(it.clone()), after: None };
+    let new = |it: &Memory| Change { memory: it.id, before: None, after: Some(renamed(it)) };
+    write_memories(db, from, &memories.iter().map(gone).collect::<Vec<_>>())?;
+    write_memories(db, to, &memories.iter().map(new).collect::<Vec<_>>())?;
+    db.run("DELETE FROM memory_indexes WHERE namespace = ?1", values![from])?;
+    let sql = "SELECT no FROM plans WHERE namespace = ?1 ORDER BY no";
+    for no in db.all(sql, values![from], |row| row.next::<i64>())? {
+        let sql = "SELECT body FROM plans WHERE no = ?1";
+        let plan: Plan = db.one(sql, values![no], |row| row.json())?;
+        let before = plan.before.iter().map(renamed).collect();
+        let plan = Plan { namespace: to.to_owned(), before, ..plan };
+        let sql = "UPDATE plans SET namespace = ?2, body = ?3 WHERE no = ?1";
+        db.run(sql, values![no, to, &json(&plan)?])?;
+    }
+    for table in NAMED {
+        let sql = format!("UPDATE {table} SET namespace = ?2 WHERE namespace = ?1");
+        db.run(&sql, values![from, to])?;
+    }
+    let lane = "INSERT INTO lanes (namespace, served) SELECT ?2, served FROM lanes
+        WHERE namespace = ?1 ON CONFLICT (namespace) DO NOTHING";
+    db.run(lane, values![from, to])?;
+    let jobs = "UPDATE jobs SET lane = (SELECT no FROM lanes WHERE namespace = ?2)
+        WHERE lane = (SELECT no FROM lanes WHERE namespace = ?1)";
+    db.run(jobs, values![from, to])?;
+    // Their spending together is added up anew when it is next compared with the cap of a day.
+    let caps = "DELETE FROM allowances WHERE scope LIKE 'namespace-day %'
+        AND substr(scope, length('namespace-day 2026-11-23 ') + 1) IN (?1, ?2)";
+    db.run(caps, values![from, to])?;
+    db.run("UPDATE namespace_moves SET moved_to = ?2 WHERE moved_to = ?1", values![from, to])?;
+    db.run("DELETE FROM namespace_moves WHERE namespace = ?1", values![to])?;
+    let sql = "INSERT INTO namespace_moves (namespace, moved_to) VALUES (?1, ?2)
+        ON CONFLICT (namespace) DO UPDATE SET moved_to = excluded.moved_to";
+    db.run(sql, values![from, to])
+}

@@ -1,0 +1,175 @@
+//! Whose memory a conversation is: by the repository that it was held in, whatever its folder is called, and kept when
+//! the name changes.
+
+use super::place::Place;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A transcript of one conversation in `folder`.
+fn talk(place: &Place, name: &str, folder: &Path) -> String {
+    let line = |at: usize, role: &str, text: &str| {
+        json!({
+            "uuid": format!("{name}-{at}"), "sessionId": format!("talk-{name}"), "type": role,
+            "cwd": folder, "version": "2.1.0", "timestamp": format!("2026-11-01T10:0{at}:00Z"),
+            "message": {"role": role, "content": text},
+        })
+    };
+    let lines = [
+        line(0, "user", "Which port does the tile server of the map listen on?"),
+        line(1, "assistant", "It listens on port 8443, as the settings of the server say."),
+    ];
+    let text = lines.map(|line| format!("{line}\n")).concat();
+    place.write(&format!("{name}.jsonl"), text).display().to_string()
+}
+
+fn clone(place: &Place, folder: &str, url: &str) -> std::path::PathBuf {
+    place.write(&format!("{folder}/.git/config"), format!("[remote \"origin\"]\n\turl = {url}\n"));
+    place.path(folder)
+}
+
+fn with_queue() -> Place {
+    Place::with_endpoint("http://127.0.0.1:9/v1")
+}
+
+fn names(place: &Place) -> Vec<(String, u64)> {
+    let all = place.json(&["namespace", "list", "--json"]);
+    let name = |it: &Value| {
+        (it["namespace"].as_str().unwrap().to_owned(), it["sessions"].as_u64().unwrap())
+    };
+    all.as_array().unwrap().iter().map(name).collect()
+}
+
+fn enqueue(place: &Place, args: &[&str]) -> u64 {
+    let done = place.json(&[&["enqueue", "--json", "--flush"], args].concat());
+    done["jobs"].as_u64().unwrap_or_else(|| panic!("{done}"))
+}
+
+#[test]
+fn folders_of_one_name_do_not_meet_and_clones_of_one_repository_do() {
+    let place = with_queue();
+    for client in ["client-a", "client-b"] {
+        let url = format!("git@Example.org:{client}/app.git");
+        let folder = clone(&place, &format!("{client}/app"), &url);
+        enqueue(&place, &[&talk(&place, client, &folder.join("src"))]);
+    }
+    let again = clone(&place, "elsewhere", "https://me:pw@example.org:8443/client-a/app");
+    enqueue(&place, &[&talk(&place, "again", &again)]);
+    enqueue(&place, &[&talk(&place, "gone", Path::new("/nowhere/client-c/app"))]);
+    enqueue(&place, &[&talk(&place, "home", &place.path("home/work/app"))]);
+    let expected = [
+        ("/nowhere/client-c/app", 1),
+        ("example.org/client-a/app", 2),
+        ("example.org/client-b/app", 1),
+        ("~/work/app", 1),
+    ];
+    assert_eq!(names(&place), expected.map(|(name, sessions)| (name.to_owned(), sessions)));
+    let named = &[&*talk(&place, "named", &again), "--namespace", "ours"];
+    enqueue(&place, named);
+    assert!(names(&place).contains(&("ours".to_owned(), 1)), "a name that is given wins");
+}
+
+#[test]
+fn a_name_of_an_older_version_is_moved_when_the_project_is_used_next_and_nothing_is_enqueued_twice()
+{
+    let place = with_queue();
+    let folder = clone(&place, "roofs", "git@example.org:dev/roofs.git");
+    let (one, src) = (talk(&place, "one", &folder), talk(&place, "src", &folder.join("src")));
+    // As an older version named them.
+    let jobs = enqueue(&place, &[&one, "--namespace", "roofs"])
+        + enqueue(&place, &[&src, "--namespace", "src"]);
+    assert!(jobs > 0);
+    assert_eq!(enqueue(&place, &[&one, &src]), 0);
+    assert_eq!(names(&place), [("example.org/dev/roofs".to_owned(), 2)]);
+    assert_eq!(place.number("SELECT count(*) FROM jobs"), i64::try_from(jobs).unwrap());
+    let lanes = "SELECT count(DISTINCT lane) FROM jobs";
+    assert_eq!(place.number(lanes), 1);
+}
+
+#[test]
+fn a_name_that_two_projects_share_stays_theirs_until_a_person_moves_it() {
+    let place = with_queue();
+    let (a, b) = (
+        clone(&place, "a/app", "git@example.org:a/app.git"),
+        clone(&place, "b/app", "git@example.org:b/app.git"),
+    );
+    let (one, other) = (talk(&place, "one", &a), talk(&place, "other", &b));
+    enqueue(&place, &[&one, &other, "--namespace", "app"]);
+    assert_eq!(enqueue(&place, &[&one, &other]), 0);
+    assert_eq!(names(&place), [("app".to_owned(), 2)]);
+    place.run(&["namespace", "move", "nothing", "x"]).refused(2, &["nothing", "namespace list"]);
+    assert_eq!(place.run(&["namespace", "move", "app", "example.org/a/app"]).code, 0);
+    assert_eq!(names(&place), [("example.org/a/app".to_owned(), 2)]);
+    assert_eq!(enqueue(&place, &[&one, &other]), 0, "what was moved is known");
+    enqueue(&place, &[&talk(&place, "new", &b)]);
+    assert!(names(&place).contains(&("example.org/b/app".to_owned(), 1)));
+    let into = ["namespace", "move", "example.org/b/app", "example.org/a/app"];
+    place.run(&into).refused(2, &["already", "--yes"]);
+    assert_eq!(place.run(&[&into[..], &["--yes"]].concat()).code, 0);
+    assert_eq!(names(&place), [("example.org/a/app".to_owned(), 3)]);
+    // The name that was moved leads to where it was moved to.
+    enqueue(&place, &[&talk(&place, "newer", &b)]);
+    assert_eq!(names(&place), [("example.org/a/app".to_owned(), 4)]);
+}
+
+#[test]
+fn what_was_forgotten_under_the_old_name_stays_forgotten() {
+    let place = with_queue();
+    let folder = clone(&place, "roofs", "git@example.org:dev/roofs.git");
+    let one = talk(&place, "one", &folder);
+    enqueue(&place, &[&one, "--namespace", "roofs"]);
+    assert_eq!(place.run(&["forget", "--session", "talk-one", "--yes"]).code, 0);
+    assert_eq!(enqueue(&place, &[&one]), 0);
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 0);
+}
+
+fn moves_memory(place: &Place) {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let sessions = format!("{root}/examples/sessions");
+    let cassette = format!("{root}/examples/cassette");
+    let replay = |namespace: &str| {
+        let args = ["replay", &sessions, "--cassette", &cassette, "--json"];
+        place.json(&[&args[..], &["--namespace", namespace]].concat())
+    };
+    replay("old");
+    place.json(&["consolidate", "--json"]);
+    assert_eq!(place.run(&["memory", "init"]).code, 0);
+    let sync = ["memory", "sync", "--namespace"];
+    assert_eq!(place.run(&[&sync[..], &["old"]].concat()).code, 0);
+    let ids = |namespace: &str| {
+        let all = place.json(&["memory", "list", "--json", "--namespace", namespace]);
+        let id = |it: &Value| it["id"].as_str().unwrap().to_owned();
+        all.as_array().unwrap().iter().map(id).collect::<Vec<_>>()
+    };
+    let (before, files) = (ids("old"), place.files());
+    assert!(!before.is_empty());
+    place.json(&["namespace", "move", "old", "new", "--json"]);
+    assert_eq!((ids("old"), ids("new")), (Vec::new(), before));
+    let waiting = place.json(&["memory", "sync", "--namespace", "new", "--json"]);
+    assert_eq!(waiting["changes"], json!([]), "the directory stays as it is: {waiting}");
+    let markdown = |files: Vec<(std::path::PathBuf, Vec<u8>)>| {
+        files.into_iter().filter(|(path, _)| path.ends_with("md")).collect::<Vec<_>>()
+    };
+    assert_eq!(markdown(place.files()), markdown(files));
+    let counts =
+        || ["sessions", "runs"].map(|it| place.number(&format!("SELECT count(*) FROM {it}")));
+    let known = counts();
+    replay("new");
+    assert_eq!(counts(), known, "nothing is read or asked about twice");
+    let log = place.json(&["consolidate", "log", "--json"]);
+    assert!(log.as_array().unwrap().iter().all(|it| it["namespace"] == "new"), "{log}");
+    let plan = log[0]["plan"].as_str().unwrap().to_owned();
+    assert_eq!(place.run(&["consolidate", "--undo", &plan]).code, 0, "plans can be undone");
+    assert_eq!(place.run(&["consolidate", "--redo", &plan]).code, 0);
+}
+
+#[test]
+fn memory_keeps_its_ids_its_plans_and_its_directory_when_its_namespace_moves() {
+    moves_memory(&Place::new());
+}
+
+#[test]
+fn a_namespace_moves_on_a_server_as_well() {
+    if let Some(place) = Place::new().on_server() {
+        moves_memory(&place);
+    }
+}
