@@ -40,6 +40,11 @@ chaos-postgres kills workers jobs:
     tests/chaos.sh {{kills}} 'postgres://postgres@127.0.0.1:5432/test?options=-csearch_path%3Dannalist_chaos' {{workers}} {{jobs}}
     psql -qX postgres://postgres@127.0.0.1:5432/test -c 'DROP SCHEMA annalist_chaos CASCADE'
 
+# real clients against a scripted model, with no network but loopback; ANNALIST_CLIENTS=DIR keeps them there
+clients:
+    cargo build
+    ANNALIST_CLIENTS="${ANNALIST_CLIENTS:-$(mktemp -d)}" tests/clients.py --install
+
 # an hour of workers, kills, faults and edits on each store, then the five promises are checked
 soak minutes="60":
     cargo build --release

@@ -24,7 +24,8 @@ const RECORDS: &str = "SELECT record FROM (
         'parts', json((SELECT json_group_array(json(data)) FROM
             (SELECT data FROM part WHERE message_id = m.id ORDER BY id))))
     FROM message m JOIN session s ON s.id = m.session_id
-) ORDER BY begun, session, at, message";
+) WHERE ?1 IS NULL OR session IN (SELECT id FROM session WHERE id = ?1 OR parent_id = ?1)
+ORDER BY begun, session, at, message";
 
 /// Returns the records of an opencode database, one a line; `None` if `input` is the beginning of another file.
 pub(crate) fn records(path: &Path, input: &mut impl Read) -> io::Result<Option<Cursor<Vec<u8>>>> {
@@ -33,32 +34,43 @@ pub(crate) fn records(path: &Path, input: &mut impl Read) -> io::Result<Option<C
     if head != MAGIC {
         return Ok(None);
     }
-    let read = || -> rusqlite::Result<Option<Vec<u8>>> {
-        let database = open(path)?;
-        let tables: u32 = database.query_row(TABLES, [], |row| row.get(0))?;
-        if tables < 3 {
-            return Ok(None);
-        }
-        let mut lines = Vec::new();
-        let mut statement = database.prepare(RECORDS)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            lines.extend_from_slice(row.get_ref(0)?.as_bytes()?);
-            lines.push(b'\n');
-            if BYTES_MAX < lines.len() {
-                break;
-            }
-        }
-        Ok(Some(lines))
-    };
-    match read() {
+    Ok(read(path, None)?.map(Cursor::new))
+}
+
+/// Returns the records of one session of an opencode database, and of its sub-agents; none if it is not there.
+pub(crate) fn session_records(path: &Path, session: &str) -> io::Result<Vec<u8>> {
+    Ok(read(path, Some(session))?.unwrap_or_default())
+}
+
+/// Reads all sessions or one; `None` if it is the database of another program.
+fn read(path: &Path, session: Option<&str>) -> io::Result<Option<Vec<u8>>> {
+    match lines(path, session) {
         Ok(lines) if lines.as_ref().is_some_and(|lines| BYTES_MAX < lines.len()) => {
             let most = format!("expected at most {BYTES_MAX} bytes of conversations");
             Err(io::Error::other(format!("{most}; use `opencode export ID`")))
         }
-        Ok(lines) => Ok(lines.map(Cursor::new)),
+        Ok(lines) => Ok(lines),
         Err(error) => Err(io::Error::other(format!("no opencode database that is known: {error}"))),
     }
+}
+
+fn lines(path: &Path, session: Option<&str>) -> rusqlite::Result<Option<Vec<u8>>> {
+    let database = open(path)?;
+    let tables: u32 = database.query_row(TABLES, [], |row| row.get(0))?;
+    if tables < 3 {
+        return Ok(None);
+    }
+    let mut lines = Vec::new();
+    let mut statement = database.prepare(RECORDS)?;
+    let mut rows = statement.query([session])?;
+    while let Some(row) = rows.next()? {
+        lines.extend_from_slice(row.get_ref(0)?.as_bytes()?);
+        lines.push(b'\n');
+        if BYTES_MAX < lines.len() {
+            break;
+        }
+    }
+    Ok(Some(lines))
 }
 
 /// Opens a database for reading. Without a log beside it nobody writes, and SQLite need not create one.
@@ -99,6 +111,9 @@ mod tests {
             {\"info\":{\"role\":\"assistant\",\"id\":\"m2\",\"sessionID\":\"s1\"},\"parts\":[]}\n\
             {\"info\":{\"id\":\"s2\",\"title\":\"Two\",\"directory\":\"/b\",\"parentID\":null,\"time\":{\"created\":20}}}\n";
         assert_eq!(String::from_utf8(lines).unwrap(), expected);
+        let one = String::from_utf8(session_records(&path, "s2").unwrap()).unwrap();
+        assert_eq!(one, expected[expected.rfind("{\"info\":{\"id\"").unwrap()..]);
+        assert!(session_records(&path, "s3").unwrap().is_empty());
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 1);
     }
 

@@ -20,8 +20,11 @@ const TTL: Duration = Duration::from_secs(30 * 24 * 3_600);
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SpooledHandOver {
-    /// The transcript, or a folder of transcripts.
+    /// The transcript, a folder of transcripts, or a database of sessions.
     pub transcript: PathBuf,
+    /// The session in a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// Folder from which settings and store are found.
     pub project: PathBuf,
     /// Settings file that was named.
@@ -106,8 +109,10 @@ impl Spool {
     }
 
     fn file(&self, hand_over: &SpooledHandOver) -> PathBuf {
-        let SpooledHandOver { transcript, project, .. } = hand_over;
-        let digest = Digest::of(&[&transcript.to_string_lossy(), &project.to_string_lossy()]);
+        let SpooledHandOver { transcript, session, project, .. } = hand_over;
+        let (transcript, project) = (transcript.to_string_lossy(), project.to_string_lossy());
+        let parts = [&*transcript, &*project].into_iter().chain(session.as_deref());
+        let digest = Digest::of(&parts.collect::<Vec<&str>>());
         self.path.join(format!("{digest}.json"))
     }
 }
@@ -123,6 +128,7 @@ mod tests {
     fn hand_over(n: usize, at: i64) -> SpooledHandOver {
         SpooledHandOver {
             transcript: format!("/t/{n}.jsonl").into(),
+            session: None,
             project: "/p".into(),
             config: None,
             store: None,

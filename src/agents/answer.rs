@@ -9,7 +9,7 @@ const CHARS_MAX: usize = 200;
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, Serialize)]
 pub(crate) struct AnswerEnd(String);
 
-/// A line of Claude Code, or of Codex, which has the message as `payload`.
+/// A line of Claude Code, of Qwen Code, or of Codex, which has the message as `payload`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Line {
@@ -24,6 +24,7 @@ struct Message {
     #[serde(rename = "type")]
     kind: Option<String>,
     role: Option<String>,
+    #[serde(alias = "parts")]
     content: Option<Content>,
 }
 
@@ -80,7 +81,9 @@ fn begins(line: &Line) -> Option<bool> {
 
 /// The texts that someone says in a line; results of tools are none.
 fn texts_of<'a>(line: &'a Line, role: &str) -> Vec<&'a str> {
-    let message = line.message.as_ref().filter(|message| message.role.as_deref() == Some(role));
+    let is_role = |said: &str| said == role || (said == "model" && role == "assistant");
+    let message = line.message.as_ref();
+    let message = message.filter(|message| message.role.as_deref().is_some_and(is_role));
     match message.and_then(|message| message.content.as_ref()) {
         Some(Content::Text(text)) => vec![text],
         Some(Content::Blocks(blocks)) => {
@@ -125,6 +128,15 @@ mod tests {
         let answer = r#"{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}}"#;
         check(&[begun, answer], "Done.", true);
         check(&[answer, begun], "Done.", false);
+    }
+
+    #[test]
+    fn an_answer_of_qwen_code_is_known_too() {
+        let prompt = r#"{"type":"user","message":{"role":"user","parts":[{"text":"go on"}]}}"#;
+        let answer =
+            r#"{"type":"assistant","message":{"role":"model","parts":[{"text":"Done."}]}}"#;
+        check(&[prompt, answer], "Done.", true);
+        check(&[answer, prompt], "Done.", false);
     }
 
     #[test]

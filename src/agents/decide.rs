@@ -17,6 +17,9 @@ const COMPACT_PERCENT: u32 = 90;
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct State {
+    /// True once the session got its context.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_started: bool,
     /// Model that the client named when the session started; its name tells the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -51,6 +54,7 @@ impl State {
     fn at(&self, now: Timestamp) -> State {
         let counts = |at: &Timestamp| *at <= now && now.since(*at) < STATE_TTL;
         State {
+            is_started: self.is_started,
             model: self.model.clone(),
             nudged_at: self.nudged_at.filter(counts),
             reached_hard_at: self.reached_hard_at.filter(counts),
@@ -134,7 +138,7 @@ impl Answer {
 
 /// Decides what to answer, and what to keep of the session.
 ///
-/// - A session's start gets its context.
+/// - A session's start gets its context; its first prompt if the client did not tell of the start, as `qwen -p`.
 /// - From `auto` on a sync is requested with a prompt, once a session.
 /// - From `hard` on, of a window whose size is known, prompts are blocked until a later sync, or until a person begins one with
 ///   [`OVERRIDE`](super::input::OVERRIDE), which holds until the window is below `hard` again.
@@ -166,13 +170,17 @@ pub(crate) fn decide(
             }
             Say::Context
         }
-        Event::UserPromptSubmit => submit(input.prompt, &mut state, seen, thresholds),
+        Event::UserPromptSubmit => match submit(input.prompt, &mut state, seen, thresholds) {
+            Say::Nothing if !state.is_started => Say::Context,
+            say => say,
+        },
         Event::PreCompact => {
             let is_full = input.is_automatic || percent.is_some_and(|it| COMPACT_PERCENT <= it);
             if is_full && state.synced_at.is_none() { Say::Warn } else { Say::Nothing }
         }
         Event::SessionEnd | Event::Stop | Event::SubagentStop => Say::Nothing,
     };
+    state.is_started |= say == Say::Context;
     let enqueue = match input.event {
         Event::PreCompact | Event::SessionEnd | Event::Stop | Event::SubagentStop => true,
         Event::SessionStart | Event::UserPromptSubmit => {

@@ -44,7 +44,7 @@ fn golden_case(case: &Value) {
     let window = thresholds.window(&usage, &SessionModels { at_start, configured }).tokens;
     let session = case["sid"].as_str().unwrap_or("golden-1");
     let told = json!({"session_id": session, "prompt": "go on"}).to_string();
-    let mut state = State::default();
+    let mut state = super::tests::started();
     for (at, expected) in (0..).zip(case["per_prompt"].as_array().unwrap()) {
         let input = Input::read(&told, Event::UserPromptSubmit).0.unwrap();
         let percent = percent(usage.tokens, window);

@@ -1,4 +1,4 @@
-//! Input of a hook of Claude Code. Of a prompt only the command to us is kept, never its words.
+//! Input of a hook. Of a prompt only the command to us is kept, never its words.
 
 use super::answer::AnswerEnd;
 use crate::domain::{Finding, Severity};
@@ -9,6 +9,9 @@ use serde_json::Value;
 pub(crate) const OVERRIDE: &str = "annalist override";
 /// First word of a prompt that syncs memory; never blocked.
 pub(crate) const SYNC_COMMAND: &str = "/memory-sync";
+
+/// Event of Gemini CLI before every request that might compress; most do not.
+const BEFORE_COMPRESSION: &str = "PreCompress";
 
 /// The events that we answer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq, clap::ValueEnum)]
@@ -38,7 +41,7 @@ impl Event {
         Event::SessionEnd,
     ];
 
-    /// Its name in the client's JSON and settings.
+    /// Its name in Claude Code's JSON and settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Event::SessionStart => "SessionStart",
@@ -48,6 +51,22 @@ impl Event {
             Event::Stop => "Stop",
             Event::SubagentStop => "SubagentStop",
         }
+    }
+
+    /// Its name in Gemini CLI, if that has it.
+    pub(super) fn gemini_name(self) -> Option<&'static str> {
+        match self {
+            Event::SessionStart | Event::SessionEnd => Some(self.name()),
+            Event::UserPromptSubmit => Some("BeforeAgent"),
+            Event::PreCompact => Some(BEFORE_COMPRESSION),
+            Event::Stop => Some("AfterAgent"),
+            Event::SubagentStop => None,
+        }
+    }
+
+    /// Returns true if a client calls the event so.
+    pub(super) fn is_called(self, name: &str) -> bool {
+        name == self.name() || self.gemini_name() == Some(name)
     }
 
     /// Its name on our command line, behind `annalist hook`.
@@ -108,6 +127,8 @@ impl Prompt {
 pub(crate) struct Input {
     /// The event.
     pub event: Event,
+    /// Its name in the client.
+    pub event_name: String,
     /// True if a session goes on with the window as it was; it starts with an empty one otherwise.
     pub resumes: bool,
     /// Command in the prompt.
@@ -118,6 +139,8 @@ pub(crate) struct Input {
     pub session: Option<SessionName>,
     /// The file with the transcript.
     pub transcript_path: Option<String>,
+    /// The database that holds the session, of clients without transcripts.
+    pub database: Option<String>,
     /// The file with the sub-agent's transcript, or the folder that holds it.
     pub agent_transcript_path: Option<String>,
     /// End of the answer that ended the turn; the client writes it into the transcript a little later.
@@ -152,8 +175,8 @@ impl Input {
             let text = told.get(name).and_then(Value::as_str)?;
             (!text.is_empty()).then(|| text.to_owned())
         };
-        let other = |name: &String| name != event.name();
-        if field("hook_event_name").as_ref().is_some_and(other) {
+        let event_name = field("hook_event_name").unwrap_or_else(|| event.name().to_owned());
+        if !event.is_called(&event_name) {
             let detail = format!(
                 "standard input: expected `hook_event_name` to be {}, found another; let the \
                  settings of the client run `annalist hook {}` for {} alone",
@@ -173,12 +196,15 @@ impl Input {
             event,
             resumes: field("source").as_deref() == Some("resume"),
             prompt: field("prompt").map_or(Prompt::Plain, |words| Prompt::of(&words)),
-            is_automatic: field("trigger").as_deref() == Some("auto"),
+            is_automatic: field("trigger").as_deref() == Some("auto")
+                && event_name != BEFORE_COMPRESSION,
             session,
             agent_transcript_path: field("agent_transcript_path")
                 .or_else(|| sub_agents(field("transcript_path")?)),
             answer_end: field("last_assistant_message").and_then(|text| AnswerEnd::of(&text)),
             transcript_path: field("transcript_path"),
+            database: field("database"),
+            event_name,
             cwd: field("cwd"),
             model: field("model"),
         };
@@ -193,7 +219,7 @@ fn sub_agents(transcript: String) -> Option<String> {
 
 fn expected(found: &str) -> String {
     format!(
-        "standard input: expected the JSON object that Claude Code hands to a hook, found {found}; \
+        "standard input: expected the JSON object that a client hands to a hook, found {found}; \
          run it from the client's settings, or try it with `{{\"session_id\": \"x\"}}`"
     )
 }

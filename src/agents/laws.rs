@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn the_same_hook_twice_is_answered_the_same_but_for_what_is_asked_once(steps in steps()) {
-        let mut state = State::default();
+        let mut state = super::tests::started();
         for (event, word, percent, _) in steps {
             let seen = Seen { now: Timestamp(1), percent, is_window_known: true, synced_at: None };
             let input = input(event, word);

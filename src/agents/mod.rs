@@ -1,10 +1,13 @@
-//! Claude Code's hooks: their input, the fill level of the context window, the decision, the output, and our
-//! entries in the client's settings. No I/O: files, the clock and the state come as arguments.
+//! Hooks of clients: their input, the fill level of the context window, the decision, the output, and our
+//! parts of the clients' files. No I/O: files, the clock and the state come as arguments.
 //!
-//! The formats are those of Claude Code's hook reference. A hook that fails must never exit with
+//! The formats are those of Claude Code's hook reference, which other clients took over. A hook that fails must never exit with
 //! [`EXIT_BLOCKED`](output::EXIT_BLOCKED): the client takes that for a decision and erases the prompt.
 
 mod answer;
+mod clients;
+mod codex_servers;
+mod commands;
 mod decide;
 #[cfg(test)]
 mod golden;
@@ -22,17 +25,17 @@ mod usage_test;
 mod window;
 
 pub(crate) use answer::AnswerEnd;
+pub(crate) use clients::{CLIENTS, Client, Content};
 pub(crate) use decide::{Answer, STATE_TTL, Say};
 pub(crate) use decide::{Seen, State, decide};
 #[cfg(test)]
 use input::OVERRIDE;
 pub(crate) use input::{Event, Input};
-pub(crate) use mcp_servers::{register, unregister};
 #[cfg(test)]
 use output::EXIT_BLOCKED;
 pub use output::OUTPUT_UNITS_MAX;
 pub(crate) use output::Output;
-pub(crate) use settings::{Merged, changes, install, remove};
+pub(crate) use settings::{Merged, changes};
 pub use usage::{TAIL_BYTES, last_usage};
 pub(crate) use usage::{Tail, Usage};
 pub(crate) use window::{SessionModels, Thresholds, model_in_settings, percent};

@@ -1,4 +1,4 @@
-//! Output of a hook for Claude Code: JSON on standard output, text for a person on standard error, an exit
+//! Output of a hook: JSON on standard output, text for a person on standard error, an exit
 //! code; nothing if there is nothing to say.
 
 use super::decide::{Answer, Say};
@@ -36,8 +36,8 @@ impl Output {
         let command = format!("{sync_command}{}", session.unwrap_or_default());
         match answer.say {
             Say::Nothing => Output::default(),
-            Say::Context => start(context.as_str(), input.event),
-            Say::Sync { percent } => adds(&sync_words(percent, &command), input.event),
+            Say::Context => start(context.as_str(), input),
+            Say::Sync { percent } => adds(&sync_words(percent, &command), input),
             Say::Block { percent, hard_percent } => {
                 block(&block_words(percent, hard_percent, &command))
             }
@@ -61,7 +61,7 @@ impl Output {
     }
 }
 
-fn start(context: &str, event: Event) -> Output {
+fn start(context: &str, input: &Input) -> Output {
     let units = context.encode_utf16().count();
     if OUTPUT_UNITS_MAX < units {
         let words = format!(
@@ -70,14 +70,14 @@ fn start(context: &str, event: Event) -> Output {
         );
         return Output { stderr: Some(words), ..Output::default() };
     }
-    if context.is_empty() { Output::default() } else { adds(context, event) }
+    if context.is_empty() { Output::default() } else { adds(context, input) }
 }
 
 /// Adds `words` to what the agent sees.
-fn adds(words: &str, event: Event) -> Output {
-    match event {
+fn adds(words: &str, input: &Input) -> Output {
+    match input.event {
         Event::SessionStart | Event::UserPromptSubmit => {
-            let specific = json!({"hookEventName": event.name(), "additionalContext": words});
+            let specific = json!({"hookEventName": input.event_name, "additionalContext": words});
             print(&json!({"hookSpecificOutput": specific}))
         }
         // These take none, and the client reports what it does not know.

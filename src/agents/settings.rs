@@ -1,4 +1,4 @@
-//! Our entries in a settings file of Claude Code: added, updated, removed. The file belongs to a person:
+//! Our hooks in a client's settings file: added, updated, removed. The file belongs to a person:
 //! what is not ours keeps every byte but line breaks around our entries.
 
 use super::input::Event;
@@ -12,8 +12,6 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 
-/// Seconds that the client waits for a hook of ours. One takes milliseconds; this is for a busy machine.
-const TIMEOUT_SECS: u32 = 10;
 /// Our name as a program, and on Windows.
 const NAMES: [&str; 2] = ["annalist", "annalist.exe"];
 /// Characters with which a shell does more than run one program.
@@ -26,26 +24,40 @@ pub(crate) enum Merged {
     Unchanged,
     /// Its new text.
     Changed(String),
+    /// The file was all ours, and goes.
+    Removed,
+    /// The file is a person's where one of ours would be, and stays.
+    NotOurs,
     /// The client could not read it, and nothing is changed: the finding says where, with the rule
     /// `bad-settings`.
     Malformed(Finding),
 }
 
+/// How a client has hooks in its settings.
+#[derive(Debug)]
+pub(crate) struct HookSettings {
+    /// The client's name of an event; `None` if it has none.
+    pub name: fn(Event) -> Option<&'static str>,
+    /// Time that the client waits for a hook of ours, in its own unit.
+    pub timeout: u32,
+}
+
 /// Puts our hooks into a settings file, or into a new one: one entry for each event, run as `program`, a
 /// name or path. An older entry of ours runs `program` from now on and keeps its flags; a second one for
 /// the same event is removed.
-pub(crate) fn install(existing: Option<&str>, program: &str) -> Merged {
+pub(super) fn install(settings: &HookSettings, existing: Option<&str>, program: &str) -> Merged {
     edit(existing_or_new(existing), |top| {
         let hooks = match hooks_of(top)? {
             Some(hooks) => hooks,
             None => top.object_value_or_set("hooks"),
         };
         for event in Event::ALL {
-            let list = match list_of(&hooks, event)? {
+            let Some(name) = (settings.name)(event) else { continue };
+            let list = match list_of(&hooks, name)? {
                 Some(list) => list,
-                None => hooks.array_value_or_set(event.name()),
+                None => hooks.array_value_or_set(name),
             };
-            install_event(&list, program, event);
+            install_event(&list, &command_line(program, event), settings.timeout);
         }
         Ok(())
     })
@@ -58,13 +70,14 @@ pub(super) fn existing_or_new(existing: Option<&str>) -> &str {
 }
 
 /// Removes our hooks from a settings file, with the lists that held nothing else.
-pub(crate) fn remove(existing: &str) -> Merged {
+pub(super) fn remove(existing: &str) -> Merged {
     let merged = edit(existing, |top| {
         let Some(hooks) = hooks_of(top)? else { return Ok(()) };
         let mut removed = 0;
         for property in hooks.properties() {
-            if let Some(event) = Event::ALL.iter().find(|it| is_named(&property, it.name())) {
-                list_of(&hooks, *event)?;
+            let name = property.decoded_name().unwrap_or_default();
+            if Event::ALL.iter().any(|event| event.is_called(&name)) {
+                list_of(&hooks, &name)?;
             }
             let Some(list) = property.array_value() else { continue };
             let ours = entries(&list).into_iter().filter(|entry| entry.command.is_ours);
@@ -151,7 +164,7 @@ fn edited(
 }
 
 pub(super) fn expected(place: &str, what: &str, found: &str) -> String {
-    format!("settings of Claude Code: {place}: expected {what}, found {found}; nothing was changed")
+    format!("{place}: expected {what}, found {found}; nothing was changed")
 }
 
 fn hooks_of(top: &CstObject) -> Result<Option<CstObject>, String> {
@@ -160,9 +173,9 @@ fn hooks_of(top: &CstObject) -> Result<Option<CstObject>, String> {
     hooks.map(Some).ok_or_else(|| expected("`hooks`", "an object", "something else"))
 }
 
-fn list_of(hooks: &CstObject, event: Event) -> Result<Option<CstArray>, String> {
-    let Some(list) = member(hooks, event.name()) else { return Ok(None) };
-    let place = format!("`hooks.{}`", event.name());
+fn list_of(hooks: &CstObject, event: &str) -> Result<Option<CstArray>, String> {
+    let Some(list) = member(hooks, event) else { return Ok(None) };
+    let place = format!("`hooks.{event}`");
     list.array_value().map(Some).ok_or_else(|| expected(&place, "a list", "something else"))
 }
 
@@ -211,7 +224,8 @@ impl Entry {
     }
 }
 
-fn install_event(list: &CstArray, program: &str, event: Event) {
+/// Adds `line` to the list of an event, or brings our entry there up to date.
+fn install_event(list: &CstArray, line: &str, timeout: u32) {
     let mut runs_us = false;
     for entry in entries(list) {
         if entry.command.is_ours && runs_us {
@@ -219,9 +233,8 @@ fn install_event(list: &CstArray, program: &str, event: Event) {
             continue;
         }
         runs_us |= entry.command.runs_us;
-        if entry.command.is_ours && !entry.command.runs(program, event) {
-            let line = entry.command.with(program, event);
-            entry.text.set_raw_value(Value::from(line).to_string());
+        if entry.command.is_ours && !entry.command.runs(line) {
+            entry.text.set_raw_value(Value::from(entry.command.with(line)).to_string());
         }
     }
     if !runs_us {
@@ -231,8 +244,8 @@ fn install_event(list: &CstArray, program: &str, event: Event) {
         };
         let hook = object(vec![
             ("type", "command".into()),
-            ("command", command_line(program, event).into()),
-            ("timeout", CstInputValue::Number(TIMEOUT_SECS.to_string())),
+            ("command", line.into()),
+            ("timeout", CstInputValue::Number(timeout.to_string())),
         ]);
         list.append(object(vec![("hooks", CstInputValue::Array(vec![hook]))]));
     }
@@ -265,14 +278,14 @@ impl Command {
         }
     }
 
-    fn runs(&self, program: &str, event: Event) -> bool {
-        self.words.iter().take(3).eq([program, "hook", &event.argument()])
+    fn runs(&self, line: &str) -> bool {
+        self.words.iter().take(3).eq(shlex::split(line).unwrap_or_default().iter())
     }
 
-    /// The command with `program` and `event` in place of its own.
-    fn with(&self, program: &str, event: Event) -> String {
+    /// The command `line` with the flags of this one.
+    fn with(&self, line: &str) -> String {
         let flags = self.words.iter().skip(3).map(|word| quoted(word));
-        [command_line(program, event)].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
+        [line.to_owned()].into_iter().chain(flags).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -286,7 +299,7 @@ fn command_line(program: &str, event: Event) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     shlex::try_quote(word).map_or_else(|_| word.to_owned(), |quoted| quoted.into_owned())
 }
 

@@ -1,13 +1,20 @@
 //! Settings files of people, with our entries and without.
 
 use super::*;
+use crate::agents::clients::COMMON_HOOKS;
 use crate::privacy::{Gate, Pii};
 use proptest::prelude::*;
 
 #[track_caller]
 fn installed(existing: Option<&str>) -> String {
-    let Merged::Changed(text) = install(existing, "annalist") else { panic!("{existing:?}") };
-    assert_eq!(install(Some(&text), "annalist"), Merged::Unchanged, "twice is once: {text}");
+    let Merged::Changed(text) = install(&COMMON_HOOKS, existing, "annalist") else {
+        panic!("{existing:?}")
+    };
+    assert_eq!(
+        install(&COMMON_HOOKS, Some(&text), "annalist"),
+        Merged::Unchanged,
+        "twice is once: {text}"
+    );
     text
 }
 
@@ -41,6 +48,15 @@ fn a_new_file_runs_us_at_every_event() {
     assert_eq!(value(&text)["hooks"].as_object().unwrap().len(), Event::ALL.len());
     assert_eq!(installed(Some(" \n")), text);
     assert_eq!(removed(&text), "{}\n");
+}
+
+#[test]
+fn the_plugin_for_marketplaces_has_the_same_hooks_and_tools() {
+    let hooks = include_str!("../../plugins/claude-code/hooks/hooks.json");
+    assert_eq!(hooks, installed(None));
+    let servers = include_str!("../../plugins/claude-code/.mcp.json");
+    let registered = crate::agents::mcp_servers::register(None, "annalist");
+    assert_eq!(registered, Merged::Changed(servers.to_owned()));
 }
 
 /// What a person has, laid out with tabs, with an event of ours in use and odd numbers.
@@ -86,8 +102,11 @@ fn an_older_entry_of_ours_is_brought_up_to_date_and_a_second_one_goes() {
   "Stop": [{"hooks": [{"type": "command", "command": "annalist hook session-end"}]}],
   "SessionEnd": [{"hooks": [{"type": "command", "command": "cd /x && annalist hook session-end | tee log"}]}]
 }}"#;
-    let Merged::Changed(text) = install(Some(older), "/opt/my tools/annalist") else { panic!() };
-    assert_eq!(install(Some(&text), "/opt/my tools/annalist"), Merged::Unchanged);
+    let Merged::Changed(text) = install(&COMMON_HOOKS, Some(older), "/opt/my tools/annalist")
+    else {
+        panic!()
+    };
+    assert_eq!(install(&COMMON_HOOKS, Some(&text), "/opt/my tools/annalist"), Merged::Unchanged);
     let start = ["'/opt/my tools/annalist' hook session-start --budget light", "x"];
     assert_eq!(commands(&text, "SessionStart"), start);
     assert!(text.contains("\"matcher\": \"startup\"") && text.contains("\"timeout\": 3"), "{text}");
@@ -122,7 +141,9 @@ fn what_cannot_be_read_is_not_changed() {
         (r#"{"hooks": []}"#, "`hooks`: expected an object"),
         (r#"{"hooks": {"Stop": {}}}"#, "`hooks.Stop`: expected a list"),
     ] {
-        let Merged::Malformed(finding) = install(Some(text), "annalist") else { panic!("{text}") };
+        let Merged::Malformed(finding) = install(&COMMON_HOOKS, Some(text), "annalist") else {
+            panic!("{text}")
+        };
         assert!(finding.detail.contains(says), "{}", finding.detail);
         assert!(finding.detail.ends_with("nothing was changed") && finding.rule == "bad-settings");
         assert!(!finding.detail.contains('\n'));
@@ -179,9 +200,9 @@ fn settings() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn installing_twice_is_installing_once_and_what_is_left_after_removal_is_theirs(text in settings()) {
-        match install(Some(&text), "annalist") {
+        match install(&COMMON_HOOKS, Some(&text), "annalist") {
             Merged::Changed(more) => {
-                prop_assert_eq!(install(Some(&more), "annalist"), Merged::Unchanged);
+                prop_assert_eq!(install(&COMMON_HOOKS, Some(&more), "annalist"), Merged::Unchanged);
                 for event in Event::ALL {
                     let own = format!("annalist hook {}", event.argument());
                     prop_assert_eq!(commands(&more, event.name()).iter().filter(|it| **it == own).count(), 1);
@@ -192,19 +213,20 @@ proptest! {
                 let bare = match remove(&text) {
                     Merged::Changed(bare) => bare,
                     Merged::Unchanged => text.clone(),
-                    Merged::Malformed(finding) => return Err(TestCaseError::fail(finding.detail)),
+                    other => return Err(TestCaseError::fail(format!("{other:?}"))),
                 };
                 prop_assert_eq!(without_empty(&left), without_empty(&bare));
             }
             Merged::Unchanged => prop_assert!(text.contains("annalist")),
             Merged::Malformed(_) => {}
+            other => return Err(TestCaseError::fail(format!("{other:?}"))),
         }
     }
 
     #[test]
     fn any_text_is_survived(text in any::<String>(), json in "[\\[\\]{}:,\"a1 \\\\]{0,20}") {
         for text in [text, json] {
-            install(Some(&text), "annalist");
+            install(&COMMON_HOOKS, Some(&text), "annalist");
             remove(&text);
             changes(&text, "{}", &Gate::new(&[]));
         }

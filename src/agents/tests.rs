@@ -9,6 +9,11 @@ use serde_json::{Value, json};
 /// What is run to sync memory.
 pub(super) const SYNC: &str = "annalist memory sync";
 
+/// State of a session that got its context.
+pub(super) fn started() -> State {
+    State { is_started: true, ..State::default() }
+}
+
 /// One session over time: a minute between two hooks.
 pub(super) struct Session {
     name: &'static str,
@@ -20,7 +25,7 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new() -> Session {
         let thresholds = Thresholds::default();
-        Session { name: "s-1", thresholds, state: State::default(), minute: 0 }
+        Session { name: "s-1", thresholds, state: started(), minute: 0 }
     }
 
     fn now(&self) -> Timestamp {
@@ -54,6 +59,16 @@ impl Session {
         self.minute += 1;
         self.state.synced_at = Some(self.now());
     }
+}
+
+#[test]
+fn the_first_prompt_of_a_session_whose_start_was_not_told_gets_its_context_once() {
+    let mut session = Session { state: State::default(), ..Session::new() };
+    assert_eq!(session.prompt("go on", 10), Say::Context);
+    assert_eq!(session.prompt("go on", 10), Say::Nothing);
+    let mut told = Session { state: State::default(), ..Session::new() };
+    assert_eq!(told.hook(Event::SessionStart, &json!({}), None).say, Say::Context);
+    assert_eq!(told.prompt("go on", 10), Say::Nothing);
 }
 
 fn sync(percent: u32) -> Say {
@@ -150,7 +165,7 @@ fn the_prompt_that_syncs_is_never_held_up() {
     assert_eq!(session.prompt("/memory-sync-later", 85), sync(85));
     assert_eq!(session.prompt("/memory-synced", 85), block(85));
     session.name = "s-2";
-    session.state = State::default();
+    session.state = started();
     assert_eq!(session.prompt("/memory-sync", 5), sync(5));
     assert_eq!(session.prompt("a", 61), Say::Nothing, "it was asked for");
 }

@@ -6,6 +6,7 @@ use super::output::Failure;
 use super::settings;
 use crate::adapters::clock;
 use crate::adapters::hook_folder::GrowingFile;
+use crate::adapters::opencode_db;
 use crate::adapters::spool::{Spool, SpooledHandOver};
 use crate::agents::{AnswerEnd, TAIL_BYTES};
 use crate::domain::Digest;
@@ -153,8 +154,14 @@ fn attempt(spool: Option<&Spool>, hand_over: SpooledHandOver) -> bool {
 
 /// Returns false if the hand-over has to wait: for its transcript, or for a process with the settings of its hook.
 fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
-    let SpooledHandOver { transcript, project, config, store, flush, at, .. } = hand_over;
-    if !transcript.exists() {
+    let SpooledHandOver { transcript, session, project, config, store, flush, at, .. } = hand_over;
+    let records = match session {
+        Some(session) if transcript.exists() => {
+            Some(opencode_db::session_records(transcript, session)?)
+        }
+        Some(_) | None => None,
+    };
+    if !transcript.exists() || records.as_ref().is_some_and(Vec::is_empty) {
         return Ok(MISSING <= clock::now().since(*at));
     }
     std::env::set_current_dir(project).map_err(|error| {
@@ -166,8 +173,11 @@ fn enqueue(hand_over: &SpooledHandOver) -> Result<bool, Failure> {
     }
     let enqueuer = enqueue::enqueuer(&config, None)?;
     let how = HandOver { flush: *flush, ..HandOver::default() };
-    let paths = IntakeSource::Paths(vec![transcript.clone()]);
-    let taken = enqueuer.take_in(paths, how, CancellationToken::new());
+    let source = match records {
+        None => IntakeSource::Paths(vec![transcript.clone()]),
+        Some(records) => IntakeSource::Bytes(transcript.display().to_string(), records),
+    };
+    let taken = enqueuer.take_in(source, how, CancellationToken::new());
     let taken = settings::runtime()?.block_on(taken)?;
     match taken.problems.first() {
         None => Ok(true),

@@ -1,4 +1,4 @@
-//! `annalist hook`: answers a hook of Claude Code. It never breaks a person's work: a failure is a line on
+//! `annalist hook`: answers a hook of a client. It never breaks a person's work: a failure is a line on
 //! stderr and exits with 0, and nothing here waits for a store.
 
 use super::context::directory;
@@ -55,7 +55,8 @@ Examples:
   stop, subagent-stop, session-end
                       enqueue new messages, as `annalist enqueue` does
 
-A prompt that begins with `annalist override` is not blocked. Thresholds are in .memory-config.md. The \
+Claude Code, Codex, Gemini CLI, Qwen Code and the plugin for opencode run these; an event that a client calls \
+otherwise (BeforeAgent) keeps its name in the answer. A prompt that begins with `annalist override` is not blocked. Thresholds are in .memory-config.md. The \
 state of a session is kept for four hours in $XDG_STATE_HOME/annalist/hooks, and what is not enqueued yet in \
 $XDG_DATA_HOME/annalist/spool. \
 Exit codes: 0 answered, or something failed and is told on stderr, 2 the prompt is blocked.")]
@@ -247,7 +248,8 @@ fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io:
         true => &input.agent_transcript_path,
         false => &input.transcript_path,
     };
-    let Some(path) = path else { return Ok(()) };
+    let session = input.database.as_ref().and(input.session.as_ref());
+    let Some(path) = path.as_ref().or(input.database.as_ref()) else { return Ok(()) };
     let transcript = std::path::absolute(path)?;
     let answer = input.answer_end.as_ref().and_then(|end| {
         let Ok(mut file) = GrowingFile::open(&transcript) else {
@@ -258,6 +260,7 @@ fn hand_over(input: &Input, config: Option<&Config>, file: Option<&Path>) -> io:
     });
     let hand_over = SpooledHandOver {
         transcript,
+        session: session.map(|name| name.as_str().to_owned()),
         project: std::env::current_dir()?,
         config: file.map(Path::to_owned),
         store: config.map(|config| hand_over::store_digest(&config.store_url)),

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod card;
+mod clients;
 mod cassette;
 mod consolidate;
 mod context;
@@ -119,7 +120,7 @@ enum Command {
     Serve(serve::Args),
     /// Make, list and revoke tokens of clients of `annalist serve`
     Token(token::Args),
-    /// Answer a hook of Claude Code: context, sync, new messages
+    /// Answer a hook of a client: context, sync, new messages
     Hook(hook::Args),
     /// Enqueue what hooks left in the spool
     #[command(hide = true)]
@@ -136,7 +137,7 @@ enum Command {
     Test(test::Args),
     /// Print, write or check the JSON schemas and the generated docs
     Schema(schema::Args),
-    /// Write an annalist.toml, or add our hooks to Claude Code's settings
+    /// Write an annalist.toml, or set up the clients that are here
     Init(init::Args),
     /// Check the endpoint, the settings and the store
     Doctor(doctor::Args),

@@ -2,7 +2,7 @@
 
 use super::place::{Place, count};
 
-const DATABASE: &str = r#"
+pub(crate) const DATABASE: &str = r#"
     CREATE TABLE session (id TEXT, parent_id TEXT, directory TEXT, title TEXT, time_created INTEGER);
     CREATE TABLE message (id TEXT, session_id TEXT, time_created INTEGER, data TEXT);
     CREATE TABLE part (id TEXT, message_id TEXT, session_id TEXT, data TEXT);

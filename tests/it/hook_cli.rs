@@ -338,7 +338,7 @@ fn our_tools_are_registered_in_the_project_once_and_taken_out_again() {
     assert_eq!(merged["mcpServers"]["x"]["command"], "y");
     assert_eq!(merged["mcpServers"]["annalist"]["args"], json!(["mcp"]));
     let bytes = servers(&place);
-    assert_eq!(init(&place, &["--yes"]).stdout.matches("nothing to change").count(), 2);
+    assert_eq!(init(&place, &["--yes"]).stdout.matches("nothing to change").count(), 1);
     assert_eq!(servers(&place), bytes);
     assert_eq!(init(&place, &["--remove", "--yes"]).code, 0);
     assert_eq!(servers(&place), theirs);

@@ -48,6 +48,7 @@ mod reflecting_badly;
 mod searching;
 mod serving;
 mod settings;
+mod setting_up;
 mod shared;
 mod stores;
 #[cfg(feature = "nats")]

@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""Runs real clients against a scripted model, with no network but loopback, and checks what annalist makes of it.
+
+    tests/clients.py [--install] [ANNALIST] [CLIENT...]
+
+For each client, in a project of its own with an empty home: its transcript is read, its hooks hand it over, a worker
+extracts it, and its next session starts with what was decided. Then each starts a session in the project in which
+Claude Code decided something. Clients are those in the folder ANNALIST_CLIENTS; --install puts them there (npm, pip).
+The scripted model is ../shared/mockagent/mock.py, or ANNALIST_MOCKAGENT. Prints a table for docs/clients.md.
+"""
+import glob, http.server, json, os, re, shutil, subprocess, sys, tempfile, threading, time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MOCK = os.environ.get("ANNALIST_MOCKAGENT", os.path.join(ROOT, "../shared/mockagent/mock.py"))
+FOLDER = os.environ.get("ANNALIST_CLIENTS", "")
+NPM = ["@anthropic-ai/claude-code", "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai",
+       "@mariozechner/pi-coding-agent"]
+PYPI = ["aider-chat"]
+MODEL, EXTRACTOR = 18080, 18081
+TASK, QUESTION = "Write a test for the lock", "What did we decide?"
+# What the scripted model decides, as it is extracted, and as a session starts with it.
+WORDS = "a plain file `roof.lock`"
+BLOCK = "ADR-001: a plain file `roof.lock`"
+DECISION = {"options": ["a plain file `roof.lock`", "a SQLite row"], "chosen": WORDS,
+            "rationale": "needs no migration"}
+URL = f"http://127.0.0.1:{MODEL}"
+
+# Client: flag of `annalist init`, command with the prompt last, environment, files in the home, transcripts.
+CODEX = f"""model_provider = "mock"
+model = "gpt-5"
+[model_providers.mock]
+name = "mock"
+base_url = "{URL}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+[projects."%s"]
+trust_level = "trusted"
+"""
+OPENCODE = {"model": "mock/mock-model", "provider": {"mock": {
+    "npm": "@ai-sdk/openai-compatible", "name": "mock", "options": {"baseURL": f"{URL}/v1", "apiKey": "sk-test"},
+    "models": {"mock-model": {"name": "mock"}}}}}
+PI = {"providers": {"mock": {"baseUrl": f"{URL}/v1", "api": "openai-completions", "apiKey": "sk-test",
+                             "models": [{"id": "mock-model"}]}}}
+CLIENTS = {
+    "claude": ("--claude-code", ["claude", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "-p"],
+               {"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_API_KEY": "sk-test", "DISABLE_TELEMETRY": "1",
+                "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
+               {}, ".claude/projects/**/*.jsonl"),
+    "codex": ("--codex", ["codex", "exec", "--dangerously-bypass-hook-trust",
+                          "--dangerously-bypass-approvals-and-sandbox"],
+              {"OPENAI_API_KEY": "sk-test"}, {".codex/config.toml": CODEX}, ".codex/sessions/**/*.jsonl"),
+    "gemini": ("--gemini", ["gemini", "--yolo", "-p"],
+               {"GOOGLE_GEMINI_BASE_URL": URL, "GEMINI_API_KEY": "sk-test", "NO_BROWSER": "true",
+                "GEMINI_SANDBOX": "false", "GEMINI_CLI_TRUST_WORKSPACE": "true"},
+               {".gemini/settings.json": {"security": {"auth": {"selectedType": "gemini-api-key"}}}},
+               ".gemini/tmp/*/chats/**/*.json*"),
+    "qwen": ("--qwen", ["qwen", "--auth-type", "openai", "--yolo", "-p"],
+             {"OPENAI_BASE_URL": f"{URL}/v1", "OPENAI_API_KEY": "sk-test", "OPENAI_MODEL": "mock-model"},
+             {}, ".qwen/projects/**/chats/*.jsonl"),
+    "opencode": ("--opencode", ["opencode", "run"],
+                 {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
+                  "OPENCODE_DISABLE_LSP_DOWNLOAD": "1", "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+                  "npm_config_registry": "http://127.0.0.1:9/", "npm_config_fetch_retries": "0"},
+                 {".config/opencode/opencode.json": OPENCODE}, ".local/share/opencode/opencode.db"),
+    "pi": (None, ["pi", "--provider", "mock", "--model", "mock-model", "-p"],
+           {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}, {".pi/agent/models.json": PI}, ".pi/agent/sessions/**/*.jsonl"),
+    "aider": (None, ["aider", "--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-browser",
+                     "--no-detect-urls", "--model", "openai/gpt-4o", "--yes-always", "--no-gitignore", "--map-tokens",
+                     "0", "--message"],
+              {"OPENAI_API_BASE": f"{URL}/v1", "OPENAI_API_KEY": "sk-test"}, {}, None),
+}
+
+
+def install():
+    os.makedirs(FOLDER, exist_ok=True)
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--prefix", FOLDER, *NPM], check=True)
+    subprocess.run([sys.executable, "-m", "venv", FOLDER + "/py"], check=True)
+    subprocess.run([FOLDER + "/py/bin/pip", "install", "-q", *PYPI], check=True)
+
+
+class Extractor(http.server.BaseHTTPRequestHandler):
+    """Answers the extraction of a slice with the decision, if its words are there."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        found = {"decisions": [DECISION] if WORDS in body else [], "discussions": [], "attempts": [], "requests": []}
+        call = {"id": "call_1", "type": "function",
+                "function": {"name": "write_extracted", "arguments": json.dumps(found)}}
+        answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "scripted", "choices": [
+            {"index": 0, "finish_reason": "tool_calls",
+             "message": {"role": "assistant", "content": None, "tool_calls": [call]}}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
+class Place:
+    """A project, and a home for each client."""
+
+    def __init__(self, work, name):
+        self.work, self.project = work, os.path.join(work, name, "roofs")
+        os.makedirs(self.project)
+        subprocess.run(["git", "init", "-q", self.project], check=True)
+        with open(self.project + "/annalist.toml", "w") as out:
+            out.write(f'[model]\nbase_url = "http://127.0.0.1:{EXTRACTOR}/v1"\nmodel = "scripted"\n'
+                      '[queue]\nidle_secs = 1\n[consolidate]\nmodel = ""\n')
+        self.annalist("claude", "memory", "init")
+
+    def env(self, client):
+        home = os.path.join(self.work, os.path.basename(os.path.dirname(self.project)), "home-" + client)
+        for path, content in CLIENTS[client][3].items():
+            path = os.path.join(home, path)
+            if not os.path.exists(path):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w") as out:
+                    out.write(content % self.project if isinstance(content, str) else json.dumps(content))
+        os.makedirs(home, exist_ok=True)
+        path = ":".join([os.path.dirname(ANNALIST), FOLDER + "/node_modules/.bin", FOLDER + "/py/bin"])
+        return {"PATH": path + ":" + os.environ["PATH"], "HOME": home, "TERM": "xterm", "LANG": "C.UTF-8",
+                "IS_SANDBOX": "1", **CLIENTS[client][2]}
+
+    def annalist(self, client, *args):
+        done = subprocess.run([ANNALIST, *args], cwd=self.project, env=self.env(client), capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL, timeout=120)
+        return done.stdout if done.returncode == 0 else done.stdout + done.stderr
+
+    def said(self, client, prompt):
+        """Runs a session, and returns what the model was sent during it."""
+        before = os.path.getsize(REQUESTS)
+        done = subprocess.run([*CLIENTS[client][1], prompt], cwd=self.project, env=self.env(client), text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
+        if done.returncode:
+            print(f"{client}: exit {done.returncode}\n{done.stdout[-800:]}{done.stderr[-800:]}", file=sys.stderr)
+        with open(REQUESTS) as log:
+            log.seek(before)
+            return log.read()
+
+    def until(self, what, is_so):
+        for _ in range(150):
+            if is_so():
+                return True
+            time.sleep(0.1)
+        print(f"{self.project}: {what}: not in 15 seconds", file=sys.stderr)
+        return False
+
+    def jobs(self, client):
+        return len(json.loads(self.annalist(client, "jobs", "list", "--json") or "[]"))
+
+
+def version(client):
+    env = {"PATH": FOLDER + "/node_modules/.bin:" + FOLDER + "/py/bin:" + os.environ["PATH"], "HOME": WORK}
+    done = subprocess.run([CLIENTS[client][1][0], "--version"], capture_output=True, text=True, env=env)
+    found = re.search(r"\d+\.\d+\.\d+", done.stdout + done.stderr)
+    return found.group(0) if found else "?"
+
+
+def mark(is_so):
+    return "yes" if is_so else "NO"
+
+
+def check(place, client, other):
+    flag, _, _, _, pattern = CLIENTS[client]
+    if flag:
+        place.annalist(client, "init", flag, "--yes")
+    place.said(client, TASK)
+    home = place.env(client)["HOME"]
+    paths = glob.glob(os.path.join(home, pattern), recursive=True) if pattern else [
+        place.project + "/.aider.chat.history.md"]
+    read = json.loads(place.annalist(client, "replay", "--dry-run", "--json", *paths))
+    findings = sum(read.get("findings", {}).values())
+    is_read = f"{read['entries']} entries" if read["entries"] and not findings else mark(False)
+    row = [client, version(client), is_read]
+    if flag:
+        queued = place.until(f"{client} is queued", lambda: place.jobs(client) > 0)
+        row.append(mark(queued))
+    else:
+        place.annalist(client, "enqueue", "--flush", *paths)
+        row.append("no hooks")
+    place.annalist(client, "worker", "--drain")
+    row.append(mark(WORDS in place.annalist(client, "records", "list", "--json")))
+    place.annalist(client, "memory", "sync")
+    for there in [place, other]:
+        if flag is None:
+            row.append("no hooks")
+            continue
+        if there is not place:
+            there.annalist(client, "init", flag, "--yes")
+        row.append(mark(BLOCK in there.said(client, QUESTION)))
+    return row
+
+
+def main():
+    global ANNALIST, WORK, REQUESTS
+    args = sys.argv[1:]
+    if "--install" in args:
+        args.remove("--install")
+        install()
+    ANNALIST = os.path.abspath(args.pop(0) if args and os.path.exists(args[0]) else ROOT + "/target/debug/annalist")
+    here = lambda client: shutil.which(CLIENTS[client][1][0], path=f"{FOLDER}/node_modules/.bin:{FOLDER}/py/bin")
+    wanted = [client for client in CLIENTS if FOLDER and here(client) and (client in args or not args)]
+    if not os.path.exists(MOCK):
+        return print(f"clients: not tried, there is no scripted model at {MOCK}")
+    if not wanted:
+        return print("clients: not tried, none are in ANNALIST_CLIENTS; `just clients` installs them")
+    if "ANNALIST_CLIENTS_ALONE" not in os.environ:
+        if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode:
+            return print("clients: not tried, network namespaces are not allowed here")
+        os.environ["ANNALIST_CLIENTS_ALONE"] = "1"
+        os.execvp("unshare", ["unshare", "-rn", sys.executable, __file__, ANNALIST, *args])
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    WORK = tempfile.mkdtemp()
+    REQUESTS = WORK + "/requests.jsonl"
+    open(REQUESTS, "w").close()
+    mock = subprocess.Popen([sys.executable, MOCK, str(MODEL)], env={**os.environ, "MOCK_LOG": REQUESTS})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", EXTRACTOR), Extractor)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    time.sleep(1)
+    failed = False
+    try:
+        first = Place(WORK, "first")
+        if "claude" in wanted:
+            check(first, "claude", first)
+        print("| client | version | transcript | hooks fill the queue | a worker extracts it | the next session starts "
+              "with it | and one after Claude Code's |\n|---|---|---|---|---|---|---|", flush=True)
+        for client in wanted:
+            row = check(Place(WORK, client), client, first)
+            failed |= "NO" in row
+            print("| " + " | ".join(row) + " |", flush=True)
+    finally:
+        mock.kill()
+        if not failed:
+            shutil.rmtree(WORK, ignore_errors=True)
+    if failed:
+        sys.exit(f"clients: see {WORK}")
+
+
+main()

@@ -1,0 +1,137 @@
+//! `annalist init` for every client, and hooks as each of them runs them.
+
+use super::hand_over::until_handed_over;
+use super::hook_cli::tell;
+use super::place::{Place, read};
+use serde_json::{Value, json};
+
+/// A client's flag, and files that a person may have where it keeps its settings.
+const CLIENTS: &[(&str, &[(&str, &str)])] = &[
+    ("--claude-code", &[(".claude/settings.json", THEIRS), (".claude/commands/mine.md", "Mine\n")]),
+    ("--codex", &[(".codex/hooks.json", THEIRS), (".codex/config.toml", "model = 'x' # mine\n")]),
+    (
+        "--gemini",
+        &[(".gemini/settings.json", THEIRS), (".gemini/commands/a/b.toml", "prompt = ''")],
+    ),
+    ("--qwen", &[(".qwen/settings.json", THEIRS)]),
+    ("--opencode", &[(".opencode/plugin/mine.js", "export const Mine = 1\n")]),
+];
+const THEIRS: &str =
+    "{\n\t\"theme\": \"caf\\u00e9\",\n\t\"hooks\": {\n\t\t\"Mine\": [ { \"hooks\": [] } ]\n\t}\n}";
+
+fn text(place: &Place, path: &str) -> String {
+    String::from_utf8(read(&place.path(path))).unwrap()
+}
+
+#[test]
+fn each_client_is_set_up_once_and_left_as_it_was() {
+    for (flag, theirs) in CLIENTS {
+        let place = Place::new();
+        for (path, text) in *theirs {
+            place.write(path, text);
+        }
+        let before = place.files();
+        let shown = place.run(&["init", flag]);
+        shown.refused(2, &["--yes"]);
+        assert!(shown.stdout.contains("+ "), "shown first: {}", shown.stdout);
+        assert_eq!(place.files(), before, "{flag}");
+        assert_eq!(place.run(&["init", flag, "--yes"]).code, 0, "{flag}");
+        let set_up = place.files();
+        assert_ne!(set_up, before);
+        let again = place.run(&["init", flag, "--yes"]);
+        assert!(again.stdout.contains("nothing to change"), "{}", again.stdout);
+        assert_eq!(place.files(), set_up, "{flag}");
+        assert_eq!(place.run(&["init", flag, "--remove", "--yes"]).code, 0, "{flag}");
+        assert_eq!(place.files(), before, "{flag}");
+    }
+}
+
+#[test]
+fn several_clients_are_set_up_for_the_user() {
+    let place = Place::new();
+    let flags: Vec<&str> = CLIENTS.iter().map(|(flag, _)| *flag).collect();
+    let output = place.run(&[&["init", "--user", "--yes"], &flags[..]].concat());
+    assert_eq!(output.code, 0, "{}", output.stderr);
+    for path in [
+        ".claude/commands/memory-sync.md",
+        ".codex/config.toml",
+        ".gemini/commands/memory-search.toml",
+        ".qwen/settings.json",
+        ".config/opencode/plugin/annalist.js",
+    ] {
+        assert!(place.path("home").join(path).exists(), "{path}");
+    }
+    let gemini: Value = serde_json::from_str(&text(&place, "home/.gemini/settings.json")).unwrap();
+    assert_eq!(gemini["mcpServers"]["annalist"]["args"], json!(["mcp"]));
+    let hook = &gemini["hooks"]["AfterAgent"][0]["hooks"][0];
+    assert!(hook["command"].as_str().unwrap().ends_with(" hook stop"), "{hook}");
+    assert_eq!(hook["timeout"], 10_000);
+}
+
+#[test]
+fn a_command_of_a_person_is_left_alone() {
+    let place = Place::new();
+    place.write(".gemini/commands/memory-sync.toml", "prompt = 'mine'\n");
+    for more in [&[][..], &["--remove"]] {
+        let output = place.run(&[&["init", "--gemini", "--yes"], more].concat());
+        assert!(output.stderr.contains("memory-sync.toml is not ours"), "{}", output.stderr);
+        assert_eq!(text(&place, ".gemini/commands/memory-sync.toml"), "prompt = 'mine'\n");
+    }
+}
+
+#[test]
+fn clients_that_are_found_are_listed() {
+    let place = Place::new();
+    place.write("home/.codex/auth.json", "{}");
+    place.write(".qwen/settings.json", "{}");
+    let output = place.run(&["init"]);
+    assert!(output.stdout.contains("`annalist init --codex`"), "{}", output.stdout);
+    assert!(output.stdout.contains("`annalist init --qwen`"), "{}", output.stdout);
+    assert!(!output.stdout.contains("--gemini"), "{}", output.stdout);
+    assert_eq!(place.run(&["init", "--qwen", "--yes"]).code, 0);
+    std::fs::remove_file(place.path("annalist.toml")).unwrap();
+    let output = place.run(&["init"]);
+    assert!(output.stdout.contains("is set up"), "{}", output.stdout);
+}
+
+#[test]
+fn hooks_of_gemini_cli_are_answered_in_its_terms() {
+    let place = Place::new();
+    place.write(".claude/memory/active-context.md", "## Current Focus\nThe queue.\n");
+    let told = |name: &str, more: Value| {
+        let mut told = json!({"session_id": "s-1", "hook_event_name": name});
+        told.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        told.to_string()
+    };
+    let prompt = told("BeforeAgent", json!({"prompt": "/memory-sync"}));
+    let output = tell(&place, "user-prompt-submit", &prompt);
+    let said: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(said["hookSpecificOutput"]["hookEventName"], "BeforeAgent");
+    // It tells of every request that might compress.
+    let compression = told("PreCompress", json!({"trigger": "auto"}));
+    let output = tell(&place, "pre-compact", &compression);
+    assert_eq!((output.code, output.stdout.as_str()), (0, ""), "{}", output.stderr);
+    let output = tell(&place, "stop", &compression);
+    assert!(output.stderr.contains("hook_event_name"), "{}", output.stderr);
+}
+
+#[test]
+fn a_session_in_a_database_is_handed_over_alone() {
+    let place = Place::new();
+    let path = place.write("opencode.db", "");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch(super::clients::DATABASE).unwrap();
+    let other =
+        super::clients::DATABASE.lines().filter(|it| it.contains("INSERT")).collect::<String>();
+    let other =
+        ["ses_", "msg_", "prt_"].iter().fold(other, |sql, id| sql.replace(id, &format!("{id}x")));
+    database.execute_batch(&other).unwrap();
+    for session in ["ses_1", "ses_1"] {
+        let told = json!({"session_id": session, "cwd": place.path(""), "database": path});
+        let output = tell(&place, "session-end", &told.to_string());
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""));
+        until_handed_over(&place);
+    }
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 1);
+    assert_eq!(place.number("SELECT count(*) FROM jobs"), 1);
+}
