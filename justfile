@@ -11,6 +11,11 @@ test:
 ci:
     bash .ci/run
 
+# the page in a real Chromium: every page and verdict, an accessibility checker, pictures
+page:
+    cargo build
+    cd tests/page && npm install --no-audit --no-fund && node test.mjs
+
 # regenerate schemas, generated docs, snapshots and the example cassette; a person reads the diff
 bless:
     cargo run --quiet -- schema --write

@@ -2,17 +2,15 @@
 
 use super::arguments::{is_agreed, one, prefix};
 use super::consolidate::consolidator;
-use super::memory::folder::{after_plan, rename_records};
+use super::memory::folder::{directories, note_files};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, Session, SessionId};
-use crate::memory_dir::source_tags;
-use crate::pipeline::{Consolidator, ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
+use crate::pipeline::{Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
 use crate::store::{Directory, Erased, IdPrefix, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -87,21 +85,19 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             output::note("nothing was erased");
             return Ok(ExitCode::SUCCESS);
         }
-        match consolidator.forget(&namespace, &what).await? {
-            ForgetOutcome::Done(erased, passages) => {
-                let store = &consolidator.store;
-                rename_records(store, &config, &namespace, &renamed(&found)).await?;
-                let files = after_plan(store, &config, &[&namespace]).await?;
-                let proof = consolidator.prove(passages, &files).await?;
+        let directories = directories(&consolidator.store, &config)?;
+        match directories.forget(&consolidator, &found, &what).await? {
+            Forgotten::Done { erased, proof, synced } => {
+                note_files(&directories, &synced)?;
                 print(&erased, &proof, args.json)?;
                 elsewhere(&consolidator, &namespace).await?;
                 Ok(ExitCode::SUCCESS)
             }
-            ForgetOutcome::Busy => Err(Failure::failed(format!(
+            Forgotten::Busy => Err(Failure::failed(format!(
                 "namespace `{namespace}`: another process changes its memory now; nothing was erased, \
                  try again"
             ))),
-            ForgetOutcome::Moved(ids) => Err(Failure::failed(format!(
+            Forgotten::Moved(ids) => Err(Failure::failed(format!(
                 "namespace `{namespace}`: {} changed meanwhile; nothing was erased, try again",
                 counted(ids.len() as u64, "memory")
             ))),
@@ -120,20 +116,6 @@ fn is_wanted(found: &ForgetPlan) -> Result<bool, Failure> {
 fn amount(found: &ForgetPlan) -> String {
     let sessions = counted(found.sessions.len() as u64, "session");
     format!("{sessions} and {}", counted(found.records.len() as u64, "record"))
-}
-
-/// New titles of decisions whose title is erased, by tag: the file of a record is named for its title.
-fn renamed(found: &ForgetPlan) -> BTreeMap<String, String> {
-    let both = |it: &Change| it.before.clone().zip(it.after.clone());
-    let retitled = found.changes.iter().filter_map(both);
-    let retitled =
-        retitled.filter(|(before, after)| before.claim.headline() != after.claim.headline());
-    // A tag may have more digits than these where ids begin alike; then the file keeps its name until the next rename.
-    let titles = retitled.map(|(_, after)| {
-        let tags = source_tags([after.id]);
-        (tags.into_values().collect::<String>(), after.claim.headline().to_owned())
-    });
-    titles.collect()
 }
 
 /// Names directories of other machines that still show the namespace.

@@ -2,7 +2,7 @@
 
 use super::pager;
 use crate::config::ConfigError;
-use crate::pipeline::{FileProblem, LookupError, Totals};
+use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};
 use crate::store::{StoreError, StoreErrorKind};
 pub(super) use crate::text::count::{count, counted};
 use crate::text::{terminal, truncate};
@@ -89,6 +89,15 @@ impl From<StoreError> for Failure {
         let line = chain(&error);
         let usage = matches!(error.kind, StoreErrorKind::BadUrl(_));
         if usage { Failure::usage(line) } else { Failure::failed(line) }
+    }
+}
+
+impl From<SyncError> for Failure {
+    fn from(error: SyncError) -> Failure {
+        match error {
+            SyncError::Store(error) => error.into(),
+            error @ (SyncError::Disk { .. } | SyncError::Busy(_)) => Failure::failed(chain(&error)),
+        }
     }
 }
 

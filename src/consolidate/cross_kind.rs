@@ -266,6 +266,7 @@ impl Link<'_> {
                 stage,
                 supersedes,
                 restores: false,
+                retracts: false,
                 at,
                 rule: Cow::Borrowed(rule),
             };

@@ -19,6 +19,8 @@ pub(crate) enum PersonVerdict {
     Close { memory: MemoryId },
     /// It is open again; what was out of use holds again.
     Reopen { memory: MemoryId },
+    /// It is wrong, and nothing takes its place.
+    Retract { memory: MemoryId },
 }
 
 impl PersonVerdict {
@@ -28,6 +30,7 @@ impl PersonVerdict {
             PersonVerdict::Supersede { .. } => "person-superseded",
             PersonVerdict::Close { .. } => "person-closed",
             PersonVerdict::Reopen { .. } => "person-reopened",
+            PersonVerdict::Retract { .. } => "person-retracted",
         }
     }
 
@@ -35,7 +38,9 @@ impl PersonVerdict {
         match self {
             PersonVerdict::KeepBoth { one, other } => vec![one, other],
             PersonVerdict::Supersede { old, new } => vec![old, new],
-            PersonVerdict::Close { memory } | PersonVerdict::Reopen { memory } => vec![memory],
+            PersonVerdict::Close { memory }
+            | PersonVerdict::Reopen { memory }
+            | PersonVerdict::Retract { memory } => vec![memory],
         }
     }
 }
@@ -66,6 +71,7 @@ pub(crate) fn decide(
         }
         PersonVerdict::Close { memory } => deciding.close(deciding.get(memory)?, open)?,
         PersonVerdict::Reopen { memory } => deciding.reopen(deciding.get(memory)?)?,
+        PersonVerdict::Retract { memory } => deciding.retract(deciding.get(memory)?)?,
     };
     let touched: BTreeSet<MemoryId> = operations.iter().flat_map(Operation::touches).collect();
     let before: Vec<Memory> = touched.iter().filter_map(|id| memories.get(id).cloned()).collect();
@@ -165,6 +171,13 @@ impl<'a> Deciding<'a> {
             .alone(memory, Effect { stage: stage.filter(|_| is_active), restores: true, ..effect }))
     }
 
+    fn retract(&self, memory: &Memory) -> Result<Vec<Operation>, String> {
+        if memory.state != MemoryState::Active {
+            return Err(out_of_use(memory));
+        }
+        Ok(self.alone(memory, Effect { retracts: true, ..self.effect(memory, memory) }))
+    }
+
     /// The effect by which `memory` holds again beside `other`, if it was superseded by that.
     fn revived(&self, memory: &Memory, other: &Memory) -> Result<Option<Effect>, String> {
         if memory.state == MemoryState::Active {
@@ -183,6 +196,7 @@ impl<'a> Deciding<'a> {
             stage: None,
             supersedes: false,
             restores: false,
+            retracts: false,
             at: Some(self.now),
             rule: Cow::Borrowed(self.verdict.rule()),
         }
@@ -316,6 +330,22 @@ mod tests {
             plan(&[again], &mut state);
             assert_eq!(state[&old].state, ACTIVE, "{verdict:?}");
         }
+    }
+
+    #[test]
+    fn what_is_wrong_goes_out_of_use_and_is_not_believed_again_when_it_is_repeated() {
+        let (ids, mut state, _, records) = choices("Postgres it is");
+        apply(PersonVerdict::Retract { memory: ids[1] }, &mut state, &[]);
+        let [_, wrong] = ids;
+        let rule = state[&wrong].reason.as_deref();
+        assert_eq!((state[&wrong].state, rule), (MemoryState::Retracted, Some("person-retracted")));
+        let again = record_of(records[1].claim.clone(), &[(Speaker::Person, "as before")], 5);
+        plan(&[again], &mut state);
+        assert_eq!(state[&wrong].state, MemoryState::Retracted);
+        let refused = decide(PersonVerdict::Retract { memory: wrong }, &state, &[], day(9));
+        assert!(refused.unwrap_err().contains("reopen"));
+        apply(PersonVerdict::Reopen { memory: wrong }, &mut state, &[]);
+        assert_eq!(state[&wrong].state, ACTIVE);
     }
 
     #[test]

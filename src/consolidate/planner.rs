@@ -428,12 +428,12 @@ fn join(twin: &RankedRuling) -> Choice {
 fn solved(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
     let rule = Cow::Borrowed(rule);
     let stage = Some(Stage::Refuted);
-    Effect { memory, by, stage, supersedes: false, restores: false, at, rule }
+    Effect { memory, by, stage, supersedes: false, restores: false, retracts: false, at, rule }
 }
 
 fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
     let rule = Cow::Borrowed(rule);
-    Effect { memory, by, stage: None, supersedes: true, restores: false, at, rule }
+    Effect { memory, by, stage: None, supersedes: true, restores: false, retracts: false, at, rule }
 }
 
 /// An open pair as it stands now.

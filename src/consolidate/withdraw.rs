@@ -196,6 +196,7 @@ fn brought_to(memory: &Memory, target: &Memory) -> Vec<Effect> {
         stage: None,
         supersedes: false,
         restores: false,
+        retracts: false,
         at: None,
         rule: Cow::Borrowed(RULE),
     };

@@ -94,6 +94,17 @@ pub struct Memory {
     pub sources: Vec<RecordId>,
 }
 
+/// The words that hold: the first line of a person's, where there are such.
+pub(crate) fn shown_words<'a>(edited: Option<&'a str>, claim: &'a Claim) -> &'a str {
+    let marks = ["- ", "* ", "# ", "#", "[ ] ", "[x] "];
+    let mut words = edited.and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
+    while let Some(rest) = words.and_then(|it| marks.iter().find_map(|mark| it.strip_prefix(mark)))
+    {
+        words = Some(rest.trim_start());
+    }
+    words.unwrap_or(claim.headline())
+}
+
 impl Memory {
     /// The id of the memory that `record` begins in `namespace`.
     pub fn id_of(namespace: &str, record: RecordId) -> MemoryId {

@@ -24,7 +24,7 @@ pub use id::{Digest, JobId, MemoryId, RecordId, RunId, SessionId, SliceId};
 pub(crate) use id::{PlanId, RequestDigest};
 pub(crate) use limits::*;
 pub use memory::{Memory, MemoryState, Stage};
-pub(crate) use memory::{PERSON_EDITED, PersonDecision};
+pub(crate) use memory::{PERSON_EDITED, PersonDecision, shown_words};
 pub use model::{Call, Finish, LanguageModel, Message, OutputMode, Reply, Request, Role, Usage};
 pub(crate) use model::{ErrorKind, ModelError, Purpose, Retry, ToolSpec};
 pub use plan::MemoryMap;

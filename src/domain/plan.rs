@@ -202,6 +202,9 @@ pub struct Effect {
     /// True if it reverts an earlier effect: the stage may be an earlier one, and `by` is no longer its successor.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
+    /// True if a person says that it is wrong: it goes out of use without a successor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retracts: bool,
     /// Time of the change.
     pub at: Option<Timestamp>,
     /// The rule by which it follows.

@@ -11,11 +11,11 @@ use super::facts::{CONFLICTS_WITH, Facts, SessionNote};
 use super::kind::{self, Files};
 use super::name::{adr_label, adr_number, adr_path, next_adr, session_path};
 use super::page::{self, Page, entry};
+use super::section::is_standing_rule;
 use super::tag::{Category, FOCUS, SOURCE, Tag, source_tags};
 use super::wording;
 use crate::domain::{
-    Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Speaker,
-    Stage,
+    Attempt, Claim, Decision, Discussion, Memory, MemoryId, MemoryState, PersonRequest, Stage,
 };
 use crate::text::tokens::keys;
 use std::collections::{BTreeMap, BTreeSet};
@@ -382,8 +382,7 @@ impl<'a> Placing<'a> {
             };
             return (list, Box::new(row));
         }
-        let is_persons = memory.confirmed || memory.said_by == Speaker::Person;
-        if !is_persons || !wording::is_rule(&it.chosen, &it.rationale) {
+        if !is_standing_rule(memory, it) {
             return in_force;
         }
         let category = match Category::of_words(&it.chosen) {

@@ -18,12 +18,14 @@ mod noting;
 mod project;
 mod adjudicate;
 pub(crate) mod dir_sync;
+mod directories;
 mod origin;
 mod preamble;
 mod rate_limit;
 mod reader;
 mod retrospective;
 mod replay;
+mod review;
 mod searching;
 mod summarising;
 pub(crate) mod setup;
@@ -38,9 +40,10 @@ pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage}
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
-pub(crate) use dir_sync::{DirSync, SyncError, SyncOutcome, SyncReport, dir_of};
+pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, dir_of};
+pub(crate) use directories::{Directories, Forgotten, SyncedDirectory};
 pub(crate) use feed::Feed;
-pub(crate) use forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
+pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget};
 pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
 pub(crate) use lookup::{
@@ -54,6 +57,7 @@ pub(crate) use preamble::dialog_of;
 pub(crate) use project::{ProjectDirectory, ShownFiles, notes, project_namespace};
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
+pub(crate) use review::{Question, pairs, questions};
 pub(crate) use searching::{HitState, Note, SearchHit, SearchRequest, hit_of, search};
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;

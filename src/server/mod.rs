@@ -49,7 +49,7 @@ impl HttpServer {
             router = router.merge(tools.layer(from_fn_with_state(access, check_mcp)));
         }
         if state.page_secret.is_some() {
-            router = router.merge(page::router(state));
+            router = router.merge(page::router(&state));
         }
         guard::guarded(router, AllowedHosts::new(hosts))
     }

@@ -8,7 +8,6 @@ use crate::store::Store;
 use std::path::PathBuf;
 
 /// Settings, store and place of a server.
-#[expect(dead_code, reason = "the page reads the others")]
 pub(crate) struct ServerState {
     pub config: Config,
     pub store: Store,

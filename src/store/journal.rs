@@ -85,7 +85,29 @@ pub(super) fn erase_answers(db: &mut Db, about: Digest) -> Result<u64, Fault> {
     Ok(erased)
 }
 
+/// A question that is kept, and its answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct KeptAnswer {
+    pub at: Timestamp,
+    pub model: String,
+    pub reply: Reply,
+    /// The question as JSON, if it is kept.
+    pub request: Option<String>,
+}
+
 impl Store {
+    /// The answers of a run, the earliest first.
+    pub(crate) async fn answers_of(&self, run: RunId) -> Result<Vec<KeptAnswer>, StoreError> {
+        self.read("reading the journal", move |db| {
+            let sql = "SELECT at, model, reply, request FROM journal WHERE run = ?1 ORDER BY no";
+            db.all(sql, values![&run.0], |row| {
+                let (at, model, reply) = (row.next()?, row.next()?, row.json()?);
+                Ok(KeptAnswer { at, model, reply, request: row.next()? })
+            })
+        })
+        .await
+    }
+
     /// The answer that was given to this question, if it was ever asked.
     pub(crate) async fn journaled(
         &self,

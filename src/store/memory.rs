@@ -12,12 +12,12 @@ use super::value::{Columns, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::BTreeMap;
 
-/// Staged records without a disposition, by namespace.
+/// Staged records without a disposition, by namespace. `CROSS JOIN` keeps SQLite from beginning with all runs.
 const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
             max(r.finished_at) AS staged_at
-        FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+        FROM records c CROSS JOIN runs r CROSS JOIN sessions s
             LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
+        WHERE r.no = c.run_no AND s.no = r.session_no AND r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
         GROUP BY s.namespace";
 
 /// The same of records that count no more and that memories rest on.

@@ -7,7 +7,8 @@ use super::handle::Store;
 use super::search;
 use super::value::{Columns, Insert, Value, json, values};
 use crate::consolidate::{Index, Posting, Postings, index_keys};
-use crate::domain::{Change, Digest, Memory, MemoryId, RecordId};
+use crate::domain::{Change, Digest, Memory, MemoryId, RecordId, Timestamp};
+use crate::memory_dir::section;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -61,6 +62,11 @@ pub(super) fn memory(row: &mut Columns<'_>) -> Result<Memory, Fault> {
     row.json()
 }
 
+/// The start of validity, by which a list is ordered; the earliest where it is not known.
+pub(super) fn since(memory: &Memory) -> Timestamp {
+    memory.valid_from.unwrap_or(Timestamp(0))
+}
+
 /// Writes memories of a namespace, or removes them, and updates the index. Returns the number of those removed.
 pub(super) fn write_memories(
     db: &mut Db,
@@ -75,10 +81,16 @@ pub(super) fn write_memories(
             removed += db.execute("DELETE FROM memories WHERE id = ?1", values![id])?;
             continue;
         };
-        let sql = "INSERT INTO memories (id, namespace, state, body) VALUES (?1, ?2, ?3, ?4)
-            ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body";
+        let sql = "INSERT INTO memories (id, namespace, state, body, section, since, successor)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body,
+                section = excluded.section, since = excluded.since,
+                successor = excluded.successor";
         let body = json(memory)?;
-        db.run(sql, values![id, &memory.namespace, memory.state.name(), &body])?;
+        let (state, section) = (memory.state.name(), section(memory).name());
+        let (since, successor) = (since(memory), memory.superseded_by.map(|it| it.0));
+        let row = values![id, &memory.namespace, state, &body, section, since, successor.as_ref()];
+        db.run(sql, row)?;
         search::enter_memory(db, memory)?;
     }
     let claims = |it: &Change| {

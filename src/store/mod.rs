@@ -13,6 +13,7 @@ mod journal;
 mod lease;
 mod memory;
 mod memory_index;
+mod memory_list;
 mod migrations;
 mod namespace;
 mod plan;
@@ -56,7 +57,7 @@ pub(crate) use lease::{HeldLease, LeaseRequest};
 pub(crate) use memory::{AuditEntry, Backlog, Directory};
 pub use migrations::OpenMode;
 pub(crate) use namespace::NamespaceTotals;
-pub(crate) use plan::{AskedPair, StoredOpenPair, StoredPlan};
+pub(crate) use plan::{AskedPair, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use queue::{ABANDONED, EnqueueResult, JobChange, WorkerStatus};
 pub(crate) use queue::{BatchJob, BatchPart, PartEnd};
@@ -78,8 +79,9 @@ pub(crate) use session_end::SessionEnd;
 pub(crate) use spend::{BillLine, Spent};
 pub(crate) use staging::Staged;
 pub use staging::Staging;
-pub(crate) use status::{SessionStatus, SessionTotals, Status};
+pub(crate) use status::{EntryEnd, SessionStatus, SessionTotals, Status};
 pub(crate) use token::{Token, TokenRight};
+pub(crate) use value::PageRange;
 
 /// Longest wait for another process that writes, in seconds: its commits take milliseconds.
 pub(crate) const BUSY_SECS: u64 = 5;

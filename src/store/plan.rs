@@ -9,7 +9,7 @@ use super::memory::AuditEntry;
 use super::memory_index::{find, write_memories};
 use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
-use super::value::{Columns, json, values};
+use super::value::{Columns, PageRange, json, values};
 use crate::domain::{
     Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, RELATED, Record,
     RecordId, Settlement, Timestamp,
@@ -23,6 +23,20 @@ pub(crate) struct StoredPlan {
     pub plan: Plan,
     pub at: Timestamp,
     pub undone_at: Option<Timestamp>,
+}
+
+/// Plans up to this size are listed with what they do, in bytes.
+const LISTED_BYTES_MAX: u64 = 64 * 1024;
+
+/// A plan in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PlanEntry {
+    pub id: PlanId,
+    pub namespace: String,
+    pub at: Timestamp,
+    pub undone_at: Option<Timestamp>,
+    /// The plan itself, if it is short.
+    pub plan: Option<Plan>,
 }
 
 impl Store {
@@ -125,6 +139,39 @@ impl Store {
             from.all(sql, values![namespace.as_deref().unwrap_or_default()], stored_plan)
         };
         self.read("reading plans", read).await
+    }
+
+    /// Size of all plans of a namespace, in bytes.
+    pub(crate) async fn plan_bytes(&self, namespace: &str) -> Result<u64, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("measuring plans", move |from: &mut Db| {
+            let sql = "SELECT CAST(coalesce(sum(octet_length(body)), 0) AS BIGINT) FROM plans
+                WHERE namespace = ?1";
+            from.one(sql, values![&namespace], |row| row.next())
+        })
+        .await
+    }
+
+    /// Plans, the latest first, with their operations where they are short.
+    pub(crate) async fn latest_plans(
+        &self,
+        range: PageRange,
+    ) -> Result<Vec<PlanEntry>, StoreError> {
+        self.read("listing plans", move |from: &mut Db| {
+            let sql = "SELECT id, namespace, at, undone_at,
+                    CASE WHEN octet_length(body) <= ?3 THEN body END
+                FROM plans ORDER BY no DESC LIMIT ?1 OFFSET ?2";
+            from.all(sql, values![range.take, range.skip, LISTED_BYTES_MAX], |row| {
+                Ok(PlanEntry {
+                    id: PlanId(row.next()?),
+                    namespace: row.next()?,
+                    at: row.next()?,
+                    undone_at: row.next()?,
+                    plan: row.json_if()?,
+                })
+            })
+        })
+        .await
     }
 
     /// The plan whose id begins so; of one that was applied again after it was undone, the last.

@@ -274,6 +274,11 @@ fn records(
 ) -> Result<Vec<(StoredRecord, Option<Memory>)>, Fault> {
     const AT: &str = "coalesce(c.at, s.started_at, r.finished_at)";
     let Lookup { from, condition, score, keys } = lookup;
+    // Days are found by the time of records, without looking at the others.
+    let of_days = match keys.is_empty() && filter.since.is_some() && filter.until.is_some() {
+        true => "AND ((?5 <= c.at AND c.at <= ?6) OR c.at IS NULL)",
+        false => "",
+    };
     let sql = format!(
         r"SELECT m.body, {STATE}, {COLUMNS} FROM (
             SELECT c.no AS no, {score} AS score FROM {from} JOIN runs r ON r.no = c.run_no
@@ -281,7 +286,7 @@ fn records(
             WHERE {condition} AND r.current = 1 AND c.state <> 'replaced'
                 AND (c.kind = ?2 OR ?2 IS NULL) AND (s.namespace = ?3 OR ?3 IS NULL)
                 AND (s.format = ?4 OR ?4 IS NULL)
-                AND (?5 <= {AT} OR ?5 IS NULL) AND ({AT} <= ?6 OR ?6 IS NULL)
+                AND (?5 <= {AT} OR ?5 IS NULL) AND ({AT} <= ?6 OR ?6 IS NULL) {of_days}
                 AND (lower(s.native_id) LIKE ?7 ESCAPE '\' OR s.id BETWEEN ?8 AND ?9 OR ?7 IS NULL)
                 AND (lower(s.path) LIKE ?10 ESCAPE '\' OR lower(c.body) LIKE ?10 ESCAPE '\'
                     OR lower(c.evidence) LIKE ?10 ESCAPE '\' OR ?10 IS NULL)

@@ -4,7 +4,7 @@ use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::prefix::{self, IdPrefix, PrefixLookup};
-use super::value::{Columns, values};
+use super::value::{Columns, PageRange, values};
 use crate::domain::{Digest, Format, RecordId, Session, SessionId, Timestamp};
 use crate::privacy::Redacted;
 
@@ -233,6 +233,21 @@ impl Store {
                 ORDER BY s.native_id <> ?1, s.no LIMIT ?2"
             );
             db.all(&sql, values![&name, SESSIONS_NAMED_MAX], read)
+        })
+        .await
+    }
+
+    /// Sessions, those that began last first.
+    pub(crate) async fn latest_sessions(
+        &self,
+        range: PageRange,
+    ) -> Result<Vec<Session>, StoreError> {
+        self.read("listing sessions", move |db| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sessions s
+                ORDER BY coalesce(s.started_at, 0) DESC, s.no DESC LIMIT ?1 OFFSET ?2"
+            );
+            db.all(&sql, values![range.take, range.skip], read)
         })
         .await
     }

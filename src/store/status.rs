@@ -11,7 +11,7 @@ use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
 };
 use std::collections::{BTreeMap, HashMap};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// Failed runs that are listed; all of them are counted.
 const FAILED_MAX: u32 = 1_000;
@@ -79,6 +79,16 @@ pub(crate) struct SessionTotals {
     pub coverage: Coverage,
     pub staged: BTreeMap<ClaimKind, u64>,
     pub quarantined: u64,
+    /// Why entries were skipped or failed, and how many for each reason.
+    pub reasons: BTreeMap<(CoverageState, String), u64>,
+}
+
+/// End of an entry.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct EntryEnd {
+    pub state: CoverageState,
+    /// Why, for skipped and failed.
+    pub reason: Option<String>,
 }
 
 /// A run that failed.
@@ -254,8 +264,9 @@ impl Store {
             let no = session::number(db, session)?;
             let mut totals = SessionTotals::default();
             let first = " AND session_no = ?1 AND ordinal < ?2";
-            each_coverage(db, first, values![no, entries], |_, state, _, entries| {
+            each_coverage(db, first, values![no, entries], |_, state, reason, entries| {
                 totals.coverage.add(state, entries);
+                totals.reasons.extend(reason.map(|reason| ((state, reason), entries)));
             })?;
             let of_session = " AND r.session_no = ?1";
             each_records(db, of_session, values![no], |_, kind, records| match kind {
@@ -265,6 +276,41 @@ impl Store {
             Ok(totals)
         })
         .await
+    }
+
+    /// Ends of the entries of a session with these ordinals.
+    pub(crate) async fn entry_ends(
+        &self,
+        session: SessionId,
+        ordinals: Range<u32>,
+    ) -> Result<BTreeMap<u32, EntryEnd>, StoreError> {
+        self.read("reading what became of entries", move |db| {
+            let no = session::number(db, session)?;
+            let sql = "SELECT ordinal, state, reason FROM coverage
+                WHERE session_no = ?1 AND ?2 <= ordinal AND ordinal < ?3
+                    AND run_no NOT IN (SELECT no FROM runs WHERE current = 0)
+                ORDER BY ordinal, state, reason";
+            let rows = db.all(sql, values![no, ordinals.start, ordinals.end], |row| {
+                let (ordinal, rank) = (row.next()?, row.next()?);
+                Ok((ordinal, entry::of_rank(rank), row.next()?))
+            })?;
+            // Of an entry in several parts the highest stays.
+            let ends = rows.into_iter().filter_map(|(ordinal, state, reason)| {
+                state.map(|state| (ordinal, EntryEnd { state, reason }))
+            });
+            Ok(ends.collect())
+        })
+        .await
+    }
+
+    /// Runs that failed and that nothing has replaced, the latest first, 1,000 at most.
+    pub(crate) async fn failed_runs(&self) -> Result<Vec<FailedRun>, StoreError> {
+        self.read("reading what failed", failed).await
+    }
+
+    /// Cost of all calls that ended at `since` or later.
+    pub(crate) async fn spent_since(&self, since: Timestamp) -> Result<Spent, StoreError> {
+        self.read("adding up the cost", move |db| spend::spent(db, since, None, None)).await
     }
 
     /// Totals of everything in the store.

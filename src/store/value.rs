@@ -6,6 +6,13 @@ use crate::privacy::Redacted;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+/// Part of a list: this many after those before it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct PageRange {
+    pub skip: u32,
+    pub take: u32,
+}
+
 /// Rows that are inserted together: `INSERT INTO t (a, b)`, then what follows the values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Insert {

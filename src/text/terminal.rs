@@ -28,6 +28,11 @@ pub(crate) fn shown(text: &str) -> String {
     page
 }
 
+/// Returns the text with a mark for every such character, our own styles included: for pages, which have none.
+pub(crate) fn neutral(text: &str) -> String {
+    text.chars().map(|letter| if is_obeyed(letter) { HIDDEN } else { letter }).collect()
+}
+
 /// Returns the same JSON with an escape for every character that a terminal would obey.
 pub(crate) fn json(text: &str) -> String {
     let mut page = String::with_capacity(text.len());

@@ -197,6 +197,10 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
         DROP INDEX records_waiting; ALTER TABLE records DROP COLUMN settled;
         DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
         DROP TABLE namespace_moves; DROP INDEX sessions_by_native_id; DROP INDEX sessions_by_namespace;
+        DROP INDEX memories_by_section; DROP INDEX memories_unlisted; DROP INDEX memories_by_successor;
+        DROP INDEX memories_open; DROP INDEX records_by_time;
+        DROP INDEX journal_of_run; ALTER TABLE memories DROP COLUMN successor;
+        ALTER TABLE memories DROP COLUMN section; ALTER TABLE memories DROP COLUMN since;
         DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);

@@ -32,6 +32,7 @@ mod memory_cli;
 mod memory_killed;
 mod namespaces;
 mod own_prompts;
+mod page;
 mod place;
 mod printing;
 mod privacy;

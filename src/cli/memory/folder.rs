@@ -6,10 +6,9 @@ use crate::cli::output::{self, Failure, YELLOW};
 use crate::cli::settings;
 use crate::config::Config;
 use crate::memory_dir::FileChange;
-use crate::pipeline::{DirSync, Namespaces, SyncError, SyncOutcome, SyncReport};
+use crate::pipeline::{DirSync, Directories, Namespaces, SyncError, SyncReport, SyncedDirectory};
 use crate::privacy::Gate;
 use crate::store::Store;
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -108,57 +107,51 @@ pub(super) async fn keep(
     folder: &MemoryFolder,
     namespace: &str,
 ) -> Result<SyncReport, Failure> {
-    match dir_sync.sync(folder, namespace).await.map_err(|error| failure(folder, error))? {
-        SyncOutcome::Done(kept) => Ok(*kept),
-        SyncOutcome::Busy => Err(Failure::failed(format!(
-            "namespace `{namespace}`: another process changes its memory now; try again"
-        ))),
-    }
+    dir_sync.sync(folder, namespace).await.map_err(|error| failure(folder, error))
 }
 
 pub(super) fn failure(folder: &MemoryFolder, error: SyncError) -> Failure {
     match error {
-        SyncError::Store(error) => error.into(),
         SyncError::Disk { path, cause } => unreadable(&folder.path().join(path), &cause),
+        error @ (SyncError::Store(_) | SyncError::Busy(_)) => error.into(),
     }
 }
 
+/// The directories of this machine that show a namespace, that of the project of this folder included.
+pub(in crate::cli) fn directories(store: &Store, config: &Config) -> Result<Directories, Failure> {
+    Ok(Directories {
+        dir_sync: dir_sync_of(store.clone(), config),
+        here: project_directory(Path::new("."))?,
+        namespace: config.namespace.clone(),
+    })
+}
+
 /// Updates the directories of this machine that show one of `namespaces`, after a plan was applied or undone. Notes
-/// changed files, and returns the contents of the directories by path.
+/// changed files.
 pub(in crate::cli) async fn after_plan(
     store: &Store,
     config: &Config,
     namespaces: &[&str],
-) -> Result<Vec<(String, String)>, Failure> {
-    let dir_sync = dir_sync_of(store.clone(), config);
-    let here = project_directory(Path::new("."))?;
-    let mut texts = Vec::new();
+) -> Result<(), Failure> {
+    let directories = directories(store, config)?;
     for shown in namespaces {
-        for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
-            let kept = keep(&dir_sync, &folder, shown).await?;
-            let is_here = here.as_ref() == Some(&folder);
-            let before =
-                if is_here { String::new() } else { format!("{}/", folder.path().display()) };
-            let told = |change: &FileChange| format!("{before}{}: {}", change.path, became(change));
-            output::notes(kept.changes.iter().map(told), CHANGES_MAX, "more files");
-            let named = |(path, text)| (format!("{before}{path}"), text);
-            texts.extend(read(&folder)?.files.into_iter().map(named));
-        }
+        let synced = directories.renew(shown).await?;
+        note_files(&directories, &synced)?;
     }
-    Ok(texts)
+    Ok(())
 }
 
-/// Renames the records of these tags in the directories of this machine that show `shown`.
-pub(in crate::cli) async fn rename_records(
-    store: &Store,
-    config: &Config,
-    shown: &str,
-    titles: &BTreeMap<String, String>,
+/// Notes files that changed, and files that were left out.
+pub(in crate::cli) fn note_files(
+    directories: &Directories,
+    synced: &[SyncedDirectory],
 ) -> Result<(), Failure> {
-    let dir_sync = dir_sync_of(store.clone(), config);
-    let here = project_directory(Path::new("."))?;
-    for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
-        dir_sync.rename_records(&folder, titles).map_err(|error| failure(&folder, error))?;
+    for SyncedDirectory { folder, report } in synced {
+        let told = |change: &FileChange| {
+            format!("{}: {}", directories.shown(folder, change.path.clone()), became(change))
+        };
+        output::notes(report.changes.iter().map(told), CHANGES_MAX, "more files");
+        read(folder)?;
     }
     Ok(())
 }
@@ -169,28 +162,7 @@ pub(in crate::cli) async fn before_plan(
     config: &Config,
     shown: &str,
 ) -> Result<(), Failure> {
-    let dir_sync = dir_sync_of(store.clone(), config);
-    let here = project_directory(Path::new("."))?;
-    for folder in folders(&dir_sync, config, here.as_ref(), shown).await? {
-        dir_sync.import_edits(&folder, shown).await.map_err(|error| failure(&folder, error))?;
-    }
-    Ok(())
-}
-
-/// The directories of this machine that show a namespace, the one `here` included.
-async fn folders(
-    dir_sync: &DirSync,
-    config: &Config,
-    here: Option<&MemoryFolder>,
-    shown: &str,
-) -> Result<Vec<MemoryFolder>, Failure> {
-    let mut folders = dir_sync.folders(shown).await?;
-    if let Some(here) = here.filter(|here| !folders.contains(here))
-        && namespace_of(&dir_sync.store, config, here).await? == shown
-    {
-        folders.push(here.clone());
-    }
-    Ok(folders)
+    Ok(directories(store, config)?.import_edits(shown).await?)
 }
 
 pub(super) fn became(change: &FileChange) -> &'static str {

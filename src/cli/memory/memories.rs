@@ -8,7 +8,7 @@ use crate::cli::settings;
 use crate::consolidate::as_of;
 use crate::domain::{
     Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, PersonDecision, Plan,
-    RecordId, Speaker, Stage, Timestamp,
+    RecordId, Speaker, Stage, Timestamp, shown_words,
 };
 use crate::pipeline::{MemoryChange, applied_plans, memory_history, memory_named};
 use crate::store::{PrefixLookup, Store};
@@ -125,22 +125,8 @@ impl Row for MemoryRow<'_> {
             self.kind.name().to_owned(),
             stage.to_owned(),
             day.unwrap_or("–").to_owned(),
-            shorten(self.words(), HEADLINE_LETTERS),
+            shorten(shown_words(self.edited, self.claim), HEADLINE_LETTERS),
         ]
-    }
-}
-
-impl MemoryRow<'_> {
-    /// The words that hold: a person's, where there are such.
-    fn words(&self) -> &str {
-        let marks = ["- ", "* ", "# ", "#", "[ ] ", "[x] "];
-        let mut words = self.edited.and_then(|it| it.lines().find(|line| !line.trim().is_empty()));
-        while let Some(rest) =
-            words.and_then(|it| marks.iter().find_map(|mark| it.strip_prefix(mark)))
-        {
-            words = Some(rest.trim_start());
-        }
-        words.unwrap_or(self.claim.headline())
     }
 }
 

@@ -77,6 +77,8 @@ enum Command {
     Close(verdicts::OneArgs),
     /// Decide that a memory is open again, or that one which was out of use holds again
     Reopen(verdicts::OneArgs),
+    /// Decide that a memory is wrong; nothing takes its place
+    Retract(verdicts::OneArgs),
     /// Go through what is open or contradicts one another, and answer with a key
     Review(review::Args),
     /// Find memories that name code which is gone
@@ -102,6 +104,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         Command::Supersede(args) => verdicts::supersede(args, file),
         Command::Close(args) => verdicts::close(args, file),
         Command::Reopen(args) => verdicts::reopen(args, file),
+        Command::Retract(args) => verdicts::retract(args, file),
         Command::Review(args) => review::run(args, file),
         Command::Verify(args) => verify::run(args, file),
         Command::Reflect(args) => reflect::run(args, file),

@@ -8,17 +8,15 @@ use crate::cli::consolidate::consolidator;
 use crate::cli::output::{self, BOLD, DIM, Failure, counted, short, shorten};
 use crate::cli::settings;
 use crate::consolidate::PersonVerdict;
-use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
 use crate::eval::{Forbidden, Gold, Item, Why, gold_item, write_if_changed};
+use crate::pipeline::{Question, questions};
 use crate::privacy::Gate;
-use crate::store::{PrefixLookup, Store};
+use crate::store::Store;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Open pairs of one review; the others come with the next.
-const PAIRS_MAX: u32 = 1_000;
 const HEADLINE_LETTERS: usize = 160;
 
 #[derive(Debug, clap::Args)]
@@ -35,14 +33,6 @@ pub(super) struct Args {
     /// Add each memory that was answered about to this gold file
     #[arg(long, value_name = "FILE")]
     gold: Option<PathBuf>,
-}
-
-/// Something to answer about.
-enum Question {
-    /// Two memories that contradict one another, or may; the earlier one first.
-    Pair { one: Box<Memory>, other: Box<Memory> },
-    /// A request, question or failure that is open.
-    Open(Box<Memory>),
 }
 
 /// The meaning of a key.
@@ -102,8 +92,9 @@ impl Reviewer<'_> {
             if !question.refresh(self.store).await? {
                 continue;
             }
-            question.print(&format!("{number}/{count}"))?;
-            let verdict = match question.ask(lines)? {
+            let asked = Asked(&question);
+            asked.print(&format!("{number}/{count}"))?;
+            let verdict = match asked.ask(lines)? {
                 Answer::Quit => break,
                 Answer::Skip => continue,
                 Answer::Verdict(verdict) => verdict,
@@ -124,83 +115,13 @@ impl Reviewer<'_> {
     }
 }
 
-/// Everything to answer about in a namespace: first the pairs, then what is open, each by time.
-async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, Failure> {
-    let memories = store.memories(Some(namespace)).await?;
-    let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
-    let mut pairs: Vec<(MemoryId, MemoryId)> = open.iter().map(|it| (it.memory, it.home)).collect();
-    pairs.extend(store.contradictions(namespace).await?);
-    let mut found = Vec::new();
-    let mut met = BTreeSet::new();
-    for (one, other) in pairs {
-        if met.insert((one.min(other), one.max(other))) {
-            found.extend(Question::pair(one, other, &memories));
-        }
-    }
-    let mut open: Vec<&Memory> = memories.values().filter(|it| is_open(it)).collect();
-    open.sort_by_key(|it| (it.valid_from, it.id));
-    found.extend(open.into_iter().map(|it| Question::Open(Box::new(it.clone()))));
-    Ok(found)
-}
+/// A question on a terminal.
+struct Asked<'a>(&'a Question);
 
-fn is_active(memory: &Memory) -> bool {
-    memory.state == MemoryState::Active
-}
-
-fn is_open(memory: &Memory) -> bool {
-    is_active(memory) && memory.is_open() && memory.stage_once(true).is_some()
-}
-
-impl Question {
-    fn pair(one: MemoryId, other: MemoryId, memories: &MemoryMap) -> Option<Question> {
-        let (one, other) = (memories.get(&one)?, memories.get(&other)?);
-        let is_earlier = (one.valid_from, one.id) <= (other.valid_from, other.id);
-        let (one, other) = if is_earlier { (one, other) } else { (other, one) };
-        let both = is_active(one) && is_active(other);
-        both.then(|| Question::Pair { one: Box::new(one.clone()), other: Box::new(other.clone()) })
-    }
-
-    fn memories(&self) -> Vec<&Memory> {
-        match self {
-            Question::Pair { one, other } => vec![one, other],
-            Question::Open(memory) => vec![memory],
-        }
-    }
-
-    /// Reads it again; false if there is nothing to answer any more.
-    async fn refresh(&mut self, store: &Store) -> Result<bool, Failure> {
-        let mut now = MemoryMap::new();
-        for memory in self.memories() {
-            if let PrefixLookup::One(found) = store.memory(memory.id.0.into()).await? {
-                now.insert(found.id, *found);
-            }
-        }
-        let fresh = match &*self {
-            Question::Pair { one, other } => Question::pair(one.id, other.id, &now),
-            Question::Open(memory) => {
-                now.remove(&memory.id).filter(is_open).map(|it| Question::Open(Box::new(it)))
-            }
-        };
-        Ok(fresh.map(|it| *self = it).is_some())
-    }
-
-    /// The memory of a pair that the other one may close.
-    fn asked(&self) -> Option<&Memory> {
-        match self {
-            Question::Pair { one, other } if one.claim.kind() != other.claim.kind() => {
-                let asks = |it: &&Memory| {
-                    matches!(it.claim.kind(), ClaimKind::Request | ClaimKind::Discussion)
-                };
-                [&**one, &**other].into_iter().find(asks)
-            }
-            Question::Pair { .. } => None,
-            Question::Open(memory) => Some(memory),
-        }
-    }
-
+impl Asked<'_> {
     fn print(&self, number: &str) -> Result<(), Failure> {
         output::line(&format!("{BOLD}{number}{BOLD:#}"))?;
-        for (place, memory) in (1..).zip(self.memories()) {
+        for (place, memory) in (1..).zip(self.0.memories()) {
             let day = memory.valid_from.map_or_else(|| "no day".to_owned(), |at| at.day());
             let kind = memory.claim.kind().name();
             let words = shorten(memory.claim.headline(), HEADLINE_LETTERS);
@@ -211,7 +132,7 @@ impl Question {
     }
 
     fn keys(&self) -> &'static str {
-        match (self, self.asked()) {
+        match (self.0, self.0.asked()) {
             (Question::Open(_), _) => "c close, s still open, q quit",
             (Question::Pair { .. }, Some(_)) => {
                 "c close the request or question, b both stay, s skip, q quit"
@@ -234,17 +155,17 @@ impl Question {
     }
 
     fn answer(&self, key: &str) -> Option<Answer> {
-        let verdict = match (key, self, self.asked()) {
+        let verdict = match (key, self.0, self.0.asked()) {
             ("q", ..) => return Some(Answer::Quit),
             ("s" | "", ..) => return Some(Answer::Skip),
             ("c", _, Some(asked)) => PersonVerdict::Close { memory: asked.id },
-            ("b", Question::Pair { one, other }, _) => {
+            ("b", Question::Pair { one, other, .. }, _) => {
                 PersonVerdict::KeepBoth { one: one.id, other: other.id }
             }
-            ("1", Question::Pair { one, other }, None) => {
+            ("1", Question::Pair { one, other, .. }, None) => {
                 PersonVerdict::Supersede { old: other.id, new: one.id }
             }
-            ("2", Question::Pair { one, other }, None) => {
+            ("2", Question::Pair { one, other, .. }, None) => {
                 PersonVerdict::Supersede { old: one.id, new: other.id }
             }
             _ => return None,

@@ -1,4 +1,4 @@
-//! `annalist memory keep-both`, `supersede`, `close` and `reopen`: a person's verdicts on memories.
+//! `annalist memory keep-both`, `supersede`, `close`, `reopen` and `retract`: a person's verdicts on memories.
 
 use super::folder::{after_plan, before_plan};
 use super::memories::named;
@@ -91,6 +91,11 @@ pub(super) fn close(args: &OneArgs, file: Option<&Path>) -> Result<ExitCode, Fai
 
 pub(super) fn reopen(args: &OneArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Reopen { memory: *ids.first()? });
+    decide(&[&args.id], verdict, args.output.json, file)
+}
+
+pub(super) fn retract(args: &OneArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let verdict = |ids: &[MemoryId]| Some(PersonVerdict::Retract { memory: *ids.first()? });
     decide(&[&args.id], verdict, args.output.json, file)
 }
 

@@ -154,6 +154,11 @@ impl Effect {
             if self.restores && (is_free || memory.superseded_by == Some(self.by)) {
                 memory.reinstate();
             }
+            if self.retracts && memory.state == MemoryState::Active {
+                memory.state = MemoryState::Retracted;
+                memory.valid_until = self.at;
+                memory.reason = Some(self.rule.to_string());
+            }
         }
         if self.supersedes {
             retire(map, self.memory, self.by, self.at, &self.rule);

@@ -105,6 +105,7 @@ fn nothing_takes_its_own_place() {
         stage: None,
         supersedes: true,
         restores: false,
+        retracts: false,
         at: None,
         rule: Cow::Borrowed("rule"),
     };
@@ -132,6 +133,7 @@ fn forged_ids_and_stages_are_found() {
         stage: Some(stage),
         supersedes: false,
         restores: false,
+        retracts: false,
         at: None,
         rule: Cow::Borrowed("rule"),
     };

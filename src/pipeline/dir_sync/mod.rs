@@ -58,19 +58,15 @@ pub(crate) struct SyncReport {
     pub unplaced: usize,
 }
 
-#[derive(Debug)]
-pub(crate) enum SyncOutcome {
-    Done(Box<SyncReport>),
-    /// Another process keeps changing the memory of the namespace.
-    Busy,
-}
-
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SyncError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("{path}: {cause}")]
     Disk { path: String, cause: io::Error },
+    /// Another process keeps changing the memory of the namespace.
+    #[error("namespace `{0}`: another process changes its memory now; try again")]
+    Busy(String),
 }
 
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
@@ -101,15 +97,17 @@ impl DirSync {
         &self,
         folder: &MemoryFolder,
         namespace: &str,
-    ) -> Result<SyncOutcome, SyncError> {
-        let Some(held) = self.hold(namespace).await? else { return Ok(SyncOutcome::Busy) };
+    ) -> Result<SyncReport, SyncError> {
+        let Some(held) = self.hold(namespace).await? else {
+            return Err(SyncError::Busy(namespace.to_owned()));
+        };
         let directory = Directory { host: process::host().to_owned(), dir: dir_of(folder) };
         self.store.note_directory(&directory, namespace).await?;
         let done = self.write(&held.lease, folder, &|it| write(folder, it)).await;
         let left = held.release(None).await;
         let report = done?;
         left?;
-        Ok(SyncOutcome::Done(Box::new(report)))
+        Ok(report)
     }
 
     /// Imports what people edited in `folder` and writes no file, so that it is theirs before a plan changes it. While

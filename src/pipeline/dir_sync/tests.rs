@@ -104,10 +104,7 @@ impl Scene {
     }
 
     fn sync(&self) -> SyncReport {
-        match self.runtime.block_on(self.dir_sync.sync(&self.folder, NAMESPACE)).unwrap() {
-            SyncOutcome::Done(report) => *report,
-            SyncOutcome::Busy => panic!("nobody else is there"),
-        }
+        self.runtime.block_on(self.dir_sync.sync(&self.folder, NAMESPACE)).unwrap()
     }
 
     /// A run that ends before the write behind `writes`, as one does that is killed.
@@ -428,6 +425,7 @@ fn a_deed_closes_a_request_visibly_also_where_a_person_edited_its_line() {
         stage: Some(Stage::Decided),
         supersedes: false,
         restores: false,
+        retracts: false,
         at: Some(Timestamp(2)),
         rule: "completed".into(),
     }];

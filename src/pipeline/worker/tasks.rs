@@ -184,14 +184,17 @@ impl WorkerState {
                             drop(dir_sync.import_edits(&folder, &namespace).await?);
                         }
                         // Another process that syncs the directory includes these changes.
-                        DirectoryStep::Sync => drop(dir_sync.sync(&folder, &namespace).await?),
+                        DirectoryStep::Sync => match dir_sync.sync(&folder, &namespace).await {
+                            Ok(_) | Err(SyncError::Busy(_)) => {}
+                            Err(error) => return Err(error),
+                        },
                     }
                 }
                 Ok::<(), SyncError>(())
             })
         });
         match synced.await {
-            Ok(Ok(())) => {}
+            Ok(Ok(()) | Err(SyncError::Busy(_))) => {}
             // The next `memory sync` finds the rest and reports it.
             Ok(Err(SyncError::Store(error))) => {
                 tracing::warn!(kind = ?error.kind, "a directory was not kept");

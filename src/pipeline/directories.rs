@@ -1,0 +1,164 @@
+//! The memory directories of this machine that show a namespace, read before a plan changes memory and renewed after it.
+
+use super::Consolidator;
+use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of};
+use super::forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
+use super::namespace::Namespaces;
+use super::project::notes;
+use super::searching::Note;
+use crate::adapters::memory_files::MemoryFolder;
+use crate::domain::{Change, MemoryId, Plan};
+use crate::memory_dir::source_tags;
+use crate::store::{Erased, StoreError};
+use std::collections::BTreeMap;
+
+pub(crate) struct Directories {
+    pub dir_sync: DirSync,
+    /// The directory of the project in which this process runs.
+    pub here: Option<MemoryFolder>,
+    /// The namespace of the settings, which that directory shows; without one that of its folder.
+    pub namespace: Option<String>,
+}
+
+/// A directory after it was renewed, or before it would be.
+pub(crate) struct SyncedDirectory {
+    pub folder: MemoryFolder,
+    pub report: SyncReport,
+}
+
+/// Result of forgetting, in the store and in directories.
+pub(crate) enum Forgotten {
+    Done {
+        erased: Erased,
+        proof: ErasureProof,
+        synced: Vec<SyncedDirectory>,
+    },
+    Busy,
+    /// These memories changed meanwhile; nothing was erased.
+    Moved(Vec<MemoryId>),
+}
+
+impl Directories {
+    /// Takes over people's edits, so that they are theirs before a plan is made.
+    pub(crate) async fn import_edits(&self, namespace: &str) -> Result<(), SyncError> {
+        for folder in self.folders(namespace).await? {
+            let imported = self.dir_sync.import_edits(&folder, namespace).await;
+            imported.map_err(|error| inside(&folder, error))?;
+        }
+        Ok(())
+    }
+
+    /// Brings the directories in step with the memories. One whose namespace another process keeps busy is an error.
+    pub(crate) async fn renew(&self, namespace: &str) -> Result<Vec<SyncedDirectory>, SyncError> {
+        let mut synced = Vec::new();
+        for folder in self.folders(namespace).await? {
+            let report = self.dir_sync.sync(&folder, namespace).await;
+            let report = report.map_err(|error| inside(&folder, error))?;
+            synced.push(SyncedDirectory { folder, report });
+        }
+        Ok(synced)
+    }
+
+    /// The directories as they would be once `plan` is applied; changes nothing.
+    pub(crate) async fn preview(&self, plan: &Plan) -> Result<Vec<SyncedDirectory>, SyncError> {
+        let mut synced = Vec::new();
+        for folder in self.folders(&plan.namespace).await? {
+            let report = self.dir_sync.preview(&folder, &plan.namespace, Some(plan)).await;
+            let report = report.map_err(|error| inside(&folder, error))?;
+            synced.push(SyncedDirectory { folder, report });
+        }
+        Ok(synced)
+    }
+
+    /// Erases `target` from the store and from what directories show, and searches both for its words.
+    pub(crate) async fn forget(
+        &self,
+        consolidator: &Consolidator,
+        found: &ForgetPlan,
+        target: &ForgetTarget,
+    ) -> Result<Forgotten, SyncError> {
+        let namespace = &found.namespace;
+        let (erased, passages) = match consolidator.forget(namespace, target).await? {
+            ForgetOutcome::Done(erased, passages) => (erased, passages),
+            ForgetOutcome::Busy => return Ok(Forgotten::Busy),
+            ForgetOutcome::Moved(ids) => return Ok(Forgotten::Moved(ids)),
+        };
+        for folder in self.folders(namespace).await? {
+            let renamed = self.dir_sync.rename_records(&folder, &retitled(found));
+            renamed.map_err(|error| inside(&folder, error))?;
+        }
+        let synced = self.renew(namespace).await?;
+        let mut files = Vec::new();
+        for SyncedDirectory { folder, .. } in &synced {
+            let read = folder.read().map_err(|cause| SyncError::Disk {
+                path: folder.path().display().to_string(),
+                cause,
+            })?;
+            let named = |(path, text)| (self.shown(folder, path), text);
+            files.extend(read.files.into_iter().map(named));
+        }
+        let proof = consolidator.prove(passages, &files).await?;
+        Ok(Forgotten::Done { erased, proof, synced })
+    }
+
+    /// The entries that people wrote in the project's directory.
+    pub(crate) async fn notes(&self) -> Result<Vec<Note>, SyncError> {
+        let Some(folder) = &self.here else { return Ok(Vec::new()) };
+        let rendered = self.dir_sync.store.rendered(&dir_of(folder)).await?;
+        let disk = |cause| SyncError::Disk { path: dir_of(folder), cause };
+        let files = folder.read().map_err(disk)?.files;
+        Ok(notes(&files, Some(&rendered), &self.dir_sync.gate))
+    }
+
+    /// A file of a directory as people read it: short in the project's own.
+    pub(crate) fn shown(&self, folder: &MemoryFolder, path: String) -> String {
+        match self.here.as_ref() == Some(folder) {
+            true => path,
+            false => format!("{}/{path}", folder.path().display()),
+        }
+    }
+
+    async fn folders(&self, namespace: &str) -> Result<Vec<MemoryFolder>, StoreError> {
+        let mut folders = self.dir_sync.folders(namespace).await?;
+        if let Some(here) = self.here.as_ref().filter(|here| !folders.contains(here))
+            && self.namespace_of(here).await? == namespace
+        {
+            folders.push(here.clone());
+        }
+        Ok(folders)
+    }
+
+    async fn namespace_of(&self, folder: &MemoryFolder) -> Result<String, StoreError> {
+        if let Some(named) = &self.namespace {
+            return Ok(named.clone());
+        }
+        let root = MemoryFolder::project_of(folder.path()).unwrap_or(folder.path());
+        let DirSync { store, clock, gate, holder: _ } = &self.dir_sync;
+        let namespaces = Namespaces { store, gate, clock: Some(*clock) };
+        namespaces.of_folder(&root.display().to_string()).await
+    }
+}
+
+/// The error with the whole path of its file.
+fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
+    match error {
+        SyncError::Disk { path, cause } => {
+            SyncError::Disk { path: folder.path().join(path).display().to_string(), cause }
+        }
+        error @ (SyncError::Store(_) | SyncError::Busy(_)) => error,
+    }
+}
+
+/// New titles of decisions whose title is erased, by tag: the file of a record is named for its title.
+fn retitled(found: &ForgetPlan) -> BTreeMap<String, String> {
+    let both = |it: &Change| it.before.clone().zip(it.after.clone());
+    let retitled = found.changes.iter().filter_map(both);
+    let retitled =
+        retitled.filter(|(before, after)| before.claim.headline() != after.claim.headline());
+    // A tag may have more digits than these where ids begin alike; then the file keeps its name until the next rename.
+    let titles = retitled.map(|(_, after)| {
+        let tags = source_tags([after.id]);
+        (tags.into_values().collect::<String>(), after.claim.headline().to_owned())
+    });
+    titles.collect()
+}

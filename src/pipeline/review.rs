@@ -1,0 +1,113 @@
+//! Questions for a person: memories that contradict one another, or may, and what is open.
+
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
+use crate::store::{PrefixLookup, Store, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Open pairs that are asked about; the others come once these are answered.
+const PAIRS_MAX: u32 = 1_000;
+
+/// Something to answer about.
+#[derive(Clone, Debug)]
+pub(crate) enum Question {
+    /// Two memories that contradict one another, or may; the earlier one first.
+    Pair {
+        one: Box<Memory>,
+        other: Box<Memory>,
+        /// True if they do.
+        is_certain: bool,
+    },
+    /// A request, question or failure that is open.
+    Open(Box<Memory>),
+}
+
+/// Everything to answer about in a namespace: first the pairs, then what is open, each by time.
+pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, StoreError> {
+    let mut found = pairs(store, namespace).await?;
+    let memories = store.memories(Some(namespace)).await?;
+    let mut open: Vec<&Memory> = memories.values().filter(|it| is_open(it)).collect();
+    open.sort_by_key(|it| (it.valid_from, it.id));
+    found.extend(open.into_iter().map(|it| Question::Open(Box::new(it.clone()))));
+    Ok(found)
+}
+
+/// The pairs of a namespace to answer about: those that a plan left open, then those that contradict one another.
+pub(crate) async fn pairs(store: &Store, namespace: &str) -> Result<Vec<Question>, StoreError> {
+    let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
+    let certain = store.contradictions(namespace).await?;
+    let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
+    let mut all: Vec<(MemoryId, MemoryId)> =
+        open.iter().map(|it| in_order(it.memory, it.home)).collect();
+    all.extend(&certain);
+    let ids: BTreeSet<MemoryId> = all.iter().flat_map(|(one, other)| [*one, *other]).collect();
+    let memories = store.memories_of(ids).await?;
+    let memories: BTreeMap<MemoryId, Memory> = memories.into_iter().map(|it| (it.id, it)).collect();
+    let mut met = BTreeSet::new();
+    let fresh = all.into_iter().filter(|pair| met.insert(*pair));
+    let pair = |pair: (MemoryId, MemoryId)| {
+        let (one, other) = (memories.get(&pair.0)?, memories.get(&pair.1)?);
+        Question::pair(one, other, certain.contains(&pair))
+    };
+    Ok(fresh.filter_map(pair).collect())
+}
+
+fn is_active(memory: &Memory) -> bool {
+    memory.state == MemoryState::Active
+}
+
+fn is_open(memory: &Memory) -> bool {
+    is_active(memory) && memory.is_open() && memory.stage_once(true).is_some()
+}
+
+impl Question {
+    fn pair(one: &Memory, other: &Memory, is_certain: bool) -> Option<Question> {
+        let is_earlier = (one.valid_from, one.id) <= (other.valid_from, other.id);
+        let (one, other) = if is_earlier { (one, other) } else { (other, one) };
+        let (first, second) = (Box::new(one.clone()), Box::new(other.clone()));
+        let both = is_active(one) && is_active(other);
+        both.then_some(Question::Pair { one: first, other: second, is_certain })
+    }
+
+    pub(crate) fn memories(&self) -> Vec<&Memory> {
+        match self {
+            Question::Pair { one, other, .. } => vec![one, other],
+            Question::Open(memory) => vec![memory],
+        }
+    }
+
+    /// Reads it again; false if there is nothing to answer any more.
+    pub(crate) async fn refresh(&mut self, store: &Store) -> Result<bool, StoreError> {
+        let mut now = MemoryMap::new();
+        for memory in self.memories() {
+            if let PrefixLookup::One(found) = store.memory(memory.id.0.into()).await? {
+                now.insert(found.id, *found);
+            }
+        }
+        let fresh = match &*self {
+            Question::Pair { one, other, is_certain } => {
+                match (now.get(&one.id), now.get(&other.id)) {
+                    (Some(one), Some(other)) => Question::pair(one, other, *is_certain),
+                    (None, _) | (_, None) => None,
+                }
+            }
+            Question::Open(memory) => {
+                now.remove(&memory.id).filter(is_open).map(|it| Question::Open(Box::new(it)))
+            }
+        };
+        Ok(fresh.map(|it| *self = it).is_some())
+    }
+
+    /// The memory of a pair that the other one may close.
+    pub(crate) fn asked(&self) -> Option<&Memory> {
+        match self {
+            Question::Pair { one, other, .. } if one.claim.kind() != other.claim.kind() => {
+                let asks = |it: &&Memory| {
+                    matches!(it.claim.kind(), ClaimKind::Request | ClaimKind::Discussion)
+                };
+                [&**one, &**other].into_iter().find(asks)
+            }
+            Question::Pair { .. } => None,
+            Question::Open(memory) => Some(memory),
+        }
+    }
+}

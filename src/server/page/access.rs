@@ -1,0 +1,130 @@
+//! Access to the page: a secret of the run in the address that is printed, then a cookie; the origin and a secret of the
+//! forms for every change; and what a browser may do with an answer.
+
+use super::opened::Page;
+use super::shell::{PageError, parameters};
+use crate::domain::Digest;
+use axum::extract::{Form, FromRequest, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, COOKIE, HeaderName, HeaderValue, LOCATION, ORIGIN,
+    REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{Method, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const COOKIE_NAME: &str = "annalist";
+/// Parameter of the address that is printed.
+pub(super) const TOKEN: &str = "token";
+/// Field of every form.
+const CSRF: &str = "csrf";
+/// Rules for every answer. `same-origin` and not `no-referrer`: under that a browser sends no origin with a form.
+const RULES: [(HeaderName, &str); 4] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
+         img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (REFERRER_POLICY, "same-origin"),
+    (CACHE_CONTROL, "no-store"),
+];
+
+impl Page {
+    /// The secret of every form.
+    pub(super) fn csrf(&self) -> String {
+        Digest::of(&["page-form", &self.token]).to_string()
+    }
+
+    fn cookie(&self) -> String {
+        Digest::of(&["page-cookie", &self.token]).to_string()
+    }
+}
+
+/// Compares hashes, so that the time tells nothing.
+fn is_same(one: &str, other: &str) -> bool {
+    blake3::hash(one.as_bytes()) == blake3::hash(other.as_bytes())
+}
+
+/// Lets a request through that may see the page.
+pub(super) async fn guard(State(page): State<Arc<Page>>, request: Request, next: Next) -> Response {
+    let mut response = match refusal(&page, &request) {
+        Some(refused) => refused,
+        None => next.run(request).await,
+    };
+    for (name, value) in RULES {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn refusal(page: &Page, request: &Request) -> Option<Response> {
+    if request.method() == Method::GET
+        && let Some(token) = parameters(request.uri()).get(TOKEN)
+    {
+        return Some(match is_same(token, &page.token) {
+            true => entered(page, request.uri()),
+            false => PageError::unknown().into_response(),
+        });
+    }
+    let cookies = request.headers().get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+    let mut pairs = cookies.flat_map(|it| it.split(';')).filter_map(|it| it.trim().split_once('='));
+    let own = page.cookie();
+    if !pairs.any(|(name, value)| name == COOKIE_NAME && is_same(value, &own)) {
+        return Some(PageError::unknown().into_response());
+    }
+    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    // Where it says one, it is ours: that was checked before.
+    let is_own = request.headers().contains_key(ORIGIN);
+    (!is_reading && !is_own).then(|| {
+        let line =
+            "a change without the header Origin: expected a form of this page; nothing was changed";
+        PageError::refused(StatusCode::FORBIDDEN, line).into_response()
+    })
+}
+
+/// Exchanges the secret in the address for a cookie.
+fn entered(page: &Page, uri: &Uri) -> Response {
+    let cookie = format!("{COOKIE_NAME}={}; Path=/; HttpOnly; SameSite=Strict", page.cookie());
+    (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, uri.path().to_owned())])
+        .into_response()
+}
+
+/// A form of ours.
+pub(super) struct Posted {
+    pub(super) page: Arc<Page>,
+    fields: BTreeMap<String, String>,
+}
+
+impl Posted {
+    pub(super) fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+
+    /// The page to go on with: one of ours, or `otherwise`.
+    pub(super) fn back(&self, otherwise: &str) -> String {
+        let back = self.field("back");
+        let is_ours = back.starts_with('/')
+            && !back.starts_with("//")
+            && back.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+        if is_ours { back.to_owned() } else { otherwise.to_owned() }
+    }
+}
+
+impl FromRequest<Arc<Page>> for Posted {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, page: &Arc<Page>) -> Result<Posted, PageError> {
+        let form = Form::<BTreeMap<String, String>>::from_request(request, page).await;
+        let Form(fields) = form.map_err(|_| PageError::bad("not a form of this page"))?;
+        let page = Arc::clone(page);
+        let posted = Posted { page, fields };
+        if !is_same(posted.field(CSRF), &posted.page.csrf()) {
+            let line = "this form is of another run of `annalist serve`: load the page again";
+            return Err(PageError::refused(StatusCode::FORBIDDEN, line));
+        }
+        Ok(posted)
+    }
+}

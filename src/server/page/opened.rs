@@ -1,0 +1,61 @@
+//! The open page: the store and the directories that its handlers read and change.
+
+use crate::adapters::memory_files::MemoryFolder;
+use crate::adapters::process;
+use crate::domain::Timestamp;
+use crate::pipeline::stop::blocking;
+use crate::pipeline::{Consolidator, DirSync, Directories};
+use crate::server::state::ServerState;
+use crate::store::Store;
+use tokio::runtime::Handle;
+
+/// Everything that the page reads and changes.
+pub(super) struct Page {
+    pub(super) store: Store,
+    pub(super) consolidator: Consolidator,
+    pub(super) directories: Directories,
+    pub(super) clock: fn() -> Timestamp,
+    /// The secret of this run, which opens the page.
+    pub(super) token: String,
+}
+
+impl Page {
+    pub(super) fn of(state: &ServerState) -> Page {
+        let ServerState { config, store, gate, clock, folders, home, page_secret, .. } = state;
+        let here = folders.first().map(|it| MemoryFolder::find_above(it, home.as_deref()));
+        let holder = process::name().to_owned();
+        Page {
+            store: store.clone(),
+            consolidator: Consolidator {
+                store: store.clone(),
+                holder: holder.clone(),
+                clock: *clock,
+                waits: true,
+                adjudicator: None,
+            },
+            directories: Directories {
+                dir_sync: DirSync {
+                    store: store.clone(),
+                    holder,
+                    clock: *clock,
+                    gate: gate.clone(),
+                },
+                // A directory that cannot be read is none.
+                here: here.and_then(Result::ok).flatten(),
+                namespace: config.namespace.clone(),
+            },
+            clock: *clock,
+            token: page_secret.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Runs work at directories, which blocks, on a thread of its own.
+pub(super) async fn apart<T, F>(work: impl FnOnce() -> F + Send + 'static) -> T
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
+    let runtime = Handle::current();
+    blocking(move || runtime.block_on(work())).await
+}

@@ -1,0 +1,182 @@
+//! Memories and records as the templates show them.
+
+use super::opened::Page;
+use super::shell::PageError;
+use crate::domain::{
+    Claim, ClaimKind, Memory, MemoryId, MemoryState, Record, RecordId, SessionId, Speaker, Stage,
+    Timestamp, shown_words,
+};
+use crate::store::PageRange;
+use crate::text::truncate;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Letters of a memory in a list.
+const WORDS_LETTERS: usize = 400;
+
+/// Entries of one part of a conversation.
+pub(super) const ENTRIES: u32 = 60;
+
+/// The address of an entry.
+pub(super) fn address(session: SessionId, ordinal: u32) -> String {
+    format!("/session/{session}?page={}#e{ordinal}", ordinal / ENTRIES + 1)
+}
+
+/// A memory in a list.
+#[derive(Serialize)]
+pub(super) struct MemoryView {
+    pub(super) id: String,
+    kind: &'static str,
+    words: String,
+    /// Why, or what came of it.
+    because: String,
+    standing: &'static str,
+    /// Class of the state: `good`, `bad` or neither.
+    tone: &'static str,
+    day: String,
+    said_by: &'static str,
+    confirmed: bool,
+    place: Option<PlaceView>,
+}
+
+/// Where something was said.
+#[derive(Serialize)]
+pub(super) struct PlaceView {
+    address: String,
+    line: u32,
+    quote: String,
+}
+
+impl PlaceView {
+    fn of(record: &Record) -> Option<PlaceView> {
+        let evidence = record.evidence.first()?;
+        Some(PlaceView {
+            address: address(record.provenance.session, evidence.ordinal),
+            line: evidence.line,
+            quote: cut(evidence.words.as_str()),
+        })
+    }
+}
+
+impl MemoryView {
+    pub(super) fn of(memory: &Memory) -> MemoryView {
+        let because = match &memory.claim {
+            Claim::Decision(it) => it.rationale.as_str(),
+            Claim::Attempt(it) => it.result.as_str(),
+            Claim::Discussion(_) | Claim::Request(_) => "",
+        };
+        MemoryView {
+            id: memory.id.to_string(),
+            kind: memory.claim.kind().name(),
+            words: cut(shown_words(memory.edited.as_deref(), &memory.claim)),
+            because: cut(because),
+            standing: standing(memory),
+            tone: tone(memory),
+            day: day(memory.valid_from),
+            said_by: speaker(memory.said_by),
+            confirmed: memory.confirmed,
+            place: None,
+        }
+    }
+}
+
+/// Views of memories, each with the place where it was said first.
+pub(super) async fn with_places(
+    page: &Page,
+    memories: &[Memory],
+) -> Result<Vec<MemoryView>, PageError> {
+    let first = memories.iter().filter_map(|it| it.sources.first().copied());
+    let records = page.store.records_of(first.collect()).await?;
+    let records: BTreeMap<RecordId, Record> = records.into_iter().map(|it| (it.id, it)).collect();
+    let view = |memory: &Memory| {
+        let record = memory.sources.first().and_then(|id| records.get(id));
+        MemoryView { place: record.and_then(PlaceView::of), ..MemoryView::of(memory) }
+    };
+    Ok(memories.iter().map(view).collect())
+}
+
+/// State of a memory in a word or two.
+pub(super) fn standing(memory: &Memory) -> &'static str {
+    match (memory.state, memory.claim.kind(), memory.stage) {
+        (MemoryState::Superseded, ..) => "replaced",
+        (MemoryState::Retracted, ..) => "taken back",
+        (MemoryState::Active, _, Stage::Refuted) => "found not to hold",
+        (MemoryState::Active, ClaimKind::Decision, _) => "holds",
+        (MemoryState::Active, ClaimKind::Request, Stage::Proposed) => "open",
+        (MemoryState::Active, ClaimKind::Request, Stage::Attempted) => "in progress",
+        (MemoryState::Active, ClaimKind::Request, Stage::Decided) => "done",
+        (MemoryState::Active, ClaimKind::Discussion, Stage::Decided) => "settled",
+        (MemoryState::Active, ClaimKind::Discussion, _) => "open",
+        (MemoryState::Active, ClaimKind::Attempt, Stage::Decided) => match &memory.claim {
+            Claim::Attempt(it) if it.succeeded => "worked",
+            Claim::Attempt(_) | Claim::Decision(_) | Claim::Discussion(_) | Claim::Request(_) => {
+                "solved"
+            }
+        },
+        (MemoryState::Active, ClaimKind::Attempt, _) => "failed, not solved",
+    }
+}
+
+fn tone(memory: &Memory) -> &'static str {
+    let is_bad = memory.state != MemoryState::Active || memory.stage == Stage::Refuted;
+    match &memory.claim {
+        _ if is_bad => "bad",
+        Claim::Attempt(it) if !it.succeeded && memory.is_open() => "bad",
+        Claim::Request(_) | Claim::Discussion(_) if memory.is_open() => "",
+        Claim::Decision(_) | Claim::Request(_) | Claim::Discussion(_) | Claim::Attempt(_) => "good",
+    }
+}
+
+pub(super) fn speaker(speaker: Speaker) -> &'static str {
+    match speaker {
+        Speaker::Person => "a person",
+        Speaker::Assistant => "the agent",
+        Speaker::Tool => "a tool",
+        Speaker::Web => "the web",
+        Speaker::Client => "the client",
+    }
+}
+
+pub(super) fn day(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "no date".to_owned(), Timestamp::day)
+}
+
+/// Day and minute, in UTC.
+pub(super) fn minute(at: Timestamp) -> String {
+    at.to_string().chars().take(16).collect::<String>().replace('T', " ")
+}
+
+/// The beginning of a text.
+pub(super) fn cut(text: &str) -> String {
+    let head = truncate::letters(text, WORDS_LETTERS);
+    if head.len() == text.len() { head.to_owned() } else { format!("{head}…") }
+}
+
+pub(super) fn memory_id(text: &str) -> Result<MemoryId, PageError> {
+    text.parse().map_err(|_| PageError::bad("expected the id of a memory"))
+}
+
+/// A long list, part by part.
+#[derive(Serialize)]
+pub(super) struct Pager {
+    number: u32,
+    before: Option<u32>,
+    after: Option<u32>,
+    /// Address of the list, up to the number.
+    address: String,
+}
+
+impl Pager {
+    /// The range of part `number`, and one more to see whether there is another part.
+    pub(super) fn range(number: u32, size: u32) -> PageRange {
+        PageRange { skip: (number - 1) * size, take: size + 1 }
+    }
+
+    /// The pager of what was found in that range, which is shortened to one part.
+    pub(super) fn of<T>(number: u32, size: u32, found: &mut Vec<T>, address: String) -> Pager {
+        let is_more = found.len() > size as usize;
+        found.truncate(size as usize);
+        let before = (number > 1).then(|| number - 1);
+        Pager { number, before, after: is_more.then(|| number + 1), address }
+    }
+}

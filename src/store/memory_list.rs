@@ -1,0 +1,97 @@
+//! Lists of memories by section, page by page. What an older version wrote is entered when a list is first read.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::memory_index::{memory, since};
+use super::value::{PageRange, values};
+use crate::domain::{Memory, MemoryId};
+use crate::memory_dir::{Section, section};
+use std::collections::BTreeMap;
+
+/// Memories of an older version that are entered in one transaction.
+const ENTERED_AT_ONCE: u32 = 500;
+
+/// Enters memories of an older version; false if none is left.
+fn enter_older(db: &mut Db) -> Result<bool, Fault> {
+    let sql = "SELECT body FROM memories WHERE section IS NULL ORDER BY no LIMIT ?1";
+    let older: Vec<Memory> = db.all(sql, values![ENTERED_AT_ONCE], memory)?;
+    for memory in &older {
+        let sql = "UPDATE memories SET section = ?2, since = ?3, successor = ?4 WHERE id = ?1";
+        let (id, successor) = (&memory.id.0, memory.superseded_by.map(|it| it.0));
+        let row = values![id, section(memory).name(), since(memory), successor.as_ref()];
+        db.run(sql, row)?;
+    }
+    Ok(!older.is_empty())
+}
+
+impl Store {
+    async fn enter_all(&self) -> Result<(), StoreError> {
+        let any = "SELECT no FROM memories WHERE section IS NULL LIMIT 1";
+        let is_older =
+            move |from: &mut Db| Ok(from.first(any, &[], |row| row.next::<i64>())?.is_some());
+        if self.read("looking for memories of an older version", is_older).await? {
+            while self.write("listing memories", enter_older).await? {}
+        }
+        Ok(())
+    }
+
+    /// Numbers of memories of a namespace by section.
+    pub(crate) async fn section_counts(
+        &self,
+        namespace: &str,
+    ) -> Result<BTreeMap<Section, u64>, StoreError> {
+        self.enter_all().await?;
+        let namespace = namespace.to_owned();
+        self.read("counting memories", move |from: &mut Db| {
+            let sql = "SELECT section, count(*) FROM memories
+                WHERE namespace = ?1 AND section IS NOT NULL GROUP BY section";
+            let row = from.all(sql, values![&namespace], |row| {
+                Ok((row.named(Section::of_name)?, row.next()?))
+            })?;
+            Ok(row.into_iter().collect())
+        })
+        .await
+    }
+
+    /// Open requests, questions and failures of all namespaces, the earliest first; `limit` at most.
+    pub(crate) async fn open_memories(&self, limit: u32) -> Result<Vec<Memory>, StoreError> {
+        self.enter_all().await?;
+        self.read("listing what is open", move |from: &mut Db| {
+            let sql = "SELECT body FROM memories
+                WHERE section IN ('request', 'question', 'failure') ORDER BY since, no LIMIT ?1";
+            from.all(sql, values![limit], memory)
+        })
+        .await
+    }
+
+    /// Memories whose place `id` took, the latest first; `limit` at most.
+    pub(crate) async fn replaced_by(
+        &self,
+        id: MemoryId,
+        limit: u32,
+    ) -> Result<Vec<Memory>, StoreError> {
+        self.read("looking for what was replaced", move |from: &mut Db| {
+            let sql = "SELECT body FROM memories WHERE successor = ?1
+                ORDER BY since DESC, no DESC LIMIT ?2";
+            from.all(sql, values![&id.0, limit], memory)
+        })
+        .await
+    }
+
+    /// Memories of a section of a namespace, the latest first.
+    pub(crate) async fn memories_in(
+        &self,
+        namespace: &str,
+        section: Section,
+        range: PageRange,
+    ) -> Result<Vec<Memory>, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("listing memories", move |from: &mut Db| {
+            let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
+                ORDER BY since DESC, no DESC LIMIT ?3 OFFSET ?4";
+            from.all(sql, values![&namespace, section.name(), range.take, range.skip], memory)
+        })
+        .await
+    }
+}

@@ -1,0 +1,304 @@
+//! The local page of `annalist serve`, as a browser and as an attacker use it.
+
+use super::judging::{BY_RULE, judge, opposed, place as said_by, says};
+use super::place::{Place, Running};
+use super::stub::Answer;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// Two choices that contradict one another, left open by rule.
+fn left_open() -> Place {
+    let stub = judge(|_| {
+        Answer::Call(serde_json::json!({"dispositions": [says("x", "new", None, None)]}))
+    });
+    let place = opposed(&stub);
+    place.json(&BY_RULE);
+    place
+}
+
+/// A server of the page, and what opens it.
+struct Served {
+    _running: Running,
+    host: String,
+    token: String,
+    cookie: String,
+}
+
+struct Answered {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+impl Served {
+    fn new(place: &Place) -> Served {
+        let running = place.start(&["serve", "--listen", "127.0.0.1:0"]);
+        let told = loop {
+            let said = running.said();
+            if let Some((_, rest)) = said.split_once("page at http://")
+                && let Some((address, _)) = rest.split_once('\n')
+            {
+                break address.to_owned();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let (host, token) = told.split_once("/?token=").unwrap();
+        let (host, token) = (host.to_owned(), token.to_owned());
+        let mut served = Served { _running: running, host, token, cookie: String::new() };
+        let entered = served.ask("GET", &format!("/?token={}", served.token), &[], "");
+        assert_eq!((entered.status, entered.headers["location"].as_str()), (303, "/"));
+        let cookie = &entered.headers["set-cookie"];
+        assert!(cookie.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{cookie}");
+        assert!(!cookie.contains(&served.token), "{cookie}");
+        served.cookie = cookie.split(';').next().unwrap().to_owned();
+        served
+    }
+
+    /// A request with these headers beside the length.
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answered {
+        let mut stream = TcpStream::connect(&self.host).unwrap();
+        let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|(name, _)| *name == "Host") {
+            request.push_str(&format!("Host: {}\r\n", self.host));
+        }
+        for (name, value) in headers {
+            request.push_str(&format!("{name}: {value}\r\n"));
+        }
+        request.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        let headers = head.lines().skip(1).filter_map(|line| line.split_once(": "));
+        let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+        Answered { status, headers: headers.collect(), body: body.to_owned() }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let answered = self.ask("GET", path, &[("Cookie", &self.cookie)], "");
+        assert_eq!(answered.status, 200, "{path}: {}", answered.body);
+        answered.body
+    }
+
+    /// Sends a form as a browser does.
+    fn post(&self, path: &str, body: &str) -> Answered {
+        let origin = format!("http://{}", self.host);
+        let form = ("Content-Type", "application/x-www-form-urlencoded");
+        self.ask("POST", path, &[("Cookie", &self.cookie), ("Origin", &origin), form], body)
+    }
+
+    /// The secret of the forms.
+    fn csrf(&self, page: &str) -> String {
+        let (_, rest) = page.split_once("name=\"csrf\" value=\"").unwrap();
+        rest.split('"').next().unwrap().to_owned()
+    }
+}
+
+fn ids(place: &Place) -> [String; 2] {
+    ["Redis", "Postgres"].map(|chosen| {
+        let all = place.json(&["memory", "list", "--all", "--json"]);
+        let found = all.as_array().unwrap().iter().find(|it| it["claim"]["chosen"] == chosen);
+        found.unwrap()["id"].as_str().unwrap().to_owned()
+    })
+}
+
+fn states(place: &Place) -> [String; 2] {
+    ids(place).map(|id| {
+        place.json(&["memory", "show", &id, "--json"])["state"].as_str().unwrap().to_owned()
+    })
+}
+
+const PAGES: [&str; 9] = [
+    "/", "/?days=7", "/memory", "/memory?section=past", "/review", "/session", "/plans",
+    "/search?q=queue", "/style.css",
+];
+
+#[test]
+fn nothing_is_shown_without_the_secret_of_the_run() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let wrong = format!("{}0", served.cookie);
+    for path in PAGES.into_iter().chain(["/?token=guessed", "/memory?token="]) {
+        for cookie in ["annalist=", wrong.as_str(), "other=1"] {
+            let answered = served.ask("GET", path, &[("Cookie", cookie)], "");
+            assert_eq!(answered.status, 401, "{path}");
+            assert!(!answered.body.contains("Redis"), "{path}");
+        }
+    }
+    let [redis, _] = ids(&place);
+    let bare = served.ask("GET", &format!("/memory/{redis}"), &[], "");
+    assert!(bare.status == 401 && !bare.body.contains("Redis"), "{}", bare.body);
+}
+
+#[test]
+fn every_answer_tells_the_browser_to_trust_nothing_else() {
+    let place = left_open();
+    let served = Served::new(&place);
+    for path in PAGES {
+        let answered = served.ask("GET", path, &[("Cookie", &served.cookie)], "");
+        let policy = &answered.headers["content-security-policy"];
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(answered.headers["x-content-type-options"], "nosniff");
+        assert_eq!(answered.headers["cache-control"], "no-store");
+        assert!(!answered.body.contains(&served.token), "{path}");
+    }
+}
+
+#[test]
+fn another_host_another_page_and_a_forged_form_change_nothing() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let [redis, postgres] = ids(&place);
+    let csrf = served.csrf(&served.get("/review"));
+    let cookie = ("Cookie", served.cookie.as_str());
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let own = format!("http://{}", served.host);
+    let fields = format!("verdict=supersede&one={redis}&other={postgres}");
+    let with_csrf = format!("{fields}&csrf={csrf}");
+    let foreign = ("Host", "memory.evil.example");
+    assert_eq!(served.ask("GET", "/memory", &[foreign, cookie], "").status, 403);
+    let origin = ("Origin", own.as_str());
+    for (headers, body) in [
+        (vec![cookie, form, ("Origin", "http://evil.example")], &with_csrf),
+        (vec![cookie, form, ("Origin", "null")], &with_csrf),
+        (vec![cookie, form], &with_csrf),
+        (vec![cookie, form, origin], &fields),
+        (vec![cookie, form, origin], &format!("{fields}&csrf=0")),
+    ] {
+        let answered = served.ask("POST", "/verdict", &headers, body);
+        assert_eq!(answered.status, 403, "{headers:?}: {}", answered.body);
+    }
+    assert_eq!(served.ask("POST", "/verdict", &[form, origin], &with_csrf).status, 401);
+    assert_eq!(states(&place), ["active", "active"]);
+}
+
+#[test]
+fn reading_changes_nothing() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let [redis, postgres] = ids(&place);
+    let ledger = "SELECT count(*) FROM ledger";
+    let before = (place.number(ledger), place.number("SELECT count(*) FROM plans"));
+    for path in PAGES {
+        served.get(path);
+    }
+    let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
+    let session = session.as_str().unwrap();
+    for path in [format!("/session/{session}"), format!("/forget?session={session}")] {
+        served.get(&path);
+    }
+    let cookie = ("Cookie", served.cookie.as_str());
+    let verdict = format!("/verdict?verdict=supersede&one={redis}&other={postgres}");
+    for path in [verdict.as_str(), "/jobs/retry", "/plans/0/undo", "/plans/0/redo"] {
+        assert_eq!(served.ask("GET", path, &[cookie], "").status, 405, "{path}");
+    }
+    let now = (place.number(ledger), place.number("SELECT count(*) FROM plans"));
+    assert_eq!((now, states(&place)), (before, ["active", "active"].map(str::to_owned)));
+}
+
+#[test]
+fn a_verdict_is_the_plan_of_the_command_and_is_undone_from_the_page() {
+    let place = left_open();
+    let served = Served::new(&place);
+    let [redis, postgres] = ids(&place);
+    let review = served.get("/review");
+    assert!(review.contains("contradict one another") && review.contains("We chose"), "{review}");
+    let csrf = served.csrf(&review);
+    let decide = |verdict: &str, one: &str, other: &str| {
+        let fields = format!("csrf={csrf}&back=/review&verdict={verdict}&one={one}&other={other}");
+        let answered = served.post("/verdict", &fields);
+        assert_eq!(answered.status, 303, "{}", answered.body);
+        let (back, plan) = answered.headers["location"].split_once("?done=").unwrap();
+        assert_eq!(back, "/review");
+        plan.to_owned()
+    };
+    for (verdict, one, other, expected) in [
+        ("supersede", &redis, &postgres, ["superseded", "active"]),
+        ("supersede", &postgres, &redis, ["active", "superseded"]),
+        ("retract", &redis, &String::new(), ["retracted", "active"]),
+        ("keep-both", &redis, &postgres, ["active", "active"]),
+    ] {
+        let plan = decide(verdict, one, other);
+        assert_eq!(states(&place), expected, "{verdict}");
+        let log = place.json(&["consolidate", "log", "--json"]);
+        assert_eq!(log.as_array().unwrap().last().unwrap()["plan"], plan.as_str());
+        let told = served.get(&format!("/review?done={plan}"));
+        assert!(told.contains("can be undone"), "{told}");
+        let undone =
+            served.post(&format!("/plans/{plan}/undo"), &format!("csrf={csrf}&plan={plan}"));
+        assert_eq!(undone.status, 303, "{}", undone.body);
+        assert_eq!(states(&place), ["active", "active"], "{verdict} undone");
+    }
+    let page = served.get(&format!("/memory/{redis}"));
+    assert!(page.contains("<mark>") && page.contains("s1.jsonl"), "{page}");
+    let elsewhere =
+        format!("csrf={csrf}&back=//evil.example&verdict=keep-both&one={redis}&other={postgres}");
+    let location = served.post("/verdict", &elsewhere).headers["location"].clone();
+    assert!(location.starts_with(&format!("/memory/{redis}?done=")), "{location}");
+}
+
+#[test]
+fn a_hostile_transcript_is_text() {
+    let script = "<script>alert(1)</script>";
+    let words =
+        format!("We chose {script} over \"onload=x because \u{202e}evil\u{2066} \u{1b}[2J it is.");
+    let stub = judge(|_| Answer::Call(serde_json::json!({"dispositions": []})));
+    let place = said_by(&stub, &[("user", &words)]);
+    place.json(&BY_RULE);
+    let served = Served::new(&place);
+    let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
+    let session = format!("/session/{}", session.as_str().unwrap());
+    let mut pages = vec![served.get(&session), served.get("/memory"), served.get("/?days=7")];
+    pages.push(served.get("/search?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E%E2%80%AE"));
+    assert!(pages[0].contains("&lt;script&gt;alert(1)"), "{}", pages[0]);
+    assert!(pages[0].contains("<mark>"), "the words of its record are marked: {}", pages[0]);
+    for page in pages {
+        assert!(!page.contains(script), "{page}");
+        let is_hidden = |c: char| c.is_control() && c != '\n' && c != '\t';
+        assert!(!page.contains(is_hidden) && !page.contains(['\u{202e}', '\u{2066}']), "{page}");
+    }
+}
+
+#[test]
+fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_gone() {
+    let place = Place::with_examples();
+    let served = Served::new(&place);
+    let plans = served.get("/plans");
+    let (_, rest) = plans.split_once("/plans/next?namespace=").unwrap();
+    let namespace = rest.split('"').next().unwrap().to_owned();
+    let next = served.get(&format!("/plans/next?namespace={namespace}"));
+    assert_eq!(place.json(&["memory", "list", "--json"]), serde_json::json!([]));
+    let (_, rest) = next.split_once("name=\"plan\" value=\"").unwrap();
+    let plan = rest.split('"').next().unwrap();
+    let csrf = served.csrf(&next);
+    let fields =
+        |answer: &str| format!("csrf={csrf}&namespace={namespace}&plan={plan}&answer={answer}");
+    let refused = served.post("/plans/next", &fields("refuse"));
+    assert_eq!(refused.status, 303, "{}", refused.body);
+    assert_eq!(place.json(&["memory", "list", "--json"]), serde_json::json!([]));
+    let redone = served.post(&format!("/plans/{plan}/redo"), &format!("csrf={csrf}&plan={plan}"));
+    assert_eq!(redone.status, 303, "{}", redone.body);
+    let accepted = served.post("/plans/next", &fields("accept"));
+    assert!(accepted.headers["location"].starts_with("/plans?done="), "{}", accepted.body);
+    let before = place.json(&["memory", "list", "--json"]).as_array().unwrap().len();
+    assert!(before > 0);
+    let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
+    let session = session.as_str().unwrap();
+    assert!(served.get(&format!("/forget?session={session}")).contains("would erase"));
+    let unsure = served.post("/forget", &format!("csrf={csrf}&session={session}"));
+    assert_eq!(unsure.status, 400, "{}", unsure.body);
+    let gone = served.post("/forget", &format!("csrf={csrf}&session={session}&sure=yes"));
+    assert!(
+        gone.status == 200 && gone.body.contains("none is left")
+            || gone.body.contains("others hold"),
+        "{}",
+        gone.body
+    );
+    let cookie = ("Cookie", served.cookie.as_str());
+    let left = served.ask("GET", &format!("/session/{session}"), &[cookie], "");
+    assert_eq!(left.status, 404);
+}
