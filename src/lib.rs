@@ -22,6 +22,7 @@ mod store;
 mod config;
 mod pipeline;
 mod eval;
+mod rows;
 mod server;
 mod cli;
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use super::arguments::{date, date_end};
 use super::output::{self, BOLD, DIM, Failure, count};
-use super::search::{Scope, SearchRow, shortened};
+use super::search::{Scope, shortened};
 use super::settings;
 use crate::domain::{ClaimKind, Timestamp};
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
+use crate::rows::SearchRow;
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use std::path::Path;

@@ -2,8 +2,8 @@
 
 use super::output::{self, Failure};
 use super::{
-    consolidate, dialog, docs, doctor, forget, jobs, memory, namespace, privacy, records, search,
-    status, token, worker,
+    consolidate, dialog, docs, doctor, forget, jobs, memory, namespace, privacy, records, status,
+    token, worker,
 };
 use crate::adapters::files;
 use crate::context::Block;
@@ -15,6 +15,8 @@ use crate::llm;
 use crate::memory_card::Card;
 use crate::memory_dir::{Hit, TagCounts};
 use crate::pipeline::{IntakeReport, Totals, answers_schema_file};
+use crate::rows::{MemoryRow, RecordRow, SearchRow};
+use crate::server::openapi;
 use crate::store::NamespaceTotals;
 use crate::transcripts::schema_file;
 use clap::Command;
@@ -25,6 +27,8 @@ use std::process::ExitCode;
 
 /// File with the schemas of what commands print as JSON.
 const CLI_SCHEMAS: &str = "cli.v1.json";
+/// File with the API of `annalist serve`.
+const OPENAPI: &str = "openapi.v1.json";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -86,6 +90,7 @@ fn chosen(args: &Args, program: Command) -> Result<Vec<Generated>, Failure> {
     schemas.extend([schema_file(), llm::schema_file(), answers_schema_file()]);
     schemas.extend(eval::schema_files());
     schemas.push((CLI_SCHEMAS.to_owned(), cli_schemas()));
+    schemas.push((OPENAPI.to_owned(), pretty(&openapi())));
     let known: Vec<String> = schemas.iter().map(|(name, _)| name.clone()).collect();
     let schemas = schemas.into_iter().map(|(name, content)| {
         let path = args.dir.join(&name);
@@ -134,11 +139,11 @@ fn cli_schemas() -> String {
         "jobs-show": jobs::JobDetails<'static>,
         "memory-history": Vec<memory::HistoryRow>,
         "memory-lint": memory::LintReport<'static>,
-        "memory-list": Vec<memory::MemoryRow<'static>>,
+        "memory-list": Vec<MemoryRow<'static>>,
         "memory-reflect": Vec<memory::RetrospectiveRow<'static>>,
         "memory-render": memory::SyncReport<'static>,
         "memory-search": Vec<Hit>,
-        "memory-show": memory::MemoryRow<'static>,
+        "memory-show": MemoryRow<'static>,
         "memory-sync": memory::SyncWithPlans<'static>,
         "memory-verdict": memory::VerdictRow,
         "memory-tags": TagCounts,
@@ -146,16 +151,16 @@ fn cli_schemas() -> String {
         "memory-verify": Vec<memory::MissingRow>,
         "namespace-list": Vec<NamespaceTotals>,
         "namespace-move": namespace::MovedNamespace<'static>,
-        "open": Vec<search::SearchRow<'static>>,
+        "open": Vec<SearchRow<'static>>,
         "privacy-check": privacy::PrivacyReport,
         "records-cards": Vec<records::CardRow<'static>>,
         "records-diff": records::RunDiff<'static>,
-        "records-list": Vec<records::RecordRow<'static>>,
+        "records-list": Vec<RecordRow<'static>>,
         "records-runs": Vec<records::RunRow<'static>>,
-        "records-show": records::RecordRow<'static>,
-        "recent": Vec<search::SearchRow<'static>>,
+        "records-show": RecordRow<'static>,
+        "recent": Vec<SearchRow<'static>>,
         "replay": Totals,
-        "search": Vec<search::SearchRow<'static>>,
+        "search": Vec<SearchRow<'static>>,
         "status": status::StatusReport<'static>,
         "test": eval::ReportFile,
         "token-list": Vec<token::TokenRow>,

@@ -2,23 +2,20 @@
 
 use super::arguments::{date, date_end, named};
 use super::memory::folder::{DirArgs, project_directory, read};
-use super::output::{self, Failure, short};
+use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
-use crate::domain::{ClaimKind, Digest, Format, Speaker, Timestamp};
-use crate::memory_dir::source_tag;
+use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::pipeline::{
-    HitState, Namespaces, Note, SearchHit, SearchRequest, dir_of, notes as notes_of,
-    project_namespace, search,
+    HitState, Namespaces, Note, SearchRequest, dir_of, notes as notes_of, project_namespace, search,
 };
 use crate::privacy::Gate;
+use crate::rows::SearchRow;
 use crate::search::Query;
 use crate::store::{SearchFilter, Store};
 use crate::text::truncate;
 use clap::ValueEnum;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -128,61 +125,7 @@ enum TableFormat {
     Csv,
 }
 
-/// A hit, as JSON and as a line.
-#[derive(JsonSchema, Serialize)]
-pub(super) struct SearchRow<'a> {
-    /// Argument for `annalist why`; of a note its file and line.
-    id: String,
-    at: Option<String>,
-    /// None for a note.
-    pub(super) kind: Option<ClaimKind>,
-    pub(super) state: HitState,
-    superseded_by: Option<String>,
-    /// A later memory among the hits that may have put it out of date.
-    outdated_by: Option<String>,
-    pub(super) headline: Option<&'a str>,
-    /// A person's wording, or the words it rests on.
-    words: &'a str,
-    pub(super) said_by: Option<Speaker>,
-    pub(super) namespace: Option<&'a str>,
-    session: Option<Digest>,
-    record: Option<Digest>,
-    /// The file and line in which it was said.
-    pub(super) path: Option<&'a str>,
-    pub(super) line: Option<u32>,
-    score: f64,
-}
-
-impl<'a> SearchRow<'a> {
-    pub(super) fn of(hit: &'a SearchHit, query: &Query) -> SearchRow<'a> {
-        let (record, note, memory) = (hit.record(), hit.note(), hit.memory.as_ref());
-        let id = match (memory, record, note) {
-            (Some(memory), _, _) => source_tag(memory.id),
-            (None, Some(stored), _) => short(&stored.record.id),
-            (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
-            (None, None, None) => String::new(),
-        };
-        let evidence = hit.quote(query);
-        let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
-        SearchRow {
-            id,
-            at: hit.at().map(|at| at.to_string()),
-            kind: hit.claim().map(|claim| claim.kind()),
-            state: hit.state,
-            superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
-            outdated_by: hit.outdated_by.map(source_tag),
-            headline: hit.claim().map(|claim| claim.headline()),
-            words: hit.words(query),
-            said_by: evidence.map(|it| it.speaker),
-            namespace: namespace.or(memory.map(|memory| memory.namespace.as_str())),
-            session: record.map(|stored| stored.record.provenance.session.0),
-            record: record.map(|stored| stored.record.id.0),
-            path: record.map(|it| it.path.as_str()).or(note.map(|note| note.path.as_str())),
-            line: evidence.map(|it| it.line).or(note.map(|note| note.line)),
-            score: (hit.score * 1000.0).round() / 1000.0,
-        }
-    }
-
+impl SearchRow<'_> {
     /// Id, day, kind, state and words.
     pub(super) fn cells(&self) -> [String; 5] {
         let by = self.superseded_by.as_ref().filter(|_| self.state == HitState::Superseded);

@@ -3,17 +3,18 @@
 use super::access::Caller;
 use super::error::ApiError;
 use super::intake::receive;
+use super::openapi::openapi;
+use super::query::{Parameters, SlicesQuery, TranscriptQuery};
+use super::reading;
 use super::state::ServerState;
 use crate::domain::Format;
 use crate::pipeline::{HandOver, IntakeReport};
 use crate::store::TokenRight;
-use axum::extract::{Query, Request, State};
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::post;
+use axum::routing::{get, post};
 use axum::{Json, Router};
-use schemars::JsonSchema;
-use serde::Deserialize;
 use std::sync::Arc;
 
 /// Maximum size of slice documents that are sent together.
@@ -27,55 +28,34 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
     Router::new()
         .route("/v1/slices", post(slices))
         .route("/v1/transcripts", post(transcripts))
+        .route("/v1/records", get(reading::records))
+        .route("/v1/memory", get(reading::memory))
+        .route("/v1/search", get(reading::search_hits))
+        .route("/v1/context", get(reading::context))
+        .route("/v1/status", get(reading::status))
+        .route("/v1/openapi.json", get(async || Json(openapi())))
         .with_state(state)
 }
 
 type Accepted = (StatusCode, Json<IntakeReport>);
 
-/// Parameters of slices.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct SlicesQuery {
-    /// The last entries do not wait for more
-    #[serde(default)]
-    flush: bool,
-}
-
 async fn slices(
     caller: Caller,
     State(state): State<Arc<ServerState>>,
-    query: Result<Query<SlicesQuery>, axum::extract::rejection::QueryRejection>,
+    Parameters(SlicesQuery { flush }): Parameters<SlicesQuery>,
     request: Request,
 ) -> Result<Accepted, ApiError> {
-    let Query(SlicesQuery { flush }) = query.map_err(|error| bad_query(&error))?;
     let how = HandOver { flush, format: Some(Format::Slice), ..HandOver::default() };
     let name = format!("http:{}", caller.name);
     taken(&state, &caller, HandedBody { request, name, bytes_max: SLICES_BYTES_MAX, how }).await
 }
 
-/// Parameters of a transcript.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct TranscriptQuery {
-    /// Name of its file, which helps to tell its format
-    #[serde(default)]
-    name: Option<String>,
-    /// Its format; detected otherwise
-    #[serde(default)]
-    format: Option<Format>,
-    /// The last entries do not wait for more
-    #[serde(default)]
-    flush: bool,
-}
-
 async fn transcripts(
     caller: Caller,
     State(state): State<Arc<ServerState>>,
-    query: Result<Query<TranscriptQuery>, axum::extract::rejection::QueryRejection>,
+    Parameters(TranscriptQuery { name, format, flush }): Parameters<TranscriptQuery>,
     request: Request,
 ) -> Result<Accepted, ApiError> {
-    let Query(TranscriptQuery { name, format, flush }) =
-        query.map_err(|error| bad_query(&error))?;
     let file = name.as_deref().map(file_name).unwrap_or_default();
     let how = HandOver { flush, format, ..HandOver::default() };
     let name =
@@ -87,11 +67,6 @@ async fn transcripts(
 fn file_name(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     name.chars().filter(|letter| !letter.is_control()).take(NAME_LETTERS_MAX).collect()
-}
-
-fn bad_query(error: &axum::extract::rejection::QueryRejection) -> ApiError {
-    let what = error.body_text();
-    ApiError::new(StatusCode::BAD_REQUEST, &what, "query", "the parameters of /v1/openapi.json")
 }
 
 /// A body to take in, and the name of its origin: the token that sent it, apart from who speaks in it.

@@ -7,8 +7,11 @@ mod api;
 mod error;
 mod guard;
 mod intake;
+mod openapi;
+mod reading;
 pub(crate) mod mcp;
 mod page;
+mod query;
 mod state;
 
 use crate::adapters::metrics::StatusPages;
@@ -23,6 +26,7 @@ use axum::response::Response;
 use error::ApiError;
 use guard::AllowedHosts;
 pub(crate) use intake::{Intake, IntakeParts};
+pub(crate) use openapi::openapi;
 pub(crate) use state::ServerState;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -43,10 +47,9 @@ impl HttpServer {
         let HttpServer { state, mcp, status, hosts } = self;
         let mut router = status.router().merge(api::router(Arc::clone(&state)));
         if let Some(server) = mcp {
-            let server = Arc::new(server);
-            let access = McpAccess { state: Arc::clone(&state), server: Arc::clone(&server) };
             let tools = Router::new().route_service("/mcp", mcp::http_service(server, until));
-            router = router.merge(tools.layer(from_fn_with_state(access, check_mcp)));
+            let checked = tools.layer(from_fn_with_state(Arc::clone(&state), check_mcp));
+            router = router.merge(checked);
         }
         if state.page_secret.is_some() {
             router = router.merge(page::router(&state));
@@ -55,15 +58,9 @@ impl HttpServer {
     }
 }
 
-#[derive(Clone)]
-struct McpAccess {
-    state: Arc<ServerState>,
-    server: Arc<mcp::Server>,
-}
-
 /// Admits clients whose token may read the namespace of the project.
 async fn check_mcp(
-    State(McpAccess { state, server }): State<McpAccess>,
+    State(state): State<Arc<ServerState>>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
@@ -71,7 +68,7 @@ async fn check_mcp(
     let (mut parts, body) = request.into_parts();
     let caller: Caller = parts.extract_with_state(&state).await?;
     caller.may(TokenRight::Read)?;
-    let own = server.namespace(&state.store).await?;
+    let own = state.namespace().await?;
     if caller.namespace != own {
         let what = format!("a token of namespace `{}`", caller.namespace);
         let expected = format!("one of `{own}`, the project of this server");

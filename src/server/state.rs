@@ -3,8 +3,9 @@
 use super::intake::Intake;
 use crate::config::Config;
 use crate::domain::Timestamp;
+use crate::pipeline::{Namespaces, namespace_of_folder, project_namespace};
 use crate::privacy::Gate;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use std::path::PathBuf;
 
 /// Settings, store and place of a server.
@@ -19,4 +20,16 @@ pub(crate) struct ServerState {
     pub home: Option<PathBuf>,
     /// Secret of this run, which the page's address has; `None` if there is no page.
     pub page_secret: Option<String>,
+}
+
+impl ServerState {
+    /// The namespace of the folder in which the server was started.
+    pub(super) async fn namespace(&self) -> Result<String, StoreError> {
+        let folders = self.folders.iter().map(PathBuf::as_path);
+        let (store, gate, clock) = (&self.store, &self.gate, Some(self.clock));
+        let namespaces = Namespaces { store, gate, clock };
+        let known = project_namespace(namespaces, &self.config, folders).await?;
+        let folder = self.folders.first().map(|it| it.display().to_string()).unwrap_or_default();
+        Ok(known.unwrap_or_else(|| namespace_of_folder(&folder, &self.gate)))
+    }
 }

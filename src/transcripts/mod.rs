@@ -71,7 +71,7 @@ pub use formats::read;
 pub(crate) use raw::private_tag_finding;
 pub use raw::{RawEntry, RawSession, SessionSource, TranscriptItem, redact_entry, redact_session};
 pub(crate) use session_doc::read_session;
-pub(crate) use slice_doc::{SliceError, parse_slice, schema_file};
+pub(crate) use slice_doc::{SliceError, parse_slice, schema_file, slice_schema};
 
 #[cfg(doc)]
 use crate::domain::LINE_BYTES_MAX;

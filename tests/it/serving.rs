@@ -311,3 +311,134 @@ fn beyond_this_machine_a_proxy_is_asked_for_and_there_is_no_page() {
         assert_eq!(page.status(), 404);
     });
 }
+
+/// Checks a value against a schema of the API's document.
+#[track_caller]
+fn keeps_to(document: &Value, schema: &Value, value: &Value, what: &str) {
+    let whole = json!({"allOf": [schema], "components": document["components"]});
+    let validator = jsonschema::validator_for(&whole).unwrap();
+    let problems: Vec<String> = validator
+        .iter_errors(value)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(problems.is_empty(), "{what}: {problems:?}");
+}
+
+#[test]
+fn every_operation_answers_as_the_document_says() {
+    let mut place = Place::with_examples();
+    place.json(&super::judging::BY_RULE);
+    let published = format!("{}/schemas/openapi.v1.json", env!("CARGO_MANIFEST_DIR"));
+    let published: Value = serde_json::from_slice(&std::fs::read(published).unwrap()).unwrap();
+    let listed = place.json(&["records", "--json"]);
+    let namespace = listed[0]["namespace"].as_str().unwrap().to_owned();
+    place.set("ANNALIST__NAMESPACE", &namespace);
+    let args = ["token", "new", "all", "--namespace", &namespace, "--can", "read,write", "--json"];
+    let token = place.json(&args)["token"].as_str().unwrap().to_owned();
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let get = async |path: &str, token: &str| {
+            let response = served.ask(Method::GET, path, token).send().await.unwrap();
+            let status = response.status().as_u16();
+            (status, serde_json::from_str::<Value>(&response.text().await.unwrap()).unwrap())
+        };
+        let (_, document) = get("/v1/openapi.json", "").await;
+        assert_eq!(document, published);
+        for (path, operations) in document["paths"].as_object().unwrap() {
+            for (method, operation) in operations.as_object().unwrap() {
+                let responses = &operation["responses"];
+                let error = &responses["default"]["content"]["application/json"]["schema"];
+                let send = async |token: &str, query: &str| {
+                    let method = method.to_uppercase().parse().unwrap();
+                    let path = format!("{path}{query}");
+                    let body = document_of("one").to_string();
+                    let request = served.ask(method, &path, token).body(body);
+                    let response = request.send().await.unwrap();
+                    let status = response.status().as_u16();
+                    let text = response.text().await.unwrap();
+                    (status, serde_json::from_str::<Value>(&text).unwrap())
+                };
+                let (status, answer) = send(&token, "").await;
+                let good = &responses[status.to_string()]["content"]["application/json"];
+                assert!(good.is_object(), "{method} {path}: {status}: {answer}");
+                keeps_to(&document, &good["schema"], &answer, path);
+                for (token, query, expected) in [("x", "", 401), (&token, "?unknown=1", 400)] {
+                    // Status has no parameters.
+                    if query.is_empty() || operation["parameters"] != json!([]) {
+                        let (status, answer) = send(token, query).await;
+                        assert_eq!(status, expected, "{method} {path}{query}: {answer}");
+                        keeps_to(&document, error, &answer, path);
+                    }
+                }
+            }
+        }
+    });
+}
+
+fn document_of(session: &str) -> Value {
+    document(session, session)
+}
+
+#[test]
+fn what_is_read_is_what_the_commands_answer_and_of_no_other_namespace() {
+    let mut place = Place::with_examples();
+    place.json(&super::judging::BY_RULE);
+    let listed = place.json(&["records", "--json"]);
+    let namespace = listed[0]["namespace"].as_str().unwrap().to_owned();
+    place.set("ANNALIST__NAMESPACE", &namespace);
+    let reader = |name: &str, namespace: &str| {
+        let args = ["token", "new", name, "--namespace", namespace, "--can", "read", "--json"];
+        place.json(&args)["token"].as_str().unwrap().to_owned()
+    };
+    let (own, other) = (reader("own", &namespace), reader("other", "nobody"));
+    let records = place.json(&["records", "--namespace", &namespace, "--json"]);
+    let sessions = format!("SELECT count(*) FROM sessions WHERE namespace = '{namespace}'");
+    let sessions = place.number(&sessions);
+    let hits = place.json(&["search", "--namespace", &namespace, "--json"]);
+    let memories = place.json(&["memory", "list", "--namespace", &namespace, "--json"]);
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let get = async |path: &str, token: &str| -> Value {
+            let response = served.ask(Method::GET, path, token).send().await.unwrap();
+            serde_json::from_str(&response.text().await.unwrap()).unwrap()
+        };
+        assert_eq!(get("/v1/records", &own).await["items"], records);
+        assert_eq!(get("/v1/search?limit=10", &own).await, hits);
+        let told = get("/v1/memory", &own).await;
+        assert_eq!(told["items"].as_array().unwrap().len(), memories.as_array().unwrap().len());
+        assert_eq!(count(&get("/v1/status", &own).await, "/sessions"), sessions as u64);
+        for path in ["/v1/records", "/v1/memory"] {
+            assert_eq!(get(path, &other).await, json!({"items": [], "next": null}), "{path}");
+        }
+        assert_eq!(get("/v1/search", &other).await, json!([]));
+        assert_eq!(count(&get("/v1/status", &other).await, "/sessions"), 0);
+        let hidden = get("/v1/context", &other).await;
+        assert_eq!(hidden["error"]["what"], "no memory directory of `nobody`");
+        // Parts follow one another.
+        let all = records.as_array().unwrap();
+        let first = get("/v1/records?limit=1", &own).await;
+        assert_eq!((&first["items"][0], &first["next"]), (&all[0], &json!(1)));
+        let second = get("/v1/records?limit=1&skip=1", &own).await;
+        assert_eq!(second["items"][0], all[1]);
+        let last = get(&format!("/v1/records?skip={}", all.len() - 1), &own).await;
+        assert_eq!((&last["items"][0], &last["next"]), (&all[all.len() - 1], &Value::Null));
+        let bad = get("/v1/records?limit=0", &own).await;
+        assert_eq!(bad["error"]["what"], "limit: expected 1 to 1000");
+    });
+}
+
+#[test]
+fn a_token_follows_its_namespace_when_that_is_moved() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        served.taken("/v1/slices", &token, document_of("one").to_string()).await;
+        assert_eq!(place.run(&["namespace", "move", "roofs", "walls"]).code, 0);
+        served.taken("/v1/slices", &token, document_of("two").to_string()).await;
+        let again = served.taken("/v1/slices", &token, document_of("one").to_string()).await;
+        assert_eq!(count(&again, "/documents_known"), 1, "{again}");
+    });
+    assert_eq!(place.number("SELECT count(*) FROM sessions WHERE namespace = 'walls'"), 2);
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 2);
+}

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules from the bottom up. A module imports only from rows before its own.
-const ROWS: [&[&str]; 13] = [
+const ROWS: [&[&str]; 14] = [
     &["privacy"],
     &["domain"],
     &["text"],
@@ -22,6 +22,7 @@ const ROWS: [&[&str]; 13] = [
     &["config"],
     &["pipeline"],
     &["eval"],
+    &["rows"],
     &["server"],
     &["cli"],
 ];

@@ -7,10 +7,10 @@ use crate::cli::output::{
 use crate::cli::settings;
 use crate::consolidate::as_of;
 use crate::domain::{
-    Claim, ClaimKind, Digest, Memory, MemoryId, MemoryMap, MemoryState, PersonDecision, Plan,
-    RecordId, Speaker, Stage, Timestamp, shown_words,
+    Digest, Memory, MemoryId, MemoryMap, MemoryState, Plan, RecordId, Stage, Timestamp, shown_words,
 };
 use crate::pipeline::{MemoryChange, applied_plans, memory_history, memory_named};
+use crate::rows::MemoryRow;
 use crate::store::{PrefixLookup, Store};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -66,48 +66,6 @@ pub(super) struct AtArgs {
     date: Timestamp,
     #[command(flatten)]
     list: ListArgs,
-}
-
-/// A memory, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct MemoryRow<'a> {
-    id: Digest,
-    namespace: &'a str,
-    kind: ClaimKind,
-    claim: &'a Claim,
-    stage: Stage,
-    state: MemoryState,
-    said_by: Speaker,
-    confirmed: bool,
-    decided: Option<&'a PersonDecision>,
-    edited: Option<&'a str>,
-    valid_from: Option<String>,
-    valid_until: Option<String>,
-    superseded_by: Option<MemoryId>,
-    reason: Option<&'a str>,
-    records: &'a [RecordId],
-}
-
-impl<'a> MemoryRow<'a> {
-    fn of(memory: &'a Memory) -> MemoryRow<'a> {
-        MemoryRow {
-            id: memory.id.0,
-            namespace: &memory.namespace,
-            kind: memory.claim.kind(),
-            claim: &memory.claim,
-            stage: memory.stage,
-            state: memory.state,
-            said_by: memory.said_by,
-            confirmed: memory.confirmed,
-            decided: memory.decided.as_ref(),
-            edited: memory.edited.as_deref(),
-            valid_from: memory.valid_from.map(|at| at.to_string()),
-            valid_until: memory.valid_until.map(|at| at.to_string()),
-            superseded_by: memory.superseded_by,
-            reason: memory.reason.as_deref(),
-            records: &memory.sources,
-        }
-    }
 }
 
 impl Row for MemoryRow<'_> {

@@ -11,7 +11,7 @@ mod verdicts;
 mod verify;
 
 pub(super) use directory::{LintReport, TokensReport};
-pub(super) use memories::{HistoryRow, MemoryRow};
+pub(super) use memories::HistoryRow;
 pub(super) use reflect::RetrospectiveRow;
 pub(super) use sync::{SyncReport, SyncWithPlans};
 pub(super) use verdicts::VerdictRow;

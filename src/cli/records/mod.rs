@@ -5,7 +5,7 @@ mod rows;
 mod why;
 mod why_code;
 
-pub(super) use rows::{CardRow, RecordRow, RunDiff, RunRow};
+pub(super) use rows::{CardRow, RunDiff, RunRow};
 pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
@@ -15,6 +15,7 @@ use super::settings;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
 use crate::memory_card::Card;
 use crate::privacy::{Gate, Redacted};
+use crate::rows::RecordRow;
 use crate::store::{RecordFilter, Store, StoredCard, StoredRecord};
 use clap::{Subcommand, ValueEnum};
 use rows::{kind, print_claim};

@@ -1,46 +1,15 @@
 //! Records and runs, as JSON and as rows of tables.
 
 use crate::cli::output::{BOLD, DIM, Failure, GREEN, Row, YELLOW, dollars, line, short, shorten};
-use crate::domain::{
-    Claim, ClaimKind, Digest, Finding, Format, Match, OutputMode, Record, RecordState, RunState,
-    Speaker, Usage,
-};
+use crate::domain::{Claim, Digest, Finding, OutputMode, Record, RecordState, RunState, Usage};
 use crate::memory_card::Card;
 use crate::privacy::Redacted;
-use crate::store::{StoredRecord, StoredRun};
+use crate::rows::RecordRow;
+use crate::store::StoredRun;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 const HEADLINE_LETTERS: usize = 80;
-
-/// A record, as JSON and in a list.
-#[derive(JsonSchema, Serialize)]
-pub(in crate::cli) struct RecordRow<'a> {
-    id: Digest,
-    kind: ClaimKind,
-    pub(super) claim: &'a Claim,
-    pub(super) state: RecordState,
-    reason: Option<&'a str>,
-    score: f64,
-    namespace: &'a str,
-    session: Digest,
-    run: Digest,
-    slice: Digest,
-    entries: (u32, u32),
-    at: Option<String>,
-    path: &'a str,
-    format: Format,
-    model: &'a str,
-    prompt: PromptRow<'a>,
-    extracted_at: String,
-    evidence: Vec<EvidenceRow<'a>>,
-}
-
-#[derive(JsonSchema, Serialize)]
-struct PromptRow<'a> {
-    id: &'a str,
-    version: u32,
-}
 
 /// A run's prompt, with the digest of its text: an edited one may have kept its version.
 #[derive(JsonSchema, Serialize)]
@@ -54,56 +23,6 @@ impl RunPromptRow<'_> {
     pub(super) fn line(&self) -> String {
         let digest = self.digest.as_ref().map(|digest| format!(" ({digest:.8})"));
         format!("{} v{}{}", self.id, self.version, digest.unwrap_or_default())
-    }
-}
-
-#[derive(JsonSchema, Serialize)]
-struct EvidenceRow<'a> {
-    field: &'a str,
-    entry: u32,
-    line: u32,
-    bytes: (usize, usize),
-    speaker: Speaker,
-    /// The person's name, where several people talk.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'a Redacted>,
-    found: Match,
-    words: &'a Redacted,
-}
-
-impl<'a> RecordRow<'a> {
-    pub(in crate::cli) fn of(stored: &'a StoredRecord) -> RecordRow<'a> {
-        let Record { id, claim, provenance, evidence, score, state, reason } = &stored.record;
-        let evidence = evidence.iter().map(|it| EvidenceRow {
-            field: &it.field,
-            entry: it.ordinal,
-            line: it.line,
-            bytes: (it.bytes.start, it.bytes.end),
-            speaker: it.speaker,
-            name: it.name.as_ref(),
-            found: it.found,
-            words: &it.words,
-        });
-        RecordRow {
-            id: id.0,
-            kind: claim.kind(),
-            claim,
-            state: *state,
-            reason: reason.as_deref(),
-            score: (score * 1000.0).round() / 1000.0,
-            namespace: &provenance.namespace,
-            session: provenance.session.0,
-            run: provenance.run.0,
-            slice: provenance.slice.0,
-            entries: provenance.entries,
-            at: provenance.at.map(|at| at.to_string()),
-            path: &stored.path,
-            format: stored.format,
-            model: &stored.model,
-            prompt: PromptRow { id: &stored.prompt.0, version: stored.prompt.1 },
-            extracted_at: stored.extracted_at.to_string(),
-            evidence: evidence.collect(),
-        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `annalist why`: the words that a record rests on, or the conversation behind a line of code.
 
-use super::rows::{RecordRow, print_claim};
+use super::rows::print_claim;
 use super::why_code::{self, Subject};
 use crate::cli::arguments::one;
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
@@ -9,6 +9,7 @@ use crate::domain::{Entry, EntryKind, Evidence, OutputMode, Speaker};
 use crate::memory_dir::SOURCE;
 use crate::pipeline::{Why, why as lookup};
 use crate::privacy::Redacted;
+use crate::rows::RecordRow;
 use crate::store::RecordSources;
 use schemars::JsonSchema;
 use serde::Serialize;

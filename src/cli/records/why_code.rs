@@ -4,13 +4,13 @@ use crate::adapters::blame::{BlamedLine, Commit, SHORT_DIGITS};
 use crate::adapters::clock;
 use crate::adapters::code::{CodeError, CodeTree};
 use crate::cli::output::{self, BOLD, DIM, Failure, GREEN, YELLOW, short};
-use crate::cli::search::SearchRow;
 use crate::cli::settings;
 use crate::domain::Digest;
 use crate::pipeline::{
     Certainty, Namespaces, Origin, OriginRequest, RelatedRecord, WorkingSession,
 };
 use crate::privacy::Gate;
+use crate::rows::SearchRow;
 use crate::search::Query;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -36,9 +36,10 @@ pub(crate) async fn serve(server: Server) -> Result<(), String> {
 /// The answers to clients over HTTP, a session for each, until `until` is cancelled. Hosts, origins and
 /// tokens are checked before.
 pub(crate) fn http_service(
-    server: Arc<Server>,
+    server: Server,
     until: CancellationToken,
 ) -> StreamableHttpService<Arc<Server>, LocalSessionManager> {
+    let server = Arc::new(server);
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()

@@ -88,19 +88,6 @@ impl From<io::Error> for ToolError {
 }
 
 impl Server {
-    /// The namespace of the project.
-    pub(in crate::server) async fn namespace(&self, store: &Store) -> Result<String, StoreError> {
-        let folders = self.folders.iter().map(PathBuf::as_path);
-        let namespaces = Namespaces { store, gate: &self.gate, clock: Some(self.clock) };
-        let known = project_namespace(namespaces, &self.config, folders).await?;
-        Ok(known.unwrap_or_else(|| self.namespace_of_folder()))
-    }
-
-    fn namespace_of_folder(&self) -> String {
-        let folder = self.folders.first().map(|it| it.display().to_string()).unwrap_or_default();
-        namespace_of_folder(&folder, &self.gate)
-    }
-
     /// As [`Server::answer`]; over HTTP, a note needs a token that may write.
     async fn answer_allowed(
         &self,
@@ -305,11 +292,16 @@ impl Server {
 
     /// The namespace of the settings, of the nearest folder of the project that the store knows, or of the client's.
     async fn own_namespace(&self, store: Option<&Store>) -> Result<String, ToolError> {
-        match (store, &self.config.namespace) {
-            (Some(store), _) => Ok(self.namespace(store).await?),
-            (None, Some(named)) => Ok(named.clone()),
-            (None, None) => Ok(self.namespace_of_folder()),
-        }
+        let folders = self.folders.iter().map(PathBuf::as_path);
+        let known = match store {
+            Some(store) => {
+                let namespaces = Namespaces { store, gate: &self.gate, clock: Some(self.clock) };
+                project_namespace(namespaces, &self.config, folders).await?
+            }
+            None => self.config.namespace.clone(),
+        };
+        let folder = self.folders.first().map(|it| it.display().to_string()).unwrap_or_default();
+        Ok(known.unwrap_or_else(|| namespace_of_folder(&folder, &self.gate)))
     }
 
     /// The namespaces that this client may read.

@@ -190,7 +190,8 @@ impl Transform for Tidy {
     }
 }
 
-pub(super) fn schema() -> &'static Value {
+/// The schema of a document.
+pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }
 

@@ -7,7 +7,7 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use document::schema_file;
+pub(crate) use document::{schema as slice_schema, schema_file};
 pub(crate) use parse::{SliceError, parse_slice};
 pub(super) use reader::read;
 
