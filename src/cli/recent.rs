@@ -2,7 +2,7 @@
 
 use super::arguments::{date, date_end};
 use super::output::{self, BOLD, DIM, Failure, count};
-use super::search::{Scope, shortened};
+use super::search::{Scope, on_a_line, shortened};
 use super::settings;
 use crate::domain::{ClaimKind, Timestamp};
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
@@ -75,8 +75,8 @@ pub(super) fn open(args: &OpenArgs, file: Option<&Path>) -> Result<ExitCode, Fai
     let (config, store) = settings::existing_store(file)?;
     let mut hits = settings::runtime()?.block_on(async {
         let namespace = args.scope.namespace(&store, &config).await?;
-        let filter = SearchFilter { namespace, ..SearchFilter::default() };
-        found(&store, SearchRequest { filter, open: true, ..SearchRequest::default() }).await
+        let filter = SearchFilter { namespace, open: true, ..SearchFilter::default() };
+        found(&store, SearchRequest { filter, ..SearchRequest::default() }).await
     })?;
     hits.sort_by_key(|hit| (hit.at().is_none(), hit.at()));
     let rows = rows(&hits, args.shown.limit);
@@ -155,7 +155,7 @@ fn by_project(rows: &[SearchRow<'_>]) -> String {
 
 /// An item, and where it was said.
 fn item(row: &SearchRow<'_>, kind: &str) -> String {
-    let [id, day, _, state, words] = row.cells();
+    let [id, day, _, state, _] = row.cells();
     let state = match row.state {
         HitState::Current | HitState::Staged => String::new(),
         HitState::Completed
@@ -168,7 +168,7 @@ fn item(row: &SearchRow<'_>, kind: &str) -> String {
     let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));
     format!(
         "{day}  {kind:<10}  {}{state}\n{:24}{DIM}{id}{}{DIM:#}\n",
-        shortened(&words, WORDS_LETTERS),
+        shortened(&on_a_line(row.wording), WORDS_LETTERS),
         "",
         place.unwrap_or_default()
     )

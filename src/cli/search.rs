@@ -134,16 +134,20 @@ impl SearchRow<'_> {
             (None, Some(by)) => format!("{}, see {by}", self.state.name()),
             (None, None) => self.state.name().to_owned(),
         };
-        let letters = self.words.chars().map(|it| if it.is_control() { ' ' } else { it });
-        let words: String = letters.collect();
         [
             self.id.clone(),
             self.at.as_deref().and_then(|at| at.get(..10)).unwrap_or("–").to_owned(),
             self.kind.map_or("note", ClaimKind::name).to_owned(),
             state,
-            words.split_whitespace().collect::<Vec<_>>().join(" "),
+            on_a_line(self.words),
         ]
     }
+}
+
+/// The text without breaks and other control characters.
+pub(super) fn on_a_line(text: &str) -> String {
+    let letters = text.chars().map(|it| if it.is_control() { ' ' } else { it });
+    letters.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
@@ -186,9 +190,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
 fn request(args: &Args, words: String, namespace: Option<String>) -> SearchRequest {
     let Args { kind, client, since, until, open, failed, limit, .. } = *args;
     let (session, path) = (args.session.clone(), args.path.clone());
-    let filter = SearchFilter { namespace, kind, session, client, since, until, path };
+    let filter =
+        SearchFilter { namespace, kind, session, client, since, until, path, open, failed };
     let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
-    SearchRequest { words, filter, state, open, failed, limit }
+    SearchRequest { words, filter, state, limit }
 }
 
 /// The entries of the project's directory; with a store, only those that annalist did not write.

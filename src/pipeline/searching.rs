@@ -28,8 +28,11 @@ pub(crate) async fn search(
     let (mut hits, mut frequencies) = (Vec::new(), Frequencies::default());
     let mut memories = MemoryCache { store, known: HashMap::new() };
     if let Some(store) = store {
-        let is_by_state = request.open || request.failed || request.state.is_some();
-        let limit = if is_by_state { CANDIDATES_BY_STATE_MAX } else { CANDIDATES_MAX };
+        let limit = if request.state.is_some() || request.filter.open {
+            CANDIDATES_BY_STATE_MAX
+        } else {
+            CANDIDATES_MAX
+        };
         let limit = limit.max(u32::try_from(request.limit).unwrap_or(u32::MAX));
         let found = store.candidates(query.keys(), request.filter.clone(), limit).await?;
         frequencies = found.frequencies;

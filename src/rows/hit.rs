@@ -34,6 +34,9 @@ pub(crate) struct SearchRow<'a> {
     pub(crate) path: Option<&'a str>,
     pub(crate) line: Option<u32>,
     pub(crate) score: f64,
+    /// A person's wording, or the claim.
+    #[serde(skip)]
+    pub(crate) wording: &'a str,
 }
 
 impl<'a> SearchRow<'a> {
@@ -47,7 +50,8 @@ impl<'a> SearchRow<'a> {
             (None, None, Some(note)) => format!("{}:{}", note.path, note.line),
             (None, None, None) => String::new(),
         };
-        let evidence = hit.quote(query);
+        let (evidence, headline) = (hit.quote(query), hit.claim().map(|claim| claim.headline()));
+        let edited = memory.and_then(|memory| memory.edited.as_deref());
         let namespace = record.map(|stored| stored.record.provenance.namespace.as_str());
         SearchRow {
             id,
@@ -56,7 +60,7 @@ impl<'a> SearchRow<'a> {
             state: hit.state,
             superseded_by: memory.and_then(|memory| memory.superseded_by).map(source_tag),
             outdated_by: hit.outdated_by.map(source_tag),
-            headline: hit.claim().map(|claim| claim.headline()),
+            headline,
             words: hit.words(query),
             said_by: evidence.map(|it| it.speaker),
             namespace: namespace.or(memory.map(|memory| memory.namespace.as_str())),
@@ -65,6 +69,7 @@ impl<'a> SearchRow<'a> {
             path: record.map(|it| it.path.as_str()).or(note.map(|note| note.path.as_str())),
             line: evidence.map(|it| it.line).or(note.map(|note| note.line)),
             score: (hit.score * 1000.0).round() / 1000.0,
+            wording: edited.or(headline).unwrap_or(hit.words(query)),
         }
     }
 }

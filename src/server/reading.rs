@@ -111,10 +111,10 @@ pub(super) async fn search_hits(
         return Err(refused("query: words of every text: name a rarer one"));
     }
     let filter =
-        SearchFilter { namespace: Some(caller.namespace), kind, ..SearchFilter::default() };
+        SearchFilter { namespace: Some(caller.namespace), kind, open, ..SearchFilter::default() };
     let limit = paging.limit as usize;
     let request =
-        SearchRequest { words, filter, state: hit_state, open, limit, ..SearchRequest::default() };
+        SearchRequest { words, filter, state: hit_state, limit, ..SearchRequest::default() };
     // Notes are files of one machine; an agent there has them from its own directory.
     let hits = search(Some(&state.store), &request, Vec::new()).await?;
     let rows: Vec<SearchRow<'_>> = hits.iter().map(|hit| SearchRow::of(hit, &query)).collect();

@@ -301,3 +301,34 @@ async fn what_was_read_anew_is_withdrawn_once_and_comes_back_with_the_older_read
     })
     .await;
 }
+
+#[tokio::test]
+async fn what_is_open_is_found_however_much_came_after_it() {
+    on_each_store(async |kind| {
+        let (_place, store, session) = kind.begun().await;
+        let mut staged = staging(&session, "run", 0, &["Sealed valve one", "two", "three", "four"]);
+        let request = |intent: &str| {
+            let (intent, summary) = (intent.to_owned(), "asked".to_owned());
+            Claim::Request(PersonRequest { intent, target: None, summary })
+        };
+        for (at, intent) in [(0, "Seal valve one"), (1, "Paint the pump")] {
+            staged.records[at].claim = request(intent);
+            staged.records[at].id = Record::id_of(staged.run.id, &staged.records[at].claim);
+        }
+        stage(&store, staged).await.unwrap();
+        let open = SearchFilter { open: true, ..SearchFilter::default() };
+        let found = async |limit| {
+            let found = store.candidates(Vec::new(), open.clone(), limit).await.unwrap();
+            let claims = found.records.iter().map(|(it, _)| it.record.claim.headline().to_owned());
+            claims.collect::<Vec<_>>()
+        };
+        assert_eq!(found(99).await.len(), 2, "two requests that wait");
+        assert_eq!(found(1).await.len(), 1, "attempts take no place");
+        let plan = planned(&store).await;
+        let lease = lease(&store, 0).await;
+        store.apply_plan(&lease, &plan, &[], Timestamp(10)).await.unwrap().unwrap();
+        assert_eq!(found(99).await.len(), 2, "two requests in memory");
+        assert_eq!(found(1).await.len(), 1);
+    })
+    .await;
+}

@@ -30,7 +30,18 @@ pub(crate) struct SearchFilter {
     pub until: Option<Timestamp>,
     /// Records that name this path, or of the session in this file.
     pub path: Option<String>,
+    /// Requests, questions and failures that are open; without words the oldest are found first.
+    pub open: bool,
+    /// Attempts that failed.
+    pub failed: bool,
 }
+
+/// Condition on a memory: it is believed, and neither settled nor found not to hold. Its body is JSON that we wrote.
+const IS_OPEN: &str = r#"m.state = 'active'
+    AND (m.body LIKE '%"stage":"proposed"%' OR m.body LIKE '%"stage":"attempted"%')"#;
+/// The memory that rests on a record `c`, as `m`.
+const MEMORY_OF_RECORD: &str = "LEFT JOIN dispositions d ON d.record = c.id
+    AND d.withdrawn_no IS NULL AND d.undone_no IS NULL LEFT JOIN memories m ON m.id = d.memory";
 
 /// The candidates of a search, by descending time.
 #[derive(Debug, Default)]
@@ -260,7 +271,7 @@ fn candidates(
     let lookup = Lookup::of(db, &looked_up);
     let records = records(db, &lookup, filter, limit)?;
     let memories = match (&filter.session, &filter.client, &filter.path) {
-        (None, None, None) => memories(db, &lookup, filter.namespace.as_deref(), limit)?,
+        (None, None, None) => memories(db, &lookup, filter, limit)?,
         _ => Vec::new(),
     };
     Ok(Candidates { frequencies, records, memories })
@@ -279,11 +290,22 @@ fn records(
         true => "AND ((?5 <= c.at AND c.at <= ?6) OR c.at IS NULL)",
         false => "",
     };
+    let (joined, is_wanted) = match (filter.open, filter.failed) {
+        (true, _) => (
+            MEMORY_OF_RECORD,
+            format!(
+                "({IS_OPEN} OR m.id IS NULL AND c.state = 'staged' AND c.kind IN ('request', 'discussion'))"
+            ),
+        ),
+        (false, true) => ("", r#"c.body LIKE '%"succeeded":false%'"#.to_owned()),
+        (false, false) => ("", "1 = 1".to_owned()),
+    };
+    let score = if filter.open && keys.is_empty() { format!("-{score}") } else { score.clone() };
     let sql = format!(
         r"SELECT m.body, {STATE}, {COLUMNS} FROM (
             SELECT c.no AS no, {score} AS score FROM {from} JOIN runs r ON r.no = c.run_no
-                JOIN sessions s ON s.no = r.session_no
-            WHERE {condition} AND r.current = 1 AND c.state <> 'replaced'
+                JOIN sessions s ON s.no = r.session_no {joined}
+            WHERE {condition} AND {is_wanted} AND r.current = 1 AND c.state <> 'replaced'
                 AND (c.kind = ?2 OR ?2 IS NULL) AND (s.namespace = ?3 OR ?3 IS NULL)
                 AND (s.format = ?4 OR ?4 IS NULL)
                 AND (?5 <= {AT} OR ?5 IS NULL) AND ({AT} <= ?6 OR ?6 IS NULL) {of_days}
@@ -292,10 +314,7 @@ fn records(
                     OR lower(c.evidence) LIKE ?10 ESCAPE '\' OR ?10 IS NULL)
             ORDER BY score DESC, no DESC LIMIT ?11
         ) f JOIN records c ON c.no = f.no JOIN runs r ON r.no = c.run_no
-            JOIN sessions s ON s.no = r.session_no
-            LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-                AND d.undone_no IS NULL
-            LEFT JOIN memories m ON m.id = d.memory
+            JOIN sessions s ON s.no = r.session_no {MEMORY_OF_RECORD}
         ORDER BY {AT} DESC, c.no DESC",
         STATE = record::STATE,
         COLUMNS = record::COLUMNS,
@@ -327,17 +346,23 @@ fn records(
 fn memories(
     db: &mut Db,
     lookup: &Lookup,
-    namespace: Option<&str>,
+    filter: &SearchFilter,
     limit: u32,
 ) -> Result<Vec<Memory>, Fault> {
     let Lookup { condition, score, keys, .. } = lookup;
-    let score = if keys.is_empty() { "m.no" } else { score };
+    let score = match (keys.is_empty(), filter.open) {
+        (true, true) => "-m.no",
+        (true, false) => "m.no",
+        (false, _) => score,
+    };
+    let is_wanted = if filter.open { IS_OPEN } else { "1 = 1" };
     let sql = format!(
         "SELECT m.body FROM search JOIN memories m ON m.no = -search.rowid
-        WHERE {condition} AND search.rowid < 0 AND (m.namespace = ?2 OR ?2 IS NULL)
+        WHERE {condition} AND {is_wanted} AND search.rowid < 0
+            AND (m.namespace = ?2 OR ?2 IS NULL)
         ORDER BY {score} DESC, m.no DESC LIMIT ?3"
     );
-    db.all(&sql, values![keys, namespace, limit], |row| row.json())
+    db.all(&sql, values![keys, filter.namespace.as_ref(), limit], |row| row.json())
 }
 
 impl Store {

@@ -37,21 +37,17 @@ pub(crate) struct SearchRequest {
     pub words: String,
     pub filter: SearchFilter,
     pub state: Option<HitState>,
-    /// Requests, questions and failures that are open.
-    pub open: bool,
-    /// Attempts that failed.
-    pub failed: bool,
     pub limit: usize,
 }
 
 impl SearchRequest {
     /// True if only records and memories can fit.
     pub(crate) fn excludes_notes(&self) -> bool {
-        let SearchFilter { kind, session, client, since, until, path, .. } = &self.filter;
+        let SearchFilter { kind, session, client, since, until, path, open, failed, .. } =
+            &self.filter;
         let of_records = kind.is_some() || session.is_some() || client.is_some();
         let of_time = since.is_some() || until.is_some() || path.is_some();
-        let of_state =
-            self.open || self.failed || self.state.is_some_and(|it| it != HitState::Note);
+        let of_state = *open || *failed || self.state.is_some_and(|it| it != HitState::Note);
         of_records || of_time || of_state
     }
 }
@@ -158,7 +154,7 @@ impl SearchHit {
     }
 
     pub(super) fn is_wanted(&self, request: &SearchRequest) -> bool {
-        let SearchFilter { kind, since, until, .. } = &request.filter;
+        let SearchFilter { kind, since, until, open, failed, .. } = &request.filter;
         let (claim, at) = (self.claim(), self.at());
         let is_failure = |claim: &Claim| matches!(claim, Claim::Attempt(it) if !it.succeeded);
         let is_late =
@@ -169,8 +165,8 @@ impl SearchHit {
             && since.is_none_or(is_late)
             && until.is_none_or(is_early)
             && request.state.is_none_or(|state| state == self.state)
-            && (!request.open || self.is_open())
-            && (!request.failed || claim.is_some_and(is_failure))
+            && (!open || self.is_open())
+            && (!failed || claim.is_some_and(is_failure))
     }
 
     fn is_open(&self) -> bool {

@@ -139,8 +139,9 @@ impl Server {
         let OpenArguments { kind, namespace } = arguments;
         let filter = SearchFilter { kind, ..SearchFilter::default() };
         let all = SearchRequest { filter, limit: OPEN_MAX, ..SearchRequest::default() };
-        let open = SearchRequest { open: true, ..all.clone() };
-        let conflicting = SearchRequest { state: Some(HitState::Conflicting), ..all };
+        let conflicting = SearchRequest { state: Some(HitState::Conflicting), ..all.clone() };
+        let mut open = all;
+        open.filter.open = true;
         let mut answer = Answer::new(&self.gate);
         for (heading, request) in [("## Contradictions", conflicting), ("## Open", open)] {
             let hits = self.hits(request, namespace.clone()).await?;
