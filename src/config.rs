@@ -63,6 +63,8 @@ pub struct Config {
     pub queue: Queue,
     /// Consolidation of records into memory.
     pub consolidate: Consolidate,
+    /// Search.
+    pub search: Search,
     /// The server of the Model Context Protocol.
     pub mcp: Mcp,
     /// Name of the settings file in force, set by the caller that read it.
@@ -165,6 +167,14 @@ pub struct Queue {
 pub struct Mcp {
     /// Namespaces that clients may read beside that of their project.
     pub namespaces: Vec<String>,
+}
+
+/// Search.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+pub struct Search {
+    /// Model of embeddings at the endpoint; `None` searches by words alone.
+    #[serde(deserialize_with = "optional")]
+    pub embeddings: Option<String>,
 }
 
 /// Consolidation of records into memory.

@@ -1,5 +1,6 @@
 //! `annalist mcp`: the project's memory for an agent, over the Model Context Protocol.
 
+use super::model_args::embedder;
 use super::output::Failure;
 use super::settings;
 use crate::adapters::clock;
@@ -29,6 +30,7 @@ pub(super) fn run(_: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
 /// The server for the project of this folder.
 pub(super) fn server(file: Option<&Path>) -> Result<Server, Failure> {
     let config = settings::load(file)?;
+    let embedder = embedder(&config)?;
     let gate = Gate::new(&config.pii);
     let of_store = config.clone();
     let open = move |how| match settings::store_of(&of_store, how) {
@@ -43,6 +45,7 @@ pub(super) fn server(file: Option<&Path>) -> Result<Server, Failure> {
         open: Arc::new(open),
         store: OnceLock::new(),
         gate,
+        embedder,
         clock: clock::now,
     })
 }

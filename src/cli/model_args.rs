@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::domain::{Session, Usage};
 use crate::llm::{Cassette, Endpoint, EndpointConfig};
 use crate::pipeline::{
-    Adjudicator, AskMode, Model, ModelSource, ModelUsage, Reflector, Summariser,
+    Adjudicator, AskMode, Embedder, Model, ModelSource, ModelUsage, Reflector, Summariser,
 };
 use crate::privacy::Gate;
 use crate::store::{Spent, Store};
@@ -200,6 +200,14 @@ pub(super) fn warn_of_unpriced_cap(config: &Config, model: &str) {
 
 pub(super) fn endpoint(config: &Config) -> Result<Endpoint, Failure> {
     endpoint_with(config, settings::api_key(config)?)
+}
+
+/// The model of embeddings that the settings name, if they name one.
+pub(super) fn embedder(config: &Config) -> Result<Option<Embedder>, Failure> {
+    if config.search.embeddings.is_none() {
+        return Ok(None);
+    }
+    Ok(Embedder::new(endpoint(config)?, config, clock::now))
 }
 
 /// The endpoint if it responds, or a line that says why it cannot be asked.

@@ -2,6 +2,7 @@
 
 use super::arguments::{date, date_end, named};
 use super::memory::folder::{DirArgs, project_directory, read};
+use super::model_args::embedder;
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::clock;
@@ -153,6 +154,7 @@ pub(super) fn on_a_line(text: &str) -> String {
 pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let store = settings::known_store(&config)?;
+    let embedder = embedder(&config)?;
     let words = args.words.join(" ");
     let query = Query::of(&words);
     if query.is_empty() && !words.trim().is_empty() {
@@ -163,7 +165,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             Some(store) => args.scope.namespace(store, &config).await?,
             None => None,
         };
-        let request = request(args, words.clone(), namespace.clone());
+        let mut request = request(args, words.clone(), namespace.clone());
+        if let (Some(store), Some(embedder)) = (&store, &embedder) {
+            let note = embedder.prepare(store, &mut request).await;
+            note.iter().for_each(|note| output::note(note));
+        }
         let notes = match request.excludes_notes() {
             true => Vec::new(),
             false => notes(args, &config, store.as_ref()).await?,
@@ -193,7 +199,7 @@ fn request(args: &Args, words: String, namespace: Option<String>) -> SearchReque
     let filter =
         SearchFilter { namespace, kind, session, client, since, until, path, open, failed };
     let state = args.state.or(args.conflicting.then_some(HitState::Conflicting));
-    SearchRequest { words, filter, state, limit }
+    SearchRequest { words, filter, state, limit, vector: None }
 }
 
 /// The entries of the project's directory; with a store, only those that annalist did not write.

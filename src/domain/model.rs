@@ -22,6 +22,8 @@ named! {
         Reflect = "reflect",
         /// Summaries of a conversation memory.
         Summarise = "summarise",
+        /// Vectors of what is searched.
+        Search = "search",
         /// To try a prompt or a model.
         Test = "test",
     }

@@ -10,6 +10,7 @@
 mod cassette;
 mod cassette_file;
 mod concurrency;
+mod embeddings;
 mod error;
 mod openai;
 pub(crate) mod prompt;

@@ -143,6 +143,14 @@ impl Endpoint {
         Ok((completion.into_reply(&self.gate)?, model))
     }
 
+    /// As [`exchange`](Endpoint::exchange), for embeddings.
+    pub(super) async fn exchange_embeddings<R: DeserializeOwned>(
+        &self,
+        body: impl Serialize,
+    ) -> Result<R, Failure> {
+        self.client.embeddings().create_byot(body).await.map_err(failure_of)
+    }
+
     /// The list of models as `R`; `None` if the endpoint gives none.
     pub(super) async fn models<R: DeserializeOwned>(&self) -> Option<R> {
         self.client.models().list_byot().await.ok()

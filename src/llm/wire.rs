@@ -47,7 +47,7 @@ fn finish_of(value: &Value) -> Finish {
     }
 }
 
-fn usage_of(counts: &Value) -> Usage {
+pub(super) fn usage_of(counts: &Value) -> Usage {
     // A number that no column of the store holds was not counted.
     let is_count = |number: &f64| (0.0..=f64::from(u32::MAX)).contains(number);
     let count = |value: &Value| value.as_f64().filter(is_count).map_or(0, |number| number as u64);

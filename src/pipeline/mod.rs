@@ -58,7 +58,7 @@ pub(crate) use project::{ProjectDirectory, ShownFiles, notes, project_namespace}
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
 pub(crate) use review::{Question, pairs, questions};
-pub(crate) use searching::{HitState, Note, SearchHit, SearchRequest, hit_of, search};
+pub(crate) use searching::{Embedder, HitState, Note, SearchHit, SearchRequest, hit_of, search};
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;
 pub(crate) use tally::{FileProblem, TokenTotals, Totals};

@@ -2,12 +2,14 @@
 
 use crate::domain::Memory;
 use crate::search::{Frequencies, Query, Ranking};
-use crate::store::{Store, StoreError, StoredRecord};
+use crate::store::{NearText, Store, StoreError, StoredRecord};
+pub(crate) use embedding::Embedder;
 use hit::Found;
 pub(crate) use hit::{HitState, Note, SearchHit, SearchRequest};
 use order::{MemoryCache, below_later, mark_pairs};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+mod embedding;
 mod hit;
 mod order;
 
@@ -15,6 +17,10 @@ mod order;
 const CANDIDATES_MAX: u32 = 200;
 /// The same where the state, which is not in the index, leaves out some of them.
 const CANDIDATES_BY_STATE_MAX: u32 = 2_000;
+/// Texts that are nearest to the vector of the words, among the candidates.
+const NEAR_MAX: usize = 50;
+/// Rank that halves what a place in one of two orders adds to a score.
+const RANK_HALF: f64 = 60.0;
 /// Share of its score that is left to what is believed no more, or was never proven.
 const DOUBTFUL: f64 = 0.5;
 
@@ -26,6 +32,7 @@ pub(crate) async fn search(
 ) -> Result<Vec<SearchHit>, StoreError> {
     let query = Query::of(&request.words);
     let (mut hits, mut frequencies) = (Vec::new(), Frequencies::default());
+    let mut near_places: Vec<usize> = Vec::new();
     let mut memories = MemoryCache { store, known: HashMap::new() };
     if let Some(store) = store {
         let limit = if request.state.is_some() || request.filter.open {
@@ -42,12 +49,24 @@ pub(crate) async fn search(
         );
         let of_memories = found.memories.into_iter();
         hits.extend(of_memories.map(|memory| SearchHit::new(Found::Memory, Some(memory))));
+        let near = match &request.vector {
+            Some(embedding::QueryVector { model, vector }) => {
+                let filter = request.filter.clone();
+                store.near_texts(model, vector.clone(), filter, NEAR_MAX).await?
+            }
+            None => Vec::new(),
+        };
+        near_places = near.into_iter().map(|it| place_of(it, &mut hits)).collect();
         mark_pairs(&mut hits, &mut memories).await?;
     }
     if !request.excludes_notes() {
         hits.extend(notes.into_iter().map(|note| SearchHit::new(Found::Note(note), None)));
     }
-    let ranked = ranked(hits, &query, &frequencies);
+    let mut ranking = Ranking::new(&query);
+    for hit in &hits {
+        ranking.add(&hit.fields().each_ref().map(String::as_str));
+    }
+    let ranked = ranked(hits, fused(ranking.ranked(&frequencies), &near_places));
     let wanted = ranked.into_iter().filter(|hit| hit.is_wanted(request)).collect();
     let mut hits = match request.state {
         None => below_later(wanted, &mut memories).await?,
@@ -70,13 +89,41 @@ pub(crate) async fn hit_of(
     Ok(hit)
 }
 
-/// Hits by score, each memory once.
-fn ranked(hits: Vec<SearchHit>, query: &Query, frequencies: &Frequencies) -> Vec<SearchHit> {
-    let mut ranking = Ranking::new(query);
-    for hit in &hits {
-        ranking.add(&hit.fields().each_ref().map(String::as_str));
+/// The place among `hits` of a text that is near; it is added if it is not there.
+fn place_of(near: NearText, hits: &mut Vec<SearchHit>) -> usize {
+    let NearText { record, memory } = near;
+    let id = record.as_ref().map(|stored| stored.record.id);
+    let is_it = |hit: &SearchHit| match id {
+        Some(id) => hit.record().is_some_and(|stored| stored.record.id == id),
+        None => hit.record().is_none() && hit.memory == memory,
+    };
+    hits.iter().position(is_it).unwrap_or_else(|| {
+        hits.push(SearchHit::new(
+            record.map_or(Found::Memory, |it| Found::Record(Box::new(it))),
+            memory,
+        ));
+        hits.len() - 1
+    })
+}
+
+/// Places by the order of their words and that of their meaning, by reciprocal rank; by their words alone if nothing is near.
+fn fused(by_words: Vec<(usize, f64)>, near: &[usize]) -> Vec<(usize, f64)> {
+    if near.is_empty() {
+        return by_words;
     }
-    let order = ranking.ranked(frequencies);
+    let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
+    for order in [by_words.iter().map(|(at, _)| *at).collect(), near.to_vec()] {
+        for (rank, at) in order.into_iter().enumerate() {
+            *scores.entry(at).or_default() += 1.0 / (RANK_HALF + rank as f64);
+        }
+    }
+    let mut fused: Vec<(usize, f64)> = scores.into_iter().collect();
+    fused.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
+    fused
+}
+
+/// Hits by score, each memory once.
+fn ranked(hits: Vec<SearchHit>, order: Vec<(usize, f64)>) -> Vec<SearchHit> {
     let mut hits: Vec<Option<SearchHit>> = hits.into_iter().map(Some).collect();
     let mut ranked: Vec<SearchHit> = Vec::with_capacity(order.len());
     let mut memories = HashSet::new();

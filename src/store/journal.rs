@@ -47,17 +47,22 @@ pub(crate) struct Bill {
 }
 
 /// Writes the bill of an answer that came now. Twice the same is once.
-fn write_bill(db: &mut Db, entry: &JournalEntry, bill: Option<&Bill>) -> Result<(), Fault> {
-    let Some(bill) = bill else { return Ok(()) };
+pub(super) fn write_bill(
+    db: &mut Db,
+    asked: RequestDigest,
+    model: &str,
+    at: Timestamp,
+    bill: &Bill,
+) -> Result<(), Fault> {
     let sql = "INSERT INTO bills (digest, at, namespace, model, prompt_tokens, cached_tokens,
             completion_tokens, cost_micros, purpose)
         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (digest, at) DO NOTHING";
     let Usage { prompt_tokens, cached_tokens, completion_tokens } = bill.usage;
     let row = values![
-        &entry.digest.0,
-        entry.at,
+        &asked.0,
+        at,
         &bill.namespace,
-        &entry.model,
+        model,
         prompt_tokens,
         cached_tokens,
         completion_tokens,
@@ -68,7 +73,7 @@ fn write_bill(db: &mut Db, entry: &JournalEntry, bill: Option<&Bill>) -> Result<
     for about in &bill.about {
         let sql = "INSERT INTO answers_about (about, digest) VALUES (?1, ?2)
             ON CONFLICT (about, digest) DO NOTHING";
-        db.run(sql, values![about, &entry.digest.0])?;
+        db.run(sql, values![about, &asked.0])?;
     }
     Ok(())
 }
@@ -126,7 +131,9 @@ impl Store {
             let sql = "INSERT INTO journal (digest, run, model, rung, at, reply, request)
                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (digest) DO NOTHING";
             // Also where another answer came first: this one was paid for too.
-            write_bill(db, &entry, entry.bill.as_ref())?;
+            if let Some(bill) = &entry.bill {
+                write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
+            }
             let reply = json(&entry.reply)?;
             let row = values![
                 &entry.digest.0,
@@ -140,7 +147,9 @@ impl Store {
             if db.execute(sql, row)? == 1 {
                 return Ok(None);
             }
-            write_bill(db, &entry, entry.spare_bill.as_ref())?;
+            if let Some(bill) = &entry.spare_bill {
+                write_bill(db, entry.digest, &entry.model, entry.at, bill)?;
+            }
             find(db, entry.digest)
         })
         .await

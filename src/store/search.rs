@@ -6,6 +6,7 @@ use super::handle::Store;
 use super::prefix::IdPrefix;
 use super::record::{self, StoredRecord};
 use super::value::{Insert, Value, values};
+use super::vectors;
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +35,13 @@ pub(crate) struct SearchFilter {
     pub open: bool,
     /// Attempts that failed.
     pub failed: bool,
+}
+
+impl SearchFilter {
+    /// True if memories without a record can fit.
+    pub(super) fn is_of_memories(&self) -> bool {
+        self.session.is_none() && self.client.is_none() && self.path.is_none()
+    }
 }
 
 /// Condition on a memory: it is believed, and neither settled nor found not to hold. Its body is JSON that we wrote.
@@ -113,7 +121,7 @@ pub(super) fn enter_memory(db: &mut Db, memory: &Memory) -> Result<(), Fault> {
     enter(db, &BTreeMap::from([(no, fields_of_memory(memory))]))
 }
 
-fn has_own_words(memory: &Memory) -> bool {
+pub(super) fn has_own_words(memory: &Memory) -> bool {
     memory.edited.is_some() || memory.sources.is_empty()
 }
 
@@ -129,7 +137,8 @@ pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
 
 fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
     db.run(&format!("DELETE FROM search WHERE rowid IN ({numbers})"), id)?;
-    db.run(&format!("DELETE FROM unsearched WHERE no IN ({numbers})"), id)
+    db.run(&format!("DELETE FROM unsearched WHERE no IN ({numbers})"), id)?;
+    vectors::forget(db, numbers, id)
 }
 
 /// Takes what was forgotten out of the index's own segments as well.
@@ -168,15 +177,20 @@ fn enter_older(db: &mut Db) -> Result<bool, Fault> {
 }
 
 /// Statements of a lookup, as either database has them.
-struct Lookup {
+pub(super) struct Lookup {
     from: &'static str,
     /// Condition on `?1`, the text of [`Lookup::keys`].
-    condition: &'static str,
+    condition: String,
     score: String,
     keys: String,
 }
 
 impl Lookup {
+    /// Looks up the texts of `condition`, whatever words they have.
+    pub(super) fn numbered(from: &'static str, condition: String) -> Lookup {
+        Lookup { from, condition, score: "c.no".to_owned(), keys: String::new() }
+    }
+
     /// Looks up texts with any of `keys`, which come with their rarity; without keys all texts, the newest first.
     fn of(db: &Db, keys: &[(u64, f64)]) -> Lookup {
         let from = "search JOIN records c ON c.no = search.rowid";
@@ -186,13 +200,18 @@ impl Lookup {
         };
         if keys.is_empty() {
             let score = "coalesce(c.at, s.started_at, r.finished_at)".to_owned();
-            return Lookup { from: "records c", condition: "?1 = ''", score, keys: String::new() };
+            return Lookup {
+                from: "records c",
+                condition: "?1 = ''".to_owned(),
+                score,
+                keys: String::new(),
+            };
         }
         let [subject, reason, evidence] = WEIGHTS;
         match db {
             Db::Sqlite(_) => Lookup {
                 from,
-                condition: "search MATCH ?1",
+                condition: "search MATCH ?1".to_owned(),
                 score: format!("-bm25(search, {subject:?}, {reason:?}, {evidence:?})"),
                 keys: listed('"', " OR "),
             },
@@ -202,7 +221,7 @@ impl Lookup {
                 });
                 Lookup {
                     from,
-                    condition: "search.words @@ CAST(CAST(?1 AS text) AS tsquery)",
+                    condition: "search.words @@ CAST(CAST(?1 AS text) AS tsquery)".to_owned(),
                     score: each.collect::<Vec<_>>().join(" + "),
                     keys: listed('\'', " | "),
                 }
@@ -270,14 +289,14 @@ fn candidates(
     }
     let lookup = Lookup::of(db, &looked_up);
     let records = records(db, &lookup, filter, limit)?;
-    let memories = match (&filter.session, &filter.client, &filter.path) {
-        (None, None, None) => memories(db, &lookup, filter, limit)?,
-        _ => Vec::new(),
+    let memories = match filter.is_of_memories() {
+        true => memories(db, &lookup, filter, limit)?,
+        false => Vec::new(),
     };
     Ok(Candidates { frequencies, records, memories })
 }
 
-fn records(
+pub(super) fn records(
     db: &mut Db,
     lookup: &Lookup,
     filter: &SearchFilter,
@@ -343,7 +362,7 @@ fn records(
     })
 }
 
-fn memories(
+pub(super) fn memories(
     db: &mut Db,
     lookup: &Lookup,
     filter: &SearchFilter,

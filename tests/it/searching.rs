@@ -2,7 +2,7 @@
 
 use super::judging::{BY_RULE, judge, opposed, says};
 use super::place::{ANNALIST, Place, read};
-use super::stub::Answer;
+use super::stub::{Answer, Ask, Stub};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -183,4 +183,67 @@ fn only_what_the_terminal_has_no_room_for_goes_through_a_pager() {
     let [shown, pages] = on_terminal(&place, "search --all --limit 5");
     assert_eq!((shown.as_str(), pages.lines().count()), ("", 5), "{pages}");
     assert!(pages.lines().all(|line| line.chars().count() <= 80), "{pages}");
+}
+
+/// Vectors that know one thing: whether a text is about leases.
+fn about_leases(ask: &Ask) -> Answer {
+    let texts = ask.body["input"].as_array().unwrap();
+    let vector = |text: &Value| {
+        let text = text.as_str().unwrap().to_lowercase();
+        let is_about = text.contains("lease") || text.contains("tenancy");
+        json!([if is_about { 1.0 } else { 0.1 }, if is_about { 0.1 } else { 1.0 }])
+    };
+    let data = texts.iter().map(vector).enumerate();
+    let data: Vec<Value> =
+        data.map(|(index, it)| json!({"index": index, "embedding": it})).collect();
+    Answer::Status(200, "", json!({"data": data, "usage": {"prompt_tokens": 40}}).to_string())
+}
+
+#[test]
+fn with_a_model_of_embeddings_other_words_of_the_same_meaning_are_found() {
+    for mut place in places() {
+        let search = ["search", "tenancy", "--all", "--json"];
+        assert_eq!(place.run(&search).code, 1, "no record has this word");
+        let stub = Stub::new(about_leases);
+        place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+        assert_eq!(place.run(&search).code, 1);
+        assert_eq!(stub.count(), 0, "without the setting nothing is sent");
+
+        place.set("ANNALIST__SEARCH__EMBEDDINGS", "small");
+        let told = place.json(&search);
+        let found = list(&told)[0]["words"].to_string().to_lowercase();
+        let headline = list(&told)[0]["headline"].to_string().to_lowercase();
+        assert!(found.contains("lease") || headline.contains("lease"), "{told}");
+        let calls = stub.count();
+        let records = list(&place.json(&["records", "--json"])).len();
+        assert_eq!(calls, records.div_ceil(64) + 1, "the records, and the words");
+        assert_eq!(place.json(&search), told);
+        assert_eq!(stub.count(), calls + 1, "a text is embedded once");
+        assert_eq!(place.json(&["status", "--json"])["bill"][0]["purpose"], "search");
+
+        let session = list(&told)[0]["session"].as_str().unwrap().to_owned();
+        assert_eq!(place.run(&["forget", "--session", &session, "--yes"]).code, 0);
+        let left = "SELECT count(*) FROM vectors v LEFT JOIN records r ON r.no = v.no
+            WHERE r.no IS NULL";
+        assert_eq!(place.number(left), 0, "what is forgotten has no vector");
+    }
+}
+
+#[test]
+fn without_an_answer_of_the_model_of_embeddings_words_alone_count() {
+    let broken = json!({"error": {"message": "no such model", "code": "model_not_found"}});
+    let stub = Stub::new(move |_| Answer::Status(404, "", broken.to_string()));
+    let mut place = Place::with_examples();
+    place.set("ANNALIST__MODEL__BASE_URL", stub.url());
+    let search = ["search", "lease", "--all", "--json"];
+    let expected = place.json(&search);
+    place.set("ANNALIST__SEARCH__EMBEDDINGS", "small");
+    let run = place.run(&search);
+    assert_eq!(run.json(), expected);
+    assert!(run.stderr.contains("searched by words alone"), "{}", run.stderr);
+    place.set("ANNALIST__LIMITS__DAY_TOKENS_MAX", "1");
+    let asked = stub.count();
+    let run = place.run(&search);
+    assert!(run.stderr.contains("limits.day_tokens_max is reached"), "{}", run.stderr);
+    assert_eq!(stub.count(), asked, "a cap holds");
 }

@@ -1,5 +1,6 @@
 //! A search and what it finds: a record, a memory or a note, and its state.
 
+use super::embedding::QueryVector;
 use crate::domain::{
     Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
 };
@@ -38,6 +39,8 @@ pub(crate) struct SearchRequest {
     pub filter: SearchFilter,
     pub state: Option<HitState>,
     pub limit: usize,
+    /// Vector of the words, to find other words of the same meaning.
+    pub vector: Option<QueryVector>,
 }
 
 impl SearchRequest {

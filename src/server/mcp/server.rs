@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Memory, Timestamp};
 use crate::pipeline::{
-    AgentNote, HitState, LookupError, Namespaces, Note, ProjectDirectory, SearchHit, SearchRequest,
+    AgentNote, Embedder, HitState, LookupError, Namespaces, Note, ProjectDirectory, SearchHit, SearchRequest,
     dir_of, hit_of, memory_history, memory_named, namespace_of_folder, notes, project_namespace,
     search, stage_note, why,
 };
@@ -63,6 +63,7 @@ pub(crate) struct Server {
     pub open: OpenStore,
     pub store: OnceLock<Store>,
     pub gate: Gate,
+    pub embedder: Option<Embedder>,
     pub clock: fn() -> Timestamp,
 }
 
@@ -274,6 +275,11 @@ impl Server {
             false => Vec::new(),
         };
         request.filter.namespace = Some(named);
+        if let (Some(store), Some(embedder)) = (&store, &self.embedder)
+            && let Some(note) = embedder.prepare(store, &mut request).await
+        {
+            tracing::warn!("{note}");
+        }
         Ok(search(store.as_ref(), &request, notes).await?)
     }
 

@@ -1,0 +1,144 @@
+//! Vectors of what is searched: those that are missing, and that of the words of a search.
+
+use super::super::budget::{Budget, CapOwner, cost};
+use super::super::retrying_store::RetryingStore;
+use super::SearchRequest;
+use crate::config::{Config, Price};
+use crate::domain::{Purpose, Timestamp, Usage, estimate_tokens};
+use crate::llm::Endpoint;
+use crate::privacy::{Gate, Redacted};
+use crate::store::{Bill, Charge, EmbeddedTexts, Store, StoreError, UnembeddedText, Vector};
+
+/// Texts of a call.
+const TEXTS_AT_ONCE: usize = 64;
+/// Texts that a search embeds at most; the next one goes on.
+const TEXTS_MAX: u32 = 2_048;
+
+/// A model of embeddings, its price and its caps.
+pub(crate) struct Embedder {
+    endpoint: Endpoint,
+    model: String,
+    budget: Budget,
+    price: Price,
+    gate: Gate,
+    clock: fn() -> Timestamp,
+}
+
+/// The vector of the words of a search, and the model that made it.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryVector {
+    pub(super) model: String,
+    pub(super) vector: Vector,
+}
+
+/// Vectors of one call, and what was used for them.
+struct Called {
+    vectors: Vec<Option<Vector>>,
+    bill: Bill,
+}
+
+/// Why a search goes by words alone, in one line.
+#[derive(Debug)]
+struct NoVectors(String);
+
+impl From<StoreError> for NoVectors {
+    fn from(error: StoreError) -> NoVectors {
+        NoVectors(error.to_string())
+    }
+}
+
+impl Embedder {
+    /// The embedder of the settings, if they name a model.
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        config: &Config,
+        clock: fn() -> Timestamp,
+    ) -> Option<Embedder> {
+        let model = config.search.embeddings.clone()?;
+        let price = config.model.price_of(&model).unwrap_or_default();
+        let budget = Budget::new(&config.limits, price);
+        Some(Embedder { endpoint, model, budget, price, gate: Gate::new(&config.pii), clock })
+    }
+
+    /// Embeds what came since the last search, and the words of `request`. Returns what the user should know: that texts
+    /// are left for the next search, or why this one goes by words alone.
+    pub(crate) async fn prepare(
+        &self,
+        store: &Store,
+        request: &mut SearchRequest,
+    ) -> Option<String> {
+        if request.words.trim().is_empty() {
+            return None;
+        }
+        match self.embed_all(store, request).await {
+            Ok(true) => Some("more records wait for a vector: search again".to_owned()),
+            Ok(false) => None,
+            Err(NoVectors(why)) => Some(format!("searched by words alone: {why}")),
+        }
+    }
+
+    /// Returns whether texts are left for the next search.
+    async fn embed_all(
+        &self,
+        store: &Store,
+        request: &mut SearchRequest,
+    ) -> Result<bool, NoVectors> {
+        let namespace = request.filter.namespace.clone().unwrap_or_default();
+        let missing = store.unembedded_texts(&self.model, TEXTS_MAX).await?;
+        for texts in missing.chunks(TEXTS_AT_ONCE) {
+            self.embed(store, &namespace, texts).await?;
+        }
+        let words = [self.gate.redact(&request.words)];
+        let Called { vectors, bill } = self.call(store, &namespace, &words).await?;
+        let at = (self.clock)();
+        let paid = EmbeddedTexts { model: self.model.clone(), vectors: Vec::new(), bill, at };
+        store.keep_vectors(paid).await?;
+        let vector = vectors.into_iter().next().flatten();
+        request.vector = vector.map(|vector| QueryVector { model: self.model.clone(), vector });
+        Ok(missing.len() == TEXTS_MAX as usize)
+    }
+
+    async fn embed(
+        &self,
+        store: &Store,
+        namespace: &str,
+        texts: &[UnembeddedText],
+    ) -> Result<(), NoVectors> {
+        let said: Vec<Redacted> = texts.iter().map(|it| self.gate.redact(&it.text)).collect();
+        let Called { vectors, bill } = self.call(store, namespace, &said).await?;
+        // A text without a direction is near nothing, and not asked about again.
+        let vectors = texts.iter().cloned().zip(vectors);
+        let vectors = vectors.map(|(text, vector)| (text, vector.unwrap_or_default())).collect();
+        let (model, at) = (self.model.clone(), (self.clock)());
+        Ok(store.keep_vectors(EmbeddedTexts { model, vectors, bill, at }).await?)
+    }
+
+    /// Calls the model once, under the caps.
+    async fn call(
+        &self,
+        store: &Store,
+        namespace: &str,
+        texts: &[Redacted],
+    ) -> Result<Called, NoVectors> {
+        let store = RetryingStore::without_retries(store.clone());
+        let sent: u64 = texts.iter().map(|it| u64::from(estimate_tokens(it.as_str()))).sum();
+        let worst = Usage { prompt_tokens: sent + sent / 3, ..Usage::default() };
+        let owner = CapOwner { namespace, session: None };
+        let reserved = self.budget.reserve(&store, owner, worst, (self.clock)()).await?;
+        let reserved = reserved.map_err(|refusal| NoVectors(refusal.cap.to_string()))?;
+        let called = self.endpoint.embed(&self.model, texts).await;
+        let usage = called.as_ref().map_or(Usage::default(), |it| match it.usage.prompt_tokens {
+            0 => Usage { prompt_tokens: sent, ..Usage::default() },
+            prompt_tokens => Usage { prompt_tokens, ..Usage::default() },
+        });
+        let cost_micros = cost(usage, self.price);
+        let charge = Charge { tokens: usage.prompt_tokens, micros: cost_micros };
+        self.budget.settle(&store, reserved, charge).await?;
+        let called = called.map_err(|error| NoVectors(error.to_string()))?;
+        let (namespace, purpose) = (namespace.to_owned(), Purpose::Search);
+        Ok(Called {
+            vectors: called.vectors.iter().map(|numbers| Vector::of(numbers)).collect(),
+            bill: Bill { namespace, purpose, usage, cost_micros, about: Vec::new() },
+        })
+    }
+}

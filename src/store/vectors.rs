@@ -1,0 +1,251 @@
+//! Vectors of what can be searched: one for each text and model of embeddings.
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::journal::{Bill, write_bill};
+use super::record::{self, StoredRecord};
+use super::search::{Lookup, SearchFilter, has_own_words, memories, records};
+use super::value::{Columns, Insert, Value, values};
+use crate::domain::{Digest, Memory, RecordId, RequestDigest, Timestamp};
+use crate::search::{fields_of_memory, fields_of_record};
+use crate::text::truncate;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// Letters of a text that are embedded: models of embeddings read some 500 tokens.
+const TEXT_LETTERS_MAX: usize = 1_600;
+const INTO: Insert = Insert {
+    head: "INSERT INTO vectors (no, model, text, vector)",
+    width: 4,
+    tail: "ON CONFLICT (model, no) DO UPDATE SET text = excluded.text, vector = excluded.vector",
+};
+
+/// A text that has no vector yet.
+#[derive(Clone, Debug)]
+pub(crate) struct UnembeddedText {
+    /// Its number in the index of words.
+    no: i64,
+    pub text: String,
+}
+
+impl UnembeddedText {
+    fn of(no: i64, fields: [String; 3]) -> UnembeddedText {
+        let said = fields.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
+        UnembeddedText { no, text: truncate::chars(&said, TEXT_LETTERS_MAX).to_owned() }
+    }
+
+    fn digest(&self) -> Digest {
+        Digest::of(&["embedded", &self.text])
+    }
+}
+
+/// The direction of a text in the space of a model, a signed byte a dimension.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Vector(Vec<u8>);
+
+impl Vector {
+    /// Scales `numbers` to length one; `None` if they have no direction.
+    pub(crate) fn of(numbers: &[f32]) -> Option<Vector> {
+        let length = numbers.iter().map(|it| it * it).sum::<f32>().sqrt();
+        let has_direction = length.is_finite() && 0.0 < length;
+        let byte = |it: &f32| (it / length * f32::from(i8::MAX)).round() as i8 as u8;
+        has_direction.then(|| Vector(numbers.iter().map(byte).collect()))
+    }
+
+    /// The product with a stored vector of the same model: larger is nearer. `None` if it has other dimensions.
+    fn product(&self, stored: &[u8]) -> Option<i32> {
+        let signed = |byte: &u8| i32::from(*byte as i8);
+        let both = self.0.iter().zip(stored);
+        (self.0.len() == stored.len())
+            .then(|| both.map(|(one, other)| signed(one) * signed(other)).sum())
+    }
+}
+
+/// Vectors of one call, and what the call cost.
+#[derive(Clone, Debug)]
+pub(crate) struct EmbeddedTexts {
+    pub model: String,
+    pub vectors: Vec<(UnembeddedText, Vector)>,
+    pub bill: Bill,
+    pub at: Timestamp,
+}
+
+/// What can be found near a vector.
+#[derive(Clone, Debug)]
+pub(crate) struct NearText {
+    pub record: Option<StoredRecord>,
+    pub memory: Option<Memory>,
+}
+
+/// Takes out the vectors of what is forgotten.
+pub(super) fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
+    db.run(&format!("DELETE FROM vectors WHERE no IN ({numbers})"), id)
+}
+
+/// The newest texts without a vector. Those whose text has one already get it at once.
+fn unembedded(db: &mut Db, model: &str, limit: u32) -> Result<Vec<UnembeddedText>, Fault> {
+    let sql = format!(
+        "SELECT c.no, {STATE}, {COLUMNS} FROM {TABLES} LEFT JOIN vectors v ON v.model = ?1 AND v.no = c.no
+        WHERE v.no IS NULL AND r.current = 1 AND c.state <> 'replaced' ORDER BY c.no DESC LIMIT ?2",
+        STATE = record::STATE,
+        COLUMNS = record::COLUMNS,
+        TABLES = record::TABLES,
+    );
+    let by = values![model, limit];
+    let found: Vec<(i64, StoredRecord)> =
+        db.all(&sql, by, |row| Ok((row.next()?, record::read(row)?)))?;
+    let of_record =
+        |(no, it): (i64, StoredRecord)| UnembeddedText::of(no, fields_of_record(&it.record));
+    let mut texts: Vec<UnembeddedText> = found.into_iter().map(of_record).collect();
+    let sql = "SELECT -m.no, m.body FROM search JOIN memories m ON m.no = -search.rowid
+            LEFT JOIN vectors v ON v.model = ?1 AND v.no = search.rowid
+        WHERE search.rowid < 0 AND v.no IS NULL ORDER BY m.no DESC LIMIT ?2";
+    let found: Vec<(i64, Memory)> = db.all(sql, by, |row| Ok((row.next()?, row.json()?)))?;
+    let with_words = found.into_iter().filter(|(_, memory)| has_own_words(memory));
+    texts.extend(with_words.map(|(no, it)| UnembeddedText::of(no, fields_of_memory(&it))));
+    Ok(texts)
+}
+
+fn known(db: &mut Db, model: &str, text: &UnembeddedText) -> Result<Option<Vector>, Fault> {
+    let sql = "SELECT vector FROM vectors WHERE text = ?1 AND model = ?2 LIMIT 1";
+    db.first(sql, values![&text.digest(), model], |row| Ok(Vector(row.next()?)))
+}
+
+fn enter(db: &mut Db, model: &str, vectors: &[(UnembeddedText, Vector)]) -> Result<(), Fault> {
+    let digests: Vec<Digest> = vectors.iter().map(|(text, _)| text.digest()).collect();
+    let mut cells: Vec<Value<'_>> = Vec::with_capacity(vectors.len() * INTO.width);
+    for ((text, vector), digest) in vectors.iter().zip(&digests) {
+        cells.extend([text.no.into(), model.into(), digest.into(), Value::Bytes(&vector.0)]);
+    }
+    if cells.is_empty() { Ok(()) } else { db.insert(INTO, &cells).map(drop) }
+}
+
+/// The numbers of the nearest texts of a namespace, the nearest first.
+fn nearest(
+    db: &mut Db,
+    model: &str,
+    vector: &Vector,
+    namespace: Option<&str>,
+    limit: usize,
+) -> Result<Vec<i64>, Fault> {
+    let of_all = "SELECT no, vector FROM vectors WHERE model = ?1";
+    let of_one = "SELECT v.no, v.vector FROM vectors v JOIN records c ON c.no = v.no
+            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
+        WHERE v.model = ?1 AND s.namespace = ?2
+        UNION ALL SELECT v.no, v.vector FROM vectors v JOIN memories m ON m.no = -v.no
+        WHERE v.model = ?1 AND v.no < 0 AND m.namespace = ?2";
+    let mut near: Vec<(i32, i64)> = Vec::new();
+    let add = |row: &mut Columns<'_>| {
+        let (no, stored): (i64, Vec<u8>) = (row.next()?, row.next()?);
+        near.extend(vector.product(&stored).map(|product| (-product, no)));
+        Ok(ControlFlow::Continue(()))
+    };
+    match namespace {
+        Some(namespace) => db.each(of_one, values![model, namespace], add)?,
+        None => db.each(of_all, values![model], add)?,
+    }
+    near.sort_unstable();
+    Ok(near.into_iter().take(limit).map(|(_, no)| no).collect())
+}
+
+/// What `numbers` stand for and `filter` lets through, in their order.
+fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<NearText>, Fault> {
+    let listed =
+        |numbers: &[i64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let (of_memories, of_records): (Vec<i64>, Vec<i64>) = numbers.iter().partition(|no| **no < 0);
+    let mut found: HashMap<i64, NearText> = HashMap::new();
+    let limit = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+    if !of_records.is_empty() {
+        let listed = listed(&of_records);
+        let by_id: HashMap<RecordId, i64> = db
+            .all(&format!("SELECT id, no FROM records WHERE no IN ({listed})"), &[], |row| {
+                Ok((RecordId(row.next()?), row.next()?))
+            })?
+            .into_iter()
+            .collect();
+        let lookup = Lookup::numbered("records c", format!("?1 = '' AND c.no IN ({listed})"));
+        for (stored, memory) in records(db, &lookup, filter, limit)? {
+            let no = by_id.get(&stored.record.id).copied().unwrap_or_default();
+            found.insert(no, NearText { record: Some(stored), memory });
+        }
+    }
+    if !of_memories.is_empty() && filter.is_of_memories() {
+        let listed = listed(&of_memories);
+        let sql = format!("SELECT -no, id FROM memories WHERE -no IN ({listed})");
+        let by_id: HashMap<Digest, i64> = db
+            .all(&sql, &[], |row| {
+                let no = row.next()?;
+                Ok((row.next()?, no))
+            })?
+            .into_iter()
+            .collect();
+        let lookup = Lookup::numbered("", format!("?1 = '' AND search.rowid IN ({listed})"));
+        for memory in memories(db, &lookup, filter, limit)? {
+            let no = by_id.get(&memory.id.0).copied().unwrap_or_default();
+            found.insert(no, NearText { record: None, memory: Some(memory) });
+        }
+    }
+    Ok(numbers.iter().filter_map(|no| found.remove(no)).collect())
+}
+
+impl Store {
+    /// The newest texts that `model` has not embedded.
+    pub(crate) async fn unembedded_texts(
+        &self,
+        model: &str,
+        limit: u32,
+    ) -> Result<Vec<UnembeddedText>, StoreError> {
+        let model = model.to_owned();
+        let found = {
+            let model = model.clone();
+            let find = move |db: &mut Db| unembedded(db, &model, limit);
+            self.read("looking for texts without a vector", find).await?
+        };
+        if found.is_empty() {
+            return Ok(found);
+        }
+        // The same words may have a vector: of another run, or of a session that was read twice.
+        self.write("reusing vectors", move |db| {
+            let (mut left, mut reused) = (Vec::new(), Vec::new());
+            for text in &found {
+                match known(db, &model, text)? {
+                    Some(vector) => reused.push((text.clone(), vector)),
+                    None => left.push(text.clone()),
+                }
+            }
+            enter(db, &model, &reused)?;
+            Ok(left)
+        })
+        .await
+    }
+
+    /// Keeps the vectors of a call together with its bill.
+    pub(crate) async fn keep_vectors(&self, embedded: EmbeddedTexts) -> Result<(), StoreError> {
+        self.write("keeping vectors", move |db| {
+            let EmbeddedTexts { model, vectors, bill, at } = &embedded;
+            let digests = vectors.iter().map(|(text, _)| text.digest().to_string());
+            let asked: Vec<String> = digests.chain([model.clone()]).collect();
+            let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
+            write_bill(db, RequestDigest(Digest::of(&asked)), model, *at, bill)?;
+            enter(db, model, vectors)
+        })
+        .await
+    }
+
+    /// The texts that are nearest to `vector`, the nearest first.
+    pub(crate) async fn near_texts(
+        &self,
+        model: &str,
+        vector: Vector,
+        filter: SearchFilter,
+        limit: usize,
+    ) -> Result<Vec<NearText>, StoreError> {
+        let model = model.to_owned();
+        self.read("searching by vectors", move |db| {
+            let near = nearest(db, &model, &vector, filter.namespace.as_deref(), limit)?;
+            texts(db, &near, &filter)
+        })
+        .await
+    }
+}
