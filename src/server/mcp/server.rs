@@ -9,9 +9,9 @@ use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Memory, Timestamp};
 use crate::pipeline::{
-    AgentNote, Embedder, HitState, LookupError, Namespaces, Note, ProjectDirectory, SearchHit, SearchRequest,
-    dir_of, hit_of, memory_history, memory_named, namespace_of_folder, notes, project_namespace,
-    search, stage_note, why,
+    AgentNote, Embedder, HitState, LookupError, Namespaces, Note, ProjectDirectory, SearchHit,
+    SearchRequest, dir_of, hit_of, memory_history, memory_named, namespace_of_folder, notes,
+    project_namespace, search, stage_note, why,
 };
 use crate::privacy::{Gate, Redacted};
 use crate::search::Query;
