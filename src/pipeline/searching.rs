@@ -4,7 +4,7 @@ use crate::domain::Memory;
 use crate::search::{Frequencies, Query, Ranking};
 use crate::store::{NearText, Store, StoreError, StoredRecord};
 pub(crate) use embedding::Embedder;
-use hit::Found;
+use hit::{Found, QueryVector};
 pub(crate) use hit::{HitState, Note, SearchHit, SearchRequest};
 use order::{MemoryCache, below_later, mark_pairs};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -50,7 +50,7 @@ pub(crate) async fn search(
         let of_memories = found.memories.into_iter();
         hits.extend(of_memories.map(|memory| SearchHit::new(Found::Memory, Some(memory))));
         let near = match &request.vector {
-            Some(embedding::QueryVector { model, vector }) => {
+            Some(QueryVector { model, vector }) => {
                 let filter = request.filter.clone();
                 store.near_texts(model, vector.clone(), filter, NEAR_MAX).await?
             }

@@ -6,7 +6,6 @@ use super::handle::Store;
 use super::prefix::IdPrefix;
 use super::record::{self, StoredRecord};
 use super::value::{Insert, Value, values};
-use super::vectors;
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap};
@@ -138,7 +137,7 @@ pub(super) fn forget_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
 fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
     db.run(&format!("DELETE FROM search WHERE rowid IN ({numbers})"), id)?;
     db.run(&format!("DELETE FROM unsearched WHERE no IN ({numbers})"), id)?;
-    vectors::forget(db, numbers, id)
+    db.run(&format!("DELETE FROM vectors WHERE no IN ({numbers})"), id)
 }
 
 /// Takes what was forgotten out of the index's own segments as well.

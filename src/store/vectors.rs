@@ -78,11 +78,6 @@ pub(crate) struct NearText {
     pub memory: Option<Memory>,
 }
 
-/// Takes out the vectors of what is forgotten.
-pub(super) fn forget(db: &mut Db, numbers: &str, id: &[Value<'_>]) -> Result<(), Fault> {
-    db.run(&format!("DELETE FROM vectors WHERE no IN ({numbers})"), id)
-}
-
 /// The newest texts without a vector. Those whose text has one already get it at once.
 fn unembedded(db: &mut Db, model: &str, limit: u32) -> Result<Vec<UnembeddedText>, Fault> {
     let sql = format!(

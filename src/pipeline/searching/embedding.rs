@@ -2,7 +2,7 @@
 
 use super::super::budget::{Budget, CapOwner, cost};
 use super::super::retrying_store::RetryingStore;
-use super::SearchRequest;
+use super::hit::{QueryVector, SearchRequest};
 use crate::config::{Config, Price};
 use crate::domain::{Purpose, Timestamp, Usage, estimate_tokens};
 use crate::llm::Endpoint;
@@ -22,13 +22,6 @@ pub(crate) struct Embedder {
     price: Price,
     gate: Gate,
     clock: fn() -> Timestamp,
-}
-
-/// The vector of the words of a search, and the model that made it.
-#[derive(Clone, Debug)]
-pub(crate) struct QueryVector {
-    pub(super) model: String,
-    pub(super) vector: Vector,
 }
 
 /// Vectors of one call, and what was used for them.

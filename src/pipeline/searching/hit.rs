@@ -1,12 +1,11 @@
 //! A search and what it finds: a record, a memory or a note, and its state.
 
-use super::embedding::QueryVector;
 use crate::domain::{
     Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
 };
 use crate::privacy::Redacted;
 use crate::search::{Query, fields_of_memory, fields_of_record};
-use crate::store::{SearchFilter, StoredRecord};
+use crate::store::{SearchFilter, StoredRecord, Vector};
 
 named! {
     /// State of what was found.
@@ -29,6 +28,13 @@ named! {
         /// Text of the directory that is no memory.
         Note = "note",
     }
+}
+
+/// The vector of the words of a search, and the model that made it.
+#[derive(Clone, Debug)]
+pub(crate) struct QueryVector {
+    pub(super) model: String,
+    pub(super) vector: Vector,
 }
 
 /// A search; absent criteria do not matter.
