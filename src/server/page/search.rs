@@ -86,10 +86,10 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let is_asked = !words.is_empty() || kind.is_some() || open;
     let store = &visit.page.store;
     let hits = if is_asked && !is_common {
-        let filter = SearchFilter { namespace: namespace.clone(), kind, ..SearchFilter::default() };
+        let filter =
+            SearchFilter { namespace: namespace.clone(), kind, open, ..SearchFilter::default() };
         let words = words.clone();
-        let request =
-            SearchRequest { words, filter, open, limit: HITS_MAX, ..SearchRequest::default() };
+        let request = SearchRequest { words, filter, limit: HITS_MAX, ..SearchRequest::default() };
         let notes = match request.excludes_notes() {
             true => Vec::new(),
             false => visit.page.directories.notes().await?,
