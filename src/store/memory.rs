@@ -12,23 +12,24 @@ use super::value::{Columns, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::BTreeMap;
 
-/// Staged records without a disposition, by namespace. `CROSS JOIN` keeps SQLite from beginning with all runs.
+/// Staged records without a disposition, by namespace.
 const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
             max(r.finished_at) AS staged_at
-        FROM records c CROSS JOIN runs r CROSS JOIN sessions s
+        FROM records c JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
             LEFT JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-        WHERE r.no = c.run_no AND s.no = r.session_no AND r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
+        WHERE r.current = 1 AND c.settled = 0 AND c.state = 'staged' AND d.record IS NULL
         GROUP BY s.namespace";
 
-/// The same of records that count no more and that memories rest on.
+/// The same of records that count no more and that memories rest on. `CROSS JOIN` keeps SQLite from beginning with all
+/// dispositions.
 fn withdrawn() -> String {
     format!(
         "SELECT s.namespace, count(*), sum(length(c.body)), max(r.finished_at)
-        FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
-            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
-            JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-                AND d.undone_no IS NULL
-            JOIN memories m ON m.id = d.memory AND m.state <> 'retracted' GROUP BY s.namespace",
+        FROM ({OUTDATED}) o CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s
+            CROSS JOIN dispositions d CROSS JOIN memories m
+        WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
+            AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
+            AND m.state <> 'retracted' GROUP BY s.namespace",
         OUTDATED = record::OUTDATED,
     )
 }

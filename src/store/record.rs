@@ -271,12 +271,11 @@ pub(super) fn outdated(
     limit: u32,
 ) -> Result<Vec<(Record, MemoryId)>, Fault> {
     let sql = format!(
-        "SELECT d.memory, {STATE}, {COLUMNS} FROM ({OUTDATED}) o JOIN records c ON c.no = o.no
-            JOIN runs r ON r.no = c.run_no JOIN sessions s ON s.no = r.session_no
-            JOIN dispositions d ON d.record = c.id AND d.withdrawn_no IS NULL
-                AND d.undone_no IS NULL
-            JOIN memories m ON m.id = d.memory AND m.state <> 'retracted'
-        WHERE s.namespace = ?1 ORDER BY c.no LIMIT ?2"
+        "SELECT d.memory, {STATE}, {COLUMNS} FROM ({OUTDATED}) o CROSS JOIN records c CROSS JOIN runs r CROSS JOIN sessions s
+            CROSS JOIN dispositions d CROSS JOIN memories m
+        WHERE c.no = o.no AND r.no = c.run_no AND s.no = r.session_no AND d.record = c.id
+            AND d.withdrawn_no IS NULL AND d.undone_no IS NULL AND m.id = d.memory
+            AND m.state <> 'retracted' AND s.namespace = ?1 ORDER BY c.no LIMIT ?2"
     );
     db.all(&sql, values![namespace, limit], |row| {
         let memory = MemoryId(row.next()?);
@@ -285,8 +284,8 @@ pub(super) fn outdated(
 }
 
 /// The numbers of records that count no more; few among all, and found without looking at the others.
-pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r JOIN records c ON c.run_no = r.no
-        WHERE r.current = 0
+pub(super) const OUTDATED: &str = "SELECT c.no FROM runs r CROSS JOIN records c
+        WHERE c.run_no = r.no AND r.current = 0
     UNION SELECT no FROM records WHERE state = 'replaced'";
 
 pub(super) fn one(db: &mut Db, id: RecordId) -> Result<Option<Record>, Fault> {

@@ -20,9 +20,11 @@ const env = { PATH: process.env.PATH, HOME: place, ANNALIST__CONSOLIDATE__MODEL:
 const run = (...args) => execFileSync(annalist, args, { cwd: place, env, stdio: ["ignore", "pipe", "ignore"] }).toString();
 execFileSync("mkdir", ["-p", join(place, ".annalist"), join(place, "pictures")]);
 run("replay", join(root, "examples/sessions"), "--cassette", join(root, "examples/cassette"));
-run("consolidate", "--namespace", JSON.parse(run("status", "--json")).sessions[0].namespace);
+const namespace = JSON.parse(run("status", "--json")).sessions[0].namespace;
+run("consolidate", "--namespace", namespace);
 
 const server = spawn(annalist, ["serve", "--listen", "127.0.0.1:0"], { cwd: place, env });
+process.on("exit", () => server.kill());
 const address = await new Promise((found, failed) => {
   let said = "";
   server.on("exit", () => failed(new Error(`annalist serve ended: ${said}`)));
@@ -72,7 +74,7 @@ const look = async (name, path) => {
 
 await go("/memory");
 const projects = (await links("main ul.plain a")).filter((it) => it.startsWith("/memory?"));
-const project = projects.length ? projects[0] : "/memory";
+const project = `/memory?namespace=${encodeURIComponent(namespace)}`;
 for (const it of projects.slice(0, 20)) await go(it);
 await go(project);
 const memory = (await links(".words a"))[0];
@@ -87,8 +89,7 @@ for (const [name, path] of Object.entries(pages)) if (path) await look(name, pat
 
 // Search as one types, and by the key.
 await go("/plans");
-await tab.keyboard.press("/");
-await tab.waitForNavigation();
+await Promise.all([tab.waitForNavigation(), tab.keyboard.press("/")]);
 await tab.type("#q", "tests");
 await tab.waitForFunction(() => document.querySelectorAll("#found li").length > 0, { timeout: 5000 }).catch(() => check(false, "nothing is found while typing"));
 check(tab.url().includes("q=tests"), "the address does not follow the words");
@@ -112,8 +113,8 @@ const undone = async (what) => {
   const facts = (text) => JSON.stringify(JSON.parse(text).map(({ id, state, stage }) => [id, state, stage]));
   check(facts(states()) === facts(before), "undo did not restore");
 };
-for (const namespace of (await (await go("/review"), links("main ul.plain a"))).concat("/review")) {
-  await go(namespace);
+for (const path of (await (await go("/review"), links("main ul.plain a"))).concat("/review")) {
+  await go(path);
   for (const label of ["Both hold", "The later replaces the earlier", "The earlier holds in place of the later", "The earlier is wrong", "The later is wrong", "Close the request or question"]) {
     if (await tab.$(`::-p-xpath(//main//button[normalize-space()="${label}"])`)) {
       await undone(async () => { await press(label); return true; });
