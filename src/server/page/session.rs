@@ -354,7 +354,7 @@ mod tests {
             shown.collect()
         };
         assert_eq!(cut(&[]), "one two three");
-        assert_eq!(cut(&[4..7]), "one [two] three");
+        assert_eq!(cut(&[0..3, 4..7]), "[one] [two] three");
         assert_eq!(cut(&[0..7, 4..13]), "[one ][two][ ][three]");
     }
 }
