@@ -8,24 +8,28 @@ extracts it, and its next session starts with what was decided. Then each starts
 Claude Code decided something. Clients are those in the folder ANNALIST_CLIENTS; --install puts them there (npm, pip).
 The scripted model is ../shared/mockagent/mock.py, or ANNALIST_MOCKAGENT. Prints a table for docs/clients.md.
 """
-import glob, http.server, json, os, re, shutil, subprocess, sys, tempfile, threading, time
+import glob, http.server, json, os, re, shutil, sqlite3, subprocess, sys, tempfile, threading, time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOCK = os.environ.get("ANNALIST_MOCKAGENT", os.path.join(ROOT, "../shared/mockagent/mock.py"))
 FOLDER = os.environ.get("ANNALIST_CLIENTS", "")
 NPM = ["@anthropic-ai/claude-code", "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai",
        "@mariozechner/pi-coding-agent"]
-PYPI = ["aider-chat"]
+PYPI = ["aider-chat", "mini-swe-agent"]
 MODEL, EXTRACTOR = 18080, 18081
 TASK, QUESTION = "Write a test for the lock", "What did we decide?"
+HELP, HELPERS = "Let a helper count the shell files", ["claude", "opencode"]
+SEARCH, COMMANDS = "Search this project's memory for: lock", ["claude", "gemini", "qwen", "opencode"]
 # What the scripted model decides, as it is extracted, and as a session starts with it.
 WORDS = "a plain file `roof.lock`"
+FAILURE = "It fails because roof.lock is missing"
 BLOCK = "ADR-001: a plain file `roof.lock`"
 DECISION = {"options": ["a plain file `roof.lock`", "a SQLite row"], "chosen": WORDS,
             "rationale": "needs no migration"}
 URL = f"http://127.0.0.1:{MODEL}"
 
-# Client: flag of `annalist init`, command with the prompt last, environment, files in the home, transcripts.
+# Client: flag of `annalist init`, command with the prompt last, environment, files in the home, and transcripts in the
+# home, or in the project if they begin with `./`.
 CODEX = f"""model_provider = "mock"
 model = "gpt-5"
 [model_providers.mock]
@@ -67,7 +71,11 @@ CLIENTS = {
     "aider": (None, ["aider", "--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-browser",
                      "--no-detect-urls", "--model", "openai/gpt-4o", "--yes-always", "--no-gitignore", "--map-tokens",
                      "0", "--message"],
-              {"OPENAI_API_BASE": f"{URL}/v1", "OPENAI_API_KEY": "sk-test"}, {}, None),
+              {"OPENAI_API_BASE": f"{URL}/v1", "OPENAI_API_KEY": "sk-test"}, {}, "./.aider.chat.history.md"),
+    "mini": (None, ["mini", "-y", "--exit-immediately", "-c", "mini.yaml", "-c", "agent.step_limit=6", "-m",
+                    "openai/gpt-4o", "-o", "run.traj.json", "-t"],
+             {"OPENAI_API_BASE": f"{URL}/v1", "OPENAI_API_KEY": "sk-test", "MSWEA_CONFIGURED": "true",
+              "MSWEA_COST_TRACKING": "ignore_errors", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}, {}, "./run.traj.json"),
 }
 
 
@@ -79,11 +87,15 @@ def install():
 
 
 class Extractor(http.server.BaseHTTPRequestHandler):
-    """Answers the extraction of a slice with the decision, if its words are there."""
+    """Answers the extraction of a slice with the decision, else the failure, if its words are there."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
-        found = {"decisions": [DECISION] if WORDS in body else [], "discussions": [], "attempts": [], "requests": []}
+        found = {"decisions": [], "discussions": [], "attempts": [], "requests": []}
+        if WORDS in body:
+            found["decisions"].append(DECISION)
+        elif FAILURE in body:
+            found["attempts"].append({"action": "sh test_lock.sh", "result": FAILURE, "succeeded": False})
         call = {"id": "call_1", "type": "function",
                 "function": {"name": "write_extracted", "arguments": json.dumps(found)}}
         answer = {"id": "1", "object": "chat.completion", "created": 1, "model": "scripted", "choices": [
@@ -104,14 +116,15 @@ class Extractor(http.server.BaseHTTPRequestHandler):
 class Place:
     """A project, and a home for each client."""
 
-    def __init__(self, work, name):
+    def __init__(self, work, name, memory=True):
         self.work, self.project = work, os.path.join(work, name, "roofs")
         os.makedirs(self.project)
         subprocess.run(["git", "init", "-q", self.project], check=True)
         with open(self.project + "/annalist.toml", "w") as out:
             out.write(f'[model]\nbase_url = "http://127.0.0.1:{EXTRACTOR}/v1"\nmodel = "scripted"\n'
                       '[queue]\nidle_secs = 1\n[consolidate]\nmodel = ""\n')
-        self.annalist("claude", "memory", "init")
+        if memory:
+            self.annalist("claude", "memory", "init")
 
     def env(self, client):
         home = os.path.join(self.work, os.path.basename(os.path.dirname(self.project)), "home-" + client)
@@ -134,7 +147,8 @@ class Place:
     def said(self, client, prompt):
         """Runs a session, and returns what the model was sent during it."""
         before = os.path.getsize(REQUESTS)
-        done = subprocess.run([*CLIENTS[client][1], prompt], cwd=self.project, env=self.env(client), text=True,
+        words = ["--command", *prompt[1:].split()] if client == "opencode" and prompt[0] == "/" else [prompt]
+        done = subprocess.run([*CLIENTS[client][1], *words], cwd=self.project, env=self.env(client), text=True,
                               capture_output=True, stdin=subprocess.DEVNULL, timeout=240)
         if done.returncode:
             print(f"{client}: exit {done.returncode}\n{done.stdout[-800:]}{done.stderr[-800:]}", file=sys.stderr)
@@ -149,6 +163,14 @@ class Place:
             time.sleep(0.1)
         print(f"{self.project}: {what}: not in 15 seconds", file=sys.stderr)
         return False
+
+    def knows_helper(self, client):
+        """Runs a session with a sub-agent; true if both are in the store."""
+        count = lambda: sqlite3.connect(self.project + "/.annalist/annalist.db").execute(
+            "SELECT count(*) FROM sessions").fetchone()[0]
+        before = count()
+        self.said(client, HELP)
+        return self.until(f"{client}'s helper is queued", lambda: count() >= before + 2)
 
     def jobs(self, client):
         return len(json.loads(self.annalist(client, "jobs", "list", "--json") or "[]"))
@@ -171,8 +193,8 @@ def check(place, client, other):
         place.annalist(client, "init", flag, "--yes")
     place.said(client, TASK)
     home = place.env(client)["HOME"]
-    paths = glob.glob(os.path.join(home, pattern), recursive=True) if pattern else [
-        place.project + "/.aider.chat.history.md"]
+    folder = place.project if pattern.startswith("./") else home
+    paths = glob.glob(os.path.join(folder, pattern), recursive=True)
     read = json.loads(place.annalist(client, "replay", "--dry-run", "--json", *paths))
     findings = sum(read.get("findings", {}).values())
     is_read = f"{read['entries']} entries" if read["entries"] and not findings else mark(False)
@@ -184,15 +206,21 @@ def check(place, client, other):
         place.annalist(client, "enqueue", "--flush", *paths)
         row.append("no hooks")
     place.annalist(client, "worker", "--drain")
-    row.append(mark(WORDS in place.annalist(client, "records", "list", "--json")))
+    # mini-swe-agent keeps no answer without a call of a tool, and the decision is one.
+    records = place.annalist(client, "records", "list", "--json")
+    row.append(mark((FAILURE if client == "mini" else WORDS) in records))
     place.annalist(client, "memory", "sync")
+    if flag is None:
+        return row + ["no hooks"] * 2 + [""] * 2
     for there in [place, other]:
-        if flag is None:
-            row.append("no hooks")
-            continue
         if there is not place:
             there.annalist(client, "init", flag, "--yes")
         row.append(mark(BLOCK in there.said(client, QUESTION)))
+    row.append(mark(place.knows_helper(client)) if client in HELPERS else "not run")
+    # Without memory: `gemini -p` puts the context before the prompt, and the command is none then.
+    bare = Place(os.path.dirname(place.project), "bare", memory=False)
+    bare.annalist(client, "init", flag, "--yes")
+    row.append(mark(SEARCH in bare.said(client, "/memory-search lock")) if client in COMMANDS else "none")
     return row
 
 
@@ -228,7 +256,8 @@ def main():
         if "claude" in wanted:
             check(first, "claude", first)
         print("| client | version | transcript | hooks fill the queue | a worker extracts it | the next session starts "
-              "with it | and one after Claude Code's |\n|---|---|---|---|---|---|---|", flush=True)
+              "with it | and one after Claude Code's | sub-agents | `/memory-search` |\n"
+              "|---|---|---|---|---|---|---|---|---|", flush=True)
         for client in wanted:
             row = check(Place(WORK, client), client, first)
             failed |= "NO" in row

@@ -170,10 +170,10 @@ pub(crate) fn decide(
             }
             Say::Context
         }
-        Event::UserPromptSubmit => match submit(input.prompt, &mut state, seen, thresholds) {
-            Say::Nothing if !state.is_started => Say::Context,
-            say => say,
-        },
+        Event::UserPromptSubmit => {
+            let say = submit(input.prompt, &mut state, seen, thresholds);
+            if say == Say::Nothing && !state.is_started { Say::Context } else { say }
+        }
         Event::PreCompact => {
             let is_full = input.is_automatic || percent.is_some_and(|it| COMPACT_PERCENT <= it);
             if is_full && state.synced_at.is_none() { Say::Warn } else { Say::Nothing }
