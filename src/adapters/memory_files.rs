@@ -64,6 +64,11 @@ impl MemoryFolder {
         (found.path == path).then_some(found)
     }
 
+    /// The folder of its project, without links.
+    pub(crate) fn project(&self) -> &Path {
+        &self.root
+    }
+
     /// The folder of the project whose directory `path` would be.
     pub(crate) fn project_of(path: &Path) -> Option<&Path> {
         let place = PLACES.iter().find(|place| path.ends_with(place))?;

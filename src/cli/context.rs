@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     output::bytes(block.text.as_str().as_bytes())
 }
 
-fn budget(text: &str) -> Result<Budget, Failure> {
+pub(super) fn budget(text: &str) -> Result<Budget, Failure> {
     let (budget, findings) = Budget::parse(text);
     for finding in findings {
         if finding.severity > Severity::Info {
@@ -111,7 +111,7 @@ fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
     }
 }
 
-fn say_skipped(skipped: &[(String, &'static str)]) {
+pub(super) fn say_skipped(skipped: &[(String, &'static str)]) {
     let line = |(path, why): &(String, &str)| output::warning(&format!("{path}: {why}"));
     output::notes(skipped.iter().map(line), LISTED_MAX, "more files were left out");
 }

@@ -1,14 +1,14 @@
 //! `annalist forget`: erases a conversation, a record or a namespace with everything that was made of it.
 
-use super::arguments::{is_agreed, one, prefix};
+use super::arguments::{is_agreed, one, prefix, session};
 use super::consolidate::consolidator;
 use super::memory::folder::{directories, note_files};
 use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
-use crate::domain::{Change, RecordId, Session, SessionId};
+use crate::domain::{Change, RecordId, SessionId};
 use crate::pipeline::{Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
-use crate::store::{Directory, Erased, IdPrefix, Store};
+use crate::store::{Directory, Erased};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
@@ -145,28 +145,6 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
         (_, _, Some(namespace)) => Ok((namespace.clone(), ForgetTarget::Namespace)),
         (None, None, None) => {
             Err(Failure::usage("expected --session ID, --record ID or --namespace NAME"))
-        }
-    }
-}
-
-/// The session that a client names so, or whose id begins so.
-async fn session(store: &Store, id: &str) -> Result<Session, Failure> {
-    let mut named = store.sessions_named(id).await?;
-    let exact = named.iter().filter(|it| it.native_id.as_str() == id).count();
-    if exact == 1 || named.len() == 1 {
-        return Ok(named.swap_remove(0));
-    }
-    match (id.parse::<IdPrefix>(), named.is_empty()) {
-        (Ok(prefix), _) => one(store.session(prefix).await?, "session", id),
-        (Err(_), true) => Err(Failure::usage(format!(
-            "no session begins with `{id}`: `annalist status --all` lists them"
-        ))),
-        (Err(_), false) => {
-            let ids: Vec<String> = named.iter().map(|it| short(&it.id)).collect();
-            let ids = ids.join(", ");
-            Err(Failure::usage(format!(
-                "`{id}` fits more than one session: {ids}: name one of these"
-            )))
         }
     }
 }

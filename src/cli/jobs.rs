@@ -4,7 +4,7 @@ mod steer;
 
 pub(super) use steer::JobChangeRow;
 
-use super::arguments::{named, one, prefix};
+use super::arguments::{named, one, prefix, session_of};
 use super::output::{
     self, BOLD, DIM, Failure, GREEN, RED, YELLOW, count, counted, dollars, lasting, pairs, short,
 };
@@ -104,7 +104,7 @@ async fn list(store: &Store, args: &List, now: Timestamp) -> Result<(), Failure>
     let filter = JobFilter {
         states: args.state.clone(),
         namespace: args.namespace.clone(),
-        session: args.session.as_deref().map(prefix).transpose()?,
+        session: session_of(store, args.session.as_deref()).await?.map(|it| it.id.0.into()),
         limit,
     };
     let jobs = store.jobs(filter).await?;

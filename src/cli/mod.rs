@@ -27,6 +27,7 @@ mod output;
 mod pager;
 mod privacy;
 mod progress;
+mod publish;
 mod recent;
 mod records;
 mod redact;
@@ -114,6 +115,8 @@ enum Command {
     Card(card::Args),
     /// Print the block an agent starts with: the memory directory in a budget
     Context(context::Args),
+    /// Put rules and decisions into AGENTS.md or another file, and keep them there
+    Publish(publish::Args),
     /// Serve the project's memory to an agent, as tools of the Model Context Protocol
     Mcp(mcp::Args),
     /// Serve the page, the intake and the tools over HTTP
@@ -206,6 +209,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),
         Command::Context(args) => context::run(&args, file),
+        Command::Publish(args) => publish::run(&args, file),
         Command::Mcp(args) => mcp::run(&args, file),
         Command::Serve(args) => serve::run(&args, file),
         Command::Token(args) => token::run(args, file),

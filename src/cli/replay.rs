@@ -46,6 +46,9 @@ pub(super) struct Args {
     /// Leave out sessions that began before this day or time
     #[arg(long, value_name = "DATE", value_parser = date)]
     since: Option<Timestamp>,
+    /// With --since, read sessions without a time too
+    #[arg(long, requires = "since")]
+    undated: bool,
     /// Read at most so many sessions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
@@ -82,6 +85,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         paths: args.paths.clone(),
         format: args.format,
         since: args.since,
+        undated: args.undated,
         sessions_max: args.limit,
         retry_failed: args.retry_failed,
         also_forgotten: args.also_forgotten,
@@ -109,6 +113,10 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         let forgotten = totals.findings.get("forgotten").copied().unwrap_or_default();
         if forgotten > 0 {
             super::enqueue::forgotten(forgotten);
+        }
+        if totals.sessions_undated > 0 {
+            let sessions = counted(totals.sessions_undated, "session");
+            output::note(&format!("{sessions} without a time: left out; --undated reads them too"));
         }
         if totals.sessions == 0 && totals.entries == 0 && forgotten == 0 {
             nothing_read(&totals);

@@ -2,8 +2,8 @@
 
 use super::output::{self, Failure};
 use super::{
-    consolidate, dialog, docs, doctor, forget, jobs, memory, namespace, privacy, records, status,
-    token, worker,
+    consolidate, dialog, docs, doctor, forget, jobs, memory, namespace, privacy, publish, records,
+    status, token, worker,
 };
 use crate::adapters::files;
 use crate::context::Block;
@@ -153,6 +153,7 @@ fn cli_schemas() -> String {
         "namespace-move": namespace::MovedNamespace<'static>,
         "open": Vec<SearchRow<'static>>,
         "privacy-check": privacy::PrivacyReport,
+        "publish": publish::PublishReport,
         "records-cards": Vec<records::CardRow<'static>>,
         "records-diff": records::RunDiff<'static>,
         "records-list": Vec<RecordRow<'static>>,

@@ -1,6 +1,6 @@
 //! `annalist search`: records, memories and notes of the directory by their words.
 
-use super::arguments::{date, date_end, named};
+use super::arguments::{date, date_end, named, session_of};
 use super::memory::folder::{DirArgs, project_directory, read};
 use super::model_args::embedder;
 use super::output::{self, Failure};
@@ -58,7 +58,7 @@ pub(super) struct Args {
     /// Only what contradicts something else
     #[arg(long, conflicts_with = "state")]
     conflicting: bool,
-    /// Only sessions with this id, ours or the client's, or the beginning of it
+    /// Only this session: its id, ours or the client's, or the beginning of one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only sessions of this format
@@ -166,6 +166,10 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             None => None,
         };
         let mut request = request(args, words.clone(), namespace.clone());
+        if let Some(store) = &store {
+            let named = session_of(store, args.session.as_deref()).await?;
+            request.filter.session = named.map(|it| it.id.to_string());
+        }
         if let (Some(store), Some(embedder)) = (&store, &embedder) {
             let note = embedder.prepare(store, &mut request).await;
             note.iter().for_each(|note| output::note(note));

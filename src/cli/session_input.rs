@@ -1,6 +1,6 @@
 //! Conversations for commands that show something of one: read from a file, standard input or the store.
 
-use super::arguments::{one, prefix};
+use super::arguments::session;
 use super::output::{self, Failure};
 use super::settings;
 use crate::adapters::walk;
@@ -193,7 +193,7 @@ impl StoredSession {
     ) -> Result<StoredSession, Failure> {
         let store = settings::open_store(config, OpenMode::Existing)?;
         settings::runtime()?.block_on(async {
-            let session = one(store.session(prefix(id)?).await?, "session", id)?;
+            let session = session(&store, id).await?;
             if let Some(each) = each {
                 entries(&store, &session, each).await?;
             }

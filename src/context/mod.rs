@@ -21,13 +21,15 @@ mod fit;
 #[cfg(test)]
 mod laws;
 mod material;
+mod publish;
 #[cfg(test)]
 mod tests;
 
 pub use assemble::assemble;
-pub(crate) use assemble::{Block, fenced};
+pub(crate) use assemble::{Block, Part, fenced};
 pub use budget::{Budget, Kind};
 pub(crate) use directory::{material, shown_files};
 #[cfg(test)]
 pub(crate) use fence::{CLOSE, OPEN, PREAMBLE};
 pub use material::{Entry, Group, Material, Section};
+pub(crate) use publish::with_block;

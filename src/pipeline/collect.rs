@@ -40,6 +40,7 @@ pub(crate) fn collect(
         // The same on every machine, whatever its folders are.
         namespace: config.namespace.clone().or_else(|| Some(NAMESPACE_DEFAULT.to_owned())),
         since: None,
+        undated: true,
         sessions_max: None,
         slice: config.slice,
         session: None,

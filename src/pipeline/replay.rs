@@ -44,6 +44,8 @@ pub(crate) struct Options {
     pub format: Option<Format>,
     /// Leaves out sessions that began before.
     pub since: Option<Timestamp>,
+    /// With `since`, read sessions without a time too.
+    pub undated: bool,
     pub sessions_max: Option<u64>,
     /// Asks afresh about slices that failed.
     pub retry_failed: bool,
@@ -140,6 +142,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         format: options.format,
         namespace: config.namespace.clone(),
         since: options.since,
+        undated: options.undated,
         sessions_max: options.sessions_max,
         slice: config.slice,
         session: None,

@@ -104,6 +104,8 @@ pub struct Totals {
     pub bytes_planned: u64,
     /// Conversations.
     pub sessions: u64,
+    /// Conversations without a time, which `--since` left out.
+    pub sessions_undated: u64,
     /// Entries of them.
     pub entries: u64,
     /// Slices that were cut.

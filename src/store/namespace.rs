@@ -12,7 +12,7 @@ use crate::domain::{Change, Memory, Plan, Session, SessionId};
 /// Tables with a namespace in a column of that name, and nothing of it elsewhere.
 const NAMED: [&str; 6] = ["sessions", "open_pairs", "ledger", "bills", "memory_dirs", "tokens"];
 
-/// What a namespace holds.
+/// Contents of a namespace.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub(crate) struct NamespaceTotals {
     /// Its name.

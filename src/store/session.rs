@@ -3,7 +3,7 @@
 use super::db::Db;
 use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
-use super::prefix::{self, IdPrefix, PrefixLookup};
+use super::prefix::{IdPrefix, PrefixLookup};
 use super::value::{Columns, PageRange, values};
 use crate::domain::{Digest, Format, RecordId, Session, SessionId, Timestamp};
 use crate::privacy::Redacted;
@@ -224,19 +224,6 @@ impl Store {
         self.read("reading how far a session was taken", move |db| growth(db, session)).await
     }
 
-    /// Sessions that a client names so, or whose name begins so.
-    pub(crate) async fn sessions_named(&self, name: &str) -> Result<Vec<Session>, StoreError> {
-        let name = name.to_owned();
-        self.read("looking up a session", move |db| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM sessions s WHERE substr(s.native_id, 1, length(?1)) = ?1
-                ORDER BY s.native_id <> ?1, s.no LIMIT ?2"
-            );
-            db.all(&sql, values![&name, SESSIONS_NAMED_MAX], read)
-        })
-        .await
-    }
-
     /// Sessions, those that began last first.
     pub(crate) async fn latest_sessions(
         &self,
@@ -252,12 +239,34 @@ impl Store {
         .await
     }
 
-    pub(crate) async fn session(
+    /// The session that `text` names: by its id or its client's, or by the beginning of one. A whole id of a client goes
+    /// before beginnings.
+    pub(crate) async fn session_named(
         &self,
-        prefix: IdPrefix,
+        text: &str,
     ) -> Result<PrefixLookup<Session>, StoreError> {
+        let text = text.to_owned();
         self.read("looking up a session", move |db| {
-            prefix::find(db, "sessions", &prefix, |db, id| find(db, SessionId(id)))
+            let own: Option<IdPrefix> = text.parse().ok();
+            let (low, high) = own.as_ref().map(IdPrefix::bounds).unzip();
+            let sql = format!(
+                "SELECT {COLUMNS} FROM sessions s
+                WHERE substr(s.native_id, 1, length(?1)) = ?1 OR s.id BETWEEN ?2 AND ?3
+                ORDER BY s.native_id <> ?1, s.no LIMIT ?4"
+            );
+            let mut found = db.all(&sql, values![&text, low, high, SESSIONS_NAMED_MAX], read)?;
+            let whole = found.iter().filter(|it| it.native_id.as_str() == text).count();
+            if whole > 0 {
+                found.truncate(whole);
+            }
+            Ok(match (found.pop(), found.is_empty()) {
+                (None, _) => PrefixLookup::None,
+                (Some(one), true) => PrefixLookup::One(Box::new(one)),
+                (Some(last), false) => {
+                    found.push(last);
+                    PrefixLookup::Many(found.iter().map(|it| it.id.0).collect())
+                }
+            })
         })
         .await
     }

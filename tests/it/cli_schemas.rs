@@ -66,6 +66,8 @@ fn memory_keeps_to_its_schemas() {
     let log = run(&place, "consolidate-log", &["consolidate", "log", "--json"]);
     let sync = ["memory", "sync", "--namespace", &namespace, "--json"];
     run(&place, "memory-sync", &sync);
+    run(&place, "publish", &["publish", "--json"]);
+    run(&place, "namespace-list", &["namespace", "list", "--json"]);
     run(&place, "memory-render", &["memory", "render", "--namespace", &namespace, "--json"]);
     let list = run(&place, "memory-list", &["memory", "list", "--all", "--json"]);
     let id = text(&list[0]["id"]);

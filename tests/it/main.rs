@@ -38,6 +38,7 @@ mod printing;
 mod privacy;
 mod prompt_tests;
 mod prompt_tests_told;
+mod publishing;
 mod queue;
 #[cfg(unix)]
 mod readme;

@@ -1,4 +1,4 @@
-//! Whose memory a conversation is: by the repository that it was held in, whatever its folder is called, and kept when
+//! Namespaces of conversations: by the repository that it was held in, whatever its folder is called, and kept when
 //! the name changes.
 
 use super::place::Place;
@@ -172,4 +172,50 @@ fn a_namespace_moves_on_a_server_as_well() {
     if let Some(place) = Place::new().on_server() {
         moves_memory(&place);
     }
+}
+
+#[test]
+fn a_session_is_named_by_its_clients_id_or_the_beginning_of_it_everywhere() {
+    let place = Place::with_examples();
+    let native = place.sql().query_row(
+        "SELECT s.native_id FROM sessions s JOIN runs r ON r.session_no = s.no
+            JOIN records c ON c.run_no = r.no WHERE s.format = 'claude-code' LIMIT 1",
+        [],
+        |row| row.get::<_, String>(0),
+    );
+    let native = native.unwrap();
+    let query = format!("SELECT lower(hex(id)) FROM sessions WHERE native_id = '{native}'");
+    let own: String = place.sql().query_row(&query, [], |row| row.get(0)).unwrap();
+    for command in [
+        &["records", "--json"][..],
+        &["records", "cards", "--json"],
+        &["search", "--all", "--json"],
+        &["jobs", "--json"],
+        &["card", "--format", "json"],
+        &["dialog", "--json"],
+        &["conversation", "--json"],
+        &["forget", "--dry-run", "--json"],
+    ] {
+        let with = |id: &str| place.json(&[command, &["--session", id]].concat());
+        let told = with(&own);
+        for id in [&own[..12], &native, &native[..native.len() - 2]] {
+            assert_eq!(with(id), told, "{command:?} {id}");
+        }
+        let unknown = place.run(&[command, &["--session", "nobody"]].concat());
+        unknown.refused(2, &["no session begins with `nobody`"]);
+    }
+}
+
+#[test]
+fn sessions_without_a_time_are_left_out_by_since_counted_and_let_in_by_a_flag() {
+    let place = with_queue();
+    place.write("notes.txt", "user: Which port is it?\nassistant: It is port 8443.\n");
+    let read = |more: &[&str]| {
+        let args = ["replay", "notes.txt", "--dry-run", "--json"];
+        let totals = place.json(&[&args[..], more].concat());
+        ["sessions", "sessions_undated"].map(|it| totals[it].as_u64().unwrap())
+    };
+    assert_eq!(read(&[]), [1, 0]);
+    assert_eq!(read(&["--since", "2026-11"]), [0, 1]);
+    assert_eq!(read(&["--since", "7d", "--undated"]), [1, 0]);
 }

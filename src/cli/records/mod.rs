@@ -9,7 +9,7 @@ pub(super) use rows::{CardRow, RunDiff, RunRow};
 pub(super) use why::{WhyArgs, WhyReport, why};
 pub(super) use why_code::WhyCodeReport;
 
-use super::arguments::{date, named, one, prefix};
+use super::arguments::{date, named, one, prefix, session_of};
 use super::output::{self, BOLD, DIM, Failure, GREEN, RED, YELLOW, short, shorten};
 use super::settings;
 use crate::domain::{ClaimKind, RecordState, Timestamp};
@@ -114,7 +114,7 @@ struct Filter {
     /// Only records of this kind
     #[arg(long, value_parser = named(ClaimKind::ALL, ClaimKind::name))]
     kind: Option<ClaimKind>,
-    /// Only sessions whose id begins so
+    /// Only this session: its id, ours or the client's, or the beginning of one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only what was said on this day or later
@@ -134,7 +134,7 @@ struct Filter {
 
 #[derive(Debug, Default, clap::Args)]
 struct CardFilter {
-    /// Only sessions whose id begins so
+    /// Only this session: its id, ours or the client's, or the beginning of one
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Only this namespace
@@ -143,10 +143,11 @@ struct CardFilter {
 }
 
 impl Filter {
-    fn read(&self) -> Result<RecordFilter, Failure> {
+    async fn read(&self, store: &Store) -> Result<RecordFilter, Failure> {
+        let session = session_of(store, self.session.as_deref()).await?;
         Ok(RecordFilter {
             kind: self.kind,
-            session: self.session.as_deref().map(prefix).transpose()?,
+            session: session.map(|it| it.id.0.into()),
             since: self.since,
             namespace: self.namespace.clone(),
             states: self.state.into_iter().collect(),
@@ -190,7 +191,7 @@ pub(super) fn list_all(file: Option<&Path>) -> Result<(), Failure> {
 }
 
 async fn list(store: &Store, filter: &Filter, as_json: bool) -> Result<(), Failure> {
-    let filter = RecordFilter { newest_first: true, ..filter.read()? };
+    let filter = RecordFilter { newest_first: true, ..filter.read(store).await? };
     let records = store.records(filter).await?;
     let rows: Vec<RecordRow<'_>> = records.iter().map(RecordRow::of).collect();
     output::rows(&rows, as_json, "no records: `annalist status` shows what was read")?;
@@ -227,7 +228,7 @@ async fn export(store: &Store, filter: &Filter) -> Result<(), Failure> {
             ControlFlow::Break(())
         }
     };
-    store.fold_records(filter.read()?, None, each).await?.map_or(Ok(()), Err)
+    store.fold_records(filter.read(store).await?, None, each).await?.map_or(Ok(()), Err)
 }
 
 async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), Failure> {
@@ -269,7 +270,8 @@ async fn diff(store: &Store, old: &str, new: &str, as_json: bool) -> Result<(), 
 }
 
 async fn cards(store: &Store, filter: &CardFilter, as_json: bool) -> Result<(), Failure> {
-    let id = filter.session.as_deref().map(prefix).transpose()?;
+    let session = session_of(store, filter.session.as_deref()).await?;
+    let id = session.map(|it| it.id.0.into());
     let stored = store.cards(id, filter.namespace.clone()).await?;
     let row = |it: &'_ StoredCard| -> Result<Card, Failure> {
         serde_json::from_str(&it.card).map_err(|error| {

@@ -103,6 +103,7 @@ impl Enqueuer {
             format: how.format,
             namespace: how.namespace.clone().or_else(|| self.namespace.clone()),
             since: None,
+            undated: true,
             sessions_max: None,
             slice: self.settings,
             session: how.session.clone(),

@@ -120,11 +120,13 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
 
     fn begin(&mut self, mut raw: RawSession) -> ControlFlow<()> {
         let reading = self.reader.reading;
-        let began = raw.started_at.or(self.file.changed_at);
-        if let (Some(since), Some(began)) = (reading.since, began)
-            && began < since
-        {
-            return ControlFlow::Continue(());
+        if let Some(since) = reading.since {
+            let is_out = raw.started_at.map_or(!reading.undated, |began| began < since);
+            if is_out {
+                let undated = u64::from(raw.started_at.is_none());
+                self.reader.tally.with(|totals| totals.sessions_undated += undated);
+                return ControlFlow::Continue(());
+            }
         }
         let read = self.reader.tally.with(|totals| totals.sessions);
         if reading.sessions_max.is_some_and(|most| read >= most) {

@@ -30,6 +30,8 @@ pub(super) struct Reading {
     pub(super) format: Option<Format>,
     pub(super) namespace: Option<String>,
     pub(super) since: Option<Timestamp>,
+    /// With `since`, read sessions without a time too.
+    pub(super) undated: bool,
     pub(super) sessions_max: Option<u64>,
     pub(super) slice: SliceSettings,
     /// Name for the one conversation in a file, instead of its own.

@@ -234,8 +234,7 @@ impl Server {
 
     async fn session(&self, id: &str) -> Result<Redacted, ToolError> {
         let Some(store) = self.store(OpenMode::Existing).await? else { return Err(unknown(id)) };
-        let prefix = id.parse().map_err(|_| unknown(id))?;
-        let PrefixLookup::One(session) = store.session(prefix).await? else {
+        let PrefixLookup::One(session) = store.session_named(id).await? else {
             return Err(unknown(id));
         };
         if !self.allowed(Some(&store)).await?.contains(&session.namespace) {

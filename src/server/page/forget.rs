@@ -52,8 +52,7 @@ impl Wanted {
     ) -> Result<Wanted, PageError> {
         let bad = || PageError::bad("expected the id of a conversation or a record");
         if let Some(id) = get("session") {
-            let session =
-                one(page.store.session(id.parse().map_err(|_| bad())?).await?, "session")?;
+            let session = one(page.store.session_named(id).await?, "session")?;
             let view = TargetView { name: "session", value: session.id.to_string() };
             let target = ForgetTarget::Session(session.id);
             return Ok(Wanted { namespace: session.namespace, target, view });

@@ -142,8 +142,7 @@ impl RunView {
 
 pub(super) async fn show(visit: Visit, Path(id): Path<String>) -> Result<Response, PageError> {
     let store = &visit.page.store;
-    let prefix = id.parse().map_err(|_| PageError::bad("expected the id of a conversation"))?;
-    let session = one(store.session(prefix).await?, "conversation")?;
+    let session = one(store.session_named(&id).await?, "conversation")?;
     let range = Pager::range(visit.number(), ENTRIES);
     let ordinals = range.skip..range.skip.saturating_add(range.take);
     let mut entries = store.entries_of(session.id, ordinals.clone()).await?;

@@ -1,0 +1,145 @@
+//! `annalist publish`: standing rules and current decisions in a file that every agent reads.
+
+use super::context::{budget, directory, say_skipped};
+use super::output::{self, Failure};
+use super::settings;
+use crate::adapters::files;
+use crate::adapters::memory_files::PLACES;
+use crate::context::{Block, Kind, assemble, material, with_block};
+use crate::domain::Tokens;
+use crate::pipeline::{ProjectDirectory, ShownFiles};
+use crate::privacy::Gate;
+use crate::text::diff::difference;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist publish                  a block in AGENTS.md
+  annalist publish CLAUDE.md        in another file of the project
+  annalist publish --check          exit 1 if the block is out of date
+  annalist publish --remove         take the block out again
+
+The block has the rules that hold until further notice and the current decisions of the memory directory, \
+redacted once more; the same memory gives the same bytes. Everything outside of it keeps every byte. The file is \
+replaced as a whole, and never through a link that leaves the project.")]
+pub(super) struct Args {
+    /// The file, in the project's folder
+    #[arg(default_value = "AGENTS.md")]
+    file: PathBuf,
+    /// Maximum length: economy, light, standard, detailed, or a number of tokens
+    #[arg(long, value_name = "BUDGET", default_value = "economy")]
+    budget: String,
+    /// Write nothing; exit 1 if the file would change
+    #[arg(long)]
+    check: bool,
+    /// Take the block out of the file
+    #[arg(long)]
+    remove: bool,
+    /// The folder of the project, instead of this one and those above it
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A published block, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct PublishReport {
+    /// The file.
+    path: String,
+    /// True if it was changed, or with `--check` would be.
+    changed: bool,
+    /// Length of the block.
+    tokens: Tokens,
+    /// Rules and decisions in it.
+    entries: usize,
+    /// Those that did not fit.
+    omitted: usize,
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let gate = Gate::new(&config.pii);
+    let Some(directory) = directory(args.dir.as_deref())? else {
+        let [first, second] = PLACES;
+        return Err(Failure::usage(format!(
+            "no memory directory: expected {first} or {second} here or above: `annalist memory init` makes one"
+        )));
+    };
+    let block = block(&directory, args, &gate)?;
+    let path = target(&directory, &args.file)?;
+    let shown = args.file.display();
+    let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
+    let before = files::read_if_there(&path).map_err(unreadable)?.unwrap_or_default();
+    let text = block.text.as_str();
+    let text = Some(text).filter(|text| !args.remove && !text.is_empty());
+    let after =
+        with_block(&before, text).map_err(|error| Failure::usage(format!("{shown}: {error}")))?;
+    let changed = before != after;
+    if changed && !args.check {
+        // Where nothing but the block was there, the file came with it.
+        let written = match after.is_empty() {
+            true => files::remove_if_there(&path),
+            false => files::replace(&path, &after),
+        };
+        written.map_err(|error| Failure::failed(format!("{shown}: cannot be written: {error}")))?;
+    }
+    if args.json {
+        let count = |of: fn(&crate::context::Part) -> usize| block.parts.iter().map(of).sum();
+        output::json(&PublishReport {
+            path: shown.to_string(),
+            changed,
+            tokens: if text.is_some() { block.tokens } else { 0 },
+            entries: count(|part| part.entries),
+            omitted: count(|part| part.omitted),
+        })?;
+    } else if changed {
+        output::line(gate.redact(&difference(&before, &after)).as_str().trim_end())?;
+    }
+    output::note(&match (changed, args.check) {
+        (false, _) => format!("{shown} is up to date"),
+        (true, true) => format!("{shown} is out of date: `annalist publish {shown}` writes it"),
+        (true, false) => format!("wrote {shown}"),
+    });
+    Ok(if changed && args.check { ExitCode::from(output::FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The rules and decisions of the directory.
+fn block(directory: &ProjectDirectory, args: &Args, gate: &Gate) -> Result<Block, Failure> {
+    let budget = budget(&args.budget)?;
+    let ShownFiles { files, skipped } = directory.read(false).map_err(|error| {
+        Failure::failed(format!("{}: {error}", directory.folder.path().display()))
+    })?;
+    say_skipped(&skipped);
+    let mut shown = material(&files, None, gate);
+    shown.groups.retain(|group| matches!(group.kind, Kind::Rules | Kind::Decisions));
+    Ok(assemble(&shown, &budget, gate))
+}
+
+/// The path of a file in the project's folder, without links.
+fn target(directory: &ProjectDirectory, file: &Path) -> Result<PathBuf, Failure> {
+    let root = directory.folder.project();
+    let path = root.join(file);
+    let real = match path.symlink_metadata() {
+        Ok(_) => path.canonicalize(),
+        Err(_) => path.parent().unwrap_or(root).canonicalize().and_then(|folder| {
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            Ok(folder.join(name))
+        }),
+    };
+    let real = real.map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    if !real.starts_with(root) {
+        return Err(Failure::usage(format!(
+            "{}: leads out of {}: expected a file of the project",
+            file.display(),
+            root.display()
+        )));
+    }
+    Ok(real)
+}
