@@ -20,11 +20,11 @@ pub(super) struct ApiError {
 
 #[derive(Debug, JsonSchema, Serialize)]
 pub(super) struct ErrorLine {
-    /// What is wrong.
+    /// Problem, in words.
     pub what: String,
-    /// The header, parameter or line that is.
+    /// Header, parameter or line with the problem.
     pub r#where: String,
-    /// What was expected there.
+    /// Expectation that was not met.
     pub expected: String,
 }
 

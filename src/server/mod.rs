@@ -1,4 +1,4 @@
-//! What people, agents and other machines reach over HTTP: the page, the intake and the Model Context Protocol, which
+//! Server over HTTP for people, agents and other machines: the page, the intake and the Model Context Protocol, which
 //! is also served over standard input and output. It shares the store, search and plans with the commands and adds no
 //! logic of its own.
 
