@@ -1,4 +1,4 @@
-//! What a model is asked about memory, on each kind of store: open pairs, answers, the bill.
+//! Questions to a model about memory, on each kind of store: open pairs, answers, the bill.
 
 use super::fixture::*;
 use super::*;

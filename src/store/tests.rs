@@ -416,7 +416,7 @@ async fn two_stores_on_one_file_write_beside_one_another() {
     .await;
 }
 
-/// What a process that dies leaves on the disk: the file and its log, as they stand at some moment.
+/// Remains on the disk of a process that dies: the file and its log, as they stand at some moment.
 #[tokio::test]
 async fn what_was_not_committed_when_the_process_died_never_was() {
     let (folder, store, session) = begun().await;

@@ -89,7 +89,7 @@ async fn one_run_staged_by_two_at_once_is_what_the_later_says() {
     }
 }
 
-/// What opening comes to.
+/// Result of opening.
 #[track_caller]
 fn check(url: &str, open: OpenMode, expected: &[StoreErrorKind]) -> StoreError {
     let error = Store::open(url, open).map(|_| ()).unwrap_err();
