@@ -11,7 +11,7 @@ pub(super) const SOME: Said = Said::Person(30);
 pub(super) const MANY: Said = Said::Person(180);
 pub(super) const FEW: Said = Said::Person(2);
 
-/// What happens to a file.
+/// Change of a file.
 #[derive(Clone, Debug)]
 enum Step {
     /// It grows by so many lines and is handed over.
