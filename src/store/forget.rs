@@ -315,11 +315,11 @@ mod tests {
     use super::TEXTS;
 
     /// Columns of words of our own: kinds, states, rules, digests.
-    const OURS: [&str; 31] = [
+    const OURS: [&str; 33] = [
         "format", "masked", "speaker", "kind", "branch", "outcome", "skip", "prompt_id", "rung",
         "state", "error_kind", "id", "scope", "sort", "disposition", "rule", "deed", "holder",
         "host", "purpose", "batch", "cut", "model", "namespace", "context", "base", "dir", "path",
-        "reason", "section", "name",
+        "reason", "section", "name", "rights", "moved_to",
     ];
 
     #[test]
