@@ -33,7 +33,7 @@ pub struct Config {
     /// Language of the records.
     #[serde(deserialize_with = "trimmed")]
     pub language: String,
-    /// Namespace of new records; `None` takes the name of the folder that the agent worked in.
+    /// Namespace of new records; `None` names the repository or folder that the agent worked in.
     #[serde(deserialize_with = "optional")]
     pub namespace: Option<String>,
     /// Folder or file with the user's own prompts; `None` takes the built-in ones.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub(super) const NAMESPACE_DEFAULT: &str = "default";
 
 /// The namespace of a folder: `github.com/owner/app` for a repository with a remote, else the path of the repository's
-/// root or of the folder, with `~` for the user's home.
+/// root or of the folder, such as `~/src/app` in the user's home and `srv/app` elsewhere.
 pub(crate) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
     let name = match Repository::of(Path::new(folder)) {
         Some(Repository { root, remote }) => {
@@ -24,7 +24,7 @@ pub(crate) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
     gate.redact(&name).as_str().to_owned()
 }
 
-/// A path with `~` for the user's home and without a slash at its end.
+/// A path with `~` for the user's home, and without a slash at either end: a name can be the path of a folder below another.
 fn shown(path: &Path) -> String {
     let home = home();
     let below = home.and_then(|home| path.strip_prefix(home).ok());
@@ -32,7 +32,7 @@ fn shown(path: &Path) -> String {
         || path.components().collect::<PathBuf>(),
         |below| Path::new("~").components().chain(below.components()).collect(),
     );
-    let name = name.display().to_string();
+    let name = name.display().to_string().trim_start_matches('/').to_owned();
     if name.is_empty() { NAMESPACE_DEFAULT.to_owned() } else { name }
 }
 

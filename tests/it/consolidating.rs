@@ -53,10 +53,10 @@ fn plans_are_undone_and_made_again_to_the_same_bytes() {
 #[test]
 fn one_namespace_alone_is_consolidated_if_it_is_named() {
     let place = Place::with_examples();
-    let done = place.json(&["consolidate", "--namespace", "/home/dev/ledger", "--json"]);
+    let done = place.json(&["consolidate", "--namespace", "home/dev/ledger", "--json"]);
     assert_eq!(done.as_array().unwrap().len(), 1);
     let all = memories(&place);
-    assert!(all.iter().all(|body| body.contains("\"namespace\":\"/home/dev/ledger\"")));
+    assert!(all.iter().all(|body| body.contains("\"namespace\":\"home/dev/ledger\"")));
     let shown = place.run(&["consolidate", "--dry-run"]);
     assert!(shown.stdout.contains("stocklist") && !shown.stdout.contains("/ledger "));
     assert!(shown.stderr.contains("nothing was changed"), "{}", shown.stderr);
@@ -101,7 +101,7 @@ fn a_worker_and_a_consolidation_elsewhere_bring_directories_in_step_that_show_th
         let mut init = place.command(&["memory", "init"]);
         assert!(init.current_dir(&folder).output().unwrap().status.success());
         // Without this nobody knows that the directory is there.
-        let namespace = format!("/home/dev/{project}");
+        let namespace = format!("home/dev/{project}");
         let mut sync = place.command(&["memory", "sync", "--namespace", &namespace]);
         assert!(sync.current_dir(&folder).output().unwrap().status.success());
     }
@@ -113,7 +113,7 @@ fn a_worker_and_a_consolidation_elsewhere_bring_directories_in_step_that_show_th
     place.json(&["worker", "--drain", "--cassette", &cassette, "--json"]);
     assert!(shown("ledger").contains("@tag: src-") && shown("ledger") != ledger);
     assert!(shown("stocklist").contains("@tag: src-") && shown("stocklist") != stocklist);
-    let log = place.json(&["consolidate", "log", "--namespace", "/home/dev/ledger", "--json"]);
+    let log = place.json(&["consolidate", "log", "--namespace", "home/dev/ledger", "--json"]);
     let plan = log[0]["plan"].as_str().or(log[0]["id"].as_str()).unwrap().to_owned();
     assert_eq!(place.run(&["consolidate", "--undo", &plan]).code, 0);
     assert!(!shown("ledger").contains("@tag: src-"), "{}", shown("ledger"));
@@ -165,11 +165,11 @@ fn forgetful() -> Stub {
 
 #[test]
 fn a_persons_edit_survives_a_newer_reading_without_it() {
-    for command in [&["consolidate"][..], &["memory", "sync", "--namespace", "/home/dev/roofs"]] {
+    for command in [&["consolidate"][..], &["memory", "sync", "--namespace", "home/dev/roofs"]] {
         let stub = forgetful();
         let place = opposed(&stub);
         assert_eq!(place.run(&["memory", "init"]).code, 0);
-        place.json(&["memory", "sync", "--namespace", "/home/dev/roofs", "--json"]);
+        place.json(&["memory", "sync", "--namespace", "home/dev/roofs", "--json"]);
         let (path, bytes) = place
             .files()
             .into_iter()
@@ -180,7 +180,7 @@ fn a_persons_edit_survives_a_newer_reading_without_it() {
         place.json(&["replay", "t", "--model", "careful", "--json"]);
         assert_eq!(place.run(command).code, 0);
         assert_eq!(states(&place), ["Postgres active", "Redis active"], "{command:?}");
-        let list = place.json(&["memory", "list", "--namespace", "/home/dev/roofs", "--json"]);
+        let list = place.json(&["memory", "list", "--namespace", "home/dev/roofs", "--json"]);
         let edited = list.as_array().unwrap().iter().find(|it| it["confirmed"] == true).unwrap();
         let shown = place.run(&["memory", "show", edited["id"].as_str().unwrap()]);
         assert!(shown.stdout.contains("as a person changed it:"), "{}", shown.stdout);
@@ -194,7 +194,7 @@ fn a_persons_edit_survives_a_newer_reading_without_it() {
 fn a_newer_reading_withdraws_what_it_lacks_and_keeps_ids_of_the_rest() {
     let stub = forgetful();
     let place = opposed(&stub);
-    let sync = || drop(place.json(&["memory", "sync", "--namespace", "/home/dev/roofs", "--json"]));
+    let sync = || drop(place.json(&["memory", "sync", "--namespace", "home/dev/roofs", "--json"]));
     assert_eq!(place.run(&["memory", "init"]).code, 0);
     place.json(&BY_RULE);
     sync();

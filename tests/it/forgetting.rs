@@ -45,8 +45,8 @@ fn holds(place: &Place, words: &str) -> bool {
 #[test]
 fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     let place = place();
-    let (id, before) = (session(&place, "/home/dev/stocklist"), memories(&place));
-    assert!(holds(&place, "Graz warehouse") && !before["/home/dev/stocklist"].is_empty());
+    let (id, before) = (session(&place, "home/dev/stocklist"), memories(&place));
+    assert!(holds(&place, "Graz warehouse") && !before["home/dev/stocklist"].is_empty());
     let dry = place.json(&["forget", "--session", &id, "--dry-run", "--json"]);
     assert!(!dry["memories"].as_array().unwrap().is_empty());
     assert_eq!(memories(&place), before, "a dry run erases nothing");
@@ -59,7 +59,7 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     assert_eq!(done["proof"]["left"], serde_json::json!({}));
     assert!(!holds(&place, "Graz warehouse"), "not in a free page, not in the log");
     let mut others = before;
-    others.remove("/home/dev/stocklist");
+    others.remove("home/dev/stocklist");
     assert_eq!(memories(&place), others);
     place.run(&["forget", "--session", &id, "--yes"]).refused(2, &["no session begins with"]);
     let cards = place.json(&["records", "cards", "--json"]);
@@ -74,7 +74,7 @@ fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
     let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let (from, cassette) = (examples.join("sessions"), examples.join("cassette"));
     let (from, cassette) = (from.to_str().unwrap(), cassette.to_str().unwrap());
-    let id = session(&place, "/home/dev/stocklist");
+    let id = session(&place, "home/dev/stocklist");
     let sessions =
         || place.json(&["status", "--all", "--json"])["sessions"].as_array().unwrap().len();
     let before = sessions();
@@ -92,7 +92,7 @@ fn a_transcript_that_still_lies_there_does_not_bring_it_back() {
     let wanted = ["replay", from, "--cassette", cassette, "--also-forgotten"];
     assert_eq!(place.run(&wanted).code, 0);
     assert_eq!(sessions(), before, "a person wanted it back");
-    assert_eq!(session(&place, "/home/dev/stocklist"), id);
+    assert_eq!(session(&place, "home/dev/stocklist"), id);
     let known = place.run(&["replay", from, "--cassette", cassette]);
     assert!(!known.stderr.contains("left out"), "{}", known.stderr);
     assert_eq!(sessions(), before);
@@ -115,34 +115,34 @@ fn a_document_of_a_forgotten_session_is_left_out() {
 #[test]
 fn a_record_is_gone_with_its_memory_and_its_session_stays() {
     let place = place();
-    let records = place.json(&["records", "--namespace", "/home/dev/ledger", "--json"]);
+    let records = place.json(&["records", "--namespace", "home/dev/ledger", "--json"]);
     let record = records[0]["id"].as_str().unwrap();
-    let before = memories(&place)["/home/dev/ledger"].len();
+    let before = memories(&place)["home/dev/ledger"].len();
     let shown = place.run(&["forget", "--record", &record[..12], "--yes"]);
     assert_eq!(shown.code, 0, "{}", shown.stderr);
     assert!(shown.stdout.contains("1 record,"), "{}", shown.stdout);
-    assert_eq!(memories(&place)["/home/dev/ledger"].len(), before - 1);
-    let left = place.json(&["records", "--namespace", "/home/dev/ledger", "--json"]);
+    assert_eq!(memories(&place)["home/dev/ledger"].len(), before - 1);
+    let left = place.json(&["records", "--namespace", "home/dev/ledger", "--json"]);
     assert_eq!(left.as_array().unwrap().len(), records.as_array().unwrap().len() - 1);
     assert_eq!(
         place.json(&["consolidate", "--json"]),
         Value::Array(vec![]),
         "it does not come back"
     );
-    session(&place, "/home/dev/ledger");
+    session(&place, "home/dev/ledger");
 }
 
 #[test]
 fn a_namespace_is_gone_whole_also_where_its_plan_was_undone() {
     let place = place();
-    let log = place.json(&["consolidate", "log", "--namespace", "/home/dev/ledger", "--json"]);
+    let log = place.json(&["consolidate", "log", "--namespace", "home/dev/ledger", "--json"]);
     let plan = log[0]["plan"].as_str().unwrap();
     place.json(&["consolidate", "--undo", plan, "--json"]);
     assert!(holds(&place, "FOR UPDATE SKIP LOCKED"));
-    place.json(&["forget", "--namespace", "/home/dev/ledger", "--yes", "--json"]);
+    place.json(&["forget", "--namespace", "home/dev/ledger", "--yes", "--json"]);
     assert!(!holds(&place, "FOR UPDATE SKIP LOCKED"));
     assert_eq!(memories(&place).len(), 2);
-    let again = place.run(&["forget", "--namespace", "/home/dev/ledger", "--yes"]);
+    let again = place.run(&["forget", "--namespace", "home/dev/ledger", "--yes"]);
     assert!(again.code == 0 && again.stderr.contains("nothing to forget"), "{}", again.stderr);
     place.run(&["forget"]).refused(2, &["--session"]);
 }
@@ -151,7 +151,7 @@ fn a_namespace_is_gone_whole_also_where_its_plan_was_undone() {
 fn the_directory_of_the_folder_forgets_too() {
     let place = place();
     place.run(&["memory", "init"]);
-    place.json(&["memory", "sync", "--namespace", "/home/dev/stocklist", "--json"]);
+    place.json(&["memory", "sync", "--namespace", "home/dev/stocklist", "--json"]);
     let words = |place: &Place| {
         let files = place.files().into_iter();
         let texts = files.filter(|(path, _)| path.extension().is_some_and(|it| it == "md"));
@@ -159,9 +159,8 @@ fn the_directory_of_the_folder_forgets_too() {
     };
     assert!(words(&place).contains("Graz warehouse"));
     let mut place = place;
-    place.set("ANNALIST__NAMESPACE", "/home/dev/stocklist");
-    let done =
-        place.run(&["forget", "--session", &session(&place, "/home/dev/stocklist"), "--yes"]);
+    place.set("ANNALIST__NAMESPACE", "home/dev/stocklist");
+    let done = place.run(&["forget", "--session", &session(&place, "home/dev/stocklist"), "--yes"]);
     assert_eq!(done.code, 0, "{}", done.stderr);
     assert!(done.stdout.contains("none is left"), "{}", done.stdout);
     assert!(!done.stderr.contains("elsewhere"), "{}", done.stderr);
@@ -178,7 +177,7 @@ fn a_clients_own_name_of_a_session_is_known() {
         name
     };
     let done =
-        place.json(&["forget", "--session", &native("/home/dev/stocklist"), "--yes", "--json"]);
+        place.json(&["forget", "--session", &native("home/dev/stocklist"), "--yes", "--json"]);
     assert_eq!(count(&done, "/erased/sessions"), 1);
     assert!(!holds(&place, "Graz warehouse"));
 }
@@ -187,7 +186,7 @@ fn a_clients_own_name_of_a_session_is_known() {
 fn an_older_checkout_of_the_directory_brings_nothing_back() {
     let mut place = place();
     place.run(&["memory", "init"]);
-    place.set("ANNALIST__NAMESPACE", "/home/dev/stocklist");
+    place.set("ANNALIST__NAMESPACE", "home/dev/stocklist");
     place.json(&["memory", "sync", "--json"]);
     let folder = place.path(".claude/memory");
     let files = || {
@@ -204,7 +203,7 @@ fn an_older_checkout_of_the_directory_brings_nothing_back() {
     });
     let entry = entry.unwrap();
     place.write(".claude/memory/mine.md", format!("# Mine\n\n{entry}\n\n- my own\n"));
-    let id = session(&place, "/home/dev/stocklist");
+    let id = session(&place, "home/dev/stocklist");
     let done = place.json(&["forget", "--session", &id, "--yes", "--json"]);
     assert_eq!(done["proof"]["left"], serde_json::json!({}), "{done}");
     let after = files();

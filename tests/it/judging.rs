@@ -156,7 +156,7 @@ fn a_verdict_decides_and_stands_on_the_bill_and_nothing_is_asked_twice() {
         status["bill"].as_array().unwrap().iter().find(|it| it["for"] == "consolidate").unwrap();
     assert_eq!(
         [&line["namespace"], &line["calls"], &line["answered"]],
-        [&json!("/home/dev/roofs"), &json!(1), &json!(10)]
+        [&json!("home/dev/roofs"), &json!(1), &json!(10)]
     );
     let shown = place.run(&["status"]);
     assert!(shown.stdout.contains("of these 1 call to consolidate"), "{}", shown.stdout);
@@ -403,9 +403,9 @@ fn a_session_is_forgotten_with_the_answers_about_it_and_no_others() {
     place.json(&["replay", "t", "--json"]);
     // The plan of one namespace is never applied: what it was asked is known all the same.
     place.json(&[
-        "consolidate", "--namespace", "/home/dev/roofs", "--model", "stub-1", "--dry-run", "--json",
+        "consolidate", "--namespace", "home/dev/roofs", "--model", "stub-1", "--dry-run", "--json",
     ]);
-    place.json(&["consolidate", "--namespace", "/home/dev/cellars", "--model", "stub-1", "--json"]);
+    place.json(&["consolidate", "--namespace", "home/dev/cellars", "--model", "stub-1", "--json"]);
     let about =
         |place: &Place| place.number("SELECT count(*) FROM journal WHERE reply LIKE '%odd words%'");
     assert_eq!((about(&place), judged(&place)), (2, 2));
@@ -417,7 +417,7 @@ fn a_session_is_forgotten_with_the_answers_about_it_and_no_others() {
             .unwrap()
             .to_owned()
     };
-    for (namespace, left) in [("/home/dev/roofs", 1), ("/home/dev/cellars", 0)] {
+    for (namespace, left) in [("home/dev/roofs", 1), ("home/dev/cellars", 0)] {
         let told = place.json(&["forget", "--session", &first(namespace), "--yes", "--json"]);
         assert_eq!(told["proof"]["left"], json!({}), "{told}");
         assert_eq!(about(&place), left, "{namespace}");
@@ -445,7 +445,7 @@ fn the_worker_and_the_sync_follow_the_setting() {
     let synced = opposed(&stub);
     synced.run(&["memory", "init"]);
     let told = synced
-        .json(&["memory", "sync", "--namespace", "/home/dev/roofs", "--model", "stub-1", "--json"]);
+        .json(&["memory", "sync", "--namespace", "home/dev/roofs", "--model", "stub-1", "--json"]);
     check(&told["plans"], &["add new", "supersede judged-replaced"]);
     // A model that a person must see to keeps memory waiting, and jobs go on.
     let away = judge(|_| super::stub::error(401, "invalid_api_key"));

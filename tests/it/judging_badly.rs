@@ -55,7 +55,7 @@ fn ids_of_another_namespace_are_refused() {
     let stub = judge(|_| all(&[]));
     let other = opposed(&stub);
     other.json(&BY_RULE);
-    let list = other.json(&["memory", "list", "--namespace", "/home/dev/roofs", "--json"]);
+    let list = other.json(&["memory", "list", "--namespace", "home/dev/roofs", "--json"]);
     let foreign = list[0]["id"].as_str().unwrap().to_owned();
     changes_nothing(
         move |_| all(&[says("R1", "merge", Some(&foreign), None)]),

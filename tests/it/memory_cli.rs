@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 const DIR: &str = ".claude/memory";
-const SYNC: [&str; 5] = ["memory", "sync", "--namespace", "/home/dev/ledger", "--json"];
+const SYNC: [&str; 5] = ["memory", "sync", "--namespace", "home/dev/ledger", "--json"];
 
 type Files = BTreeMap<String, String>;
 
@@ -71,7 +71,7 @@ fn change_memories(place: &Place) {
 }
 
 fn believed(place: &Place) -> Value {
-    place.json(&["memory", "list", "--namespace", "/home/dev/ledger", "--json"])
+    place.json(&["memory", "list", "--namespace", "home/dev/ledger", "--json"])
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_second_run_writes_nothing() {
     assert_eq!(files(&place), before);
     let made = place.run(&["memory", "init", "--all"]);
     assert_eq!((made.code, made.stdout.as_str()), (0, ""));
-    let told = place.run(&["memory", "render", "--namespace", "/home/dev/ledger"]);
+    let told = place.run(&["memory", "render", "--namespace", "home/dev/ledger"]);
     assert!(told.stderr.contains("the directory is up to date"), "{}", told.stderr);
     let lint = place.json(&["memory", "lint", "--format", "json"]);
     assert_eq!(lint["errors"], 0, "{lint}");
@@ -177,7 +177,7 @@ fn an_entry_that_a_person_deleted_stays_out() {
     assert!(files(&place).values().all(|text| !text.contains("How long finished jobs")));
     assert_eq!(without.keys().collect::<Vec<_>>(), files(&place).keys().collect::<Vec<_>>());
     assert_eq!(believed(&place).as_array().unwrap().len(), many - 1);
-    let all = place.json(&["memory", "list", "--namespace", "/home/dev/ledger", "--all", "--json"]);
+    let all = place.json(&["memory", "list", "--namespace", "home/dev/ledger", "--all", "--json"]);
     let gone = all.as_array().unwrap().iter().find(|it| it["state"] == "retracted").unwrap();
     assert_eq!(gone["reason"], "person-removed");
     let id = gone["id"].as_str().unwrap();
@@ -191,9 +191,9 @@ fn an_entry_that_a_person_deleted_stays_out() {
 #[test]
 fn undoing_a_plan_brings_the_files_back_byte_for_byte() {
     let mut place = begun();
-    place.set("ANNALIST__NAMESPACE", "/home/dev/ledger");
+    place.set("ANNALIST__NAMESPACE", "home/dev/ledger");
     let before = files(&place);
-    let done = place.run(&["consolidate", "--namespace", "/home/dev/ledger"]);
+    let done = place.run(&["consolidate", "--namespace", "home/dev/ledger"]);
     assert!(done.stderr.contains("active-context.md: changed"), "{}", done.stderr);
     assert_ne!(files(&place), before);
     let log = place.json(&["consolidate", "log", "--json"]);
@@ -203,7 +203,7 @@ fn undoing_a_plan_brings_the_files_back_byte_for_byte() {
     assert!(undone.stderr.contains("taken away"), "{}", undone.stderr);
     assert_eq!(files(&place), before);
     // Plans of others do not touch it.
-    let other = place.run(&["consolidate", "--namespace", "/home/dev/stocklist"]);
+    let other = place.run(&["consolidate", "--namespace", "home/dev/stocklist"]);
     assert_eq!((other.code, files(&place)), (0, before), "{}", other.stderr);
 }
 
@@ -309,7 +309,7 @@ fn two_branches_are_merged_and_the_next_run_goes_on_from_there() {
     assert!(now["progress.md"].contains("- Paint it\n"));
     assert!(!text.contains("<<<<<<<") && !text.contains(">>>>>>>"), "{text}");
     assert_eq!(place.json(&SYNC)["changes"], json!([]));
-    let all = place.json(&["memory", "list", "--namespace", "/home/dev/ledger", "--all", "--json"]);
+    let all = place.json(&["memory", "list", "--namespace", "home/dev/ledger", "--all", "--json"]);
     let gone = all.as_array().unwrap().iter().any(|it| it["state"] == "retracted");
     assert!(!gone, "a merge takes nothing back: {all}");
 }
@@ -413,7 +413,7 @@ fn history_is_shown_as_it_was_believed() {
     let place = filled();
     let now = believed(&place);
     let at =
-        |day: &str| place.json(&["memory", "at", day, "--namespace", "/home/dev/ledger", "--json"]);
+        |day: &str| place.json(&["memory", "at", day, "--namespace", "home/dev/ledger", "--json"]);
     assert_eq!(at("2000-01-01"), json!([]));
     assert_eq!(at("2100-01-01"), now);
     let id = now[0]["id"].as_str().unwrap();
@@ -429,7 +429,7 @@ fn history_is_shown_as_it_was_believed() {
 #[test]
 fn a_retrospective_is_written_once_beside_the_sessions() {
     let place = filled();
-    let args = ["memory", "reflect", "--write", "--namespace", "/home/dev/ledger", "--json"];
+    let args = ["memory", "reflect", "--write", "--namespace", "home/dev/ledger", "--json"];
     let told = place.json(&args);
     assert_eq!((&told[0]["sessions"], &told[0]["made"]["by"]), (&json!(1), &json!("rule")));
     place.json(&args);
@@ -477,6 +477,6 @@ fn a_file_that_cannot_be_read_is_not_called_missing_and_keeps_every_byte() {
     assert_eq!(lint.code, 1, "{}", lint.stdout);
     assert!(!lint.stdout.contains("missing-file"), "{}", lint.stdout);
     assert!(lint.stderr.contains("active-context.md: is no UTF-8 text"), "{}", lint.stderr);
-    place.json(&["memory", "sync", "--namespace", "/home/dev/stocklist", "--json"]);
+    place.json(&["memory", "sync", "--namespace", "home/dev/stocklist", "--json"]);
     assert_eq!(super::place::read(&path), notes);
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
 const DIR: &str = ".claude/memory";
-const SYNC: [&str; 5] = ["memory", "sync", "--namespace", "/home/dev/ledger", "--json"];
+const SYNC: [&str; 5] = ["memory", "sync", "--namespace", "home/dev/ledger", "--json"];
 /// What reaches the disk, and which of them a process is killed at: all syncs, all moves into place, and every tenth
 /// page of the store. Counted for each thread by itself.
 const EFFECTS: [(&str, usize); 3] = [
@@ -40,7 +40,7 @@ fn files(place: &Place) -> BTreeMap<String, String> {
 }
 
 fn believed(place: &Place) -> Value {
-    place.json(&["memory", "list", "--all", "--namespace", "/home/dev/ledger", "--json"])
+    place.json(&["memory", "list", "--all", "--namespace", "home/dev/ledger", "--json"])
 }
 
 /// Runs it until its `effect`th effect, and kills it there; none where that cannot be done on this machine, else

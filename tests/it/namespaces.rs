@@ -57,9 +57,9 @@ fn folders_of_one_name_do_not_meet_and_clones_of_one_repository_do() {
     enqueue(&place, &[&talk(&place, "gone", Path::new("/nowhere/client-c/app"))]);
     enqueue(&place, &[&talk(&place, "home", &place.path("home/work/app"))]);
     let expected = [
-        ("/nowhere/client-c/app", 1),
         ("example.org/client-a/app", 2),
         ("example.org/client-b/app", 1),
+        ("nowhere/client-c/app", 1),
         ("~/work/app", 1),
     ];
     assert_eq!(names(&place), expected.map(|(name, sessions)| (name.to_owned(), sessions)));

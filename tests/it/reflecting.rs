@@ -60,7 +60,7 @@ fn no_model_writes_lessons_unless_one_is_named() {
     let told = place.json(&BY_RULE);
     assert_eq!(
         (&told[0]["namespace"], &told[0]["made"]),
-        (&json!("/home/dev/roofs"), &json!({"by": "rule"}))
+        (&json!("home/dev/roofs"), &json!({"by": "rule"}))
     );
     assert_eq!(notes(&told), ["Postgres", "Redis"]);
     assert_eq!(count(&told[0], "/asked/questions"), 0);
@@ -100,7 +100,7 @@ fn a_lesson_names_its_records_stands_on_the_bill_and_is_asked_for_once() {
     assert_eq!(count(&status, "/spent/calls"), 3);
     let bill = status["bill"].as_array().unwrap();
     let line = bill.iter().find(|it| it["for"] == "reflect").unwrap();
-    assert_eq!((&line["namespace"], &line["calls"]), (&json!("/home/dev/roofs"), &json!(1)));
+    assert_eq!((&line["namespace"], &line["calls"]), (&json!("home/dev/roofs"), &json!(1)));
     // What is new is another question.
     let more = "We chose tar over slate because the roof is flat.";
     place.write("t/s3.jsonl", talk("roofs", 9, ("user", more)));
@@ -112,9 +112,9 @@ fn a_lesson_names_its_records_stands_on_the_bill_and_is_asked_for_once() {
 fn the_same_lessons_are_written_once_and_what_a_person_changed_stays() {
     let place = chosen(&teacher(good));
     place.run(&["memory", "init"]);
-    place.json(&["memory", "sync", "--namespace", "/home/dev/roofs", "--json"]);
+    place.json(&["memory", "sync", "--namespace", "home/dev/roofs", "--json"]);
     let args =
-        ["memory", "reflect", "--write", "--namespace", "/home/dev/roofs", "--model", "stub-1"];
+        ["memory", "reflect", "--write", "--namespace", "home/dev/roofs", "--model", "stub-1"];
     let retros = || {
         let files = place.files().into_iter();
         let retros = files.filter(|(path, _)| path.to_str().unwrap().ends_with("-retro.md"));
@@ -209,11 +209,11 @@ fn each_namespace_is_looked_back_at_by_itself() {
     let names: Vec<&Value> = told.as_array().unwrap().iter().map(|it| &it["namespace"]).collect();
     assert_eq!(
         (names, paid(&place)),
-        (vec![&json!("/home/dev/cellars"), &json!("/home/dev/roofs")], 2)
+        (vec![&json!("home/dev/cellars"), &json!("home/dev/roofs")], 2)
     );
     // A session goes with the answer that was shown its records, and with no other.
     let sessions = place.json(&["status", "--all", "--json"]);
-    let of = |it: &&Value| it["namespace"] == "/home/dev/roofs";
+    let of = |it: &&Value| it["namespace"] == "home/dev/roofs";
     let first = sessions["sessions"].as_array().unwrap().iter().find(of).unwrap();
     let first = first["session"].as_str().unwrap();
     assert_eq!(answers(&place), 2);
