@@ -198,11 +198,13 @@ fn each_record(
         filter.states.as_slice()
     };
     let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
-    // The newest are looked for in all sessions at once.
+    // The newest are looked for in all sessions at once; what has no time is of the day when it was read, in an order
+    // that does not depend on which of two sessions was ready first.
     let (of, order, parts) = match filter.newest_first {
         true => (
             "?1 <= r.session_no",
-            "coalesce(c.at, s.started_at, r.finished_at) DESC, c.no DESC",
+            "coalesce(c.at, s.started_at, r.finished_at - r.finished_at % 86400000) DESC, s.id,
+                r.first_ordinal DESC, r.first_part DESC, c.no DESC",
             vec![0],
         ),
         false => (
