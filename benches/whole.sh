@@ -12,6 +12,7 @@ cd "$work"
 pid=""
 stop() { [ -z "$pid" ] || kill "$pid" 2> /dev/null || true; pid=""; }
 trap 'stop; rm -rf "$work"' EXIT
+export ANNALIST__STORE__URL="sqlite:$work/annalist.db"
 
 python3 - "$shared/bench/slices.jsonl" <<'P'
 import json, sys
@@ -40,7 +41,7 @@ start() {
 measure() { # name, command…
   local name=$1; shift
   for run in 1 2 3 4 5; do
-    rm -rf .annalist
+    rm -f annalist.db*
     /usr/bin/time -f "$name: %e s wall, %U + %S s CPU, %M KiB" "$@" 2>&1 > /dev/null | tail -1
   done
 }
