@@ -490,7 +490,7 @@ pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
 }
 
 /// Returns the count of an endpoint, or the estimate if it counted none or absurdly many.
-fn plausible(count: u64, estimate: u64) -> u64 {
+pub(super) fn plausible(count: u64, estimate: u64) -> u64 {
     // An estimated token has four bytes at most, and none is shorter than a byte.
     if (1..=4 * estimate + UNSEEN_TOKENS_MAX).contains(&count) { count } else { estimate }
 }

@@ -1,6 +1,7 @@
 //! Requests and tokens a minute, shared by all processes that ask the same endpoint through this store.
 
 use super::retrying_store::RetryingStore;
+use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::store::{Rates, Store, StoreError};
 use std::time::Duration;
@@ -14,8 +15,15 @@ pub(crate) struct RateLimit {
 }
 
 impl RateLimit {
-    /// `None` is no limit.
-    pub(super) fn new(rates: Option<Rates>, clock: fn() -> Timestamp) -> RateLimit {
+    /// The limits of the settings for their endpoint.
+    pub(super) fn of(config: &Config, clock: fn() -> Timestamp) -> RateLimit {
+        let limits = &config.limits;
+        let limited = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
+        let rates = limited.then(|| Rates {
+            endpoint: config.model.base_url.clone(),
+            requests_per_minute: limits.requests_per_minute,
+            tokens_per_minute: limits.tokens_per_minute.map(u64::from),
+        });
         RateLimit { rates, turn: tokio::sync::Mutex::new(()), clock }
     }
 

@@ -14,7 +14,7 @@ use crate::domain::{Digest, OutputMode, Timestamp};
 use crate::extract::{ExtractionSpec, SCHEMA_VERSION};
 use crate::llm::ConcurrencyLimit;
 use crate::privacy::Gate;
-use crate::store::{Rates, StoreError};
+use crate::store::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -52,12 +52,6 @@ impl Setup<'_> {
             }
         };
         let limits = &config.limits;
-        let limited = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
-        let rates = limited.then(|| Rates {
-            endpoint: base_url.clone(),
-            requests_per_minute: limits.requests_per_minute,
-            tokens_per_minute: limits.tokens_per_minute.map(u64::from),
-        });
         let calls_max = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
         let price = config.model.price_of(model_name);
         tally.with(|totals| totals.count_cost(price));
@@ -72,7 +66,7 @@ impl Setup<'_> {
             model,
             store,
             concurrency: ConcurrencyLimit::new(calls_max),
-            rate_limit: RateLimit::new(rates, clock),
+            rate_limit: RateLimit::of(config, clock),
             budget,
             price,
             tally,

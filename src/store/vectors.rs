@@ -65,13 +65,15 @@ impl Vector {
 /// Vectors of one call, and what the call cost.
 #[derive(Clone, Debug)]
 pub(crate) struct EmbeddedTexts {
+    /// Digest of the call.
+    pub asked: RequestDigest,
     pub model: String,
     pub vectors: Vec<(UnembeddedText, Vector)>,
     pub bill: Bill,
     pub at: Timestamp,
 }
 
-/// What can be found near a vector.
+/// A record with its memory, or a memory alone, that is near a vector.
 #[derive(Clone, Debug)]
 pub(crate) struct NearText {
     pub record: Option<StoredRecord>,
@@ -79,15 +81,21 @@ pub(crate) struct NearText {
 }
 
 /// The newest texts without a vector. Those whose text has one already get it at once.
-fn unembedded(db: &mut Db, model: &str, limit: u32) -> Result<Vec<UnembeddedText>, Fault> {
+fn unembedded(
+    db: &mut Db,
+    model: &str,
+    namespace: Option<&str>,
+    limit: u32,
+) -> Result<Vec<UnembeddedText>, Fault> {
     let sql = format!(
         "SELECT c.no, {STATE}, {COLUMNS} FROM {TABLES} LEFT JOIN vectors v ON v.model = ?1 AND v.no = c.no
-        WHERE v.no IS NULL AND r.current = 1 AND c.state <> 'replaced' ORDER BY c.no DESC LIMIT ?2",
+        WHERE v.no IS NULL AND r.current = 1 AND c.state <> 'replaced'
+            AND (s.namespace = ?3 OR ?3 IS NULL) ORDER BY c.no DESC LIMIT ?2",
         STATE = record::STATE,
         COLUMNS = record::COLUMNS,
         TABLES = record::TABLES,
     );
-    let by = values![model, limit];
+    let by = values![model, limit, namespace];
     let found: Vec<(i64, StoredRecord)> =
         db.all(&sql, by, |row| Ok((row.next()?, record::read(row)?)))?;
     let of_record =
@@ -95,7 +103,8 @@ fn unembedded(db: &mut Db, model: &str, limit: u32) -> Result<Vec<UnembeddedText
     let mut texts: Vec<UnembeddedText> = found.into_iter().map(of_record).collect();
     let sql = "SELECT -m.no, m.body FROM search JOIN memories m ON m.no = -search.rowid
             LEFT JOIN vectors v ON v.model = ?1 AND v.no = search.rowid
-        WHERE search.rowid < 0 AND v.no IS NULL ORDER BY m.no DESC LIMIT ?2";
+        WHERE search.rowid < 0 AND v.no IS NULL AND (m.namespace = ?3 OR ?3 IS NULL)
+        ORDER BY m.no DESC LIMIT ?2";
     let found: Vec<(i64, Memory)> = db.all(sql, by, |row| Ok((row.next()?, row.json()?)))?;
     let with_words = found.into_iter().filter(|(_, memory)| has_own_words(memory));
     texts.extend(with_words.map(|(no, it)| UnembeddedText::of(no, fields_of_memory(&it))));
@@ -144,7 +153,7 @@ fn nearest(
     Ok(near.into_iter().take(limit).map(|(_, no)| no).collect())
 }
 
-/// What `numbers` stand for and `filter` lets through, in their order.
+/// The texts of `numbers` that `filter` lets through, in their order.
 fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<NearText>, Fault> {
     let listed =
         |numbers: &[i64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
@@ -185,16 +194,17 @@ fn texts(db: &mut Db, numbers: &[i64], filter: &SearchFilter) -> Result<Vec<Near
 }
 
 impl Store {
-    /// The newest texts that `model` has not embedded.
+    /// The newest texts of a namespace, or of all, that `model` has not embedded.
     pub(crate) async fn unembedded_texts(
         &self,
         model: &str,
+        namespace: Option<String>,
         limit: u32,
     ) -> Result<Vec<UnembeddedText>, StoreError> {
         let model = model.to_owned();
         let found = {
             let model = model.clone();
-            let find = move |db: &mut Db| unembedded(db, &model, limit);
+            let find = move |db: &mut Db| unembedded(db, &model, namespace.as_deref(), limit);
             self.read("looking for texts without a vector", find).await?
         };
         if found.is_empty() {
@@ -218,11 +228,8 @@ impl Store {
     /// Keeps the vectors of a call together with its bill.
     pub(crate) async fn keep_vectors(&self, embedded: EmbeddedTexts) -> Result<(), StoreError> {
         self.write("keeping vectors", move |db| {
-            let EmbeddedTexts { model, vectors, bill, at } = &embedded;
-            let digests = vectors.iter().map(|(text, _)| text.digest().to_string());
-            let asked: Vec<String> = digests.chain([model.clone()]).collect();
-            let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-            write_bill(db, RequestDigest(Digest::of(&asked)), model, *at, bill)?;
+            let EmbeddedTexts { asked, model, vectors, bill, at } = &embedded;
+            write_bill(db, *asked, model, *at, bill)?;
             enter(db, model, vectors)
         })
         .await

@@ -210,13 +210,16 @@ fn with_a_model_of_embeddings_other_words_of_the_same_meaning_are_found() {
         assert_eq!(stub.count(), 0, "without the setting nothing is sent");
 
         place.set("ANNALIST__SEARCH__EMBEDDINGS", "small");
+        let of_none = ["search", "unreliable", "--namespace", "nobody", "--json"];
+        assert_eq!(place.run(&of_none).code, 1);
+        assert_eq!(stub.count(), 1, "only the words are sent where no record is looked for");
         let told = place.json(&search);
         let calls = stub.count();
         let records = place.json(&["records", "--json"]);
         let found = list(&records).iter().find(|it| it["id"] == list(&told)[0]["record"]);
         assert!(found.unwrap().to_string().contains("flaky"), "{told}");
         let records = list(&records).len();
-        assert_eq!(calls, records.div_ceil(64) + 1, "the records, and the words");
+        assert_eq!(calls, records.div_ceil(64) + 2, "the records, and the words twice");
         assert_eq!(place.json(&search), told);
         assert_eq!(stub.count(), calls + 1, "a text is embedded once");
         assert_eq!(place.json(&["status", "--json"])["bill"][0]["for"], "search");

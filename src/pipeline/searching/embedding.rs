@@ -1,13 +1,16 @@
 //! Vectors of what is searched: those that are missing, and that of the words of a search.
 
 use super::super::budget::{Budget, CapOwner, cost};
+use super::super::model_client::plausible;
+use super::super::rate_limit::RateLimit;
 use super::super::retrying_store::RetryingStore;
 use super::hit::{QueryVector, SearchRequest};
 use crate::config::{Config, Price};
-use crate::domain::{Purpose, Timestamp, Usage, estimate_tokens};
+use crate::domain::{Digest, Purpose, RequestDigest, Timestamp, Usage, estimate_tokens};
 use crate::llm::Endpoint;
 use crate::privacy::{Gate, Redacted};
 use crate::store::{Bill, Charge, EmbeddedTexts, Store, StoreError, UnembeddedText, Vector};
+use tokio_util::sync::CancellationToken;
 
 /// Texts of a call.
 const TEXTS_AT_ONCE: usize = 64;
@@ -19,6 +22,7 @@ pub(crate) struct Embedder {
     endpoint: Endpoint,
     model: String,
     budget: Budget,
+    rate_limit: RateLimit,
     price: Price,
     gate: Gate,
     clock: fn() -> Timestamp,
@@ -26,6 +30,8 @@ pub(crate) struct Embedder {
 
 /// Vectors of one call, and what was used for them.
 struct Called {
+    /// Digest of the model and the texts.
+    asked: RequestDigest,
     vectors: Vec<Option<Vector>>,
     bill: Bill,
 }
@@ -50,7 +56,16 @@ impl Embedder {
         let model = config.search.embeddings.clone()?;
         let price = config.model.price_of(&model).unwrap_or_default();
         let budget = Budget::new(&config.limits, price);
-        Some(Embedder { endpoint, model, budget, price, gate: Gate::new(&config.pii), clock })
+        let rate_limit = RateLimit::of(config, clock);
+        Some(Embedder {
+            endpoint,
+            model,
+            budget,
+            rate_limit,
+            price,
+            gate: Gate::new(&config.pii),
+            clock,
+        })
     }
 
     /// Embeds what came since the last search, and the words of `request`. Returns what the user should know: that texts
@@ -77,18 +92,20 @@ impl Embedder {
         request: &mut SearchRequest,
     ) -> Result<bool, NoVectors> {
         let namespace = request.filter.namespace.clone().unwrap_or_default();
-        let missing = store.unembedded_texts(&self.model, TEXTS_MAX).await?;
+        let missing = store
+            .unembedded_texts(&self.model, request.filter.namespace.clone(), TEXTS_MAX)
+            .await?;
         for texts in missing.chunks(TEXTS_AT_ONCE) {
             self.embed(store, &namespace, texts).await?;
         }
         let words = [self.gate.redact(&request.words)];
-        let Called { vectors, bill } = self.call(store, &namespace, &words).await?;
-        let at = (self.clock)();
-        let paid = EmbeddedTexts { model: self.model.clone(), vectors: Vec::new(), bill, at };
+        let Called { asked, vectors, bill } = self.call(store, &namespace, &words).await?;
+        let (model, at) = (self.model.clone(), (self.clock)());
+        let paid = EmbeddedTexts { asked, model, vectors: Vec::new(), bill, at };
         store.keep_vectors(paid).await?;
         let vector = vectors.into_iter().next().flatten();
         request.vector = vector.map(|vector| QueryVector { model: self.model.clone(), vector });
-        Ok(missing.len() == TEXTS_MAX as usize)
+        Ok(TEXTS_MAX as usize <= missing.len())
     }
 
     async fn embed(
@@ -98,12 +115,12 @@ impl Embedder {
         texts: &[UnembeddedText],
     ) -> Result<(), NoVectors> {
         let said: Vec<Redacted> = texts.iter().map(|it| self.gate.redact(&it.text)).collect();
-        let Called { vectors, bill } = self.call(store, namespace, &said).await?;
+        let Called { asked, vectors, bill } = self.call(store, namespace, &said).await?;
         // A text without a direction is near nothing, and not asked about again.
         let vectors = texts.iter().cloned().zip(vectors);
         let vectors = vectors.map(|(text, vector)| (text, vector.unwrap_or_default())).collect();
         let (model, at) = (self.model.clone(), (self.clock)());
-        Ok(store.keep_vectors(EmbeddedTexts { model, vectors, bill, at }).await?)
+        Ok(store.keep_vectors(EmbeddedTexts { asked, model, vectors, bill, at }).await?)
     }
 
     /// Calls the model once, under the caps.
@@ -119,17 +136,20 @@ impl Embedder {
         let owner = CapOwner { namespace, session: None };
         let reserved = self.budget.reserve(&store, owner, worst, (self.clock)()).await?;
         let reserved = reserved.map_err(|refusal| NoVectors(refusal.cap.to_string()))?;
+        // Never cancelled: Ctrl-C ends a search, and what is reserved then counts as spent.
+        self.rate_limit.draw(&store, sent, &CancellationToken::new()).await?;
         let called = self.endpoint.embed(&self.model, texts).await;
-        let usage = called.as_ref().map_or(Usage::default(), |it| match it.usage.prompt_tokens {
-            0 => Usage { prompt_tokens: sent, ..Usage::default() },
-            prompt_tokens => Usage { prompt_tokens, ..Usage::default() },
-        });
+        let tokens = called.as_ref().map_or(0, |it| plausible(it.usage.prompt_tokens, sent));
+        let usage = Usage { prompt_tokens: tokens, ..Usage::default() };
+        self.rate_limit.settle(&store, sent, Some(tokens)).await?;
         let cost_micros = cost(usage, self.price);
-        let charge = Charge { tokens: usage.prompt_tokens, micros: cost_micros };
+        let charge = Charge { tokens, micros: cost_micros };
         self.budget.settle(&store, reserved, charge).await?;
         let called = called.map_err(|error| NoVectors(error.to_string()))?;
         let (namespace, purpose) = (namespace.to_owned(), Purpose::Search);
+        let texts = texts.iter().map(Redacted::as_str).chain([self.model.as_str()]);
         Ok(Called {
+            asked: RequestDigest(Digest::of(&texts.collect::<Vec<_>>())),
             vectors: called.vectors.iter().map(|numbers| Vector::of(numbers)).collect(),
             bill: Bill { namespace, purpose, usage, cost_micros, about: Vec::new() },
         })

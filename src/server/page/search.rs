@@ -30,7 +30,7 @@ struct SearchView {
 #[derive(Serialize)]
 pub(super) struct HitView {
     memory: Option<String>,
-    /// Where it was said.
+    /// Place where it was said.
     address: Option<String>,
     pub(super) kind: &'static str,
     state: &'static str,

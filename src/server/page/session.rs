@@ -275,7 +275,7 @@ fn ended(state: CoverageState) -> &'static str {
     }
 }
 
-/// Where words of evidence stand in the text of their entry.
+/// Place of the words of evidence in the text of their entry.
 fn span(text: &str, evidence: &Evidence) -> Option<Range<usize>> {
     let words = evidence.words.as_str();
     if text.get(evidence.bytes.clone()) == Some(words) {

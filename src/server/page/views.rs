@@ -39,7 +39,7 @@ pub(super) struct MemoryView {
     place: Option<PlaceView>,
 }
 
-/// Where something was said.
+/// Place where something was said.
 #[derive(Serialize)]
 pub(super) struct PlaceView {
     address: String,
