@@ -155,6 +155,19 @@ pub(super) fn login_pair(scan: &mut Scan<'_>, at: Range<usize>) {
     }
 }
 
+/// Masks the second of two strings: `auth=("bob", "secret")`.
+pub(super) fn pair_call(scan: &mut Scan<'_>, at: Range<usize>) {
+    let Some((quote, start)) = scan.quote(scan.gap(at.end)) else { return };
+    let user = scan.quoted(quote, start);
+    let Some((_, closed)) = scan.quote(user.end) else { return };
+    let comma = scan.gap(closed);
+    let Some((quote, start)) = scan.quote(scan.gap(comma + 1)) else { return };
+    let secret = scan.quoted(quote, start);
+    if scan.byte(comma) == b',' && !value::is_no_secret(scan.piece(secret.clone()), "password") {
+        scan.mark(secret);
+    }
+}
+
 /// Masks the password of `IDENTIFIED BY 'secret'` and `identified with … by "secret"`.
 pub(super) fn identified(scan: &mut Scan<'_>, at: Range<usize>) {
     /// Bytes between the two words.

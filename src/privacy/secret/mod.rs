@@ -15,6 +15,7 @@ mod named;
 mod rules;
 mod scan;
 mod shape;
+mod spoken;
 mod value;
 mod words;
 

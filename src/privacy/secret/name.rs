@@ -49,6 +49,7 @@ pub(super) fn kind(name: &str) -> Option<Kind> {
         }
         "token" => is_login.then_some(Kind::Token),
         "passe" | "wort" => Some(Kind::Password),
+        "pat" => (!before.is_empty()).then_some(Kind::Key),
         "key" if words::KEYS_OF.contains(before_last) => Some(Kind::Token),
         "key" => {
             (!before_last.is_empty() && !words::KEYS_NOT.contains(before_last)).then_some(Kind::Key)

@@ -79,6 +79,13 @@ fn find_name<'a>(scan: &mut Scan<'a>, at: Range<usize>) -> Option<Named<'a>> {
     };
     scan.named_to = end;
     let name = scan.text.get(start..end)?.trim_matches('-');
+    // `${NAME:?missing}` says what to print where it is not set.
+    if joint == Joint::Colon
+        && scan.piece(start.saturating_sub(2)..start) == "${"
+        && scan.byte(value) == b'?'
+    {
+        return None;
+    }
     let kind = kind(scan, name, start, joint)?;
     let spaced = is_blank(scan.byte(end)) || is_blank(scan.before(value));
     Some(Named { name, kind, start, quote, joint, value, spaced, paired })

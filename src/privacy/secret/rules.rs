@@ -3,7 +3,7 @@
 //! byte, however many words there are, and half the time of an automaton over the same words.
 
 use super::scan::Scan;
-use super::{command, file, header, named, shape, words};
+use super::{command, file, header, named, shape, spoken, words};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -52,7 +52,14 @@ pub(super) static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
             &["login:", "creds:", "credentials:", "zugang:", "zugangsdaten:", "user:", "username:"],
         ),
         rule("named-secret", command::identified, &["identified "]),
+        rule(
+            "named-secret",
+            command::pair_call,
+            &["auth=(", "Credential(", "Credentials(", "BasicAuth("],
+        ),
         Rule { name: "named-secret", words: words::phrases("names"), read: named::read },
+        Rule { name: "named-secret", words: words::phrases("told"), read: spoken::told },
+        Rule { name: "named-secret", words: words::phrases("told-tokens"), read: spoken::told },
     ];
     first.into_iter().chain(tokens).chain(last).collect()
 });

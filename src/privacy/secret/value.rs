@@ -36,6 +36,35 @@ pub(super) fn is_reference(value: &str) -> bool {
         || (value.starts_with('$') && is_variable(value))
         || KEEPERS.iter().any(|keeper| value.starts_with(keeper))
         || value.to_ascii_lowercase().starts_with("redacted")
+        || is_yours(value)
+}
+
+/// `your-api-key-here`, which nobody has.
+fn is_yours(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let rest = lower.strip_prefix("your").unwrap_or_default();
+    rest.starts_with(['-', '_'])
+        && rest.bytes().all(|byte| byte.is_ascii_lowercase() || b"-_".contains(&byte))
+}
+
+/// Returns whether a word looks like no other: it has letters, digits and marks, and is no part of an address, a path or
+/// an expression.
+pub(super) fn is_strong(word: &str) -> bool {
+    /// Letters of such a word.
+    const STRONG_MIN: usize = 8;
+    let count = |fits: fn(u8) -> bool| word.bytes().filter(|byte| fits(*byte)).count();
+    let is_mark = |byte: u8| b"!#$%?".contains(&byte);
+    let is_escape =
+        |two: &[u8]| matches!(two, [b'%', b'2'] | [b'$', b'a'..=b'z' | b'A'..=b'Z' | b'_']);
+    STRONG_MIN <= word.len()
+        && 3 <= count(|byte| byte.is_ascii_alphabetic())
+        && 1 <= count(|byte| byte.is_ascii_digit())
+        && (1..=4).contains(&count(is_mark))
+        && word.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric() || is_mark(byte) || b"_-.+~^&*@".contains(&byte)
+        })
+        && word.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && !word.as_bytes().windows(2).any(is_escape)
 }
 
 /// Returns whether `word` is a type and `behind` begins with its parameters, as in

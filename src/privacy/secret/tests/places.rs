@@ -147,3 +147,51 @@ fn logins_in_headers_and_addresses_go() {
         check(text, expected);
     }
 }
+
+#[test]
+fn what_is_told_in_a_sentence_goes() {
+    for (text, expected) in [
+        ("Use Kestrel!88x as the root password.", "Use <SECRET> as the root password."),
+        (
+            "we changed the password from the old one to Tern?4417 today",
+            "we changed the password from the old one to <SECRET> today",
+        ),
+        (
+            "Das Kennwort für den Zugang lautet „Zaun#4471“.",
+            "Das Kennwort für den Zugang lautet „<SECRET>“.",
+        ),
+        ("mot de passe du compte : « Roc#RQQ!u1 »", "mot de passe du compte : « <SECRET> »"),
+        ("La clave del servidor nuevo: nq#c#bYU3Z", "La clave del servidor nuevo: <SECRET>"),
+        ("Пароль от стенда — Limon?1950, логин root.", "Пароль от стенда — <SECRET>, логин root."),
+        ("パスワードは Akagi$7502 です。", "パスワードは <SECRET> です。"),
+        ("数据库密码是Gang#2893，请不要提交。", "数据库密码是<SECRET>，请不要提交。"),
+        (
+            "my API token, for the config: Ab12Cd34Ef56Gh78Ij90Kl12",
+            "my API token, for the config: <SECRET>",
+        ),
+        (
+            "requests.get(url, auth=(\"bob\", \"tern and roc\"))",
+            "requests.get(url, auth=(\"bob\", \"<SECRET>\"))",
+        ),
+        ("new NetworkCredential('svc', 'E-_dgExI1')", "new NetworkCredential('svc', '<SECRET>')"),
+    ] {
+        check(text, expected);
+    }
+}
+
+#[test]
+fn sentences_about_passwords_stay() {
+    for text in [
+        "the password reset broke in annalist#123",
+        "password hashing takes argon2id with 19MiB, see docs/auth.md#L12",
+        "the token in v1.2.3 is of commit 3f786850e387550fdab836ed7e6dc881de23001b",
+        "the password field width%20wide of page?x=1",
+        "das Passwort ist jetzt in der Datei config2.yaml#auth",
+        "DB_PASSWORD=${DB_PASSWORD:?missing}",
+        "API_KEY=your-api-key-here",
+        "auth=(user, password)",
+        "the password check uses $HOME1abc and ${X}",
+    ] {
+        check(text, text);
+    }
+}
