@@ -60,13 +60,6 @@ pub(crate) fn read_if_there(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
-}
-
 /// Makes the folder and those above it, for their owner only; folders that exist stay as they are.
 pub(crate) fn make_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();

@@ -26,7 +26,7 @@ pub(crate) struct Client {
     pub(crate) home_folder: &'static str,
     /// Variable with its folder in place of the one in the home.
     pub(crate) variable: &'static str,
-    /// What a person does next.
+    /// The next step of the person.
     pub(crate) next: &'static str,
     contents: &'static [(&'static str, Content)],
     commands: Option<CommandForm>,

@@ -63,7 +63,7 @@ Set up this project's memory:
     },
 ];
 
-/// How a client writes slash commands; the text is what it replaces by the words behind a command.
+/// Form of a client's slash commands, with the placeholder for the words behind a command.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum CommandForm {
     Markdown(&'static str),

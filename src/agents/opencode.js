@@ -1,12 +1,12 @@
 // "MARK"
 import { spawn } from "node:child_process"
 import { homedir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 
 const program = "PROGRAM"
 const commands = "COMMANDS"
 const data = process.env.XDG_DATA_HOME || join(homedir(), ".local", "share")
-const database = join(data, "opencode", "opencode.db")
+const database = resolve(data, "opencode", process.env.OPENCODE_DB || "opencode.db")
 
 export const Annalist = async ({ client, directory }) => {
   const contexts = new Map()

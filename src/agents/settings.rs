@@ -33,7 +33,7 @@ pub(crate) enum Merged {
     Malformed(Finding),
 }
 
-/// How a client has hooks in its settings.
+/// Form of the hooks in a client's settings.
 #[derive(Debug)]
 pub(crate) struct HookSettings {
     /// The client's name of an event; `None` if it has none.

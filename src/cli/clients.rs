@@ -22,10 +22,10 @@ pub(super) struct SetUp<'a> {
 }
 
 /// Change of a file; `after` is `None` if the file goes.
-struct Change {
-    path: PathBuf,
-    before: Option<String>,
-    after: Option<String>,
+pub(super) struct Change {
+    pub(super) path: PathBuf,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
 }
 
 /// Adds our parts to the files of clients, or removes them, after the person has seen the changes.
@@ -139,7 +139,7 @@ fn is_wanted(changes: &[Change]) -> Result<bool, Failure> {
 }
 
 /// Writes a file, unless somebody changed it since it was shown.
-fn write(change: &Change) -> Result<(), Failure> {
+pub(super) fn write(change: &Change) -> Result<(), Failure> {
     let Change { path, before, after } = change;
     let name = path.display();
     let failed = |error: io::Error| Failure::failed(format!("{name}: cannot be written: {error}"));

@@ -1,5 +1,6 @@
 //! `annalist publish`: standing rules and current decisions in a file that every agent reads.
 
+use super::clients::{self, Change};
 use super::context::{budget, directory, say_skipped};
 use super::output::{self, Failure};
 use super::settings;
@@ -76,7 +77,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let path = target(&directory, &args.file)?;
     let shown = args.file.display();
     let unreadable = |error: io::Error| Failure::failed(format!("{shown}: {error}"));
-    let before = files::read_if_there(&path).map_err(unreadable)?.unwrap_or_default();
+    let there = files::read_if_there(&path).map_err(unreadable)?;
+    let before = there.clone().unwrap_or_default();
     let text = block.text.as_str();
     let text = Some(text).filter(|text| !args.remove && !text.is_empty());
     let after =
@@ -84,11 +86,8 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let changed = before != after;
     if changed && !args.check {
         // Where nothing but the block was there, the file came with it.
-        let written = match after.is_empty() {
-            true => files::remove_if_there(&path),
-            false => files::replace(&path, &after),
-        };
-        written.map_err(|error| Failure::failed(format!("{shown}: cannot be written: {error}")))?;
+        let after = (!after.is_empty()).then(|| after.clone());
+        clients::write(&Change { path, before: there, after })?;
     }
     if args.json {
         let count = |of: fn(&crate::context::Part) -> usize| block.parts.iter().map(of).sum();
