@@ -50,6 +50,10 @@ clients:
     cargo build
     ANNALIST_CLIENTS="${ANNALIST_CLIENTS:-$(mktemp -d)}" tests/clients.py --install
 
+# every fuzz target for ten minutes, one after another; the corpus stays in fuzz/corpus
+fuzz seconds="600":
+    fuzz/run.sh {{seconds}}
+
 # an hour of workers, kills, faults and edits on each store, then the five promises are checked
 soak minutes="60":
     cargo build --release

@@ -36,6 +36,8 @@ pub use agents::{
     OUTPUT_UNITS_MAX as HOOK_OUTPUT_UNITS_MAX, TAIL_BYTES as TRANSCRIPT_TAIL_BYTES, last_usage,
 };
 pub use cli::main;
+#[cfg(fuzzing)]
+pub use cli::router_for_fuzzing;
 pub use config::{Config, DEFAULT as DEFAULT_CONFIG};
 pub use consolidate::{Memories, Verdicts, consolidate};
 pub use context::{

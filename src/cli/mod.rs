@@ -46,6 +46,8 @@ mod worker;
 use clap::{CommandFactory, Parser, Subcommand};
 use output::{Failure, in_pages};
 use recent::Days;
+#[cfg(fuzzing)]
+pub use serve::router_for_fuzzing;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;

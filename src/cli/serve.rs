@@ -8,13 +8,18 @@ use super::{mcp, settings};
 use crate::adapters::http_server::HttpListener;
 use crate::adapters::metrics::Meters;
 use crate::adapters::{clock, random};
+use crate::config::Config;
 use crate::privacy::Gate;
+use crate::server::mcp::Server;
 use crate::server::{HttpServer, Intake, IntakeParts, ServerState};
-use crate::store::OpenMode;
+use crate::store::{OpenMode, Store};
+#[cfg(fuzzing)]
+use crate::store::{Token, TokenRight};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -58,7 +63,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let mcp = args.mcp.then(|| mcp::server(file)).transpose()?;
     let config = settings::load(file)?;
     let store = settings::open_store(&config, OpenMode::Create)?;
-    let meters = Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()));
+    let meters = meters();
     let page_secret = match args.behind_proxy {
         true => None,
         false => Some(random::secret().map_err(Failure::failed)?),
@@ -77,6 +82,30 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         if mcp.is_some() {
             output::note(&format!("tools at http://{addr}/mcp"));
         }
+        let hosts = args.host.clone();
+        let server = Composition { config, store, meters, page_secret, mcp, hosts };
+        listener.serve(server.compose(until.clone()).router(until.clone()), until).await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn meters() -> Arc<Meters> {
+    Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()))
+}
+
+/// What a server is composed of.
+struct Composition {
+    config: Config,
+    store: Store,
+    meters: Arc<Meters>,
+    page_secret: Option<String>,
+    mcp: Option<Server>,
+    hosts: Vec<String>,
+}
+
+impl Composition {
+    fn compose(self, until: CancellationToken) -> HttpServer {
+        let Composition { config, store, meters, page_secret, mcp, hosts } = self;
         let status = status_pages(store.clone(), Arc::clone(&meters), until.clone());
         let intake = Intake::new(IntakeParts {
             enqueuer: enqueuer_of(&config, store.clone(), &config.model.model),
@@ -84,7 +113,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             clock: clock::now,
             jobs_max: config.queue.intake_jobs_max,
             meters,
-            closing: until.clone(),
+            closing: until,
         });
         let state = ServerState {
             gate: Gate::new(&config.pii),
@@ -96,9 +125,34 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
             page_secret,
             intake,
         };
-        let hosts = args.host.clone();
-        let server = HttpServer { state: Arc::new(state), mcp, status, hosts };
-        listener.serve(server.router(until.clone()), until).await;
-        Ok(ExitCode::SUCCESS)
-    })
+        HttpServer { state: Arc::new(state), mcp, status, hosts }
+    }
+}
+
+/// Everything that `annalist serve --mcp` serves with the settings in `file`, for the fuzz target `http`; its token and
+/// the page's secret are `fuzz`.
+///
+/// # Panics
+/// If the settings or the store cannot be opened.
+#[cfg(fuzzing)]
+#[expect(clippy::unwrap_used, reason = "a fuzz target that cannot be set up ends")]
+pub async fn router_for_fuzzing(file: &Path) -> axum::Router {
+    let config = settings::load(Some(file)).map_err(|it| it.line).unwrap();
+    let store = settings::open_store(&config, OpenMode::Create).map_err(|it| it.line).unwrap();
+    let token = Token {
+        name: "fuzz".to_owned(),
+        namespace: "fuzz".to_owned(),
+        rights: TokenRight::ALL.to_vec(),
+        created_at: clock::now(),
+        expires_at: None,
+        revoked_at: None,
+        used_at: None,
+    };
+    store.keep_token(token, crate::server::token_digest(b"fuzz")).await.unwrap();
+    let mcp = mcp::server(Some(file)).map_err(|it| it.line).unwrap();
+    let (page_secret, hosts) = (Some("fuzz".to_owned()), Vec::new());
+    let meters = meters();
+    let until = CancellationToken::new();
+    let parts = Composition { config, store, meters, page_secret, mcp: Some(mcp), hosts };
+    parts.compose(until.clone()).router(until)
 }
