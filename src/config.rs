@@ -65,6 +65,8 @@ pub struct Config {
     pub consolidate: Consolidate,
     /// Search.
     pub search: Search,
+    /// Copies of what is read.
+    pub vault: Vault,
     /// The server of the Model Context Protocol.
     pub mcp: Mcp,
     /// Name of the settings file in force, set by the caller that read it.
@@ -160,6 +162,27 @@ pub struct Queue {
     /// Time for calls under way after a request to stop.
     #[serde(rename = "grace_secs", deserialize_with = "secs")]
     pub grace: Duration,
+}
+
+/// Copies of what is read.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+pub struct Vault {
+    /// Copies are kept.
+    pub enabled: bool,
+    /// Most that they take together, in MiB after compression.
+    pub max_mb: u32,
+}
+
+impl Vault {
+    /// Most that copies may take together, in bytes; `None` if none are kept.
+    pub(crate) fn bytes_max(self) -> Option<u64> {
+        self.enabled.then(|| self.max_bytes())
+    }
+
+    /// The same where it does not matter whether they are kept.
+    pub(crate) fn max_bytes(self) -> u64 {
+        u64::from(self.max_mb) * 1024 * 1024
+    }
 }
 
 /// The server of the Model Context Protocol.
@@ -336,6 +359,7 @@ const BOUNDS: &[(&str, Bound)] = &[
     ("queue.intake_jobs_max", Bound::Number { least: 1, most: u32::MAX }),
     ("queue.idle_secs", Bound::Seconds { least: 0, most: WAIT_SECS_MAX }),
     ("queue.lease_secs", Bound::Seconds { least: 1, most: LEASE_SECS_MAX }),
+    ("vault.max_mb", Bound::Number { least: 1, most: u32::MAX }),
     ("queue.grace_secs", Bound::Seconds { least: 0, most: WAIT_SECS_MAX }),
 ];
 

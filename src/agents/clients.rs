@@ -4,6 +4,7 @@ use super::codex_servers;
 use super::commands::{COMMANDS, Command, CommandForm, command_file, opencode_plugin, own_file};
 use super::input::Event;
 use super::mcp_servers::{register, unregister};
+use super::retention::{self, Deletion};
 use super::settings::{HookSettings, Merged, install, remove};
 
 /// Seconds that a client waits for a hook of ours. One takes milliseconds; this is for a busy machine.
@@ -26,6 +27,8 @@ pub(crate) struct Client {
     pub(crate) home_folder: &'static str,
     /// Variable with its folder in place of the one in the home.
     pub(crate) variable: &'static str,
+    /// How it deletes transcripts, if it does.
+    pub(crate) deletion: Option<&'static Deletion>,
     /// The next step of the person.
     pub(crate) next: &'static str,
     contents: &'static [(&'static str, Content)],
@@ -40,6 +43,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".claude",
         home_folder: ".claude",
         variable: "CLAUDE_CONFIG_DIR",
+        deletion: Some(&retention::CLAUDE_CODE),
         next: "start a new session; `annalist context` shows what it begins with",
         contents: &[
             ("settings.json", Content::Hooks(&COMMON_HOOKS)),
@@ -53,6 +57,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".codex",
         home_folder: ".codex",
         variable: "CODEX_HOME",
+        deletion: None,
         next: "trust the project in Codex, and review the hooks there with `/hooks`: it runs no others",
         contents: &[
             ("hooks.json", Content::Hooks(&COMMON_HOOKS)),
@@ -66,6 +71,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".gemini",
         home_folder: ".gemini",
         variable: "",
+        deletion: Some(&retention::GEMINI_CLI),
         next: "start a new session; in folders that are not trusted Gemini CLI runs no hooks of a project",
         contents: &[
             ("settings.json", Content::Hooks(&GEMINI_HOOKS)),
@@ -79,6 +85,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".qwen",
         home_folder: ".qwen",
         variable: "",
+        deletion: None,
         next: "start a new session; `annalist context` shows what it begins with",
         contents: &[
             ("settings.json", Content::Hooks(&QWEN_HOOKS)),
@@ -92,6 +99,7 @@ pub(crate) const CLIENTS: &[Client] = &[
         folder: ".opencode",
         home_folder: ".config/opencode",
         variable: "",
+        deletion: None,
         next: "start a new session; the plugin brings hooks, tools and commands",
         contents: &[("plugin/annalist.js", Content::OpencodePlugin)],
         commands: None,

@@ -16,6 +16,7 @@ mod input;
 mod laws;
 mod mcp_servers;
 mod output;
+mod retention;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ pub(crate) use input::{Event, Input};
 use output::EXIT_BLOCKED;
 pub use output::OUTPUT_UNITS_MAX;
 pub(crate) use output::Output;
+pub(crate) use retention::{Deletion, SETTINGS};
 pub(crate) use settings::{Merged, changes};
 pub use usage::{TAIL_BYTES, last_usage};
 pub(crate) use usage::{Tail, Usage};

@@ -181,7 +181,7 @@ pub(super) fn list() -> Result<(), Failure> {
     Ok(())
 }
 
-fn folder_of_user(client: &Client) -> Result<PathBuf, Failure> {
+pub(super) fn folder_of_user(client: &Client) -> Result<PathBuf, Failure> {
     let named = settings::path_of(client.variable);
     let folder = named.or_else(|| settings::home().map(|home| home.join(client.home_folder)));
     folder.ok_or_else(|| Failure::usage("HOME is not set: use --project in a project"))

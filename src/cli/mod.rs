@@ -41,6 +41,7 @@ mod status;
 mod status_pages;
 mod test;
 mod token;
+mod vault;
 mod worker;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -109,6 +110,8 @@ enum Command {
     Forget(forget::Args),
     /// List namespaces, and give one another name
     Namespace(namespace::Args),
+    /// List or remove the masked copies of what was read
+    Vault(vault::Args),
     /// Maintain the Markdown directory; list memories and look back
     Memory(memory::Args),
     /// Show what a model would see of a conversation under a memory strategy
@@ -207,6 +210,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Consolidate(args) => consolidate::run(&args, file),
         Command::Forget(args) => forget::run(&args, file),
         Command::Namespace(args) => namespace::run(&args, file),
+        Command::Vault(args) => vault::run(&args, file),
         Command::Memory(args) => memory::run(&args, file),
         Command::Conversation(args) => conversation::run(&args, file),
         Command::Card(args) => card::run(&args, file),

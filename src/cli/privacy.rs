@@ -29,8 +29,8 @@ enum Action {
 #[command(after_help = "\
 Example: annalist privacy check --json
 
-Reads every text column of the store, which requests are made of, and the files of the memory directory \
-without their private blocks. Says the rule, the place and the number, never the words. Exits 1 if \
+Reads every text column of the store, which requests are made of, the copies in the vault, and the files of the \
+memory directory without their private blocks. Says the rule, the place and the number, never the words. Exits 1 if \
 something is found: `annalist forget` erases it from the store.")]
 struct CheckArgs {
     /// A store, or the project's folder or its memory directory, instead of those of the settings

@@ -31,11 +31,12 @@ Examples:
   annalist replay ~/.claude/projects ~/.codex/sessions --dry-run
   annalist replay session.jsonl --model gpt-5-mini
   annalist replay examples/sessions --cassette examples/cassette --show
+  annalist replay vault                        what clients deleted meanwhile, too
 
 What was done is kept: running it again goes on where it stopped and pays for nothing twice. \
 Ctrl-C once finishes cleanly, twice stops at once.")]
 pub(super) struct Args {
-    /// Transcripts, or folders of them
+    /// Transcripts, or folders of them; `vault`: the copies in the vault (a folder of that name is `./vault`)
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -82,7 +83,8 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
         });
     }
     let options = Options {
-        paths: args.paths.clone(),
+        paths: args.paths.iter().filter(|it| !is_vault(it)).cloned().collect(),
+        vault: args.paths.iter().any(|it| is_vault(it)),
         format: args.format,
         since: args.since,
         undated: args.undated,
@@ -119,7 +121,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             output::note(&format!("{sessions} without a time: left out; --undated reads them too"));
         }
         if totals.sessions == 0 && totals.entries == 0 && forgotten == 0 {
-            nothing_read(&totals);
+            nothing_read(&totals, args.paths.iter().all(|it| is_vault(it)));
         } else {
             if end == End::Nothing {
                 print(&totals, args.dry_run)?;
@@ -149,6 +151,11 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     }
     let failed = totals.failed() || end != End::Nothing;
     Ok(ExitCode::from(if failed { output::FAILED } else { 0 }))
+}
+
+/// True for the word that names the copies in the vault.
+fn is_vault(path: &Path) -> bool {
+    path.as_os_str() == "vault"
 }
 
 /// The namespace of this folder, as the store has it.
@@ -236,7 +243,11 @@ fn list_problems(totals: &Totals) {
 }
 
 /// A table of zeros says less than this.
-fn nothing_read(totals: &Totals) {
+fn nothing_read(totals: &Totals, is_vault: bool) {
+    if is_vault {
+        output::note("the vault has no copies: `annalist vault` says whether they are kept");
+        return;
+    }
     let passed_over = totals.files_passed_over;
     if passed_over > 0 || totals.problems.is_empty() {
         output::note(&format!(

@@ -3,7 +3,7 @@
 use super::output::{self, Failure};
 use super::{
     consolidate, dialog, docs, doctor, forget, jobs, memory, namespace, privacy, publish, records,
-    status, token, worker,
+    status, token, vault, worker,
 };
 use crate::adapters::files;
 use crate::context::Block;
@@ -166,6 +166,7 @@ fn cli_schemas() -> String {
         "test": eval::ReportFile,
         "token-list": Vec<token::TokenRow>,
         "token-new": token::TokenRow,
+        "vault": vault::VaultReport,
         "why": records::WhyReport<'static>,
         "why-code": records::WhyCodeReport<'static>,
         "worker": worker::Summary,

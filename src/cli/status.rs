@@ -1,6 +1,7 @@
 //! `annalist status`: the state of every entry and of the queue.
 
 mod queue;
+mod unread;
 
 use super::model_args::CallUsage;
 use super::output::{
@@ -19,6 +20,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
+use unread::UnreadReport;
 
 const PATH_LETTERS: usize = 48;
 const SESSIONS_MAX: usize = 20;
@@ -47,12 +49,14 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     let (status, depth) = settings::runtime()?.block_on(async {
         Ok::<_, Failure>((store.status().await?, store.depth(clock::now()).await?))
     })?;
+    let unread = UnreadReport::of(status.sessions.iter().map(|it| &it.session), clock::now());
     if args.json {
         let spooled = spooled.iter().map(SpooledRow::of).collect();
         let report = StatusReport::of(&status, &depth, &config.source, store.place());
-        output::json(&StatusReport { spooled, ..report })?;
+        output::json(&StatusReport { spooled, unread, ..report })?;
     } else {
         print(&status, &depth, args.all)?;
+        unread.print()?;
         output::note(&format!("{DIM}{}{DIM:#}", settings::in_force(&config, &store)));
     }
     let unbalanced = status.sessions.iter().any(|it| it.entries.is_some() && !it.is_balanced());
@@ -72,6 +76,8 @@ pub(super) struct StatusReport<'a> {
     queue: QueueReport<'a>,
     /// Hand-overs of hooks that failed.
     spooled: Vec<SpooledRow<'a>>,
+    /// Transcripts in the folders of clients that were never read.
+    unread: UnreadReport,
     settings: &'a str,
     store: &'a str,
 }
@@ -178,6 +184,7 @@ impl<'a> StatusReport<'a> {
             bill: bill.collect(),
             queue: QueueReport::of(depth),
             spooled: Vec::new(),
+            unread: UnreadReport::default(),
             settings,
             store,
         }

@@ -47,6 +47,7 @@ pub(crate) fn collect(
         preamble: Some(PreambleSettings::of(config)),
         cards: false,
         also_forgotten: true,
+        vault: None,
         dry_run: true,
     };
     let (gate, tally) = (Gate::new(&config.pii), Tally::default());

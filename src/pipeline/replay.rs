@@ -17,7 +17,7 @@ use crate::domain::{CoverageState, Digest, Format, RunId, SessionId, Timestamp, 
 use crate::extract::tool;
 use crate::llm::prompt::Form;
 use crate::privacy::Gate;
-use crate::store::{SessionEnd, SessionTotals, Store, StoreError};
+use crate::store::{SessionEnd, SessionTotals, Store, StoreError, StoredCopy};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -40,6 +40,8 @@ const ADJUDICATION_ANSWER_ESTIMATE: u64 = 400;
 pub(crate) struct Options {
     /// Files and folders.
     pub paths: Vec<PathBuf>,
+    /// Reads the copies in the vault, too.
+    pub vault: bool,
     /// Format of the named files; `None` detects it.
     pub format: Option<Format>,
     /// Leaves out sessions that began before.
@@ -83,11 +85,17 @@ impl Plan {
         options: Options,
         store: Option<Store>,
     ) -> Result<(), StoreError> {
+        let copies = copies(&options, store.as_ref(), &self.tally).await?;
         let lookup = store.map(|store| Lookup::new(Handle::current(), store, None));
-        blocking(move || self.read(&options, lookup)).await
+        blocking(move || self.read(&options, &copies, lookup)).await
     }
 
-    fn read(&self, options: &Options, lookup: Option<Lookup>) -> Result<(), StoreError> {
+    fn read(
+        &self,
+        options: &Options,
+        copies: &[StoredCopy],
+        lookup: Option<Lookup>,
+    ) -> Result<(), StoreError> {
         let files = find(options, &self.tally);
         let gate = Gate::new(&self.config.pii);
         let reading = reading(&self.config, options, true);
@@ -110,7 +118,8 @@ impl Plan {
         };
         let mut reader = Reader::new(&reading, &gate, &self.tally, sink);
         // The sink knows why a reading broke off.
-        let _ = files.iter().try_for_each(|file| reader.file(file));
+        let read = files.iter().try_for_each(|file| reader.file(file));
+        let _ = read.is_continue().then(|| copies.iter().try_for_each(|it| reader.copy(it)));
         let slices = reader.finish()?.finish()?;
         self.tally.with(|totals| {
             let judge = self.config.consolidate.model_name(&self.model_name);
@@ -149,6 +158,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         preamble: (!dry_run).then(|| PreambleSettings::of(config)),
         cards: !dry_run,
         also_forgotten: options.also_forgotten,
+        vault: config.vault.bytes_max().filter(|_| !dry_run),
         dry_run,
     }
 }
@@ -165,6 +175,21 @@ fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
     files
 }
 
+/// The copies in the vault, if `options` name them.
+async fn copies(
+    options: &Options,
+    store: Option<&Store>,
+    tally: &Tally,
+) -> Result<Vec<StoredCopy>, StoreError> {
+    let Some(store) = store.filter(|_| options.vault) else { return Ok(Vec::new()) };
+    let copies = store.copies().await?;
+    tally.with(|totals| {
+        totals.files_planned += copies.len() as u64;
+        totals.bytes_planned += copies.iter().map(|copy| copy.plain).sum::<u64>();
+    });
+    Ok(copies)
+}
+
 impl Replay {
     /// Replays everything that `options` names. Content never ends it; the store's errors do.
     pub(crate) async fn run(self, options: Options) -> Result<End, StoreError> {
@@ -179,6 +204,7 @@ impl Replay {
         let sink = ReplaySink::new(lookup, asking, Arc::clone(&batch), counted, stop, clock);
         let reader = ReplayReader {
             files: find(&options, &tally),
+            copies: copies(&options, Some(&store), &tally).await?,
             reading: reading(&config, &options, false),
             gate: Gate::new(&config.pii),
             tally: Arc::clone(&tally),
@@ -222,6 +248,7 @@ impl Replay {
 /// Reads the files of a replay into its batch.
 struct ReplayReader {
     files: Vec<Candidate>,
+    copies: Vec<StoredCopy>,
     reading: Reading,
     gate: Gate,
     tally: Arc<Tally>,
@@ -233,7 +260,8 @@ impl ReplayReader {
     fn read(self, sink: ReplaySink) -> Result<Vec<ReadSession>, StoreError> {
         let mut reader = Reader::new(&self.reading, &self.gate, &self.tally, sink);
         // The sink knows why a reading broke off.
-        let _ = self.files.iter().try_for_each(|file| reader.file(file));
+        let read = self.files.iter().try_for_each(|file| reader.file(file));
+        let _ = read.is_continue().then(|| self.copies.iter().try_for_each(|it| reader.copy(it)));
         let read = reader.finish().and_then(ReplaySink::finish);
         if read.is_err() {
             self.closing.cancel();

@@ -10,7 +10,7 @@ use super::memory_index::{find, write_memories};
 use super::prefix::IdPrefix;
 use super::sqlite::connection::scrub;
 use super::value::{Value, json, values};
-use super::{journal, plan, search};
+use super::{journal, plan, search, vault};
 use crate::domain::{Change, MemoryId, Plan, RecordId, SessionId, Timestamp};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -191,6 +191,10 @@ impl Store {
                     Ok(ControlFlow::Continue(()))
                 })?;
             }
+            let (place, column) = ("vault_chunks", "body");
+            vault::each_text(from, &mut |text| {
+                each(&mut state, StoredText { place, column, text })
+            })?;
             Ok(state)
         };
         self.read_once("looking for words that are left", read).await
@@ -213,6 +217,7 @@ fn erase(
     at: Timestamp,
 ) -> Result<Result<Erased, Vec<MemoryId>>, Fault> {
     check_namespace(db, lease)?;
+    vault::lock(db)?;
     let mut moved = Vec::new();
     for change in &erasure.changes {
         if find(db, change.memory)? != change.before {
@@ -277,6 +282,7 @@ fn erase_session(db: &mut Db, session: SessionId, erased: &mut Erased) -> Result
     let Some(no) = db.first(sql, values![&session.0], |row| row.next::<i64>())? else {
         return Ok(());
     };
+    vault::erase(db, no)?;
     let sql = "DELETE FROM journal WHERE run IN (SELECT id FROM runs WHERE session_no = ?1)";
     erased.answers += db.execute(sql, values![no])?;
     let (first, last) = (no << 32, (no + 1) << 32);

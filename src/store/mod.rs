@@ -31,6 +31,7 @@ mod staging;
 mod status;
 mod token;
 mod value;
+mod vault;
 mod vectors;
 #[cfg(test)]
 mod fixture;
@@ -83,6 +84,7 @@ pub use staging::Staging;
 pub(crate) use status::{EntryEnd, SessionStatus, SessionTotals, Status};
 pub(crate) use token::{Token, TokenRight};
 pub(crate) use value::PageRange;
+pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};
 pub(crate) use vectors::{EmbeddedTexts, NearText, UnembeddedText, Vector};
 
 /// Longest wait for another process that writes, in seconds: its commits take milliseconds.

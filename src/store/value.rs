@@ -78,6 +78,7 @@ value_of! {
     &'a str => Value::Text,
     &'a String => |text: &'a String| Value::Text(text),
     &'a Redacted => |text: &'a Redacted| Value::Text(text.as_str()),
+    &'a [u8] => Value::Bytes,
     &'a Digest => |digest: &'a Digest| Value::Bytes(digest.as_bytes()),
 }
 

@@ -58,6 +58,7 @@ mod stream;
 mod stub;
 mod tidy;
 mod told;
+mod vault;
 mod verdicts;
 mod why_code;
 #[cfg(feature = "otel")]

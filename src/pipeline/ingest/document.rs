@@ -11,11 +11,14 @@ use crate::pipeline::preamble::Preamble;
 use crate::pipeline::reader::{SessionEnding, mark, mark_of, named_by};
 use crate::privacy::{Redacted, Report};
 use crate::slicing::Slicer;
-use crate::store::{Intake, SessionProgress, SpokenEntry, StoreError, StoreErrorKind};
+use crate::store::{
+    CopyBuilder, Intake, KeepAs, SessionProgress, SpokenEntry, StoreError, StoreErrorKind,
+};
 use crate::transcripts::{
     RawEntry, SessionSource, SliceError, parse_slice, private_tag_finding, redact_entry,
     redact_session,
 };
+use std::error::Error;
 
 /// A redacted document.
 #[derive(Debug)]
@@ -149,6 +152,7 @@ impl Enqueuer {
             if taken.forgotten {
                 return Ok(taken);
             }
+            let known = growth.entries;
             let new = self.new_in(document, &growth).await?;
             let Some(intake) = self.intake(document, growth, new, &rules).await? else {
                 return Ok(taken);
@@ -157,6 +161,10 @@ impl Enqueuer {
             match self.store.enqueue(intake).await {
                 Ok(enqueued) => {
                     taken.add(enqueued, sent);
+                    if let Err(error) = self.keep_copy(document, known, new, &rules).await {
+                        let session = document.session.id;
+                        tracing::warn!(session.id = %session, error = %error, "no copy was kept");
+                    }
                     return Ok(taken);
                 }
                 Err(error) if error.kind == StoreErrorKind::Moved => {}
@@ -164,6 +172,35 @@ impl Enqueuer {
             }
         }
         Err(NotTaken::Busy)
+    }
+
+    /// Continues the copy of the session by entries that were handed over behind `known` others.
+    async fn keep_copy(
+        &self,
+        document: &Document,
+        known: u32,
+        new: &[Entry],
+        rules: &Rules,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let Some(bytes_max) = self.vault.filter(|_| !new.is_empty()) else { return Ok(()) };
+        let id = document.session.id;
+        let stored = self.store.copy_chunks(id).await?;
+        let copied: u32 = stored.iter().map(|it| it.entries).sum();
+        let (mut copy, open) = CopyBuilder::behind(stored);
+        if let Some(open) = open {
+            let open = self.store.copied_entries(id, open).await?.unwrap_or_default();
+            open.iter().for_each(|entry| copy.push(entry));
+        }
+        // Those of a time when no copies were kept, as far as the store has them.
+        let before = self.store.entries_of(id, copied..known.max(copied)).await?;
+        before.iter().for_each(|entry| copy.push(entry));
+        for (ordinal, entry) in (known..).zip(new).skip_while(|(ordinal, _)| *ordinal < copied) {
+            copy.push(&Entry { ordinal, line: ordinal.saturating_add(1), ..entry.clone() });
+        }
+        if let Some(copy) = copy.finish()? {
+            self.store.keep_copy(id, copy, KeepAs { at: rules.now, bytes_max }).await?;
+        }
+        Ok(())
     }
 
     /// The entries of a document that the store does not have.

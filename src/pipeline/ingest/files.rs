@@ -110,6 +110,7 @@ impl Enqueuer {
             preamble: Some(Arc::clone(&self.preamble)),
             cards: false,
             also_forgotten: how.also_forgotten,
+            vault: self.vault,
             dry_run: false,
         }
     }

@@ -45,6 +45,8 @@ pub(crate) struct Enqueuer {
     asking: Digest,
     preamble: Arc<PreambleSettings>,
     namespace: Option<String>,
+    /// Most that copies in the vault may take together, in bytes; none if no copies are kept.
+    vault: Option<u64>,
     batch_bytes_max: usize,
     clock: fn() -> Timestamp,
 }
@@ -81,6 +83,7 @@ impl Enqueuer {
             asking: asking_digest(&extraction_spec(config, model), config),
             preamble: PreambleSettings::of(config),
             namespace: config.namespace.clone(),
+            vault: config.vault.bytes_max(),
             batch_bytes_max: BATCH_BYTES_MAX,
             clock,
         }

@@ -13,6 +13,7 @@ use crate::pipeline::namespace::namespace_of_folder;
 use crate::pipeline::preamble::Preamble;
 use crate::privacy::{Gate, Redacted, Report, Woven};
 use crate::slicing::{Cutting, Slicer};
+use crate::store::CopyBuilder;
 use crate::transcripts::{
     RawEntry, RawSession, SessionSource, TranscriptItem, private_tag_finding, redact_entry,
     redact_session,
@@ -35,6 +36,8 @@ pub(super) struct Current<'r, 'a, S> {
     early: Vec<Finding>,
     /// A person or the transcript named the namespace of the session.
     is_named: bool,
+    /// Namespace of the session that a copy was made of.
+    namespace: Option<&'r str>,
 }
 
 struct Open<'a> {
@@ -42,6 +45,7 @@ struct Open<'a> {
     /// The entries that another file has of it, while this one has the same.
     elsewhere: Option<Vec<u64>>,
     taken: StoredPrefix,
+    copy: Option<CopyBuilder>,
     slicer: Slicer,
     preamble: Option<Box<Preamble>>,
     card: Option<memory_card::CardBuilder<'a>>,
@@ -99,7 +103,13 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         format: Format,
     ) -> Current<'r, 'a, S> {
         let (open, stopped, bad, early) = (None, false, 0, Vec::new());
-        Current { reader, file, path, format, open, stopped, bad, early, is_named: false }
+        let (is_named, namespace) = (false, None);
+        Current { reader, file, path, format, open, stopped, bad, early, is_named, namespace }
+    }
+
+    /// Reads a copy of a session in this namespace.
+    pub(super) fn in_namespace(self, name: &'r str) -> Self {
+        Current { namespace: Some(name), ..self }
     }
 
     pub(super) fn take(&mut self, item: TranscriptItem) -> ControlFlow<()> {
@@ -141,7 +151,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         }
         let mut masked = Report::default();
         let (gate, native_id) = (self.reader.gate, raw.native_id.clone());
-        let named = reading.namespace.clone().or_else(|| named_by(&raw, gate));
+        let named = self.namespace.map(str::to_owned).or_else(|| reading.namespace.clone());
+        let named = named.or_else(|| named_by(&raw, gate));
         self.is_named = named.is_some();
         let namespace = named.unwrap_or_else(|| {
             let folder = raw.cwd.as_deref().unwrap_or_default();
@@ -203,7 +214,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         forgotten
     }
 
-    fn opened(&self, session: Arc<Session>, before: EarlierReading) -> Open<'a> {
+    fn opened(&mut self, session: Arc<Session>, before: EarlierReading) -> Open<'a> {
+        let copy = self.reader.begin_copy(session.id);
         let reading = self.reader.reading;
         let slicer = Slicer::new(session.id, reading.slice, before.ends);
         let preamble = reading.preamble.as_ref();
@@ -212,6 +224,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             session,
             elsewhere: None,
             taken: StoredPrefix::new(before.taken),
+            copy,
             slicer: slicer.starting_at(before.next_index),
             preamble,
             card: reading.cards.then(|| memory_card::CardBuilder::new(self.reader.gate)),
@@ -289,6 +302,9 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         open.is_own |= entry.skip != Some(Skip::Copied);
         self.reader.tally.with(|totals| totals.entries += 1);
         if open.elsewhere.is_none() {
+            if let Some(copy) = &mut open.copy {
+                copy.push(&entry);
+            }
             if let Some(card) = &mut open.card {
                 card.entry(&entry);
             }
@@ -376,6 +392,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             self.stopped |= self.reader.hand(Work::Copy).is_break();
             return;
         }
+        let (copy, session) =
+            (open.copy.take().filter(|_| whole && open.ordinal > 0), open.session.id);
         let slices = open.slicer.finish();
         let slices = open.with_preambles(slices);
         self.reader.copies.cut(open.session.id, slices.len());
@@ -389,6 +407,9 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
                 preamble: open.preamble,
                 card: open.card.map(|card| Box::new(card.finish())),
             })));
+        }
+        if let Some(copy) = copy.filter(|_| flow.is_continue()) {
+            self.reader.keep_copy(session, copy);
         }
         self.stopped |= flow.is_break();
     }

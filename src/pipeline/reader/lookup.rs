@@ -45,6 +45,11 @@ impl Lookup {
         Lookup { handle, store, clock, namespaces: HashMap::new(), beginnings: None }
     }
 
+    /// The present time; none where nothing is written.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.clock.map(|clock| clock())
+    }
+
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.handle.block_on(work)
     }

@@ -4,6 +4,7 @@ mod copies;
 mod current;
 mod file;
 mod lookup;
+mod vault;
 
 pub(super) use copies::{Differs, mark, mark_of};
 pub(super) use current::named_by;
@@ -40,6 +41,8 @@ pub(super) struct Reading {
     pub(super) preamble: Option<Arc<PreambleSettings>>,
     pub(super) cards: bool,
     pub(super) also_forgotten: bool,
+    /// Most that copies in the vault may take together, in bytes; none if no copies are kept.
+    pub(super) vault: Option<u64>,
     /// Count skipped entries here, since no store does.
     pub(super) dry_run: bool,
 }

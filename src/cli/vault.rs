@@ -1,0 +1,163 @@
+//! `annalist vault`: the masked copies of what was read.
+
+use super::arguments::is_agreed;
+use super::output::{self, Failure, Row, count, counted, in_pages};
+use super::settings;
+use crate::config::Config;
+use crate::domain::{Format, Timestamp};
+use crate::store::{Store, VaultTotals};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::path::Path;
+use std::process::ExitCode;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  annalist vault
+  annalist replay vault    read the copies again, with the prompts of now
+  annalist vault --clear
+
+With `[vault] enabled = true` in the settings a copy is kept of each session that is read: masked, compressed, and \
+once for what sessions share. Clients delete transcripts after weeks; a copy gives the same entries. `annalist \
+forget` erases copies too.")]
+pub(super) struct Args {
+    /// Remove all copies
+    #[arg(long)]
+    clear: bool,
+    /// Remove them without asking
+    #[arg(long, requires = "clear")]
+    yes: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The copies, as JSON.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct VaultReport {
+    /// Copies are kept of what is read.
+    enabled: bool,
+    /// Bytes that the copies take.
+    bytes: u64,
+    /// Most that they may take; beyond it those that were read longest ago go.
+    bytes_max: u64,
+    clients: Vec<CopiesRow>,
+}
+
+/// The copies of one client's sessions, as JSON and in a list.
+#[derive(JsonSchema, Serialize)]
+struct CopiesRow {
+    client: Format,
+    sessions: u64,
+    entries: u64,
+    /// Bytes of the copies, before what they share is stored once and compressed.
+    bytes_before: u64,
+    bytes: u64,
+    /// Time of the reading of the oldest copy.
+    oldest: Option<String>,
+    /// Time of the reading of the newest copy.
+    newest: Option<String>,
+}
+
+impl CopiesRow {
+    fn of(client: Format, totals: VaultTotals) -> CopiesRow {
+        let VaultTotals { sessions, entries, plain, bytes, oldest, newest } = totals;
+        let [oldest, newest] = [oldest, newest].map(|at| at.map(|at: Timestamp| at.to_string()));
+        CopiesRow { client, sessions, entries, bytes_before: plain, bytes, oldest, newest }
+    }
+}
+
+impl Row for CopiesRow {
+    const HEADER: &'static [&'static str] =
+        &["client", "sessions", "entries", "before", "kept", "oldest", "newest"];
+
+    fn cells(&self) -> Vec<String> {
+        let day = |at: &Option<String>| {
+            at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default().to_owned()
+        };
+        vec![
+            self.client.to_string(),
+            count(self.sessions),
+            count(self.entries),
+            size(self.bytes_before),
+            size(self.bytes),
+            day(&self.oldest),
+            day(&self.newest),
+        ]
+    }
+}
+
+pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure> {
+    let config = settings::load(file)?;
+    let store = settings::known_store(&config)?;
+    if args.clear
+        && let Some(store) = &store
+        && !clear(store, args.yes)?
+    {
+        return Ok(ExitCode::from(output::FAILED));
+    }
+    let report = report(&config, store.as_ref())?;
+    if args.json {
+        output::json(&report)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    in_pages(|| print(&report, &config))
+}
+
+fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure> {
+    let clients = match store {
+        Some(store) => settings::runtime()?.block_on(store.vault_totals())?,
+        None => Default::default(),
+    };
+    let clients: Vec<CopiesRow> =
+        clients.into_iter().map(|(client, totals)| CopiesRow::of(client, totals)).collect();
+    let bytes = clients.iter().map(|it| it.bytes).sum();
+    let enabled = config.vault.enabled;
+    Ok(VaultReport { enabled, bytes, bytes_max: config.vault.max_bytes(), clients })
+}
+
+/// Removes all copies; false if the person did not agree.
+fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
+    let runtime = settings::runtime()?;
+    let copies = counted(runtime.block_on(store.copies())?.len() as u64, "copy");
+    let refusal =
+        format!("{copies} would be removed for good: nobody is there to say yes; add --yes");
+    if !is_agreed_to && !is_agreed(&format!("remove {copies} for good?"), refusal)? {
+        output::note("nothing was removed");
+        return Ok(false);
+    }
+    runtime.block_on(async {
+        store.clear_vault().await?;
+        store.scrub().await
+    })?;
+    output::note(&format!("removed: {copies}"));
+    Ok(true)
+}
+
+fn print(report: &VaultReport, config: &Config) -> Result<ExitCode, Failure> {
+    output::rows(&report.clients, false, "the vault has no copies")?;
+    output::note(&match report.enabled {
+        true => format!(
+            "{} of at most {}; beyond that the copies that were read longest ago go",
+            size(report.bytes),
+            size(report.bytes_max)
+        ),
+        false => format!(
+            "no copies are kept: `enabled = true` below `[vault]` in the settings keeps them of what is \
+             read from then on (settings: {})",
+            config.source
+        ),
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Bytes for a person, such as `12.3 MB`.
+fn size(bytes: u64) -> String {
+    const MB: u64 = 1024 * 1024;
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..MB => format!("{} KB", bytes / 1024),
+        _ => format!("{:.1} MB", bytes as f64 / MB as f64),
+    }
+}

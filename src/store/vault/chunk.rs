@@ -1,0 +1,286 @@
+//! Chunks of a copy: consecutive entries of a session as JSON, compressed. Where a chunk ends depends on the entries before
+//! it alone, so that a session that grew has the chunks that it had, and more.
+
+use crate::domain::{Branch, Digest, Entry, EntryKind, Outcome, Skip, Speaker, Timestamp, Tool};
+use crate::privacy::Redacted;
+use crate::store::error::{Fault, StoreErrorKind};
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib_with_limit;
+use serde::{Deserialize, Serialize};
+
+/// Size from which on a chunk is full, before compression: larger ones compress no better, and the last one is compressed
+/// anew each time its session grows.
+const CHUNK_BYTES: usize = 256 * 1024;
+/// Maximum size of the new chunks of a copy, compressed: they are written in one transaction.
+const COPY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Level of compression, 1 to 10: above it time grows and size does not fall.
+const LEVEL: u8 = 6;
+
+/// An entry as it is in a copy. Its ordinal is its place.
+#[derive(Deserialize, Serialize)]
+struct EntryLine {
+    line: u32,
+    speaker: Speaker,
+    kind: EntryKind,
+    branch: Branch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    native_id: Option<Redacted>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<Redacted>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call_id: Option<Redacted>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outcome: Option<Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    skip: Option<Skip>,
+    text: Redacted,
+}
+
+impl EntryLine {
+    fn of(entry: &Entry) -> EntryLine {
+        let tool = entry.tool.as_ref();
+        EntryLine {
+            line: entry.line,
+            speaker: entry.speaker,
+            kind: entry.kind,
+            branch: entry.branch,
+            at: entry.at,
+            native_id: entry.native_id.clone(),
+            tool: tool.map(|tool| tool.name.clone()),
+            call_id: tool.and_then(|tool| tool.call_id.clone()),
+            outcome: entry.outcome,
+            exit_code: entry.exit_code,
+            skip: entry.skip,
+            text: entry.text.clone(),
+        }
+    }
+
+    fn entry(self, ordinal: u32) -> Entry {
+        let EntryLine { line, speaker, kind, branch, at, native_id, tool, call_id, .. } = self;
+        let EntryLine { outcome, exit_code, skip, text, .. } = self;
+        let tool = tool.map(|name| Tool { name, call_id });
+        Entry {
+            ordinal,
+            line,
+            native_id,
+            speaker,
+            kind,
+            branch,
+            text,
+            tool,
+            outcome,
+            exit_code,
+            at,
+            skip,
+        }
+    }
+}
+
+/// Consecutive entries of a session.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk {
+    /// What it holds, by which it is found.
+    pub(super) known: KnownChunk,
+    /// Compressed.
+    pub(super) body: Vec<u8>,
+}
+
+/// What is known of a stored chunk without reading it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct KnownChunk {
+    pub(crate) digest: Digest,
+    pub(crate) entries: u32,
+    /// Bytes before compression.
+    pub(crate) plain: u64,
+}
+
+/// The lines of a compressed chunk.
+pub(super) fn unpack(body: &[u8], plain: u64) -> Result<Vec<u8>, Fault> {
+    let damaged = || Fault::from(StoreErrorKind::Damaged);
+    let most = usize::try_from(plain).map_err(|_| damaged())?;
+    decompress_to_vec_zlib_with_limit(body, most).map_err(|_| damaged())
+}
+
+/// The entries of a compressed chunk, the first of which has the ordinal `first`.
+pub(super) fn entries(body: &[u8], plain: u64, first: u32) -> Result<Vec<Entry>, Fault> {
+    let lines = unpack(body, plain)?;
+    let entry = |(ordinal, line): (u32, &[u8])| {
+        let line: EntryLine = serde_json::from_slice(line).map_err(|_| StoreErrorKind::Damaged)?;
+        Ok(line.entry(ordinal))
+    };
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    (first..).zip(lines).map(entry).collect()
+}
+
+/// Chunks of a session that the vault does not have, and those before them.
+#[derive(Clone, Debug)]
+pub(crate) struct SessionCopy {
+    /// Chunks that it begins with and that are stored already.
+    pub(super) before: Vec<KnownChunk>,
+    pub(super) new: Vec<Chunk>,
+}
+
+/// Cuts the entries of a session into chunks as they come, and leaves out those that are stored.
+#[derive(Debug)]
+pub(crate) struct CopyBuilder {
+    stored: Vec<KnownChunk>,
+    /// Number of chunks that are stored as they are.
+    same: usize,
+    new: Vec<Chunk>,
+    new_bytes: usize,
+    /// Lines of the chunk that is being filled.
+    lines: Vec<u8>,
+    entries: u32,
+    is_too_large: bool,
+}
+
+impl CopyBuilder {
+    /// Begins the copy of a session of which these chunks are stored.
+    pub(crate) fn new(stored: Vec<KnownChunk>) -> CopyBuilder {
+        let (new, lines) = (Vec::new(), Vec::new());
+        let (same, new_bytes, entries) = (0, 0, 0);
+        CopyBuilder { stored, same, new, new_bytes, lines, entries, is_too_large: false }
+    }
+
+    /// Continues a copy behind its stored chunks, or behind the last one but the entries that are pushed first: returns the
+    /// number of the chunk that is not full.
+    pub(crate) fn behind(stored: Vec<KnownChunk>) -> (CopyBuilder, Option<u32>) {
+        let last = stored.len().checked_sub(1);
+        let open = last.filter(|last| stored[*last].plain < CHUNK_BYTES as u64);
+        let same = open.unwrap_or(stored.len());
+        let number = open.and_then(|open| u32::try_from(open).ok());
+        (CopyBuilder { same, ..CopyBuilder::new(stored) }, number)
+    }
+
+    /// Adds the next entry.
+    pub(crate) fn push(&mut self, entry: &Entry) {
+        if self.is_too_large {
+            return;
+        }
+        // An entry is made of texts, names and numbers, which JSON has.
+        if serde_json::to_writer(&mut self.lines, &EntryLine::of(entry)).is_ok() {
+            self.lines.push(b'\n');
+            self.entries += 1;
+        }
+        if CHUNK_BYTES <= self.lines.len() {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        let (lines, entries) = (std::mem::take(&mut self.lines), std::mem::take(&mut self.entries));
+        if entries == 0 {
+            return;
+        }
+        let (digest, plain) = (Digest::of_bytes(&lines), lines.len() as u64);
+        let known = KnownChunk { digest, entries, plain };
+        if self.new.is_empty() && self.stored.get(self.same) == Some(&known) {
+            self.same += 1;
+            return;
+        }
+        let body = compress_to_vec_zlib(&lines, LEVEL);
+        self.new_bytes += body.len();
+        self.is_too_large |= COPY_BYTES_MAX < self.new_bytes;
+        self.new.push(Chunk { known, body });
+    }
+
+    /// Ends the copy; `None` if all of it is stored.
+    ///
+    /// # Errors
+    /// If it is larger than a copy may be.
+    pub(crate) fn finish(mut self) -> Result<Option<SessionCopy>, CopyTooLarge> {
+        self.cut();
+        if self.is_too_large {
+            return Err(CopyTooLarge);
+        }
+        self.stored.truncate(self.same);
+        let copy = SessionCopy { before: self.stored, new: self.new };
+        Ok((!copy.new.is_empty()).then_some(copy))
+    }
+}
+
+/// A session is too large for a copy.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("a session is larger than a copy may be, {} MB after compression", COPY_BYTES_MAX >> 20)]
+pub(crate) struct CopyTooLarge;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy::Gate;
+
+    /// Entries whose texts do not compress well.
+    fn said(count: u32, bytes: usize) -> Vec<Entry> {
+        let text = |number: u32| {
+            let digests = (0..bytes / 32)
+                .map(|at| Digest::of(&[&number.to_string(), &at.to_string()]).to_string());
+            Gate::new(&[]).redact(&digests.collect::<String>())
+        };
+        (0..count)
+            .map(|ordinal| Entry {
+                ordinal,
+                line: ordinal * 2 + 1,
+                native_id: Some(Redacted::reopened(format!("id-{ordinal}"))),
+                speaker: Speaker::Tool,
+                kind: EntryKind::ToolResult,
+                branch: Branch::Active,
+                text: text(ordinal),
+                tool: Some(Tool {
+                    name: Redacted::reopened("Bash".to_owned()),
+                    call_id: Some(Redacted::reopened(format!("call-{ordinal}"))),
+                }),
+                outcome: Some(Outcome::Failed),
+                exit_code: Some(2),
+                at: Some(Timestamp(1_000)),
+                skip: (ordinal % 2 == 0).then_some(Skip::Copied),
+            })
+            .collect()
+    }
+
+    fn copy(stored: Vec<KnownChunk>, entries: &[Entry]) -> Option<SessionCopy> {
+        let mut builder = CopyBuilder::new(stored);
+        entries.iter().for_each(|entry| builder.push(entry));
+        builder.finish().unwrap()
+    }
+
+    fn known(copy: &SessionCopy) -> Vec<KnownChunk> {
+        copy.before.iter().copied().chain(copy.new.iter().map(|it| it.known)).collect()
+    }
+
+    #[test]
+    fn what_is_unpacked_is_what_was_packed() {
+        let said = said(20, 40_000);
+        let copy = copy(Vec::new(), &said).unwrap();
+        assert!(copy.new.len() > 1);
+        let mut read = Vec::new();
+        for Chunk { known, body } in &copy.new {
+            let first = u32::try_from(read.len()).unwrap();
+            read.extend(entries(body, known.plain, first).unwrap());
+        }
+        assert_eq!(read, said);
+        let broken = &copy.new[0].body[..100];
+        assert!(unpack(broken, copy.new[0].known.plain).is_err());
+        assert!(unpack(&copy.new[0].body, 10).is_err(), "no more than it says is unpacked");
+    }
+
+    #[test]
+    fn a_session_that_grew_has_the_chunks_that_it_had() {
+        let said = said(40, 40_000);
+        let first = known(&copy(Vec::new(), &said[..30]).unwrap());
+        assert!(copy(first.clone(), &said[..30]).is_none(), "nothing is new");
+        let grown = copy(first.clone(), &said).unwrap();
+        assert_eq!(grown.before, first[..first.len() - 1], "all full ones stay");
+        let (mut builder, open) = CopyBuilder::behind(first.clone());
+        let from: u32 = first[..open.unwrap() as usize].iter().map(|it| it.entries).sum();
+        said[from as usize..].iter().for_each(|entry| builder.push(entry));
+        assert_eq!(known(&builder.finish().unwrap().unwrap()), known(&grown));
+        let mut changed = said;
+        changed[12].line = 1;
+        let changed = copy(first, &changed).unwrap();
+        assert_eq!(changed.before.len(), 1, "those before the change stay");
+    }
+}

@@ -1,0 +1,256 @@
+//! The vault: masked copies of the sessions that were read, from which the same entries can be read again. Copies that are
+//! alike share their chunks, and a chunk goes with the last copy that has it.
+
+mod chunk;
+
+pub(crate) use chunk::{CopyBuilder, KnownChunk, SessionCopy};
+
+use super::db::Db;
+use super::error::{Fault, StoreError};
+use super::handle::Store;
+use super::session;
+use super::value::{Columns, values};
+use crate::domain::{Digest, Entry, Format, Session, SessionId, Timestamp};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+/// A copy in the vault.
+#[derive(Clone, Debug)]
+pub(crate) struct StoredCopy {
+    pub(crate) session: Session,
+    /// Bytes before compression.
+    pub(crate) plain: u64,
+}
+
+/// Limits of keeping a copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeepAs {
+    pub(crate) at: Timestamp,
+    /// Most that all copies may take together.
+    pub(crate) bytes_max: u64,
+}
+
+/// Copies of one client's sessions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct VaultTotals {
+    pub(crate) sessions: u64,
+    pub(crate) entries: u64,
+    /// Bytes of the copies, before what they share is stored once and compressed.
+    pub(crate) plain: u64,
+    /// Bytes that are stored.
+    pub(crate) bytes: u64,
+    /// Time of the reading of the oldest copy, and of the newest.
+    pub(crate) oldest: Option<Timestamp>,
+    pub(crate) newest: Option<Timestamp>,
+}
+
+impl Store {
+    /// Chunks of the copy of a session, in their order; empty if it has none.
+    pub(crate) async fn copy_chunks(&self, id: SessionId) -> Result<Vec<KnownChunk>, StoreError> {
+        self.read("looking for the copy of a session", move |db| {
+            let sql = "SELECT no FROM sessions WHERE id = ?1";
+            match db.first(sql, values![&id.0], |row| row.next::<i64>())? {
+                Some(no) => chunks(db, no),
+                None => Ok(Vec::new()),
+            }
+        })
+        .await
+    }
+
+    /// Entries of a chunk of a session's copy.
+    pub(crate) async fn copied_entries(
+        &self,
+        id: SessionId,
+        part: u32,
+    ) -> Result<Option<Vec<Entry>>, StoreError> {
+        self.read("reading the copy of a session", move |db| {
+            let no = session::number(db, id)?;
+            let sql = "SELECT CAST(coalesce(sum(entries), 0) AS BIGINT) FROM vault
+                WHERE session_no = ?1 AND part < ?2";
+            let first = db.one(sql, values![no, part], |row| row.next())?;
+            let sql = "SELECT c.body, c.plain FROM vault v JOIN vault_chunks c ON c.no = v.chunk_no
+                WHERE v.session_no = ?1 AND v.part = ?2";
+            db.first(sql, values![no, part], |row| {
+                let (body, plain): (Vec<u8>, u64) = (row.next()?, row.next()?);
+                chunk::entries(&body, plain, first)
+            })
+        })
+        .await
+    }
+
+    /// Keeps a copy; beyond the bound, those that were read longest ago go. Returns how many went.
+    pub(crate) async fn keep_copy(
+        &self,
+        id: SessionId,
+        copy: SessionCopy,
+        how: KeepAs,
+    ) -> Result<u64, StoreError> {
+        self.write("keeping a copy of a session", move |db| keep(db, id, &copy, how)).await
+    }
+
+    /// Every copy, in the order in which their sessions were first read.
+    pub(crate) async fn copies(&self) -> Result<Vec<StoredCopy>, StoreError> {
+        self.read("listing copies", |db| {
+            let sql = format!(
+                "SELECT CAST(k.plain AS BIGINT), {} FROM sessions s JOIN (
+                    SELECT v.session_no, sum(c.plain) AS plain FROM vault v
+                    JOIN vault_chunks c ON c.no = v.chunk_no GROUP BY v.session_no
+                ) k ON k.session_no = s.no ORDER BY s.no",
+                session::COLUMNS
+            );
+            db.all(&sql, &[], |row| {
+                Ok(StoredCopy { plain: row.next()?, session: session::read(row)? })
+            })
+        })
+        .await
+    }
+
+    /// Copies by the format of their transcripts.
+    pub(crate) async fn vault_totals(&self) -> Result<BTreeMap<Format, VaultTotals>, StoreError> {
+        self.read("counting copies", |db| {
+            let mut all = BTreeMap::new();
+            let sql = "SELECT s.format, count(DISTINCT s.no), CAST(sum(v.entries) AS BIGINT),
+                    CAST(sum(c.plain) AS BIGINT), min(k.at), max(k.at)
+                FROM vault v JOIN vault_chunks c ON c.no = v.chunk_no
+                JOIN sessions s ON s.no = v.session_no
+                JOIN (SELECT session_no, max(at) AS at FROM vault GROUP BY session_no) k
+                    ON k.session_no = s.no
+                GROUP BY s.format";
+            let each = |row: &mut Columns<'_>| {
+                let format = session::format(row)?;
+                let (sessions, entries, plain) = (row.next()?, row.next()?, row.next()?);
+                let (oldest, newest) = (row.next()?, row.next()?);
+                let it = VaultTotals { sessions, entries, plain, bytes: 0, oldest, newest };
+                all.insert(format, it);
+                Ok(ControlFlow::Continue(()))
+            };
+            db.each(sql, &[], each)?;
+            // A chunk that clients share counts for the first of them.
+            let sql = "SELECT k.format, CAST(sum(k.bytes) AS BIGINT) FROM (
+                    SELECT min(s.format) AS format, min(c.bytes) AS bytes FROM vault v
+                    JOIN vault_chunks c ON c.no = v.chunk_no
+                    JOIN sessions s ON s.no = v.session_no GROUP BY c.no
+                ) k GROUP BY k.format";
+            let sizes: Vec<(Format, u64)> =
+                db.all(sql, &[], |row| Ok((session::format(row)?, row.next()?)))?;
+            for (format, bytes) in sizes {
+                all.entry(format).or_insert_with(VaultTotals::default).bytes = bytes;
+            }
+            Ok(all)
+        })
+        .await
+    }
+
+    /// Removes all copies.
+    pub(crate) async fn clear_vault(&self) -> Result<(), StoreError> {
+        self.write("removing all copies", |db| {
+            lock(db)?;
+            db.run("DELETE FROM vault", &[])?;
+            db.run("DELETE FROM vault_chunks", &[])
+        })
+        .await
+    }
+}
+
+/// Until the transaction ends, nobody else writes to the vault: a chunk that two share must not go with one of them while
+/// the other takes it.
+pub(super) fn lock(db: &mut Db) -> Result<(), Fault> {
+    db.alone(&Digest::of(&["vault"]))
+}
+
+/// Removes the copy of a session, and the chunks that no other copy has. The caller holds the [`lock`].
+pub(super) fn erase(db: &mut Db, session_no: i64) -> Result<(), Fault> {
+    cut_from(db, session_no, 0)
+}
+
+/// Hands every text of the copies to `each`.
+pub(super) fn each_text(db: &mut Db, each: &mut dyn FnMut(&str)) -> Result<(), Fault> {
+    db.each("SELECT body, plain FROM vault_chunks", &[], |row| {
+        let (body, plain): (Vec<u8>, u64) = (row.next()?, row.next()?);
+        for entry in chunk::entries(&body, plain, 0)? {
+            let tool = entry.tool.as_ref();
+            let call_id = tool.and_then(|tool| tool.call_id.as_ref());
+            let names = [entry.native_id.as_ref(), tool.map(|tool| &tool.name), call_id];
+            for text in names.into_iter().flatten().chain([&entry.text]) {
+                each(text.as_str());
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })
+}
+
+fn chunks(db: &mut Db, session_no: i64) -> Result<Vec<KnownChunk>, Fault> {
+    let sql = "SELECT c.digest, v.entries, c.plain FROM vault v
+        JOIN vault_chunks c ON c.no = v.chunk_no WHERE v.session_no = ?1 ORDER BY v.part";
+    db.all(sql, values![session_no], |row| {
+        Ok(KnownChunk { digest: row.next()?, entries: row.next()?, plain: row.next()? })
+    })
+}
+
+fn keep(db: &mut Db, id: SessionId, copy: &SessionCopy, how: KeepAs) -> Result<u64, Fault> {
+    lock(db)?;
+    let no = session::number(db, id)?;
+    let stored = chunks(db, no)?;
+    // Where another process kept more or less meanwhile, the next reading brings the copy up to date.
+    if !stored.starts_with(&copy.before) || is_longer(db, &stored, copy)? {
+        return Ok(0);
+    }
+    cut_from(db, no, copy.before.len())?;
+    for (part, chunk) in (copy.before.len()..).zip(&copy.new) {
+        let KnownChunk { digest, entries, plain } = &chunk.known;
+        let body = chunk.body.as_slice();
+        let sql = "INSERT INTO vault_chunks (digest, plain, bytes, body) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT (digest) DO NOTHING";
+        db.run(sql, values![digest, *plain, body.len() as u64, body])?;
+        let sql = "INSERT INTO vault (session_no, part, chunk_no, entries, at)
+            SELECT ?1, ?2, no, ?4, ?5 FROM vault_chunks WHERE digest = ?3";
+        db.run(sql, values![no, part as u64, digest, *entries, how.at])?;
+    }
+    evict(db, how.bytes_max)
+}
+
+/// True if the stored copy goes on where `copy` ends: a file is being written, or was cut off.
+fn is_longer(db: &mut Db, stored: &[KnownChunk], copy: &SessionCopy) -> Result<bool, Fault> {
+    let [last] = copy.new.as_slice() else { return Ok(false) };
+    let Some(there) = stored.get(copy.before.len()).filter(|it| last.known.plain < it.plain) else {
+        return Ok(false);
+    };
+    let sql = "SELECT body FROM vault_chunks WHERE digest = ?1";
+    let body: Option<Vec<u8>> = db.first(sql, values![&there.digest], |row| row.next())?;
+    let there = chunk::unpack(&body.unwrap_or_default(), there.plain)?;
+    Ok(there.starts_with(&chunk::unpack(&last.body, last.known.plain)?))
+}
+
+/// Removes the parts of a copy from `part` on, and chunks that no copy has any more.
+fn cut_from(db: &mut Db, session_no: i64, part: usize) -> Result<(), Fault> {
+    let sql = "SELECT DISTINCT chunk_no FROM vault WHERE session_no = ?1 AND ?2 <= part";
+    let row = values![session_no, part as u64];
+    let chunks: Vec<i64> = db.all(sql, row, |row| row.next())?;
+    db.run("DELETE FROM vault WHERE session_no = ?1 AND ?2 <= part", row)?;
+    for chunk in chunks {
+        let sql = "DELETE FROM vault_chunks WHERE no = ?1
+            AND NOT EXISTS (SELECT 1 FROM vault WHERE chunk_no = ?1)";
+        db.run(sql, values![chunk])?;
+    }
+    Ok(())
+}
+
+/// Removes the copies that were read longest ago until the others fit.
+fn evict(db: &mut Db, bytes_max: u64) -> Result<u64, Fault> {
+    let mut evicted = 0;
+    // Ends with the last copy at the latest.
+    loop {
+        let sql = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT) FROM vault_chunks";
+        let bytes: u64 = db.one(sql, &[], |row| row.next())?;
+        if bytes <= bytes_max {
+            return Ok(evicted);
+        }
+        let sql = "SELECT session_no FROM vault GROUP BY session_no
+            ORDER BY max(at), session_no LIMIT 1";
+        let Some(oldest) = db.first(sql, &[], |row| row.next::<i64>())? else {
+            return Ok(evicted);
+        };
+        erase(db, oldest)?;
+        evicted += 1;
+    }
+}
