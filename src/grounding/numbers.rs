@@ -74,6 +74,11 @@ fn is_and(word: &str) -> bool {
 /// Meanings of `words`: one number, or two of which the second is its hundredths, as prices are said.
 fn values(words: &[&str]) -> Vec<f64> {
     let mut values: Vec<f64> = whole(words).map(|value| value as f64).into_iter().collect();
+    if let ["point", right @ ..] = words
+        && let Some(right) = whole(right).filter(|it| *it < 100)
+    {
+        values.push(right as f64 / if right < 10 { 10.0 } else { 100.0 });
+    }
     for at in 1..words.len() {
         let (left, right) = (&words[..at], &words[at..]);
         let right = right.strip_prefix(&["point"]).unwrap_or(right);

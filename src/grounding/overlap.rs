@@ -1,6 +1,7 @@
 //! Support by rare words: which entries of the slice hold the words of a claim, and where they stand
 //! closest together.
 
+use super::fold::Folded;
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Branch, EntryKind, Slice, Speaker};
 use crate::text::tokens::{Word, words};
@@ -9,6 +10,8 @@ use std::ops::Range;
 
 /// A further window is evidence, and one of a preferred speaker leads, only if it adds this share of the claim's weight, in percent.
 const GAIN_PERCENT_MIN: f64 = 12.0;
+/// The share that a further window of a single word adds; most such words stand there by chance.
+const WORD_GAIN_PERCENT_MIN: f64 = 25.0;
 /// The most places of one word in one entry that are looked at.
 const PLACES_MAX: usize = 64;
 
@@ -60,6 +63,7 @@ pub(super) struct WordSupport {
 impl<'a> WordIndex<'a> {
     pub(super) fn new<'b>(
         slice: &'a Slice,
+        folded: &Folded,
         strings: impl Iterator<Item = &'b str>,
     ) -> WordIndex<'a> {
         let mut ids: HashMap<u64, u32> = HashMap::new();
@@ -90,7 +94,11 @@ impl<'a> WordIndex<'a> {
                 }
             };
             words(text, |word| {
-                if let Some(id) = ids.get(&word.key) {
+                let span = || part.span.start + word.start..part.span.start + word.end;
+                // A mark of ours is nobody's words.
+                if let Some(id) = ids.get(&word.key)
+                    && !folded.is_marked(&span())
+                {
                     note(word, *id);
                 }
             });
@@ -123,7 +131,9 @@ impl<'a> WordIndex<'a> {
                 leads.iter().filter_map(|speaker| self.best_window(&open, Some(*speaker)));
             let led = led.find(|it| it.gain * 100.0 >= total * GAIN_PERCENT_MIN);
             let Some(window) = led.or_else(|| self.best_window(&open, None)) else { break };
-            if !support.spans.is_empty() && window.gain * 100.0 < total * GAIN_PERCENT_MIN {
+            let is_slight = window.gain * 100.0 < total * GAIN_PERCENT_MIN
+                || window.held.len() == 1 && window.gain * 100.0 < total * WORD_GAIN_PERCENT_MIN;
+            if !support.spans.is_empty() && is_slight {
                 break;
             }
             covered += window.gain;
@@ -248,13 +258,14 @@ impl<'a> WordIndex<'a> {
     }
 }
 
-/// Rare words weigh more; a word that is nowhere in the slice weighs like a common one, since a
-/// paraphrase has words of its own.
+/// Rare words weigh more; a word that is nowhere in the slice weighs nearly like the rarest that are there, else the words
+/// of a stranger would count for less the longer the slice is.
 fn weight(parts_with: u32, parts: f64) -> f64 {
-    match parts_with {
-        0 => 1.0,
-        with => 1.0 + (parts / f64::from(with)).ln() * 0.5,
-    }
+    let rarity = match parts_with {
+        0 => (parts / 2.0).max(1.0),
+        with => parts / f64::from(with),
+    };
+    1.0 + rarity.ln() * 0.5
 }
 
 /// Where the first sentence or line of `text` ends, its mark included.
