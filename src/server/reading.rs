@@ -9,19 +9,18 @@ use super::query::{
 use super::state::ServerState;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::context::{Block, Budget};
-use crate::domain::{ClaimKind, Coverage, Memory, MemoryState, Severity, Timestamp};
+use crate::domain::{ClaimKind, Coverage, Severity, Timestamp};
 use crate::pipeline::stop::blocking;
 use crate::pipeline::{ProjectDirectory, SearchRequest, search};
 use crate::rows::{MemoryRow, RecordRow, SearchRow};
 use crate::search::Query;
-use crate::store::{RecordFilter, SearchFilter, TokenRight};
+use crate::store::{NamespaceSums, RecordFilter, SearchFilter, SessionTotals, TokenRight};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -91,11 +90,8 @@ pub(super) async fn memory(
 ) -> Result<Response, ApiError> {
     caller.may(TokenRight::Read)?;
     let paging = Paging::of(skip, limit)?;
-    let memories = state.store.memories(Some(&caller.namespace)).await?;
-    let is_listed = |it: &&Memory| all || it.state == MemoryState::Active;
-    let mut listed: Vec<&Memory> = memories.values().filter(is_listed).collect();
-    listed.sort_by_key(|it| Reverse((it.valid_from, it.id)));
-    Ok(Json(Page::of(&listed, &paging, |memory| MemoryRow::of(memory))).into_response())
+    let memories = state.store.latest_memories(&caller.namespace, all, paging.read()).await?;
+    Ok(Json(Page::of(&memories, &paging, MemoryRow::of)).into_response())
 }
 
 pub(super) async fn search_hits(
@@ -165,23 +161,11 @@ pub(super) async fn status(
     State(state): Shared,
 ) -> Result<Json<NamespaceStatus>, ApiError> {
     caller.may(TokenRight::Read)?;
-    let all = state.store.status().await?;
-    let mut status = NamespaceStatus {
-        namespace: caller.namespace,
-        sessions: 0,
-        coverage: Coverage::default(),
-        records: BTreeMap::new(),
-        quarantined: 0,
-        runs_failed: 0,
-    };
-    for it in all.sessions.iter().filter(|it| it.session.namespace == status.namespace) {
-        status.sessions += 1;
-        status.coverage += it.coverage;
-        status.quarantined += it.quarantined;
-        status.runs_failed += it.runs_failed;
-        for (kind, records) in &it.staged {
-            *status.records.entry(*kind).or_default() += records;
-        }
-    }
+    let NamespaceSums { sessions, totals, runs_failed } =
+        state.store.namespace_sums(&caller.namespace).await?;
+    let SessionTotals { coverage, staged: records, quarantined, .. } = totals;
+    let namespace = caller.namespace;
+    let status =
+        NamespaceStatus { namespace, sessions, coverage, records, quarantined, runs_failed };
     Ok(Json(status))
 }

@@ -5,8 +5,9 @@ use super::error::{Fault, StoreError};
 use super::handle::Store;
 use super::memory_index::{memory, since};
 use super::value::{PageRange, values};
-use crate::domain::{Memory, MemoryId};
+use crate::domain::{Memory, MemoryId, MemoryState};
 use crate::memory_dir::{Section, section};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Memories of an older version that are entered in one transaction.
@@ -91,6 +92,33 @@ impl Store {
             let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
                 ORDER BY since DESC, no DESC LIMIT ?3 OFFSET ?4";
             from.all(sql, values![&namespace, section.name(), range.take, range.skip], memory)
+        })
+        .await
+    }
+
+    /// Memories of a namespace, the latest first, `limit` at most; those that are not active only with `all`.
+    pub(crate) async fn latest_memories(
+        &self,
+        namespace: &str,
+        all: bool,
+        limit: u32,
+    ) -> Result<Vec<Memory>, StoreError> {
+        self.enter_all().await?;
+        let namespace = namespace.to_owned();
+        let state = (!all).then(|| MemoryState::Active.name());
+        self.read("listing memories", move |from: &mut Db| {
+            // The index is by section: the latest of each section hold the latest of all.
+            let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
+                    AND (?3 IS NULL OR state = ?3)
+                ORDER BY since DESC, no DESC LIMIT ?4";
+            let mut latest = Vec::new();
+            for section in Section::ALL {
+                let values = values![&namespace, section.name(), state, limit];
+                latest.extend(from.all(sql, values, memory)?);
+            }
+            latest.sort_by_key(|memory| Reverse(since(memory)));
+            latest.truncate(limit as usize);
+            Ok(latest)
         })
         .await
     }

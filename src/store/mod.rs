@@ -81,7 +81,7 @@ pub(crate) use session_end::SessionEnd;
 pub(crate) use spend::{BillLine, Spent};
 pub(crate) use staging::Staged;
 pub use staging::Staging;
-pub(crate) use status::{EntryEnd, SessionStatus, SessionTotals, Status};
+pub(crate) use status::{EntryEnd, NamespaceSums, SessionStatus, SessionTotals, Status};
 pub(crate) use token::{Token, TokenRight};
 pub(crate) use value::PageRange;
 pub(crate) use vault::{CopyBuilder, KeepAs, StoredCopy, VaultTotals};

@@ -10,7 +10,7 @@ use super::{entry, queue, session};
 use crate::domain::{
     ClaimKind, Coverage, CoverageState, Finding, RunId, Session, SessionId, Timestamp,
 };
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 
 /// Failed runs that are listed; all of them are counted.
@@ -81,6 +81,38 @@ pub(crate) struct SessionTotals {
     pub quarantined: u64,
     /// Why entries were skipped or failed, and how many for each reason.
     pub reasons: BTreeMap<(CoverageState, String), u64>,
+}
+
+impl SessionTotals {
+    fn add_coverage(
+        &mut self,
+        db: &mut Db,
+        condition: &str,
+        of: &[Value<'_>],
+    ) -> Result<(), Fault> {
+        each_coverage(db, condition, of, |_, state, reason, entries| {
+            self.coverage.add(state, entries);
+            if let Some(reason) = reason {
+                *self.reasons.entry((state, reason)).or_default() += entries;
+            }
+        })
+    }
+
+    fn add_records(&mut self, db: &mut Db, condition: &str, of: &[Value<'_>]) -> Result<(), Fault> {
+        each_records(db, condition, of, |_, kind, records| match kind {
+            Some(kind) => *self.staged.entry(kind).or_default() += records,
+            None => self.quarantined += records,
+        })
+    }
+}
+
+/// Totals of a namespace.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct NamespaceSums {
+    pub sessions: u64,
+    /// Of all its sessions.
+    pub totals: SessionTotals,
+    pub runs_failed: u64,
 }
 
 /// End of an entry.
@@ -264,16 +296,39 @@ impl Store {
             let no = session::number(db, session)?;
             let mut totals = SessionTotals::default();
             let first = " AND session_no = ?1 AND ordinal < ?2";
-            each_coverage(db, first, values![no, entries], |_, state, reason, entries| {
-                totals.coverage.add(state, entries);
-                totals.reasons.extend(reason.map(|reason| ((state, reason), entries)));
-            })?;
-            let of_session = " AND r.session_no = ?1";
-            each_records(db, of_session, values![no], |_, kind, records| match kind {
-                Some(kind) => *totals.staged.entry(kind).or_default() += records,
-                None => totals.quarantined += records,
-            })?;
+            totals.add_coverage(db, first, values![no, entries])?;
+            totals.add_records(db, " AND r.session_no = ?1", values![no])?;
             Ok(totals)
+        })
+        .await
+    }
+
+    /// Totals of the sessions of a namespace.
+    pub(crate) async fn namespace_sums(
+        &self,
+        namespace: &str,
+    ) -> Result<NamespaceSums, StoreError> {
+        let namespace = namespace.to_owned();
+        self.read("adding up a namespace", move |db| {
+            let ours = values![&namespace];
+            let sql = "SELECT no FROM sessions WHERE namespace = ?1";
+            let sessions: HashSet<i64> = db.all(sql, ours, |row| row.next())?.into_iter().collect();
+            let of =
+                |no: &str| format!(" AND {no} IN (SELECT no FROM sessions WHERE namespace = ?1)");
+            let mut totals = SessionTotals::default();
+            totals.add_coverage(db, &of("session_no"), ours)?;
+            totals.add_records(db, &of("r.session_no"), ours)?;
+            for (_, entries) in
+                queue::pending(db)?.into_iter().filter(|it| sessions.contains(&it.0))
+            {
+                totals.coverage.add(CoverageState::Pending, entries);
+            }
+            let sql = format!(
+                "SELECT count(*) FROM runs WHERE current = 1 AND state = 'failed'{}",
+                of("session_no")
+            );
+            let runs_failed = db.first(&sql, ours, |row| row.next())?.unwrap_or_default();
+            Ok(NamespaceSums { sessions: sessions.len() as u64, totals, runs_failed })
         })
         .await
     }

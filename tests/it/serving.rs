@@ -406,7 +406,22 @@ fn what_is_read_is_what_the_commands_answer_and_of_no_other_namespace() {
         assert_eq!(get("/v1/search?limit=10", &own).await, hits);
         let told = get("/v1/memory", &own).await;
         assert_eq!(told["items"].as_array().unwrap().len(), memories.as_array().unwrap().len());
-        assert_eq!(count(&get("/v1/status", &own).await, "/sessions"), sessions as u64);
+        // Part by part it is the same list.
+        let all = told["items"].as_array().unwrap();
+        for (skip, memory) in all.iter().enumerate() {
+            let part = get(&format!("/v1/memory?limit=1&skip={skip}"), &own).await;
+            let next = (skip + 1 < all.len()).then_some(skip + 1);
+            assert_eq!(part, json!({"items": [memory], "next": next}));
+        }
+        let status = get("/v1/status", &own).await;
+        assert_eq!(count(&status, "/sessions"), sessions as u64);
+        let staged = status["records"].as_object().unwrap().values();
+        let staged: u64 = staged.map(|of_kind| of_kind.as_u64().unwrap()).sum();
+        assert_eq!(
+            staged + count(&status, "/quarantined"),
+            records.as_array().unwrap().len() as u64
+        );
+        assert_eq!(count(&status, "/runs_failed"), 0);
         for path in ["/v1/records", "/v1/memory"] {
             assert_eq!(get(path, &other).await, json!({"items": [], "next": null}), "{path}");
         }
