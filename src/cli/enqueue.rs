@@ -98,6 +98,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
     if taken.forgotten > 0 {
         forgotten(taken.forgotten);
     }
+    super::vault::note(taken.copies_evicted, taken.copies_failed);
     let store = settings::open_store(&config, OpenMode::Existing)?;
     let depth = runtime.block_on(store.depth(clock::now()))?;
     super::status::dead(&depth).iter().for_each(|line| output::note(line));

@@ -31,7 +31,7 @@ Examples:
   annalist replay ~/.claude/projects ~/.codex/sessions --dry-run
   annalist replay session.jsonl --model gpt-5-mini
   annalist replay examples/sessions --cassette examples/cassette --show
-  annalist replay vault                        what clients deleted meanwhile, too
+  annalist replay vault   the masked copies, also where a client deleted its file
 
 What was done is kept: running it again goes on where it stopped and pays for nothing twice. \
 Ctrl-C once finishes cleanly, twice stops at once.")]
@@ -239,6 +239,8 @@ fn list_problems(totals: &Totals) {
         let slices = counted(*slices, "slice");
         output::note(&format!("{YELLOW}waiting:{YELLOW:#} {slices}: {cap}"));
     }
+    let found = |rule: &str| totals.findings.get(rule).copied().unwrap_or_default();
+    super::vault::note(found("vault-full"), found("vault-failed"));
     output::warn_of_empty_answers(totals);
 }
 

@@ -105,6 +105,20 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     in_pages(|| print(&report, &config))
 }
 
+/// Notes copies that made room for others, and conversations of which no copy could be kept.
+pub(super) fn note(evicted: u64, failed: u64) {
+    if evicted > 0 {
+        let copies = counted(evicted, "copy");
+        output::note(&format!(
+            "the vault is full: {copies}, read longest ago, made room (vault.max_mb)"
+        ));
+    }
+    if failed > 0 {
+        let sessions = counted(failed, "session");
+        output::note(&format!("no copy was kept of {sessions}: ANNALIST_LOG=warn says why"));
+    }
+}
+
 fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure> {
     let clients = match store {
         Some(store) => settings::runtime()?.block_on(store.vault_totals())?,

@@ -328,7 +328,7 @@ impl Ending {
         session: ReadSession,
         of: BatchRuns,
     ) -> Result<SessionTotals, StoreError> {
-        let ReadSession { id, reached, known, whole, .. } = session;
+        let ReadSession { id, reached, known, whole, is_copy, .. } = session;
         // A failure of this replay counts, also where an earlier extraction covers its slice.
         let before = self.store.session_totals(id, reached).await?.coverage;
         if let Some((findings, masked)) = whole.filter(|_| !of.is_open) {
@@ -336,6 +336,7 @@ impl Ending {
                 entries: reached,
                 findings,
                 masked,
+                is_copy,
                 runs: known.into_iter().chain(of.runs).collect(),
                 at: (self.clock)(),
             };

@@ -226,6 +226,7 @@ pub(super) fn ended(entries: u32, runs: &[&Staging]) -> SessionEnd {
         entries,
         findings: vec![],
         masked: Report::default(),
+        is_copy: false,
         runs: runs.iter().map(|staging| staging.run.id).collect(),
         at: Timestamp(9_000),
     }

@@ -129,12 +129,11 @@ pub(super) fn upsert(
     db.first(sql, row, |row| row.next())
 }
 
-/// Writes what is known of a session that is read from its beginning, and gives its row number. What an earlier
-/// reading came to is forgotten until this one ends.
+/// Writes what is known of a session that is read from its beginning, and gives its row number. The session is not
+/// whole until this reading ends.
 pub(super) fn begin(db: &mut Db, session: &Session) -> Result<i64, Fault> {
     let no = upsert(db, session, None)?.ok_or(Fault::from(StoreErrorKind::Damaged))?;
-    let sql = "UPDATE sessions SET entries = NULL, lines = NULL, findings = NULL, masked = NULL,
-        ended_at = NULL WHERE no = ?1";
+    let sql = "UPDATE sessions SET entries = NULL, lines = NULL, ended_at = NULL WHERE no = ?1";
     db.run(sql, values![no])?;
     Ok(no)
 }

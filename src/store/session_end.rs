@@ -16,6 +16,8 @@ pub(crate) struct SessionEnd {
     pub entries: u32,
     pub findings: Vec<Finding>,
     pub masked: Report,
+    /// It was read from its copy: findings and what was masked stay those of the transcript.
+    pub is_copy: bool,
     /// The runs that cover it now; records of all others are replaced.
     pub runs: Vec<RunId>,
     pub at: Timestamp,
@@ -31,10 +33,16 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.write("ending a session", move |db| {
             let no = session::number(db, id)?;
-            let sql = "UPDATE sessions SET entries = ?2, findings = ?3, masked = ?4, ended_at = ?5,
-                    taken = ?2, intakes = intakes + 1 WHERE no = ?1";
+            let told = match end.is_copy {
+                true => "findings = coalesce(findings, ?3), masked = coalesce(masked, ?4)",
+                false => "findings = ?3, masked = ?4",
+            };
+            let sql = format!(
+                "UPDATE sessions SET entries = ?2, {told}, ended_at = ?5, taken = ?2,
+                    intakes = intakes + 1 WHERE no = ?1"
+            );
             let (findings, masked) = (json(&end.findings)?, json(&end.masked.counts)?);
-            db.run(sql, values![no, end.entries, &findings, &masked, end.at])?;
+            db.run(&sql, values![no, end.entries, &findings, &masked, end.at])?;
             // A file that was rewritten shorter has no entries there any more.
             let sql = "DELETE FROM coverage WHERE session_no = ?1 AND ?2 <= ordinal";
             db.run(sql, values![no, end.entries])?;

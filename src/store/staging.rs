@@ -48,7 +48,8 @@ impl Store {
         })
         .await?;
         let masked = Report::default();
-        let end = SessionEnd { entries, findings: Vec::new(), masked, runs: vec![run], at };
+        let (findings, runs) = (Vec::new(), vec![run]);
+        let end = SessionEnd { entries, findings, masked, is_copy: false, runs, at };
         self.end_session(id, end).await
     }
 }

@@ -250,7 +250,8 @@ fn beyond_the_bound_the_copies_that_were_read_longest_ago_go() {
     for (seed, name) in [(1, "one"), (2, "two"), (3, "three")] {
         let outputs: Vec<String> = (0..8).map(|at| words(seed * 100 + at, 80_000)).collect();
         place.write(&format!("{name}.jsonl"), with_tool(name, &outputs));
-        enqueue(&place, &format!("{name}.jsonl"));
+        let done = enqueue(&place, &format!("{name}.jsonl"));
+        assert_eq!(count(&done, "/copies_evicted"), u64::from(name == "three"), "{done}");
     }
     let sql = "SELECT count(*) FROM sessions s WHERE s.native_id = 'one'
         AND EXISTS (SELECT 1 FROM vault v WHERE v.session_no = s.no)";
@@ -280,6 +281,29 @@ fn a_copy_that_cannot_be_kept_loses_nothing_else_and_is_kept_by_the_next_reading
     let calls = stub.count();
     place.json(&["replay", "s.jsonl", "--json"]);
     assert_eq!((copies(&place), stub.count()), (1, calls));
+}
+
+#[test]
+fn reading_a_copy_again_masks_what_the_gate_has_learned_and_keeps_what_was_told_of_the_transcript()
+{
+    let stub = Stub::good();
+    let mut place = keeping(Place::with_endpoint(stub.url()));
+    place.set("ANNALIST__PRIVACY__PII", "phone");
+    let said = format!("Write to ada@roofs.example. export DB_PASSWORD={SECRET}");
+    place.write("s.jsonl", with_tool("wet", &[said]) + "not JSON\n");
+    place.json(&["replay", "s.jsonl", "--json"]);
+    assert!(kept(&place).concat().contains("ada@roofs.example"));
+    let told = |place: &Place| {
+        let session = place.run(&["status", "--json"]).json()["sessions"][0].clone();
+        (session["masked"].clone(), session["findings"].clone())
+    };
+    let before = told(&place);
+    assert_ne!(before, (json!({}), json!([])));
+    place.unset("ANNALIST__PRIVACY__PII");
+    place.json(&["replay", "vault", "--json"]);
+    let kept = kept(&place).concat();
+    assert!(!kept.contains("ada@roofs.example") && kept.contains("Write to"), "{kept}");
+    assert_eq!(told(&place), before);
 }
 
 #[test]

@@ -161,10 +161,7 @@ impl Enqueuer {
             match self.store.enqueue(intake).await {
                 Ok(enqueued) => {
                     taken.add(enqueued, sent);
-                    if let Err(error) = self.keep_copy(document, known, new, &rules).await {
-                        let session = document.session.id;
-                        tracing::warn!(session.id = %session, error = %error, "no copy was kept");
-                    }
+                    taken.evicted = self.copied(document, known, new, &rules).await;
                     return Ok(taken);
                 }
                 Err(error) if error.kind == StoreErrorKind::Moved => {}
@@ -174,6 +171,22 @@ impl Enqueuer {
         Err(NotTaken::Busy)
     }
 
+    /// Continues the copy of the session; returns how many others went, or none if it cannot be kept.
+    async fn copied(
+        &self,
+        document: &Document,
+        known: u32,
+        new: &[Entry],
+        rules: &Rules,
+    ) -> Option<u64> {
+        let kept = self.keep_copy(document, known, new, rules).await;
+        let session = document.session.id;
+        kept.inspect_err(
+            |error| tracing::warn!(session.id = %session, error = %error, "no copy was kept"),
+        )
+        .ok()
+    }
+
     /// Continues the copy of the session by entries that were handed over behind `known` others.
     async fn keep_copy(
         &self,
@@ -181,8 +194,8 @@ impl Enqueuer {
         known: u32,
         new: &[Entry],
         rules: &Rules,
-    ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let Some(bytes_max) = self.vault.filter(|_| !new.is_empty()) else { return Ok(()) };
+    ) -> Result<u64, Box<dyn Error + Send + Sync>> {
+        let Some(bytes_max) = self.vault.filter(|_| !new.is_empty()) else { return Ok(0) };
         let id = document.session.id;
         let stored = self.store.copy_chunks(id).await?;
         let copied: u32 = stored.iter().map(|it| it.entries).sum();
@@ -197,10 +210,8 @@ impl Enqueuer {
         for (ordinal, entry) in (known..).zip(new).skip_while(|(ordinal, _)| *ordinal < copied) {
             copy.push(&Entry { ordinal, line: ordinal.saturating_add(1), ..entry.clone() });
         }
-        if let Some(copy) = copy.finish()? {
-            self.store.keep_copy(id, copy, KeepAs { at: rules.now, bytes_max }).await?;
-        }
-        Ok(())
+        let Some(copy) = copy.finish()? else { return Ok(0) };
+        Ok(self.store.keep_copy(id, copy, KeepAs { at: rules.now, bytes_max }).await?)
     }
 
     /// The entries of a document that the store does not have.
@@ -294,6 +305,7 @@ impl Enqueuer {
             findings: document.findings.clone(),
             masked: document.masked.clone(),
             whole: true,
+            is_copy: false,
             preamble: Some(Box::new(preamble)),
             card: None,
         };

@@ -40,6 +40,8 @@ pub(crate) struct ReadSession {
     pub(crate) slices_known: u64,
     /// Results of a complete reading; none if the reading was stopped.
     pub(crate) whole: Option<(Vec<Finding>, Report)>,
+    /// It was read from its copy in the vault.
+    pub(crate) is_copy: bool,
 }
 
 /// Enqueues sessions in a batch; blocks its thread.
@@ -98,6 +100,7 @@ impl ReplaySink {
             known: Vec::new(),
             slices_known: 0,
             whole: None,
+            is_copy: false,
         };
         let (entries, jobs) = (BTreeMap::new(), Vec::new());
         self.open = Some(OpenSession { session, runs, begun: false, entries, jobs, read });
@@ -159,6 +162,7 @@ impl ReplaySink {
             self.flush(Some(PartEnd { entries: ended.entries, remembered, card }))?;
             if let Some(open) = &mut self.open {
                 open.read.reached = ended.entries;
+                open.read.is_copy = ended.is_copy;
                 open.read.whole = Some((ended.findings, ended.masked));
             }
         }

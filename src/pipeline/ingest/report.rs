@@ -28,6 +28,9 @@ pub(crate) struct SessionIntake {
     /// It was forgotten before, so that nothing of it was enqueued.
     #[serde(skip)]
     pub(super) forgotten: bool,
+    /// Copies in the vault that made room for its copy; none if no copy could be kept.
+    #[serde(skip)]
+    pub(super) evicted: Option<u64>,
 }
 
 impl SessionIntake {
@@ -43,6 +46,7 @@ impl SessionIntake {
             job_ids: Vec::new(),
             gathers_until: None,
             forgotten: false,
+            evicted: Some(0),
         }
     }
 
@@ -84,6 +88,10 @@ pub(crate) struct IntakeReport {
     pub copies: u64,
     /// Conversations that were forgotten before, and are left out.
     pub forgotten: u64,
+    /// Copies in the vault that made room for others.
+    pub copies_evicted: u64,
+    /// Conversations of which no copy could be kept.
+    pub copies_failed: u64,
     pub entries: u64,
     pub jobs: u64,
     /// Number of jobs that were queued already.
@@ -120,6 +128,8 @@ impl IntakeReport {
             return;
         }
         self.documents_known += u64::from(intake.entries == 0);
+        self.copies_evicted += intake.evicted.unwrap_or_default();
+        self.copies_failed += u64::from(intake.evicted.is_none());
         let SessionIntake { entries, jobs, known, gathers_until, .. } = intake;
         let ids = intake.job_ids.clone();
         let all = SessionIntake { entries: 0, jobs: 0, known: 0, job_ids: Vec::new(), ..intake };
@@ -140,6 +150,9 @@ impl IntakeReport {
             self.files_not_read.clone_from(&totals.files_not_read);
             self.copies = totals.findings.get("session-copy").copied().unwrap_or_default();
             self.forgotten += totals.findings.get("forgotten").copied().unwrap_or_default();
+            let found = |rule: &str| totals.findings.get(rule).copied().unwrap_or_default();
+            self.copies_evicted += found("vault-full");
+            self.copies_failed += found("vault-failed");
             self.problems.append(&mut totals.problems);
             self.empty.append(&mut totals.empty);
         });

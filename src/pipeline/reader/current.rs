@@ -404,6 +404,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
                 findings: open.findings,
                 masked: open.masked,
                 whole,
+                is_copy: self.namespace.is_some(),
                 preamble: open.preamble,
                 card: open.card.map(|card| Box::new(card.finish())),
             })));

@@ -67,6 +67,8 @@ pub(super) struct SessionEnding {
     pub(super) masked: Report,
     /// It was read to its end.
     pub(super) whole: bool,
+    /// It was read from its copy in the vault.
+    pub(super) is_copy: bool,
     pub(super) preamble: Option<Box<Preamble>>,
     pub(super) card: Option<Box<Card>>,
 }
