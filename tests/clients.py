@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOCK = os.environ.get("ANNALIST_MOCKAGENT", os.path.join(ROOT, "../shared/mockagent/mock.py"))
 FOLDER = os.environ.get("ANNALIST_CLIENTS", "")
 NPM = ["@anthropic-ai/claude-code", "@openai/codex", "@google/gemini-cli", "@qwen-code/qwen-code", "opencode-ai",
-       "@mariozechner/pi-coding-agent"]
+       "@mariozechner/pi-coding-agent", "cline"]
 PYPI = ["aider-chat", "mini-swe-agent"]
 MODEL, EXTRACTOR = 18080, 18081
 TASK, QUESTION = "Write a test for the lock", "What did we decide?"
@@ -22,11 +22,12 @@ HELP, HELPERS = "Let a helper count the shell files", ["claude", "opencode"]
 SEARCH, COMMANDS = "Search this project's memory for: lock", ["claude", "gemini", "qwen", "opencode"]
 # What the scripted model decides, as it is extracted, and as a session starts with it.
 WORDS = "a plain file `roof.lock`"
+ANSWER = "the plain file `roof.lock`"
 FAILURE = "It fails because roof.lock is missing"
 BLOCK = "ADR-001: a plain file `roof.lock`"
-DECISION = {"options": ["a plain file `roof.lock`", "a SQLite row"], "chosen": WORDS,
-            "rationale": "needs no migration"}
 URL = f"http://127.0.0.1:{MODEL}"
+# Of what the model says to it: mini-swe-agent keeps no answer without a call of a tool, and the model knows no tool of Cline.
+SAID = {"mini": (TASK, FAILURE), "cline": (QUESTION, ANSWER)}
 
 # Client: flag of `annalist init`, command with the prompt last, environment, files in the home, and transcripts in the
 # home, or in the project if they begin with `./`.
@@ -45,6 +46,9 @@ OPENCODE = {"model": "mock/mock-model", "provider": {"mock": {
     "models": {"mock-model": {"name": "mock"}}}}}
 PI = {"providers": {"mock": {"baseUrl": f"{URL}/v1", "api": "openai-completions", "apiKey": "sk-test",
                              "models": [{"id": "mock-model"}]}}}
+CLINE = {"version": 1, "lastUsedProvider": "openai-compatible", "providers": {"openai-compatible": {
+    "settings": {"provider": "openai-compatible", "apiKey": "sk-test", "model": "gpt-4o", "baseUrl": f"{URL}/v1"},
+    "updatedAt": "2026-11-01T00:00:00.000Z", "tokenSource": "manual"}}}
 CLIENTS = {
     "claude": ("--claude-code", ["claude", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "-p"],
                {"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_API_KEY": "sk-test", "DISABLE_TELEMETRY": "1",
@@ -68,6 +72,8 @@ CLIENTS = {
                  {".config/opencode/opencode.json": OPENCODE}, ".local/share/opencode/opencode.db"),
     "pi": (None, ["pi", "--provider", "mock", "--model", "mock-model", "-p"],
            {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}, {".pi/agent/models.json": PI}, ".pi/agent/sessions/**/*.jsonl"),
+    "cline": (None, ["cline", "-P", "openai-compatible", "-m", "gpt-4o"], {},
+              {".cline/data/settings/providers.json": CLINE}, ".cline/data/sessions/*/*.messages.json"),
     "aider": (None, ["aider", "--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-browser",
                      "--no-detect-urls", "--model", "openai/gpt-4o", "--yes-always", "--no-gitignore", "--map-tokens",
                      "0", "--message"],
@@ -92,8 +98,10 @@ class Extractor(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
         found = {"decisions": [], "discussions": [], "attempts": [], "requests": []}
-        if WORDS in body:
-            found["decisions"].append(DECISION)
+        said = next((words for words in (WORDS, ANSWER) if words in body), None)
+        if said:
+            found["decisions"].append({"options": [said, "a SQLite row"], "chosen": said,
+                                       "rationale": "needs no migration"})
         elif FAILURE in body:
             found["attempts"].append({"action": "sh test_lock.sh", "result": FAILURE, "succeeded": False})
         call = {"id": "call_1", "type": "function",
@@ -191,7 +199,8 @@ def check(place, client, other):
     flag, _, _, _, pattern = CLIENTS[client]
     if flag:
         place.annalist(client, "init", flag, "--yes")
-    place.said(client, TASK)
+    task, words = SAID.get(client, (TASK, WORDS))
+    place.said(client, task)
     home = place.env(client)["HOME"]
     folder = place.project if pattern.startswith("./") else home
     paths = glob.glob(os.path.join(folder, pattern), recursive=True)
@@ -206,9 +215,7 @@ def check(place, client, other):
         place.annalist(client, "enqueue", "--flush", *paths)
         row.append("no hooks")
     place.annalist(client, "worker", "--drain")
-    # mini-swe-agent keeps no answer without a call of a tool, and the decision is one.
-    records = place.annalist(client, "records", "list", "--json")
-    row.append(mark((FAILURE if client == "mini" else WORDS) in records))
+    row.append(mark(words in place.annalist(client, "records", "list", "--json")))
     place.annalist(client, "memory", "sync")
     if flag is None:
         return row + ["no hooks"] * 2 + [""] * 2

@@ -16,8 +16,9 @@ const INJECTED_TAGS: [&str; 6] = [
     "qwen:user-prompt-submit-context",
 ];
 /// Blocks that hold a person's words, and their kind.
-const WORDS_TAGS: [(&str, EntryKind); 5] = [
+const WORDS_TAGS: [(&str, EntryKind); 6] = [
     ("task", EntryKind::Prompt),
+    ("user_input", EntryKind::Prompt),
     ("feedback", EntryKind::Prompt),
     ("user_message", EntryKind::Prompt),
     ("user_query", EntryKind::Prompt),

@@ -3,6 +3,7 @@
 use super::fields::{Block, Content};
 use memchr::{memchr2, memmem};
 use std::borrow::Cow;
+use std::ops::Range;
 
 const OPEN: &str = "<system-reminder>";
 const CLOSE: &str = "</system-reminder>";
@@ -145,25 +146,29 @@ pub(super) fn between<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
 /// Position of `<tag>…</tag>`.
 pub(super) struct TagSpan {
     pub(super) start: usize,
-    pub(super) inner: std::ops::Range<usize>,
+    pub(super) inner: Range<usize>,
     pub(super) end: usize,
 }
 
-/// Finds the first block of a tag. Most texts have no `<` at all, so it is searched for byte by byte.
+/// Finds the first block of a tag, which may have attributes. Most texts have no `<` at all, so it is searched for byte by
+/// byte.
 pub(super) fn block(text: &str, tag: &str) -> Option<TagSpan> {
-    let start = bracket(text, 0, "<", tag)?;
-    let inner = start + tag.len() + 2;
-    let close = bracket(text, inner, "</", tag)?;
-    Some(TagSpan { start, inner: inner..close, end: close + tag.len() + 3 })
+    let opening = bracket(text, 0, "<", tag)?;
+    let closing = bracket(text, opening.end, "</", tag)?;
+    Some(TagSpan { start: opening.start, inner: opening.end..closing.start, end: closing.end })
 }
 
-fn bracket(text: &str, from: usize, open: &str, tag: &str) -> Option<usize> {
-    let is_it = |at: &usize| {
-        let rest = text.get(*at..).and_then(|rest| rest.strip_prefix(open)?.strip_prefix(tag));
-        rest.is_some_and(|rest| rest.starts_with('>'))
+fn bracket(text: &str, from: usize, open: &str, tag: &str) -> Option<Range<usize>> {
+    let span = |at: usize| {
+        let rest = text.get(at..)?.strip_prefix(open)?.strip_prefix(tag)?;
+        let length = rest.find('>')?;
+        let attributes = &rest[..length];
+        let is_tag = attributes.is_empty()
+            || open == "<" && attributes.starts_with(' ') && !attributes.contains(['<', '\n']);
+        is_tag.then(|| at..at + open.len() + tag.len() + length + 1)
     };
     let rest = text.as_bytes().get(from..)?;
-    memchr::memchr_iter(b'<', rest).map(|at| from + at).find(is_it)
+    memchr::memchr_iter(b'<', rest).find_map(|at| span(from + at))
 }
 
 #[cfg(test)]

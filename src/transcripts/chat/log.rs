@@ -11,6 +11,7 @@ use crate::transcripts::emit::Emit;
 use crate::transcripts::raw::{RawEntry, RawSession};
 use serde_json::Value;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 
 /// Maximum number of messages of a record that are compared with the next record.
 const HISTORY_MAX: usize = 100_000;
@@ -195,6 +196,9 @@ impl<'e, 's> ChatLog<'e, 's> {
         let name = if own.is_empty() { prefix.to_string() } else { own };
         head.native_id = format!("{name}#{}", self.records);
         head.started_at = head.started_at.or_else(|| entries.iter().find_map(|entry| entry.at));
+        let context = || entries.iter().filter(|entry| entry.kind == EntryKind::Injected);
+        let told = || context().find_map(|entry| working_directory(&entry.text)).map(str::to_owned);
+        head.cwd = head.cwd.or_else(told);
         self.emit.session(head);
     }
 
@@ -202,6 +206,19 @@ impl<'e, 's> ChatLog<'e, 's> {
         let detail = "expected a role: system, developer, user, assistant, tool or function";
         self.emit.finding(Severity::Warning, "unknown-role", line, detail);
     }
+}
+
+/// The working directory that a client's context names: `Working Directory: /home/me/app`, or the heading
+/// `# Current Working Directory (/home/me/app) Files`.
+fn working_directory(context: &str) -> Option<&str> {
+    const NAME: &str = "working directory";
+    let path = context.lines().find_map(|line| {
+        let at = line.to_ascii_lowercase().find(NAME)?;
+        let told = line.get(at + NAME.len()..)?.trim();
+        let inner = told.strip_prefix('(').and_then(|told| told.split_once(')'));
+        inner.map(|(path, _)| path).or_else(|| told.strip_prefix(':')).map(str::trim)
+    });
+    path.filter(|path| Path::new(path).is_absolute())
 }
 
 /// Hash of a message, compared within one run only.

@@ -1,6 +1,7 @@
 //! Rules of OpenAI's and Anthropic's messages.
 
 use super::read;
+use crate::transcripts::raw::TranscriptItem;
 use crate::transcripts::testing;
 
 #[track_caller]
@@ -286,4 +287,32 @@ fn a_cline_sdk_file_has_an_id_and_times() {
 #[test]
 fn messages_without_role_are_told_by_type() {
     check(r#"[{"type":"assistant","timestamp":1,"text":"a"}]"#, &["= …#0", "1: assistant text: a"]);
+}
+
+#[test]
+fn a_clients_frame_is_not_the_persons_words_and_tells_the_folder() {
+    let folders = |input: &str| {
+        let items = testing::read(read, input.as_bytes()).into_iter();
+        let cwd = |item| match item {
+            TranscriptItem::Session(session) => Some(session.cwd.unwrap_or_default()),
+            _ => None,
+        };
+        items.filter_map(cwd).collect::<Vec<_>>()
+    };
+    let cline = r#"{"sessionId":"1795446669896_svuny","messages":[{"role":"user","content":[{"type":"text",
+        "text":"<user_input mode=\"act\">Write a test</user_input>"}]}],
+        "system_prompt":"1. Platform: linux\n4. Working Directory: /home/me/app"}"#;
+    check(
+        cline,
+        &[
+            "= 1795446669896_svuny#0",
+            "1: client injected: 1. Platform: linux\n4. Working Directory: /home/me/app (injected context)",
+            "1: person prompt: Write a test",
+        ],
+    );
+    assert_eq!(folders(cline), ["/home/me/app"]);
+    let older = r#"[{"role":"user","content":"<task>a</task>\n<environment_details>\n# Current Working Directory (/home/me/b) Files\nx\n</environment_details>"}]"#;
+    assert_eq!(folders(older), ["/home/me/b"]);
+    let said = r#"[{"role":"user","content":"Working Directory: /home/me/c"}]"#;
+    assert_eq!(folders(said), [""], "a person's words are no context");
 }
