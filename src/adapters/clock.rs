@@ -1,6 +1,7 @@
 //! The only reader of the clock; everybody else is told the time.
 
 use crate::domain::Timestamp;
+use jiff::tz::TimeZone;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The time, in milliseconds since 1970 UTC; 0 on a machine whose clock stands before that.
@@ -8,6 +9,11 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The time zone of this machine; UTC if it tells none.
+pub(crate) fn zone() -> TimeZone {
+    TimeZone::try_system().unwrap_or(TimeZone::UTC)
 }
 
 /// Compares the clock on the wall, which people and networks set, with one that only goes on.

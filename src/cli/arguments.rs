@@ -3,47 +3,58 @@
 use super::output::{self, Failure, short};
 use crate::adapters::clock;
 use crate::domain::{Session, Timestamp};
-use crate::memory_dir::is_day;
 use crate::store::{IdPrefix, PrefixLookup, Store};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use jiff::Span;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use std::io::{self, IsTerminal};
+use std::ops::Range;
 
-/// Parses a day, a month, a time, `today`, `yesterday` or the days ago, such as `7d`.
+/// Parses a day, a month, a time, `today`, `yesterday` or the days ago, such as `7d`. Days and months are those of this
+/// machine's time zone.
 pub(super) fn date(text: &str) -> Result<Timestamp, String> {
+    Ok(span(text, clock::now(), &clock::zone())?.start)
+}
+
+/// As [`date`], for the end of the day or month.
+pub(super) fn date_end(text: &str) -> Result<Timestamp, String> {
+    let span = span(text, clock::now(), &clock::zone())?;
+    Ok(span.start.max(Timestamp(span.end.0.saturating_sub(1))))
+}
+
+/// From the beginning of what `text` names to the beginning of what comes next; empty for a time.
+fn span(text: &str, now: Timestamp, zone: &TimeZone) -> Result<Range<Timestamp>, String> {
+    let begins = |date| Timestamp::beginning_of(date, zone);
     if let Some(days) = days_ago(text) {
-        return Ok(clock::now().midnight().days_before(days));
+        let day = now.date_in(zone).saturating_sub(Span::new().days(days));
+        return Ok(begins(day)..begins(day.saturating_add(Span::new().days(1))));
     }
-    let whole = match text.len() {
-        7 => format!("{text}-01T00:00:00Z"),
-        10 => format!("{text}T00:00:00Z"),
-        _ => text.to_owned(),
+    let date = |text: &str| text.parse::<Date>().ok();
+    let found = match text.len() {
+        7 => date(&format!("{text}-01")).map(|first| (first, Span::new().months(1))),
+        10 => date(text).map(|day| (day, Span::new().days(1))),
+        _ => None,
     };
-    Timestamp::parse(&whole).ok_or_else(|| {
+    if let Some((first, length)) = found {
+        return Ok(begins(first)..begins(first.saturating_add(length)));
+    }
+    Timestamp::parse(text).map(|at| at..at).ok_or_else(|| {
         "expected a day such as 2026-11-21, yesterday or 7d, a month such as 2026-11, or a time in \
          RFC 3339"
             .to_owned()
     })
 }
 
-/// As [`date`], for the end of the day or month.
-pub(super) fn date_end(text: &str) -> Result<Timestamp, String> {
-    let at = date(text)?;
-    if text.len() == 7 && days_ago(text).is_none() {
-        let days = std::iter::successors(Some(at), |day| Some(day.next_midnight()));
-        let last = days.take(31).take_while(|day| day.day().starts_with(text)).last();
-        let next = last.unwrap_or(at).next_midnight();
-        return Ok(Timestamp(next.0.saturating_sub(1)));
-    }
-    let is_day = is_day(text) || days_ago(text).is_some();
-    Ok(if is_day { Timestamp(at.next_midnight().0.saturating_sub(1)) } else { at })
-}
-
-fn days_ago(text: &str) -> Option<u32> {
-    match text {
-        "today" => Some(0),
-        "yesterday" => Some(1),
-        _ => text.strip_suffix('d')?.parse().ok(),
-    }
+/// Days ago that `text` names; those before all that there may be are one.
+fn days_ago(text: &str) -> Option<i32> {
+    const DAYS_MAX: u32 = 1_000_000;
+    let days = match text {
+        "today" => 0,
+        "yesterday" => 1,
+        _ => text.strip_suffix('d')?.parse::<u32>().ok()?.min(DAYS_MAX),
+    };
+    i32::try_from(days).ok()
 }
 
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
@@ -118,16 +129,28 @@ pub(super) fn named<T: Copy + Send + Sync>(
 mod tests {
     use super::*;
 
+    #[track_caller]
+    fn check(text: &str, zone: &str, first: &str, next: &str) {
+        let at = |text: &str| Timestamp::parse(text).unwrap();
+        let zone = TimeZone::posix(zone).unwrap();
+        let found = span(text, at("2026-11-23T01:30:00Z"), &zone);
+        assert_eq!(found, Ok(at(first)..at(next)), "{text}");
+    }
+
     #[test]
-    fn a_month_is_from_its_first_day_to_the_end_of_its_last() {
-        let day = |text: &str| Timestamp::parse(text).unwrap();
-        assert_eq!(date("2026-11"), Ok(day("2026-11-01T00:00:00Z")));
-        for (month, next) in
-            [("2026-11", "2026-12-01"), ("2026-12", "2027-01-01"), ("2028-02", "2028-03-01")]
-        {
-            let next = day(&format!("{next}T00:00:00Z"));
-            assert_eq!(date_end(month), Ok(Timestamp(next.0 - 1)), "{month}");
-        }
-        assert!(date("2026-13").is_err() && date("soon").is_err() && date("7d").is_ok());
+    fn a_day_and_a_month_are_whole_ones_of_the_time_zone() {
+        check("2026-11", "UTC0", "2026-11-01T00:00:00Z", "2026-12-01T00:00:00Z");
+        check("2026-12", "UTC0", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z");
+        check("2028-02", "JST-9", "2028-01-31T15:00:00Z", "2028-02-29T15:00:00Z");
+        check("today", "UTC0", "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z");
+        check("today", "PST8", "2026-11-22T08:00:00Z", "2026-11-23T08:00:00Z");
+        check("yesterday", "JST-9", "2026-11-21T15:00:00Z", "2026-11-22T15:00:00Z");
+        check("7d", "PST8", "2026-11-15T08:00:00Z", "2026-11-16T08:00:00Z");
+        // A day on which the clock is set has another length.
+        let berlin = "CET-1CEST,M3.5.0,M10.5.0/3";
+        check("2026-10-25", berlin, "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z");
+        check("2026-11-21T09:00:00Z", "PST8", "2026-11-21T09:00:00Z", "2026-11-21T09:00:00Z");
+        assert!(date("2026-13").is_err() && date("2026-02-30").is_err() && date("soon").is_err());
+        assert!(date("4000000000d").is_ok());
     }
 }

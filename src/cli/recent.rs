@@ -32,7 +32,7 @@ pub(super) struct OpenArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Days are in UTC, as with --since.")]
+#[command(after_help = "Days are those of this machine's time zone, as with --since.")]
 pub(super) struct DayArgs {
     /// Only this namespace
     #[arg(long, value_name = "NAME")]

@@ -1,5 +1,7 @@
 //! A moment, in milliseconds since 1970 UTC. Given to the core, never read by it.
 
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -38,7 +40,7 @@ impl Timestamp {
             return Some(stamp);
         }
         let civil: jiff::civil::DateTime = text.parse().ok()?;
-        let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+        let zoned = civil.to_zoned(TimeZone::UTC).ok()?;
         Some(Timestamp(zoned.timestamp().as_millisecond()))
     }
 
@@ -66,6 +68,18 @@ impl Timestamp {
     /// This time of the day so many days before.
     pub fn days_before(self, days: u32) -> Timestamp {
         Timestamp(self.0.saturating_sub(DAY_MILLIS.saturating_mul(i64::from(days))))
+    }
+
+    /// The date in `zone`.
+    pub(crate) fn date_in(self, zone: &TimeZone) -> Date {
+        let stamp = jiff::Timestamp::from_millisecond(self.0).unwrap_or_default();
+        stamp.to_zoned(zone.clone()).date()
+    }
+
+    /// When `date` begins in `zone`; for dates that nothing is of, the epoch.
+    pub(crate) fn beginning_of(date: Date, zone: &TimeZone) -> Timestamp {
+        let first = date.to_zoned(zone.clone());
+        Timestamp(first.map_or(0, |first| first.timestamp().as_millisecond()))
     }
 
     /// Time since `earlier`; zero if this is not after it.

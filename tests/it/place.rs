@@ -143,7 +143,7 @@ impl Place {
         command.env("HOME", self.path("home")).env("XDG_CONFIG_HOME", self.path("home/xdg"));
         // No test calls a model, or looks for one on this machine, that it did not name.
         command.env("ANNALIST__CONSOLIDATE__MODEL", "");
-        command.env("NO_COLOR", "1").envs(&self.env);
+        command.env("NO_COLOR", "1").env("TZ", "UTC0").envs(&self.env);
         command
     }
 

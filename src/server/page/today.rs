@@ -4,12 +4,14 @@ use super::access::Posted;
 use super::search::HitView;
 use super::shell::{PageError, Visit, telling};
 use super::views::{MemoryView, cut, minute, with_places};
+use crate::adapters::clock;
 use crate::domain::{ClaimKind, JobState, Timestamp};
 use crate::pipeline::{HitState, SearchHit, SearchRequest, search};
 use crate::search::Query;
 use crate::store::{JobSelection, QueueStats, SearchFilter, Spent, Store, Stuck};
 use crate::text::count::{count, counted};
 use axum::response::Response;
+use jiff::Span;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -68,11 +70,15 @@ struct FailedView {
 pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
     let store = &visit.page.store;
     let now = (visit.page.clock)();
+    let zone = clock::zone();
+    let today = now.date_in(&zone);
+    let begins =
+        |days| Timestamp::beginning_of(today.saturating_add(Span::new().days(days)), &zone);
     let (days, since) = match visit.get("days") {
-        Some("7") => ("7", now.midnight().days_before(6)),
-        _ => ("1", now.midnight()),
+        Some("7") => ("7", begins(-6)),
+        _ => ("1", begins(0)),
     };
-    let until = Timestamp(now.next_midnight().0 - 1);
+    let until = Timestamp(begins(1).0 - 1);
     let filter = SearchFilter { since: Some(since), until: Some(until), ..SearchFilter::default() };
     let request = SearchRequest { filter, limit: ITEMS_MAX, ..SearchRequest::default() };
     let mut hits = search(Some(store), &request, Vec::new()).await?;
