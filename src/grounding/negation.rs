@@ -4,6 +4,7 @@ use crate::domain::{Claim, Evidence, Slice};
 use crate::text::negation::NEGATIONS;
 use crate::text::tokens::words;
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Beginnings of words with which a claim itself says that something is not, or is taken away.
 const CONTRASTS: [&str; 22] = [
@@ -114,6 +115,14 @@ fn plain(text: &str) -> impl Iterator<Item = &str> {
     let words =
         text.split(|letter: char| !letter.is_alphanumeric() && letter != '\'' && letter != '’');
     words.filter(|word| !word.is_empty())
+}
+
+/// Positions of the negations in `text`.
+pub(super) fn negations(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    plain(text).filter(|word| is_negation(word)).map(|word| {
+        let start = word.as_ptr() as usize - text.as_ptr() as usize;
+        start..start + word.len()
+    })
 }
 
 fn is_negation(word: &str) -> bool {

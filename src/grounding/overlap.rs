@@ -2,9 +2,10 @@
 //! closest together.
 
 use super::fold::Folded;
+use super::negation::negations;
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{Branch, EntryKind, Slice, Speaker};
-use crate::text::tokens::{Word, words};
+use crate::text::tokens::words;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -12,6 +13,9 @@ use std::ops::Range;
 const GAIN_PERCENT_MIN: f64 = 12.0;
 /// The share that a further window of a single word adds; most such words stand there by chance.
 const WORD_GAIN_PERCENT_MIN: f64 = 25.0;
+/// Weight of a negation for a claim that has one: of two windows with the same words it prefers the one that denies. It
+/// counts in no score.
+const NEGATION_WEIGHT: f64 = 0.6;
 /// The most places of one word in one entry that are looked at.
 const PLACES_MAX: usize = 64;
 
@@ -43,6 +47,8 @@ pub(super) struct WordIndex<'a> {
     places: Vec<Vec<WordPosition>>,
     /// Weight of each word.
     weights: Vec<f64>,
+    /// Number of all negations, if a claim has one.
+    negation: Option<u32>,
 }
 
 /// Support of a string.
@@ -67,19 +73,23 @@ impl<'a> WordIndex<'a> {
         strings: impl Iterator<Item = &'b str>,
     ) -> WordIndex<'a> {
         let mut ids: HashMap<u64, u32> = HashMap::new();
+        let mut denies = false;
         for string in strings {
+            denies |= negations(string).next().is_some();
             words(string, |word| {
                 let next = ids.len() as u32;
                 ids.entry(word.key).or_insert(next);
             });
         }
-        let mut places: Vec<Vec<WordPosition>> = vec![Vec::new(); ids.len()];
-        let mut parts_with = vec![0; ids.len()];
+        let negation = denies.then_some(ids.len() as u32);
+        let numbers = ids.len() + usize::from(denies);
+        let mut places: Vec<Vec<WordPosition>> = vec![Vec::new(); numbers];
+        let mut parts_with = vec![0; numbers];
         // The part that each word was last seen in, and how often.
-        let mut counted = vec![(u32::MAX, 0); ids.len()];
+        let mut counted = vec![(u32::MAX, 0); numbers];
         for (number, part) in (0u32..).zip(&slice.parts) {
             let text = slice.text.as_str().get(part.span.clone()).unwrap_or_default();
-            let mut note = |word: Word, id: u32| {
+            let mut note = |word: Range<usize>, id: u32| {
                 let here = &mut counted[id as usize];
                 if here.0 != number {
                     *here = (number, 0);
@@ -99,13 +109,20 @@ impl<'a> WordIndex<'a> {
                 if let Some(id) = ids.get(&word.key)
                     && !folded.is_marked(&span())
                 {
-                    note(word, *id);
+                    note(word.start..word.end, *id);
                 }
             });
+            if let Some(id) = negation {
+                negations(text).for_each(|word| note(word, id));
+            }
         }
         let parts = slice.parts.len() as f64;
-        let weights = parts_with.into_iter().map(|with| weight(with, parts)).collect();
-        WordIndex { slice, ids, places, weights }
+        let mut weights: Vec<f64> =
+            parts_with.into_iter().map(|with| weight(with, parts)).collect();
+        if denies && let Some(of_negation) = weights.last_mut() {
+            *of_negation = NEGATION_WEIGHT;
+        }
+        WordIndex { slice, ids, places, weights, negation }
     }
 
     /// Support of `string` by the slice: the windows that hold most of its words, the best first. The
@@ -124,19 +141,25 @@ impl<'a> WordIndex<'a> {
             shared: open.clone(),
             ..WordSupport::default()
         };
+        open.extend(self.negation.filter(|_| negations(string).next().is_some()));
+        let is_word = |id: &u32| Some(*id) != self.negation;
         let mut covered = 0.0;
-        while support.spans.len() < EVIDENCE_PER_STRING_MAX && !open.is_empty() {
+        while support.spans.len() < EVIDENCE_PER_STRING_MAX && open.iter().any(is_word) {
             let leads = if support.spans.is_empty() { first } else { &[] };
             let mut led =
                 leads.iter().filter_map(|speaker| self.best_window(&open, Some(*speaker)));
-            let led = led.find(|it| it.gain * 100.0 >= total * GAIN_PERCENT_MIN);
+            let leads_with = |it: &Window| {
+                it.held.iter().any(is_word) && it.gain * 100.0 >= total * GAIN_PERCENT_MIN
+            };
+            let led = led.find(leads_with);
             let Some(window) = led.or_else(|| self.best_window(&open, None)) else { break };
             let is_slight = window.gain * 100.0 < total * GAIN_PERCENT_MIN
                 || window.held.len() == 1 && window.gain * 100.0 < total * WORD_GAIN_PERCENT_MIN;
             if !support.spans.is_empty() && is_slight {
                 break;
             }
-            covered += window.gain;
+            covered +=
+                window.held.iter().copied().filter(is_word).map(|id| self.weight(id)).sum::<f64>();
             open.retain(|id| !window.held.contains(id));
             support.spans.push((self.widen(window.part, window.span), window.gain));
         }

@@ -96,6 +96,22 @@ fn what_was_said_is_staged_with_the_words_and_who_said_them() {
 }
 
 #[test]
+fn a_claim_that_denies_rests_on_words_that_deny() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The handle could be of wood, wood is warm."),
+        (Speaker::Assistant, EntryKind::Text, "Wood needs oil every year."),
+        (Speaker::Person, EntryKind::Prompt, "Then no wood. Can we have it by May?"),
+        (Speaker::Assistant, EntryKind::Text, "Yes, by May."),
+    ]);
+    for chosen in ["No wood", "Don't take wood"] {
+        let record = ground_one(&slice, decision(&[], chosen, "it needs oil every year"));
+        assert_eq!(record.state, RecordState::Staged, "{chosen}: {:?}", record.reason);
+        let words = record.evidence.iter().find(|it| it.field == "chosen").map(|it| &it.words);
+        assert!(words.is_some_and(|it| it.as_str().starts_with("Then no wood")), "{words:?}");
+    }
+}
+
+#[test]
 fn an_identifier_that_nobody_wrote_quarantines() {
     let claim = decision(&["Redis", "Postgres"], "Postgres with `LISTEN`", "gives us leases");
     check(claim, RecordState::Quarantined, "literal-absent: `LISTEN` of chosen");
