@@ -12,7 +12,7 @@ const STORES: [&str; 2] = ["Redis", "Postgres"];
 fn open_pair(by: Speaker) -> [Record; 2] {
     let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 1);
     let new = decision(&STORES, "Postgres", "the queue must survive a restart");
-    [old, record_of(new, &[(by, "Postgres it is now, the queue must survive a restart")], 4)]
+    [old, record_of(new, &[(by, "Postgres it is, the queue must survive a restart")], 4)]
 }
 
 fn spec() -> Arc<AdjudicationSpec> {
@@ -83,7 +83,7 @@ fn what_is_left_open_is_asked_about_as_data_under_short_ids() {
 #[test]
 fn a_proven_change_supersedes_and_the_others_keep_both() {
     let records = open_pair(Speaker::Person);
-    let proven = says("R1", "supersede", Some("M1"), Some("Postgres it is NOW"));
+    let proven = says("R1", "supersede", Some("M1"), Some("POSTGRES it is"));
     let state = check(&records, &proven, &["supersede judged-replaced"], &[]);
     assert_eq!(of(&state, &records[0]).state, MemoryState::Superseded);
     check(&records, &says("R1", "add", None, None), &["add judged-unrelated"], &[]);
@@ -103,7 +103,7 @@ fn a_change_that_nobody_spoke_of_is_refused() {
 #[test]
 fn an_assistant_takes_back_no_persons_choice_whatever_a_model_says() {
     let records = open_pair(Speaker::Assistant);
-    let answer = says("R1", "supersede", Some("M1"), Some("Postgres it is now"));
+    let answer = says("R1", "supersede", Some("M1"), Some("Postgres it is"));
     check(&records, &answer, &["conflict reversal"], &["verdict-refused"]);
     let said = open_pair(Speaker::Person);
     check(&said, &says("R1", "discard", None, None), &["conflict reversal"], &["verdict-refused"]);

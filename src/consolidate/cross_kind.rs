@@ -26,7 +26,11 @@ const WORDS_MIN: usize = 3;
 const DONE: f64 = 0.65;
 const DONE_BY_ACTION: f64 = 0.5;
 /// The share of a request's words that a decision must have to take it back.
-const WITHDRAWN: f64 = 0.6;
+const WITHDRAWN: f64 = 0.5;
+/// The share of a request for several things that an answer must name.
+const OF_SEVERAL: f64 = 0.8;
+/// Words of the request that a decision must name to take it back without saying so.
+const MATTER_MIN: usize = 2;
 /// Memories of another kind that one record is compared with.
 const ACROSS_MAX: usize = 3;
 
@@ -167,16 +171,24 @@ impl Link<'_> {
                 let exact = shared(&before.hard, &after.hard);
                 let enough = said + exact >= WORDS_MIN.min(whole + exact);
                 let is_deed = after.statement.is_deed && !removes;
-                let sure = named >= DONE_BY_ACTION && share(said) >= DONE && enough;
+                let least = if before.statement.is_list { OF_SEVERAL } else { DONE_BY_ACTION };
+                let sure = named >= least && share(said) >= DONE && enough;
                 (share(said), sure && is_deed && whole > 1)
             }
             (Claim::Request(_), Claim::Decision(_)) => {
-                let back = after.statement.says_no && says_withdrawn(&folded(&text(answer)));
-                let named = share(after.statement.names(&before.statement));
-                (named, back && named >= WITHDRAWN)
+                let (wish, words) = (folded(&text(asked)), folded(&text(answer)));
+                let says_no = after.statement.says_no && !before.statement.says_no;
+                let withdrawn = says_withdrawn(&words) && !says_withdrawn(&wish);
+                let names = after.statement.names(&before.statement);
+                // No to the very thing takes it back, as do words that say so.
+                let plain = after.statement.is_within(&before.statement) && names >= MATTER_MIN;
+                let back = (says_no && withdrawn) || (plain && (says_no || withdrawn));
+                let least = if before.statement.is_list { OF_SEVERAL } else { WITHDRAWN };
+                (share(names), back && share(names) >= least)
             }
             _ => {
-                let covered = cover(before, after);
+                let answers = after.statement.answers(&before.statement);
+                let covered = if answers { 1.0 } else { cover(before, after) };
                 (covered, covered >= COVERED)
             }
         }

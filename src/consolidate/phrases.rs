@@ -7,19 +7,40 @@ use aho_corasick::AhoCorasick;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any more|anymore|no more|rather than|\
-     in favour of|in favor of|switch|switched|switching|changed|change|changed my mind|change my mind|changed our mind|\
-     on second thought|scratch that|go back to|went back to|revert|reverted|reverse|reversed|undo|undone|replace|replaces|\
-     replaced|drop|dropped|abolish|abolished|forget the|no,|no:|from now on|raise|raised|lower|lowered|increase|increased|\
-     reduce|reduced|extend|extended|lengthen|lengthened|shorten|shortened|cut|bump|bumped|halve|halved|changes|changing|upgrade|upgraded|\
-     downgrade|downgraded|migrate|migrated|move to|moves to|moved to|move from|moves from|moved from|take back|taken back|\
-     took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|lieber doch|doch nicht|nicht mehr|umgestiegen|\
-     ersetzt|ersetzen|zurück zu|ab jetzt|ab sofort|nunmehr|nein,|geändert|ändern|erhöht|erhöhen|gesenkt|senken|verlängert|\
-     verlängern|verkürzt|verkürzen|umgestellt|umstellen|gewechselt|wechseln|abgeschafft|rückgängig|zurückgenommen|\
-     yerine|artık|vazgeçtik|vazgeçtim|fikrimi değiştirdim|değiştirildi|değiştirelim|hayır,|bundan sonra|\
-     en lugar de|en vez de|ya no|cambio de idea|cambié de idea|a partir de ahora|volvamos a|cambiar a|cambiamos a|pasamos a|\
-     sustituir|reemplazar|plutôt|au lieu de|finalement|ne plus|n'est plus|changé d'avis|désormais|passer à|passons à|\
-     on passe à|remplacer|remplacé|non,|やっぱり|やはり|ではなく|じゃなくて|代わりに|に変更|に戻|やめて|切り替え|改用|还是用|換成|换成|不再";
+/// Words that say that something is no more as it was.
+const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any more|anymore|no more|rather than|now|\
+     in favour of|in favor of|changed my mind|change my mind|changed our mind|\
+     on second thought|scratch that|revert|reverted|reverse|reversed|undo|undone|drop|dropped|abolish|abolished|forget the|\
+     no,|no:|from now on|take back|taken back|took back|statt|statt dessen|stattdessen|anstatt|anstelle|doch lieber|\
+     lieber doch|doch nicht|nicht mehr|ab jetzt|ab sofort|jetzt|künftig|nunmehr|nein,|abgeschafft|rückgängig|zurückgenommen|\
+     yerine|artık|vazgeçtik|vazgeçtim|fikrimi değiştirdim|hayır,|bundan sonra|en lugar de|en vez de|ya no|ahora|\
+     cambio de idea|cambié de idea|a partir de ahora|plutôt|au lieu de|finalement|ne plus|n'est plus|ne sont plus|maintenant|\
+     changé d'avis|désormais|dorénavant|non,|invece di|d'ora in poi|non più|adesso|em vez de|a partir de agora|não mais|agora|\
+     вместо|теперь|отныне|больше не|やっぱり|やはり|ではなく|じゃなくて|代わりに|に戻|やめて|今後|还是用|不再";
+
+/// Verbs that move something from one value to another.
+const SHIFTS: &str = "switch|switched|switches|switching|changed|change|changes|changing|go back to|goes back to|went back to|\
+     replace|replaces|replaced|raise|raised|lower|lowered|increase|increased|reduce|reduced|extend|extended|lengthen|\
+     lengthened|shorten|shortened|cut|bump|bumped|halve|halved|doubled|tripled|upgrade|upgraded|downgrade|\
+     downgraded|migrate|migrated|move|moves|moved|shift|shifted|postpone|postponed|reschedule|rescheduled|return to|returns to|\
+     umgestiegen|ersetzt|ersetzen|zurück zu|geändert|ändern|erhöht|erhöhen|gesenkt|senken|verlängert|verlängern|verkürzt|\
+     verkürzen|verdoppelt|verdoppeln|umgestellt|umstellen|gestellt|gewechselt|wechseln|verschoben|verschieben|verlegt|verlegen|\
+     değiştirildi|değiştirelim|volvamos a|cambiar a|cambiamos a|pasamos a|pasa a|pasan a|sustituir|reemplazar|aumentar|reducir|\
+     mover|movemos|trasladar|passer à|passons à|passe à|passent à|on passe à|remplacer|remplacé|augmenter|augmenté|réduire|\
+     réduit|déplacer|déplacé|déplacée|reporté|reportée|passare|passiamo|cambiare|spostare|spostato|mudar|mudamos|passamos|\
+     заменить|заменяем|меняем|перенести|переносим|перенесли|увеличить|уменьшить|перейти|переходим|に変更|切り替え|改用|換成|换成";
+
+/// Words that tell that the speaker has said so before, and that may tell it.
+const REPEATS: &str = "repeat|as i said|as said|as we said|like i said|said before|already said|told you|as agreed|once more|\
+     wie gesagt|wiederhole|noch einmal|rappel|répète|encore une fois|déjà dit|repito|te lo dije|otra vez|ripeto|повторяю|\
+     напоминаю|söylediğim gibi|もう一度|言ったとおり|繰り返";
+const REMINDS: &str =
+    "again|remember|still|as before|wieder|nochmal|recuerda|ricorda|опять|снова|tekrar";
+
+/// Nouns for what is measured.
+pub(super) const MEASURE_NOUNS: &str = "limit interval number amount size length width height duration period timeout rate \
+     frequency price cost fee quota grenze intervall anzahl menge größe länge breite höhe dauer frist preis kosten gebühr \
+     nombre taille longueur durée délai prix coût límite intervalo número tamaño duración plazo precio coste cuota";
 
 /// Words that a request or a plan is taken back with, folded.
 const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took back|withdraw|withdrawn|drop|dropped|\
@@ -37,7 +58,8 @@ const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggere
      empezado|reproducido|planlandı|taslak";
 /// Words with which an attempt says that something is left to do.
 const UNFINISHED: &str = "not yet|no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
-     still missing|still to do|todo|noch nicht|teilweise|folgt|beginnt|pas encore|en partie|todavía no|aún no|\
+     missing|pending|waits for|waiting for|still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
+     noch nicht|teilweise|folgt|beginnt|pas encore|en partie|todavía no|aún no|\
      parcialmente|henüz|kısmen";
 /// Words in an attempt that tell of taking something away.
 const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\
@@ -56,6 +78,9 @@ const LIGHT: &str = "a an the of to in and for is are was were be been being on 
      oder aber hat haben jetzt bitte schon wieder immer soll sollen darf dürfen muss müssen kann können geht gehen kommt gibt \
      le la les l un une des du de et est sont dans sur pour par avec que qui on se au aux ce cette leur leurs toutes tous \
      il elle nous vous y en ne doit toujours el los las uno una unos unas o es son con por para que del al lo su sus se cada \
+     aussi également también itself themselves own myself selbst auch today per pro par back remember ab sofort lugar vez lieu favour favor mind thought \
+     plus puis ils elles reste restent rester il lo gli i di del della dal al alla nel nella che e o os as do da dos das em no na nos nas ao à à às um uma que e para \
+     и в во на с со к по за до от из у не для что это при мы его \
      bir ve ile için bu şu da de mi her";
 
 /// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NEGATIONS`], do
@@ -77,7 +102,8 @@ const NOBODY: &[&str] = &[
 static TURN_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| TURNS.split('|').chain(NEGATIONS.iter().copied()).collect());
 static LIGHT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
-    let lists = CHANGES.split('|').chain(WITHDRAWN.split('|'));
+    let lists = [CHANGES, SHIFTS, WITHDRAWN];
+    let lists = lists.into_iter().flat_map(|list| list.split('|'));
     let lists = lists.chain(NEGATIONS.iter().chain(NOBODY).copied());
     LIGHT.split_whitespace().chain(lists.filter(|words| !words.contains(' '))).collect()
 });
@@ -86,6 +112,9 @@ static LIGHT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
 struct Phrases(LazyLock<Option<AhoCorasick>>);
 
 static CHANGED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(CHANGES.split('|')).ok()));
+static SHIFTED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(SHIFTS.split('|')).ok()));
+static REPEATED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REPEATS.split('|')).ok()));
+static REMINDED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMINDS.split('|')).ok()));
 static TAKEN_BACK: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(WITHDRAWN.split('|')).ok()));
 static UNDONE: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(NO_DEED.split('|')).ok()));
 static UNFINISHED_WORK: Phrases =
@@ -93,7 +122,20 @@ static UNFINISHED_WORK: Phrases =
 static REMOVED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMOVALS.split('|')).ok()));
 
 pub(super) fn says_change(folded: &str) -> bool {
-    CHANGED.is_in(folded)
+    CHANGED.is_in(folded) || says_shift(folded)
+}
+
+/// Moves something from one value to another.
+pub(super) fn says_shift(folded: &str) -> bool {
+    SHIFTED.is_in(folded)
+}
+
+pub(super) fn says_again(folded: &str) -> bool {
+    REPEATED.is_in(folded)
+}
+
+pub(super) fn may_say_again(folded: &str) -> bool {
+    REMINDED.is_in(folded)
 }
 
 /// Takes something back that was asked for or planned.

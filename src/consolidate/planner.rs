@@ -4,7 +4,7 @@
 use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
 use super::cross_kind::{View, across, followed};
 use super::incoming::{Incoming, Order, RecordPlace, record_place};
-use super::rules::{RULES, RulePair, Ruling, is_protected};
+use super::rules::{PRESUPPOSED, RULES, RulePair, Ruling, is_protected};
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
@@ -189,6 +189,11 @@ impl<'a> Planner<'a> {
     fn choose(&mut self, new: &Incoming<'_>) -> Choice {
         let mut judged = self.judge(new);
         judged.sort_by(RankedRuling::order);
+        // Words of change are about one memory; where several fit, they do not tell which.
+        if judged.iter().filter(|it| it.ruling == Ruling::Supersede).count() > 1 {
+            let guessed = judged.iter_mut().filter(|it| it.rule == PRESUPPOSED);
+            guessed.for_each(|it| it.ruling = Ruling::Doubt);
+        }
         let mut choice = self.decide(new, &judged);
         if let Some(home) = choice.disposition.home() {
             let solving = judged.iter().filter(|it| it.ruling == Ruling::Solves);

@@ -15,6 +15,16 @@ const HALVES: [(&[&str], f64); 6] = [
     (&["halbe"], 0.5),
 ];
 
+/// Days of the week, in the languages that agents are talked to in.
+const WEEKDAYS: [&str; 7] = [
+    "monday mondays montag montags lundi lundis lunes lunedì понедельник понедельникам",
+    "tuesday tuesdays dienstag dienstags mardi mardis martes martedì вторник вторникам",
+    "wednesday wednesdays mittwoch mittwochs mercredi mercredis miércoles mercoledì среда среду средам",
+    "thursday thursdays donnerstag donnerstags jeudi jeudis jueves giovedì четверг четвергам",
+    "friday fridays freitag freitags vendredi vendredis viernes venerdì пятница пятницу пятницам",
+    "saturday saturdays samstag samstags samedi samedis sábado sábados sabato суббота субботу субботам",
+    "sunday sundays sonntag sonntags dimanche dimanches domingo domingos domenica воскресенье",
+];
 /// A quantity among the words of a statement.
 pub(super) struct Quantity {
     /// The same for equal amounts of one dimension.
@@ -26,6 +36,9 @@ pub(super) struct Quantity {
 /// The quantity at the beginning of `words`, which are folded and bare.
 pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     let first = words.first()?;
+    if let Some(day) = WEEKDAYS.iter().find(|day| day.split(' ').any(|it| it == *first)) {
+        return Some(Quantity { key: hash(day), words: 1 });
+    }
     if let Some(port) = port(first) {
         return Some(Quantity { key: key("", port), words: 1 });
     }
@@ -44,6 +57,11 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     };
     let (dimension, scale) = found.map_or(("", 1.0), |unit| (unit.dimension, unit.scale as f64));
     Some(Quantity { key: key(dimension, amount * scale), words: count })
+}
+
+/// True if one of `values` is a day of the week: beside another value, it is a condition.
+pub(super) fn has_day(values: &[u64]) -> bool {
+    WEEKDAYS.iter().any(|day| values.contains(&hash(day)))
 }
 
 fn key(dimension: &str, amount: f64) -> u64 {
@@ -113,6 +131,8 @@ mod tests {
         same("0,5 gb", "500 mb", true);
         same("18,300", "18300", true);
         same("zwei", "2", true);
+        same("10 kg", "10 kilograms", true);
+        same("mondays", "montag", true);
     }
 
     #[test]
@@ -123,6 +143,7 @@ mod tests {
         same("2 gb", "2 gib", false);
         same("6.12", "612", false);
         same("5 percent", "5", false);
+        same("monday", "tuesday", false);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Ruling {
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
 /// The rules in the order in which they are asked, with their names in the ledger.
-pub(super) const RULES: [(&str, Rule); 13] = [
+pub(super) const RULES: [(&str, Rule); 15] = [
     ("retracted", retracted),
     ("past", past),
     ("asked-again", asked_again),
@@ -69,17 +69,22 @@ pub(super) const RULES: [(&str, Rule); 13] = [
     ("reversal", reversal),
     ("near-duplicate", near),
     ("restated", restated),
+    ("said-again", said_again),
     ("revised", revised),
+    (PRESUPPOSED, presupposed),
     ("alike", alike),
     ("may-replace", may_replace),
 ];
+
+/// The rule by which words of change replace a memory that says more than they repeat.
+pub(super) const PRESUPPOSED: &str = "presupposed";
 
 /// Days within which the same action, done again, is the same attempt: two weeks of working at one thing.
 const EPISODE_DAYS_MAX: u64 = 14;
 /// Words that an action must have to be known again in another conversation; `ran cargo test` has fewer.
 const EPISODE_WORDS_MIN: usize = 4;
 /// The share of a failed action's words that a later one must have to be the same thing, done again.
-const SOLVED: f64 = 0.7;
+const SOLVED: f64 = 0.6;
 /// Words that both must have, where the later one does not have them all.
 const SOLVED_WORDS_MIN: usize = 3;
 /// The share of words above which two statements may be about the same, where only one says more.
@@ -313,11 +318,42 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
     }
     match pair.order {
         Order::Later if new.revises(old) => {
-            Some(if pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
+            let aware = pair.new.person && new.knows(old) && pair.may_follow();
+            Some(if aware || pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
         }
         Order::Earlier if old.revises(new) => {
-            let later = old.says_change && pair.memory.said_by <= pair.new.facts.said_by;
+            let later = (old.says_change || old.knows(new))
+                && pair.memory.said_by <= pair.new.facts.said_by;
             Some(if later { Ruling::Late } else { Ruling::Doubt })
+        }
+        Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
+    }
+}
+
+/// A person says that it was said before, and it has the same values.
+fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    let decides = pair.kind() == ClaimKind::Decision && pair.is_active();
+    let again = match pair.order {
+        Order::Later => new.says_again(old),
+        Order::Earlier => old.says_again(new),
+        Order::Same | Order::Unknown => false,
+    };
+    let bound = pair.new.subject.hard == pair.subject.hard;
+    let trusted = bound && (pair.new.person || !pair.is_protected());
+    (decides && again && trusted).then_some(Ruling::Merge(Merging::Provenance))
+}
+
+/// Words of change that repeat a part of what the memory says.
+fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
+    if pair.kind() != ClaimKind::Decision || !pair.is_active() {
+        return None;
+    }
+    let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
+    match pair.order {
+        Order::Later if pair.may_supersede() && new.presupposes(old) => Some(Ruling::Supersede),
+        Order::Earlier if old.says_change && pair.may_precede() && old.presupposes(new) => {
+            Some(Ruling::Late)
         }
         Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
     }

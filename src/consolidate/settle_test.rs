@@ -11,7 +11,7 @@ const STORES: [&str; 2] = ["Redis", "Postgres"];
 fn choices(by: Speaker) -> [Record; 2] {
     let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 1);
     let new = decision(&STORES, "Postgres", "the queue must survive a restart");
-    [old, record_of(new, &[(by, "Postgres it is now, the queue must survive a restart")], 4)]
+    [old, record_of(new, &[(by, "Postgres it is, the queue must survive a restart")], 4)]
 }
 
 /// The state by rule, the plan behind it, and the pairs that it left open.

@@ -2,8 +2,11 @@
 //! statements are of one matter if neither has a word for the matter that the other lacks.
 
 use super::key_set::{both, shared, sort, without};
-use super::phrases::{is_deed, is_exact, is_light, says_change, says_no};
-use super::quantity::quantity;
+use super::phrases::{
+    MEASURE_NOUNS, is_deed, is_exact, is_light, may_say_again, says_again, says_change, says_no,
+    says_shift,
+};
+use super::quantity::{has_day, quantity};
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash, search_keys};
 use std::collections::{HashMap, HashSet};
@@ -23,7 +26,7 @@ pub(super) struct Statement {
     values: Vec<u64>,
     /// Quantities, exact names and words of everything the claim says, sorted.
     all: Vec<u64>,
-    /// Words that only some of its options have: they are values too.
+    /// Words that only some of its options have, or that it sets against each other: they are values too.
     choices: Vec<u64>,
     pub(super) says_no: bool,
     /// The matter's words as they stand, where their order makes the meaning, as in `from A to B`.
@@ -35,6 +38,11 @@ pub(super) struct Statement {
     /// Says that something stays as it is.
     keeps: bool,
     pub(super) says_change: bool,
+    /// Tells that it was said before.
+    says_again: bool,
+    may_say_again: bool,
+    /// Its head names several things, as in `A and B`.
+    pub(super) is_list: bool,
     /// Tells of something that was done, and not only looked into, planned or begun.
     pub(super) is_deed: bool,
 }
@@ -46,7 +54,7 @@ impl Statement {
         let whole: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
         let whole = whole.join("\n");
         let flat = folded(&whole);
-        let Parts { matter: words, values, .. } = Parts::of(&whole);
+        let Parts { matter: words, values, .. } = Parts::of(&affirmed(claim, &whole));
         let mut all = [words, values].concat();
         sort(&mut all);
         Statement {
@@ -56,8 +64,11 @@ impl Statement {
             predicates: head.predicates,
             keeps: head.keeps,
             says_change: says_change(&flat),
+            says_again: says_again(&flat),
+            may_say_again: may_say_again(&flat),
+            is_list: head.folded.split(' ').any(|word| AND.split(' ').any(|it| it == word)),
             is_deed: is_deed(&head.folded, &flat),
-            choices: choices(claim),
+            choices: choices(claim, &head.folded),
             matter: head.matter,
             values: head.values,
             all,
@@ -79,8 +90,8 @@ impl Statement {
         let left_out = without(&former.matter, &self.matter);
         self.keeps
             && self.is_bound_as(former)
-            && !chosen.is_empty()
-            && self.matter.len() > MATTER_MIN
+            && (!chosen.is_empty() || has_day(&self.values))
+            && self.matter.len() + self.values.len() > MATTER_MIN
             && without(&self.matter, &former.matter).is_empty()
             && without(&left_out, &former.predicates).is_empty()
     }
@@ -97,21 +108,77 @@ impl Statement {
     /// True if this statement, the later one, is about the very matter of `former` with another value: it adds no word
     /// that narrows the matter, and leaves out some only where it names the former value.
     pub(super) fn revises(&self, former: &Statement) -> bool {
-        let mut choices = [self.choices.as_slice(), former.choices.as_slice()].concat();
-        sort(&mut choices);
-        let matter = without(&self.matter, &choices);
-        let before = without(&former.matter, &choices);
-        let common = shared(&matter, &before);
-        let adds = matter.len() - common;
+        let Matters { choices, own, before, common } = self.beside(former);
         let leaves_out = before.len() - common;
         let given_up = self.names_value(former, &choices);
         let differs = self.values != former.values
             || self.says_no != former.says_no
-            || without(&self.matter, &matter) != without(&former.matter, &before)
+            || without(&self.matter, &own) != without(&former.matter, &before)
             || (given_up && self.says_change);
         let enough = common >= MATTER_MIN || (common == 1 && leaves_out == 0 && given_up);
         let whole = leaves_out == 0 || (given_up && leaves_out <= LEFT_OUT_MAX);
-        differs && enough && adds == 0 && whole
+        differs && enough && own.len() == common && whole && !self.narrows(former)
+    }
+
+    /// True if this statement, a later one that speaks of a change, gives the matter of `former` in fewer words another
+    /// value, or says no to it: words of change are about something that was said before.
+    pub(super) fn presupposes(&self, former: &Statement) -> bool {
+        let Matters { own, before, common, .. } = self.beside(former);
+        let measured = !both(&before, &MEASURES).is_empty();
+        let adds = without(&without(&own, &before), if measured { &[] } else { &MEASURES });
+        let leaves_out = before.len() - common;
+        let valued = !self.values.is_empty() && !former.values.is_empty();
+        // What it says no to may be one of its own alternatives; no to the whole is no to a part of it.
+        let turns = self.says_no && !former.says_no && self.is_within(former);
+        let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
+        let is_about_it = common >= MATTER_MIN && leaves_out <= least && adds.is_empty();
+        let differs = turns || (valued && self.values != former.values);
+        is_about_it && differs && !self.narrows(former)
+    }
+
+    /// True if it gives a value for a day of the week only.
+    fn narrows(&self, former: &Statement) -> bool {
+        has_day(&self.values) && !has_day(&former.values) && !former.values.is_empty()
+    }
+
+    fn beside(&self, former: &Statement) -> Matters {
+        let mut choices = [self.choices.as_slice(), former.choices.as_slice()].concat();
+        sort(&mut choices);
+        let own = without(&self.matter, &choices);
+        let before = without(&former.matter, &choices);
+        Matters { common: shared(&own, &before), choices, own, before }
+    }
+
+    /// True if this statement tells that it was said before, and `other` says it in other words; where that is less than
+    /// certain, in more or in fewer words.
+    pub(super) fn says_again(&self, other: &Statement) -> bool {
+        let common = shared(&self.matter, &other.matter);
+        let (adds, leaves_out) = (self.matter.len() - common, other.matter.len() - common);
+        let close = self.says_again && common >= adds.max(leaves_out);
+        let may = self.may_say_again && !self.says_change;
+        let within = may && adds.min(leaves_out) == 0 && adds.max(leaves_out) <= common;
+        self.values == other.values
+            && self.says_no == other.says_no
+            && common >= MATTER_MIN
+            && (close || within)
+    }
+
+    /// True if the rest of what it says names a value of `former`, so that it knows of it.
+    pub(super) fn knows(&self, former: &Statement) -> bool {
+        let rest = without(&self.all, &self.values);
+        !self.values.is_empty() && shared(&rest, &former.values) > 0
+    }
+
+    /// True if it names one of the alternatives of `question`, and all else that this is about.
+    pub(super) fn answers(&self, question: &Statement) -> bool {
+        let about = without(&question.matter, &question.choices);
+        let named = shared(&question.choices, &self.matter);
+        named > 0 && !about.is_empty() && without(&about, &self.matter).is_empty()
+    }
+
+    /// True if it has no word for the matter that `other` lacks.
+    pub(super) fn is_within(&self, other: &Statement) -> bool {
+        without(&self.matter, &other.all).is_empty()
     }
 
     /// True if it names a value of `former`, the earlier one, or what that chose among alternatives; of its own
@@ -146,6 +213,14 @@ impl Statement {
     }
 }
 
+/// Two statements without the words that either weighs.
+struct Matters {
+    choices: Vec<u64>,
+    own: Vec<u64>,
+    before: Vec<u64>,
+    common: usize,
+}
+
 /// The first thing that a claim says: the words that a reader would repeat.
 fn head(claim: &Claim) -> String {
     match claim {
@@ -156,19 +231,74 @@ fn head(claim: &Claim) -> String {
     }
 }
 
-/// Words that some options of a decision have and others lack.
-fn choices(claim: &Claim) -> Vec<u64> {
-    let Claim::Decision(decision) = claim else { return Vec::new() };
-    let options: Vec<Vec<u64>> =
-        decision.options.iter().map(|option| Parts::of(option).matter).collect();
-    let Some((first, rest)) = options.split_first().filter(|(_, rest)| !rest.is_empty()) else {
-        return Vec::new();
+/// Everything that a claim says, which is `whole`; of an attempt's result only what does not say no: a thing that is
+/// missing was not done.
+fn affirmed(claim: &Claim, whole: &str) -> String {
+    let Claim::Attempt(it) = claim else { return whole.to_owned() };
+    let clauses = it.result.split("; ").flat_map(|part| part.split(", "));
+    let clauses = clauses.filter(|clause| !says_no(&folded(clause)));
+    let clauses: Vec<&str> = std::iter::once(it.action.as_str()).chain(clauses).collect();
+    clauses.join("\n")
+}
+
+/// Words that some options of a decision have and others lack, and those that its head sets against each other.
+fn choices(claim: &Claim, head: &str) -> Vec<u64> {
+    let options = if let Claim::Decision(it) = claim { it.options.as_slice() } else { &[] };
+    let options: Vec<Vec<u64>> = options.iter().map(|option| Parts::of(option).matter).collect();
+    let mut choices = match claim {
+        Claim::Decision(_) => opposed(head, OPPOSED),
+        Claim::Discussion(_) => opposed(head, OR),
+        Claim::Attempt(_) | Claim::Request(_) => Vec::new(),
     };
-    let in_all = |key: &u64| rest.iter().all(|option| option.binary_search(key).is_ok());
-    let common: Vec<u64> = first.iter().filter(|key| in_all(key)).copied().collect();
-    let mut choices = without(&options.concat(), &common);
+    if let Some((first, rest)) = options.split_first().filter(|(_, rest)| !rest.is_empty()) {
+        let in_all = |key: &u64| rest.iter().all(|option| option.binary_search(key).is_ok());
+        let common: Vec<u64> = first.iter().filter(|key| in_all(key)).copied().collect();
+        choices.extend(without(&options.concat(), &common));
+    }
     sort(&mut choices);
     choices
+}
+
+/// Words that join two things.
+const AND: &str = "and und et y e и ve";
+
+/// Words between which one thing is put in another's place.
+const OPPOSED: &str = "instead of|rather than|statt|anstatt|anstelle|au lieu de|en vez de|en lugar de|invece di|вместо";
+/// Words between the alternatives of a question.
+const OR: &str = "or|oder|ou|o|или";
+/// Words before what something is moved from, and to.
+const MOVES: &str = "from to von auf zu à на";
+
+/// Nouns for what is measured: with a value, a statement may name it or not.
+static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    let mut keys = Vec::new();
+    search_keys(MEASURE_NOUNS, |key| keys.push(key));
+    sort(&mut keys);
+    keys
+});
+
+/// Words of `head`, which is folded, on both sides of words that set one against the other, or behind words that tell
+/// where something moves.
+fn opposed(head: &str, by: &str) -> Vec<u64> {
+    let words: Vec<&str> = head.split(' ').map(bare).collect();
+    let is_said = |word: &&&str| !is_light(word) && quantity(&[word]).is_none();
+    let by: Vec<Vec<&str>> = by.split('|').map(|said| said.split(' ').collect()).collect();
+    let shifts = says_shift(head);
+    let mut found = Vec::new();
+    for at in 0..words.len() {
+        let (before, after) = words.split_at(at);
+        let opposed = by.iter().find(|said| after.starts_with(said));
+        let moves =
+            shifts && after.first().is_some_and(|word| MOVES.split(' ').any(|it| it == *word));
+        if opposed.is_none() && !moves {
+            continue;
+        }
+        let rest = after.iter().skip(opposed.map_or(1, |said| said.len()));
+        let rest = rest.skip_while(|word| is_light(word)).take_while(is_said);
+        let near = before.iter().rev().take_while(is_said).filter(|_| opposed.is_some());
+        rest.chain(near).for_each(|word| search_keys(word, |key| found.push(key)));
+    }
+    found
 }
 
 /// A text taken apart.
@@ -278,8 +408,12 @@ impl Parts {
     }
 }
 
-/// A word without the marks around it; a path keeps its slash.
+/// A word without the marks around it and an article glued to it, as in `l'import`; a path keeps its slash.
 fn bare(word: &str) -> &str {
+    let word = match word.split_once(['\'', '’']) {
+        Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
+        Some(_) | None => word,
+    };
     let marks =
         |letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '%' | '€' | '$');
     word.trim_end_matches(marks).trim_start_matches(|letter| marks(letter) && letter != ':')

@@ -173,6 +173,87 @@ fn a_revised_value_replaces_the_old_one() {
     assert!(state.values().all(|memory| memory.state == MemoryState::Active));
 }
 
+/// Two choices of a person, four days apart.
+#[track_caller]
+fn check_choices(former: &str, later: &str, rationale: &str, expected: &str) {
+    let former = record(decision(&[], former, "so it is"), Person, 1);
+    let later = record(decision(&[], later, rationale), Person, 5);
+    check(&[former, later], &["add new", expected]);
+}
+
+#[test]
+fn words_of_change_are_about_what_was_said_before_and_not_about_a_part_of_it() {
+    let guests = "members can bring guests to the sauna on weekends";
+    for (former, later, expected) in [
+        (
+            "proof the dough overnight in the fridge at 6 degrees",
+            "the dough proofs at 8 degrees",
+            true,
+        ),
+        ("the choir meets on Mondays in the hall", "the choir meets on Tuesdays", true),
+        (
+            "write the level editor in Godot",
+            "the level editor goes back to Qt instead of Godot",
+            true,
+        ),
+        ("clients get 100 calls", "raise the limit of calls of clients to 500", true),
+        (guests, "no guests in the sauna", true),
+        (guests, "no guests in the sauna at night", false),
+        (
+            "orders are shipped within 2 days",
+            "orders with furniture are shipped within 9 days",
+            false,
+        ),
+        ("the kitchen closes at 23", "on Sundays the kitchen closes at 21", false),
+    ] {
+        let former = record(decision(&[], former, "so it is"), Person, 1);
+        let later = record(decision(&[], later, "from now on"), Person, 5);
+        let told = told(&plan(&[former, later.clone()], &mut MemoryMap::new()));
+        let is_replaced = told.iter().any(|it| it.starts_with("supersede"));
+        assert_eq!(is_replaced, expected, "{:?}: {told:?}", later.claim);
+    }
+}
+
+#[test]
+fn where_words_of_change_fit_two_memories_both_stay() {
+    let days = |text: &str, day| record(decision(&[], text, "so it is"), Person, day);
+    let first = days("photos of guests in the hall stay 5 days", 1);
+    let second = days("photos of guests in the garden stay 6 days", 2);
+    let third = record(decision(&[], "photos of guests stay 9 days", "from now on"), Person, 5);
+    let state = check(&[first, second, third], &["add new", "add new", "conflict presupposed"]);
+    assert!(state.values().all(|it| it.state == MemoryState::Active));
+}
+
+#[test]
+fn what_a_person_says_again_is_one_memory_unless_a_bound_differs() {
+    let rule = "do not touch the generated files by hand";
+    let again = "generated files are not to be edited manually";
+    check_choices(rule, again, "as I said before", "merge said-again");
+    let other = "only generated files are not to be edited manually";
+    check_choices(rule, other, "as I said before", "add new");
+    check_choices(rule, again, "a tool broke", "add new");
+}
+
+#[test]
+fn a_plain_no_to_what_was_asked_for_takes_it_back() {
+    let wish = || record(request("Add a dark mode to the booking page"), Person, 1);
+    let no = |text: &str| record(decision(&[], text, "nobody wants it"), Person, 5);
+    let asked = wish();
+    let state =
+        check(&[asked.clone(), no("no dark mode for the booking page")], &["add new", "add new"]);
+    assert_eq!(of(&state, &asked).state, MemoryState::Superseded);
+    let state = check(&[asked.clone(), no("no dark mode for the mails")], &["add new", "add new"]);
+    assert_eq!(of(&state, &asked).state, MemoryState::Active);
+}
+
+#[test]
+fn a_request_for_two_things_is_not_done_with_one() {
+    let asked = record(request("Translate the menu and the allergy list"), Person, 1);
+    let half = attempt("Translated the menu", "it is done, the allergy list comes later", true);
+    let state = check(&[asked.clone(), record(half, Assistant, 2)], &["add new", "add new"]);
+    assert_eq!(of(&state, &asked).stage, Stage::Proposed);
+}
+
 #[test]
 fn what_failed_and_works_later_is_a_lesson_and_what_breaks_is_refuted() {
     let run = |result: &str, good, on| {

@@ -17,7 +17,7 @@ const NUMBERS: &str = "0 zero zéro cero sıfır|1 one eins un une uno una bir|2
     80 eighty achtzig ochenta seksen|90 ninety neunzig noventa doksan";
 /// Units by dimension: the words, and the amount in the smallest unit of the dimension. Months and years are no
 /// multiples of days.
-const UNITS: [(&str, &str, u64); 22] = [
+const UNITS: [(&str, &str, u64); 32] = [
     ("time", "ms msec millisecond milliseconds millisekunde millisekunden", 1),
     (
         "time",
@@ -44,6 +44,20 @@ const UNITS: [(&str, &str, u64); 22] = [
     ("money", "€ euro euros", 100),
     ("dollars", "$ dollar dollars", 1),
     ("pixels", "px pixel pixels", 1),
+    ("mass", "mg milligram milligrams milligramm", 1),
+    ("mass", "g gram grams gramm gramme grammes gramo gramos", 1_000),
+    (
+        "mass",
+        "kg kilo kilos kilogram kilograms kilogramm kilogramme kilogrammes kilogramos",
+        1_000_000,
+    ),
+    ("length", "mm millimetre millimetres millimeter millimeters", 1),
+    ("length", "cm centimetre centimetres centimeter centimeters zentimeter", 10),
+    ("length", "metre metres meter meters mètre mètres metro metros", 1_000),
+    ("length", "km kilometre kilometres kilometer kilometers kilómetros", 1_000_000),
+    ("volume", "ml millilitre millilitres milliliter milliliters", 1),
+    ("volume", "l litre litres liter liters litro litros", 1_000),
+    ("temperature", "degree degrees grad degré degrés grado grados", 1),
 ];
 
 static NUMBER_WORDS: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
