@@ -1,6 +1,6 @@
 use super::fixture::*;
 use super::{Index, Memories, Verdict, Verdicts};
-use super::{as_of, consolidate, forget, looked_up_keys, missing};
+use super::{Draft, as_of, consolidate, forget, looked_up_keys};
 use crate::domain::{Claim, MemoryMap, MemoryState, Plan, Record, RecordId, Speaker};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -114,7 +114,7 @@ proptest! {
         index.keys.retain(|key, postings| keys.contains(key) && postings.count > 0);
         let mut partial = Memories::indexed(NAMESPACE, index);
         loop {
-            let missing = missing(&new, &[], &partial, &verdicts);
+            let missing = Draft::of(&new, &[], &partial, &verdicts).missing;
             if missing.is_empty() {
                 break;
             }

@@ -33,7 +33,7 @@ pub(crate) use lessons::{LessonBatch, reflect_schema_files};
 pub(crate) use lessons::{LessonSpec, LessonTask, lesson_batches};
 pub(crate) use person_verdict::{PersonVerdict, UnsettledPair, decide};
 pub use planner::consolidate;
-pub(crate) use planner::{consolidate_with, is_judged, missing};
+pub(crate) use planner::{Draft, consolidate_with, is_judged};
 pub(crate) use retrospective::{
     Category, Made, Note, Retrospective, reflect, reflect_with, standing,
 };

@@ -39,26 +39,39 @@ pub(crate) fn consolidate_with(
     memories: &Memories,
     verdicts: &Verdicts,
 ) -> (Plan, Vec<Finding>) {
-    let Planner { working, operations, open, findings, .. } =
-        Planner::run(records, open, memories, verdicts);
-    let before = working.before.into_values().collect();
-    let namespace = memories.namespace().to_owned();
-    (Plan::new(namespace, operations, before, open.into_iter().collect()), findings)
+    let Draft { plan, findings, .. } = Draft::of(records, open, memories, verdicts);
+    (plan, findings)
 }
 
-/// The memories of the index that must be loaded before [`consolidate_with`] gives the plan that all memories give; more
-/// may be missing once they are.
-pub(crate) fn missing(
-    records: &[Record],
-    open: &[OpenPair],
-    memories: &Memories,
-    verdicts: &Verdicts,
-) -> BTreeSet<MemoryId> {
-    let loaded = memories.loaded();
-    let mut missing = Planner::run(records, open, memories, verdicts).working.into_missing();
-    let successors = loaded.values().filter_map(|it| it.superseded_by);
-    missing.extend(successors.filter(|id| !loaded.contains_key(id)));
-    missing
+/// A plan of the memories that are loaded.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) plan: Plan,
+    pub(crate) findings: Vec<Finding>,
+    /// Memories of the index that must be loaded for it to be the plan that all memories give; more may be missing once
+    /// they are.
+    pub(crate) missing: BTreeSet<MemoryId>,
+}
+
+impl Draft {
+    /// Plans as [`consolidate_with`] does.
+    pub(crate) fn of(
+        records: &[Record],
+        open: &[OpenPair],
+        memories: &Memories,
+        verdicts: &Verdicts,
+    ) -> Draft {
+        let Planner { mut working, operations, open, findings, .. } =
+            Planner::run(records, open, memories, verdicts);
+        let before = std::mem::take(&mut working.before).into_values().collect();
+        let loaded = memories.loaded();
+        let mut missing = working.into_missing();
+        let successors = loaded.values().filter_map(|it| it.superseded_by);
+        missing.extend(successors.filter(|id| !loaded.contains_key(id)));
+        let namespace = memories.namespace().to_owned();
+        let plan = Plan::new(namespace, operations, before, open.into_iter().collect());
+        Draft { plan, findings, missing }
+    }
 }
 
 /// The records to deal with, the earliest first; those without a time come last, each conversation in its order.

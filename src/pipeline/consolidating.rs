@@ -5,8 +5,8 @@ use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
 use super::stop::blocking;
 use crate::config::Thresholds;
 use crate::consolidate::{
-    Memories, OpenPair, PairBatch, PersonVerdict, Said, Undecided, UnsettledPair, Verdicts,
-    Withdrawn, consolidate_with, decide, looked_up_keys, missing, rests_on_nothing_else, withdraw,
+    Draft, Memories, OpenPair, PairBatch, PersonVerdict, Said, Undecided, UnsettledPair, Verdicts,
+    Withdrawn, consolidate_with, decide, looked_up_keys, rests_on_nothing_else, withdraw,
 };
 use crate::domain::{
     Disposition, Finding, LeftOpen, Memory, MemoryId, MemoryMap, Plan, Record, RecordId, Severity,
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Maximum number of records in one plan: with as many memories they take less than 500 MB. The next plan takes the others.
-const PLAN_RECORDS_MAX: u32 = 100_000;
+const PLAN_RECORDS_MAX: u32 = 10_000;
 /// Maximum number of earlier pairs that one plan asks about: some twenty batches. The others come next time.
 const PLAN_PAIRS_MAX: usize = 400;
 /// Maximum number of open pairs of a namespace.
@@ -147,9 +147,10 @@ impl Consolidator {
         let mut progress = Progress::default();
         if let Some(adjudicator) = &self.adjudicator {
             for _ in 0..ROUNDS_MAX {
-                input = self.complete(input, &progress).await?;
+                let draft;
+                (input, draft) = self.complete(input, &progress).await?;
                 let so_far = progress.clone();
-                let open = blocking(move || OpenQuestions::of(input, &so_far)).await;
+                let open = blocking(move || OpenQuestions::of(input, draft, &so_far)).await;
                 let beside = self.beside(open.undecided().open_records(&open.out)).await?;
                 let batches;
                 (input, batches) = blocking(move || open.batches(&beside)).await;
@@ -168,10 +169,10 @@ impl Consolidator {
                 }
             }
         }
-        input = self.complete(input, &progress).await?;
+        let (input, draft) = self.complete(input, &progress).await?;
         let finished = {
             let progress = progress.clone();
-            move || finished(input, progress)
+            move || finished(input, draft, progress)
         };
         let mut planned = blocking(finished).await;
         if let Some(adjudicator) = &self.adjudicator {
@@ -239,23 +240,24 @@ impl Consolidator {
         Ok(blocking(move || Memories::of(namespace, &known)).await)
     }
 
-    /// Loads the memories that a plan asks for, until it asks for no more.
+    /// Drafts a plan and loads the memories that it asks for, until it asks for no more.
     async fn complete(
         &self,
         mut input: PlanInput,
         progress: &Progress,
-    ) -> Result<PlanInput, StoreError> {
+    ) -> Result<(PlanInput, Draft), StoreError> {
         loop {
             let verdicts = progress.verdicts.clone();
-            let wanted;
-            (input, wanted) = blocking(move || {
+            let mut draft;
+            (input, draft) = blocking(move || {
                 let PlanInput { memories, records, open, .. } = &input;
-                let wanted = missing(records, open, memories, &verdicts);
-                (input, wanted)
+                let draft = Draft::of(records, open, memories, &verdicts);
+                (input, draft)
             })
             .await;
+            let wanted = std::mem::take(&mut draft.missing);
             if !self.load(&mut input.memories, wanted).await? {
-                return Ok(input);
+                return Ok((input, draft));
             }
         }
     }
@@ -462,9 +464,9 @@ struct OpenQuestions {
 }
 
 impl OpenQuestions {
-    fn of(input: PlanInput, progress: &Progress) -> OpenQuestions {
-        let PlanInput { memories, records, open, outdated, .. } = &input;
-        let (plan, _) = consolidate_with(records, open, memories, &progress.verdicts);
+    fn of(input: PlanInput, draft: Draft, progress: &Progress) -> OpenQuestions {
+        let PlanInput { memories, outdated, .. } = &input;
+        let plan = draft.plan;
         let mut out: BTreeSet<(RecordId, MemoryId)> =
             settled(&plan).union(&progress.judged).copied().collect();
         // This plan takes these out of use.
@@ -496,10 +498,10 @@ fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
     settles.collect()
 }
 
-/// The plan with every verdict.
-fn finished(input: PlanInput, progress: Progress) -> PlannedConsolidation {
+/// The plan with every verdict, of which `draft` was made last.
+fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsolidation {
     let PlanInput { memories, records, open, goes_on, more_open, outdated, plans } = input;
-    let (mut plan, refused) = consolidate_with(&records, &open, &memories, &progress.verdicts);
+    let Draft { mut plan, findings: refused, .. } = draft;
     let fresh = records.iter().map(|it| it.id).filter(|id| !memories.has_taken(*id));
     let fresh: Vec<RecordId> = fresh.collect();
     let usage = ModelUsage {
