@@ -27,7 +27,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 const FINDINGS_MAX: usize = 20;
-/// Pairs that are listed as left open; the others are counted.
+/// Operations of a plan that are listed, and pairs that are listed as left open; the others are counted.
+const OPERATIONS_MAX: usize = 200;
 const OPEN_MAX: usize = 10;
 const LINE_LETTERS: usize = 90;
 
@@ -430,7 +431,12 @@ fn print_plan(planned: &PlannedConsolidation, dry_run: bool) -> Result<(), Failu
         short(&plan.id),
         in_words(&plan.counts())
     ))?;
-    plan.operations.iter().try_for_each(|operation| print_operation(planned, operation))?;
+    let shown = plan.operations.iter().take(OPERATIONS_MAX);
+    shown.clone().try_for_each(|operation| print_operation(planned, operation))?;
+    if let more @ 1.. = plan.operations.len() - shown.len() {
+        let more = output::count(more as u64);
+        output::line(&format!("  {DIM}… and {more} more, which --json has{DIM:#}"))?;
+    }
     for open in suspected(&plan.left_open).take(OPEN_MAX) {
         let (record, other) = (short(&open.record), headline(planned, open.memory));
         output::line(&format!(

@@ -1,6 +1,6 @@
 use super::fixture::*;
-use super::{Index, Memories, Verdict, Verdicts};
 use super::{Draft, as_of, consolidate, forget, looked_up_keys};
+use super::{Index, Memories, Verdict, Verdicts};
 use crate::domain::{Claim, MemoryMap, MemoryState, Plan, Record, RecordId, Speaker};
 use proptest::prelude::*;
 use std::collections::BTreeSet;

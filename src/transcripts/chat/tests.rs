@@ -295,7 +295,7 @@ fn a_clients_frame_is_not_the_persons_words_and_tells_the_folder() {
         let items = testing::read(read, input.as_bytes()).into_iter();
         let cwd = |item| match item {
             TranscriptItem::Session(session) => Some(session.cwd.unwrap_or_default()),
-            _ => None,
+            TranscriptItem::Entry(_) | TranscriptItem::Finding(_) => None,
         };
         items.filter_map(cwd).collect::<Vec<_>>()
     };
