@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 /// Subjects that are kept at a time, of about a kilobyte each: more than the records of a plan, which are compared with one
 /// another most.
-const SUBJECTS_MAX: usize = 32_768;
+const SUBJECTS_MAX: usize = 131_072;
 /// Memories of one kind that a record is compared with, those that are nearest to it.
 pub(super) const CANDIDATES_MAX: usize = 12;
 

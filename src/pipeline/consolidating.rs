@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Maximum number of records in one plan: with as many memories they take less than 500 MB. The next plan takes the others.
-const PLAN_RECORDS_MAX: u32 = 10_000;
+const PLAN_RECORDS_MAX: u32 = 100_000;
 /// Maximum number of earlier pairs that one plan asks about: some twenty batches. The others come next time.
 const PLAN_PAIRS_MAX: usize = 400;
 /// Maximum number of open pairs of a namespace.
