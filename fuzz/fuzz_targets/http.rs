@@ -46,7 +46,7 @@ impl Served {
         let folder = tempfile::tempdir().expect("a folder").keep();
         let settings = folder.join("annalist.toml");
         let store = format!("sqlite://{}", folder.join("fuzz.db").display());
-        std::fs::write(&settings, format!("store = {store:?}\n")).expect("settings");
+        std::fs::write(&settings, format!("[store]\nurl = {store:?}\n")).expect("settings");
         std::env::set_current_dir(&folder).expect("the folder");
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
         let router = runtime.block_on(annalist::router_for_fuzzing(&settings));
