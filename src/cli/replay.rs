@@ -31,7 +31,7 @@ Examples:
   annalist replay ~/.claude/projects ~/.codex/sessions --dry-run
   annalist replay session.jsonl --model gpt-5-mini
   annalist replay examples/sessions --cassette examples/cassette --show
-  annalist replay vault   the masked copies, also where a client deleted its file
+  annalist replay vault   the copies of what was read, also of deleted files
 
 What was done is kept: running it again goes on where it stopped and pays for nothing twice. \
 Ctrl-C once finishes cleanly, twice stops at once.")]
