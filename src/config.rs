@@ -175,12 +175,12 @@ pub struct Vault {
 
 impl Vault {
     /// Most that copies may take together, in bytes; `None` if none are kept.
-    pub(crate) fn bytes_max(self) -> Option<u64> {
-        self.enabled.then(|| self.max_bytes())
+    pub(crate) fn bound(self) -> Option<u64> {
+        self.enabled.then(|| self.bytes_max())
     }
 
-    /// The same where it does not matter whether they are kept.
-    pub(crate) fn max_bytes(self) -> u64 {
+    /// The same, whether copies are kept or not.
+    pub(crate) fn bytes_max(self) -> u64 {
         u64::from(self.max_mb) * 1024 * 1024
     }
 }

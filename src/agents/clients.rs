@@ -27,7 +27,7 @@ pub(crate) struct Client {
     pub(crate) home_folder: &'static str,
     /// Variable with its folder in place of the one in the home.
     pub(crate) variable: &'static str,
-    /// How it deletes transcripts, if it does.
+    /// Deletion of its transcripts, if it deletes any.
     pub(crate) deletion: Option<&'static Deletion>,
     /// The next step of the person.
     pub(crate) next: &'static str,

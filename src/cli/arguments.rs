@@ -152,5 +152,7 @@ mod tests {
         check("2026-11-21T09:00:00Z", "PST8", "2026-11-21T09:00:00Z", "2026-11-21T09:00:00Z");
         assert!(date("2026-13").is_err() && date("2026-02-30").is_err() && date("soon").is_err());
         assert!(date("4000000000d").is_ok());
+        let last = span("9999-12-31", Timestamp(0), &TimeZone::posix("PST8").unwrap());
+        assert!(last.is_ok_and(|it| Timestamp::parse("2026-11-23T00:00:00Z").unwrap() < it.end));
     }
 }

@@ -93,7 +93,7 @@ fn meters() -> Arc<Meters> {
     Arc::new(Meters::new(env!("CARGO_PKG_VERSION"), clock::now()))
 }
 
-/// What a server is composed of.
+/// Parts of a server.
 struct Composition {
     config: Config,
     store: Store,

@@ -128,13 +128,14 @@ fn report(config: &Config, store: Option<&Store>) -> Result<VaultReport, Failure
         clients.into_iter().map(|(client, totals)| CopiesRow::of(client, totals)).collect();
     let bytes = clients.iter().map(|it| it.bytes).sum();
     let enabled = config.vault.enabled;
-    Ok(VaultReport { enabled, bytes, bytes_max: config.vault.max_bytes(), clients })
+    Ok(VaultReport { enabled, bytes, bytes_max: config.vault.bytes_max(), clients })
 }
 
 /// Removes all copies; false if the person did not agree.
 fn clear(store: &Store, is_agreed_to: bool) -> Result<bool, Failure> {
     let runtime = settings::runtime()?;
-    let copies = counted(runtime.block_on(store.copies())?.len() as u64, "copy");
+    let kept = runtime.block_on(store.vault_totals())?;
+    let copies = counted(kept.values().map(|it| it.sessions).sum(), "copy");
     let refusal =
         format!("{copies} would be removed for good: nobody is there to say yes; add --yes");
     if !is_agreed_to && !is_agreed(&format!("remove {copies} for good?"), refusal)? {

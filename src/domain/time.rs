@@ -65,21 +65,17 @@ impl Timestamp {
         Timestamp(self.midnight().0.saturating_add(DAY_MILLIS))
     }
 
-    /// This time of the day so many days before.
-    pub fn days_before(self, days: u32) -> Timestamp {
-        Timestamp(self.0.saturating_sub(DAY_MILLIS.saturating_mul(i64::from(days))))
-    }
-
     /// The date in `zone`.
     pub(crate) fn date_in(self, zone: &TimeZone) -> Date {
         let stamp = jiff::Timestamp::from_millisecond(self.0).unwrap_or_default();
         stamp.to_zoned(zone.clone()).date()
     }
 
-    /// When `date` begins in `zone`; for dates that nothing is of, the epoch.
+    /// When `date` begins in `zone`; the first and the last of all moments for dates that are out of range there.
     pub(crate) fn beginning_of(date: Date, zone: &TimeZone) -> Timestamp {
+        let beyond = if date.year() < 1970 { i64::MIN } else { i64::MAX };
         let first = date.to_zoned(zone.clone());
-        Timestamp(first.map_or(0, |first| first.timestamp().as_millisecond()))
+        Timestamp(first.map_or(beyond, |first| first.timestamp().as_millisecond()))
     }
 
     /// Time since `earlier`; zero if this is not after it.

@@ -111,7 +111,8 @@ impl Folded {
 
     /// Returns whether `span` of the original overlaps a mark.
     pub(super) fn is_marked(&self, span: &Range<usize>) -> bool {
-        self.marks.iter().any(|mark| mark.start < span.end && span.start < mark.end)
+        let first = self.marks.partition_point(|mark| mark.end <= span.start);
+        self.marks.get(first).is_some_and(|mark| mark.start < span.end)
     }
 
     /// The folded text.

@@ -105,7 +105,7 @@ impl<'a> WordIndex<'a> {
             };
             words(text, |word| {
                 let span = || part.span.start + word.start..part.span.start + word.end;
-                // A mark of ours is nobody's words.
+                // Our mark of what was left out is nobody's words.
                 if let Some(id) = ids.get(&word.key)
                     && !folded.is_marked(&span())
                 {

@@ -20,7 +20,7 @@ use crate::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Maximum number of records in one plan: with as many memories they take less than 500 MB. The next plan takes the others.
+/// Maximum number of records in one plan: where as many are new they take 900 MB. The next plan takes the others.
 const PLAN_RECORDS_MAX: u32 = 100_000;
 /// Maximum number of earlier pairs that one plan asks about: some twenty batches. The others come next time.
 const PLAN_PAIRS_MAX: usize = 400;

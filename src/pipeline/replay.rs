@@ -158,7 +158,7 @@ fn reading(config: &Config, options: &Options, dry_run: bool) -> Reading {
         preamble: (!dry_run).then(|| PreambleSettings::of(config)),
         cards: !dry_run,
         also_forgotten: options.also_forgotten,
-        vault: config.vault.bytes_max().filter(|_| !dry_run),
+        vault: config.vault.bound().filter(|_| !dry_run),
         dry_run,
     }
 }

@@ -83,7 +83,7 @@ impl Enqueuer {
             asking: asking_digest(&extraction_spec(config, model), config),
             preamble: PreambleSettings::of(config),
             namespace: config.namespace.clone(),
-            vault: config.vault.bytes_max(),
+            vault: config.vault.bound(),
             batch_bytes_max: BATCH_BYTES_MAX,
             clock,
         }

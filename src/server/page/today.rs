@@ -102,8 +102,8 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         waits: waits(store, &depth).await?,
         failed: failed(store).await?,
         spent: vec![
-            cost("today", store.spent_since(now.midnight()).await?),
-            cost("in seven days", store.spent_since(now.midnight().days_before(6)).await?),
+            cost("today", store.spent_since(begins(0)).await?),
+            cost("in seven days", store.spent_since(begins(-6)).await?),
         ],
     };
     visit.render("Today", include_str!("templates/today.html"), view)

@@ -83,13 +83,13 @@ impl EntryLine {
 /// Consecutive entries of a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Chunk {
-    /// What it holds, by which it is found.
+    /// Digest and size of its lines, by which it is found.
     pub(super) known: KnownChunk,
     /// Compressed.
     pub(super) body: Vec<u8>,
 }
 
-/// What is known of a stored chunk without reading it.
+/// Digest and size of a chunk, which tell it from others without reading it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct KnownChunk {
     pub(crate) digest: Digest,
