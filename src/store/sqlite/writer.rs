@@ -1,5 +1,5 @@
 //! The one thread that writes, with group commit: what callers sent while the last commit was on its way to the disk
-//! is written and synced together, each in a savepoint of its own.
+//! is written and synced together, each in a savepoint of its own where there are several.
 
 use crate::store::db::Db;
 use crate::store::error::{Fault, StoreError, StoreErrorKind};
@@ -99,6 +99,10 @@ fn run(db: &mut Db, mut queue: mpsc::Receiver<Work>) {
 /// Does the group in one transaction and answers everybody after the commit. Who failed alone is told of that; a
 /// failed commit is told to all others.
 fn commit(db: &mut Db, group: &mut Vec<Work>) {
+    if let [_] = group.as_slice() {
+        group.drain(..).for_each(|work| commit_alone(db, work));
+        return;
+    }
     let mut answers: Vec<(Result<(), Fault>, Answer)> = Vec::with_capacity(group.len());
     let mut begun = db.batch("BEGIN IMMEDIATE");
     for work in group.drain(..) {
@@ -120,6 +124,21 @@ fn commit(db: &mut Db, group: &mut Vec<Work>) {
     for (outcome, answer) in answers {
         answer(outcome.as_ref().err().or(ended.as_ref().err()));
     }
+}
+
+/// Does one piece of work in a transaction without a savepoint, which would keep a copy of every page that the work changes
+/// and go through these copies with every statement.
+fn commit_alone(db: &mut Db, work: Work) {
+    let (outcome, answer) = match db.batch("BEGIN IMMEDIATE") {
+        Ok(()) => work(Ok(db)),
+        Err(fault) => work(Err(&fault)),
+    };
+    let ended = outcome.and_then(|()| db.batch("COMMIT"));
+    if ended.is_err() && in_transaction(db) {
+        // Fails only where nothing is left to roll back.
+        let _ = db.batch("ROLLBACK");
+    }
+    answer(ended.as_ref().err());
 }
 
 /// Does one piece of work so that its failure takes back itself alone.
@@ -228,6 +247,18 @@ mod tests {
         let done: Vec<i64> = answers.into_iter().map(Result::unwrap).collect();
         assert_eq!(done, (0..10).collect::<Vec<_>>());
         assert_eq!(all(&beside), done);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_fails_alone_leaves_nothing() {
+        let (_folder, writer, beside) = numbers();
+        let twice = |to: &mut Db| {
+            add(7)(to)?;
+            add(7)(to)
+        };
+        assert_eq!(writer.write("counting", twice).await.unwrap_err().kind, StoreErrorKind::Other);
+        assert_eq!(writer.write("counting", add(1)).await.unwrap(), 1);
+        assert_eq!(all(&beside), [1]);
     }
 
     #[tokio::test]
