@@ -4,8 +4,8 @@
 //! than [`POSTINGS_MAX`] memories share names no subject. So a lookup costs the same with ten thousand memories and with
 //! a million. The store keeps the same index, so that a plan is made of the memories that it asks for.
 
-use super::subject::{Subject, mix};
-use crate::domain::{Claim, ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
+use super::subject::{SearchKeys, Subject, mix};
+use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
@@ -52,7 +52,7 @@ impl Memories {
         if memory.namespace != self.namespace || self.map.contains_key(&memory.id) {
             return false;
         }
-        self.index.insert(memory.id, &memory.claim);
+        self.index.insert(memory.id, &SearchKeys::of(&memory.claim));
         self.load(memory);
         true
     }
@@ -101,6 +101,8 @@ pub(super) struct WorkingSet<'a> {
     pub(super) map: MemoryMap,
     pub(super) before: MemoryMap,
     index: Index,
+    /// Room for the scores of a lookup.
+    scores: RefCell<Scores>,
     /// Memories that were asked for and are not loaded.
     missing: RefCell<BTreeSet<MemoryId>>,
     /// Subjects that were looked at, by memory.
@@ -113,7 +115,8 @@ impl<'a> WorkingSet<'a> {
             stored,
             map: MemoryMap::new(),
             before: MemoryMap::new(),
-            index: Index::default(),
+            index: Index { numbers: stored.index.numbers.clone(), ..Index::default() },
+            scores: RefCell::default(),
             missing: RefCell::default(),
             subjects: RefCell::default(),
         }
@@ -134,9 +137,9 @@ impl<'a> WorkingSet<'a> {
     }
 
     /// Indexes `id` under its new subject; what stands there under its former one stays.
-    pub(super) fn enter(&mut self, id: MemoryId, subject: &Subject) {
-        self.index.enter(id, subject);
-        self.subjects.borrow_mut().remove(&id);
+    pub(super) fn enter(&mut self, id: MemoryId, subject: &Rc<Subject>) {
+        self.index.insert(id, &subject.search);
+        self.subjects.borrow_mut().insert(id, Rc::clone(subject));
     }
 
     /// The subject of `memory`, which is one of these.
@@ -151,14 +154,21 @@ impl<'a> WorkingSet<'a> {
 
     /// The memories of `kind` that say the most of what `subject` says, the nearest first, of equals by id.
     pub(super) fn candidates(&self, subject: &Subject, kind: ClaimKind) -> Vec<Candidate<'_>> {
-        let found = look_up(&[&self.stored.index, &self.index], subject, kind);
-        let mut best: HashMap<MemoryId, f64> = HashMap::new();
-        for ((_, id), score) in found {
-            let most = best.entry(id).or_insert(score);
-            *most = most.max(score);
+        let mut scores = self.scores.borrow_mut();
+        let indexes = [&self.stored.index, &self.index];
+        look_up(indexes, &mut scores, &subject.search, kind);
+        let mut ranked = scores.ranked(&self.index.numbers);
+        drop(scores);
+        let order = |one: &(MemoryId, f64), other: &(MemoryId, f64)| {
+            other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
+        };
+        // Of thousands the nearest are enough, unless many of them are withdrawn.
+        let mut others = Vec::new();
+        if ranked.len() > RANKED_MAX {
+            ranked.select_nth_unstable_by(RANKED_MAX, order);
+            others = ranked.split_off(RANKED_MAX);
         }
-        let mut ranked: Vec<(MemoryId, f64)> = best.into_iter().collect();
-        ranked.sort_by(|(one, score), (other, than)| than.total_cmp(score).then(one.cmp(other)));
+        ranked.sort_unstable_by(order);
         // Of what was withdrawn nothing is left to be told again.
         let is_live = |(id, _): &(MemoryId, f64)| self.get(*id).is_none_or(|it| !it.is_hollow());
         let candidate = |(id, near): (MemoryId, f64)| {
@@ -168,8 +178,14 @@ impl<'a> WorkingSet<'a> {
             };
             Some(Candidate { memory, subject: self.subject(memory), near })
         };
-        let nearest = ranked.into_iter().filter(is_live).take(CANDIDATES_MAX);
-        nearest.filter_map(candidate).collect()
+        let mut nearest: Vec<(MemoryId, f64)> =
+            ranked.into_iter().filter(is_live).take(CANDIDATES_MAX).collect();
+        if nearest.len() < CANDIDATES_MAX {
+            others.sort_unstable_by(order);
+            let room = CANDIDATES_MAX - nearest.len();
+            nearest.extend(others.into_iter().filter(is_live).take(room));
+        }
+        nearest.into_iter().filter_map(candidate).collect()
     }
 
     /// The memories that must be loaded for the plan to be the one that all memories give.
@@ -193,6 +209,8 @@ pub(super) const RELATED_NEAR: f64 = 0.1;
 pub(super) const POSTINGS_MAX: u32 = 256;
 /// Keys of a record that are followed, the rarest first.
 const KEYS_MAX: usize = 32;
+/// Memories of a lookup that are put in order at first.
+const RANKED_MAX: usize = 64;
 /// Keys of one memory that are kept.
 const KEYS_KEPT_MAX: usize = 96;
 /// Memories that are thought to be there besides those that are: among few, no word is rare.
@@ -201,10 +219,34 @@ const BACKGROUND: f64 = 100.0;
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
+/// Memories by the number that stands for each in an index.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Numbers {
+    ids: Vec<MemoryId>,
+    by_id: HashMap<MemoryId, u32>,
+}
+
+impl Numbers {
+    /// The number of `id`, which is given one if it has none.
+    pub(crate) fn number(&mut self, id: MemoryId) -> u32 {
+        let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
+        *self.by_id.entry(id).or_insert_with(|| {
+            self.ids.push(id);
+            next
+        })
+    }
+
+    /// The memory of a number.
+    pub(crate) fn memory(&self, number: u32) -> Option<MemoryId> {
+        self.ids.get(number as usize).copied()
+    }
+}
+
 /// A memory under a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posting {
-    pub memory: MemoryId,
+    /// Its number.
+    pub memory: u32,
     /// Number of times that it says the key.
     pub times: u16,
     /// Number of its words.
@@ -222,6 +264,7 @@ pub(crate) struct Postings {
 /// Memories by key, for ranking by BM25. Keys of one kind never meet those of another.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
+    pub numbers: Numbers,
     pub keys: HashMap<u64, Postings>,
     /// Number of memories, and of their words.
     pub memories: u64,
@@ -229,16 +272,13 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Enters a memory that says `claim`.
-    pub(crate) fn insert(&mut self, id: MemoryId, claim: &Claim) {
-        self.enter(id, &Subject::of(claim));
-    }
-
-    fn enter(&mut self, memory: MemoryId, subject: &Subject) {
-        let length = length_of(subject);
+    /// Enters a memory that is found by `search`.
+    pub(crate) fn insert(&mut self, id: MemoryId, search: &SearchKeys) {
+        let length = length_of(search);
+        let memory = self.numbers.number(id);
         self.memories += 1;
         self.words += u64::from(length);
-        for (key, times) in entered_keys(subject) {
+        for (key, times) in entered_keys(search) {
             let Postings { count, list } = self.keys.entry(key).or_default();
             if *count as usize == list.len() && *count < POSTINGS_MAX {
                 list.push(Posting { memory, times, length });
@@ -249,15 +289,15 @@ impl Index {
         }
     }
 
-    /// Takes a memory out that says `claim`. A common key stays common until nothing is under it.
-    pub(crate) fn remove(&mut self, id: MemoryId, claim: &Claim) {
-        let subject = Subject::of(claim);
+    /// Takes a memory out that is found by `search`. A common key stays common until nothing is under it.
+    pub(crate) fn remove(&mut self, id: MemoryId, search: &SearchKeys) {
+        let number = self.numbers.number(id);
         self.memories = self.memories.saturating_sub(1);
-        self.words = self.words.saturating_sub(u64::from(length_of(&subject)));
-        for (key, _) in entered_keys(&subject) {
+        self.words = self.words.saturating_sub(u64::from(length_of(search)));
+        for (key, _) in entered_keys(search) {
             if let Some(Postings { count, list }) = self.keys.get_mut(&key) {
                 *count = count.saturating_sub(1);
-                list.retain(|it| it.memory != id);
+                list.retain(|it| it.memory != number);
             }
         }
     }
@@ -267,27 +307,57 @@ impl Index {
     }
 }
 
-fn length_of(subject: &Subject) -> u16 {
-    let length = subject.terms.iter().map(|term| u32::from(term.times)).sum::<u32>();
+fn length_of(search: &SearchKeys) -> u16 {
+    let length = search.terms.iter().map(|term| u32::from(term.times)).sum::<u32>();
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-fn entered_keys(subject: &Subject) -> impl Iterator<Item = (u64, u16)> + '_ {
-    keys(subject, subject.kind).take(KEYS_KEPT_MAX)
+/// The keys under which a memory that is found by `search` is entered, and how often it says each.
+pub(crate) fn entered_keys(search: &SearchKeys) -> impl Iterator<Item = (u64, u16)> + '_ {
+    keys(search, search.kind).take(KEYS_KEPT_MAX)
 }
 
-/// The keys under which a memory that says `claim` is entered.
-pub(crate) fn index_keys(claim: &Claim) -> Vec<u64> {
-    entered_keys(&Subject::of(claim)).map(|(key, _)| key).collect()
+/// Scores of one lookup by the number of a memory, in two indexes that number alike: BM25, as a share of the greatest
+/// weight that the words of a subject can have.
+#[derive(Debug, Default)]
+struct Scores {
+    of: [Vec<f64>; 2],
+    /// The numbers of those that have one, each once.
+    found: Vec<u32>,
 }
 
-/// Scores of the memories of `kind` in each of `indexes`, by the index's place among them: BM25, as a share of the
-/// greatest weight that the words of `subject` can have.
-pub(super) fn look_up(
-    indexes: &[&Index],
-    subject: &Subject,
-    kind: ClaimKind,
-) -> HashMap<(usize, MemoryId), f64> {
+impl Scores {
+    fn clear(&mut self, memories: usize) {
+        for number in self.found.drain(..) {
+            for scores in &mut self.of {
+                scores.get_mut(number as usize).into_iter().for_each(|it| *it = 0.0);
+            }
+        }
+        self.of.iter_mut().for_each(|scores| scores.resize(memories, 0.0));
+    }
+
+    fn change(&mut self, place: usize, number: u32, to: impl Fn(f64) -> f64) {
+        let at = number as usize;
+        if self.of.iter().all(|scores| scores.get(at) == Some(&0.0)) {
+            self.found.push(number);
+        }
+        let score = self.of.get_mut(place).and_then(|scores| scores.get_mut(at));
+        score.into_iter().for_each(|it| *it = to(*it));
+    }
+
+    /// The memories with the greater of their scores, in no order.
+    fn ranked(&self, numbers: &Numbers) -> Vec<(MemoryId, f64)> {
+        let scored = |number: &u32| {
+            let each = self.of.iter().filter_map(|scores| scores.get(*number as usize));
+            Some((numbers.memory(*number)?, each.copied().fold(0.0, f64::max)))
+        };
+        self.found.iter().filter_map(scored).collect()
+    }
+}
+
+/// Looks the memories of `kind` up that share words with `search`.
+fn look_up(indexes: [&Index; 2], scores: &mut Scores, search: &SearchKeys, kind: ClaimKind) {
+    scores.clear(indexes.iter().map(|index| index.numbers.ids.len()).max().unwrap_or_default());
     let memories = indexes.iter().map(|index| index.memories).sum::<u64>() as f64;
     let words = indexes.iter().map(|index| index.words).sum::<u64>() as f64;
     let mean = (words / memories.max(1.0)).max(1.0);
@@ -296,33 +366,30 @@ pub(super) fn look_up(
         let count = f64::from(count);
         (1.0 + (memories + BACKGROUND - count + 0.5) / (count + 0.5)).ln()
     };
-    let said = keys(subject, kind).filter(|(key, _)| *key != every_key(kind));
+    let said = keys(search, kind).filter(|(key, _)| *key != every_key(kind));
     let mut wanted: Vec<(u32, u64)> = said.map(|(key, _)| (count(key), key)).collect();
     let whole: f64 = wanted.iter().map(|(count, _)| weight(*count)).sum();
     wanted.retain(|(count, _)| (1..=POSTINGS_MAX).contains(count));
     wanted.sort_unstable();
     let every = every_key(kind);
     let few = count(every) as usize <= CANDIDATES_MAX;
-    let mut found = HashMap::new();
     for (count, key) in wanted.into_iter().take(KEYS_MAX) {
+        let share = weight(count) / whole;
         for (place, index) in indexes.iter().enumerate() {
             for posting in index.keys.get(&key).into_iter().flat_map(|it| &it.list) {
                 let length = 1.0 - LENGTH + LENGTH * f64::from(posting.length) / mean;
                 let times = f64::from(posting.times);
                 let said = times * (SATURATION + 1.0) / (times + SATURATION * length);
-                *found.entry((place, posting.memory)).or_insert(0.0) +=
-                    weight(count) * said / whole;
+                scores.change(place, posting.memory, |score| score + share * said);
             }
         }
     }
     // Among few memories none is too far, also where it says the same in other words.
     for (place, index) in indexes.iter().enumerate().filter(|_| few) {
         for posting in index.keys.get(&every).into_iter().flat_map(|it| &it.list) {
-            let near = found.entry((place, posting.memory)).or_insert(0.0);
-            *near = near.max(RELATED_NEAR);
+            scores.change(place, posting.memory, |score| score.max(RELATED_NEAR));
         }
     }
-    found
 }
 
 /// The key under which every memory of `kind` stands.
@@ -330,13 +397,11 @@ fn every_key(kind: ClaimKind) -> u64 {
     mix(1 + kind as u64, 0)
 }
 
-/// The keys of a memory of `kind` with this subject, and how often each is said: that of the kind, words, and of the same
+/// The keys of memories of `kind` that say the same, and how often each is said: that of the kind, words, and of the same
 /// kind the content as a whole.
-pub(super) fn keys(subject: &Subject, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
+pub(super) fn keys(search: &SearchKeys, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
     let salt = 1 + kind as u64;
-    let whole = (kind == subject.kind).then(|| (mix(salt, subject.content.short()), 1));
+    let whole = (kind == search.kind).then(|| (mix(salt, search.content.short()), 1));
     let every = std::iter::once((every_key(kind), 1));
-    every
-        .chain(whole)
-        .chain(subject.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
+    every.chain(whole).chain(search.terms.iter().map(move |term| (mix(salt, term.key), term.times)))
 }

@@ -7,7 +7,7 @@ use super::incoming::{Incoming, Order, RecordPlace};
 use super::key_set::shared;
 use super::phrases::{says_removed, says_withdrawn};
 use super::rules::is_protected;
-use super::subject::{Subject, is_generic};
+use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
 use crate::domain::{
     Claim, ClaimKind, Effect, LeftOpen, Memory, MemoryId, MemoryState, PERSON_EDITED, Record,
@@ -60,14 +60,14 @@ fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
 }
 
 /// The keys under which a plan for `records` looks for memories.
-pub(crate) fn looked_up_keys(namespace: &str, records: &[Record]) -> BTreeSet<u64> {
-    let mut found = BTreeSet::new();
+pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
+    let mut found = Vec::new();
     for record in records {
-        let subject = Incoming::new(record, Memory::id_of(namespace, record.id)).subject;
-        let kinds = others(subject.kind).iter().map(|(kind, _)| *kind).chain([subject.kind]);
-        kinds.for_each(|kind| found.extend(keys(&subject, kind).map(|(key, _)| key)));
+        let search = SearchKeys::of(&record.claim);
+        let kinds = others(search.kind).iter().map(|(kind, _)| *kind).chain([search.kind]);
+        kinds.for_each(|kind| found.extend(keys(&search, kind).map(|(key, _)| key)));
     }
-    found
+    found.into_iter().collect()
 }
 
 pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Across {
@@ -159,7 +159,7 @@ impl Link<'_> {
     fn covers(&self, subject: &Subject) -> (f64, bool) {
         let (asked, answer) = self.asked_and_answer();
         let (asked, answer) = (&asked.claim, &answer.claim);
-        let own = &self.new.subject;
+        let own: &Subject = &self.new.subject;
         let (before, after) = if self.earlier { (subject, own) } else { (own, subject) };
         let (said, whole) = after.statement.covers(&before.statement);
         let share = |count: usize| if whole == 0 { 0.0 } else { count as f64 / whole as f64 };

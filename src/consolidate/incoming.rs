@@ -4,13 +4,14 @@ use super::phrases::says_change;
 use super::subject::Subject;
 use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
 use crate::text::tokens::folded;
+use std::rc::Rc;
 
 /// A record and everything that follows from it alone.
 #[derive(Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) record: &'a Record,
     pub(super) facts: Facts,
-    pub(super) subject: Subject,
+    pub(super) subject: Rc<Subject>,
     pub(super) own: MemoryId,
     pub(super) person: bool,
     pub(super) hearsay: bool,
@@ -33,7 +34,7 @@ impl<'a> Incoming<'a> {
         let heard = |speaker| matches!(speaker, Speaker::Tool | Speaker::Web);
         Incoming {
             own,
-            subject: Subject::of(&claim),
+            subject: Rc::new(Subject::of(&claim)),
             facts: Facts { stage: stage(&claim), said_by: said_by(record), at, claim },
             person: by(Speaker::Person),
             hearsay: speakers.all(heard),

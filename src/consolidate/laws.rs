@@ -1,5 +1,5 @@
 use super::fixture::*;
-use super::{Draft, as_of, consolidate, forget, looked_up_keys};
+use super::{Draft, SearchKeys, as_of, consolidate, forget, looked_up_keys};
 use super::{Index, Memories, Verdict, Verdicts};
 use crate::domain::{Claim, MemoryMap, MemoryState, Plan, Record, RecordId, Speaker};
 use proptest::prelude::*;
@@ -104,13 +104,13 @@ proptest! {
             verdicts.insert(open.record, open.memory, VERDICTS[usize::from(said)]);
         }
         let mut index = Index::default();
-        state.values().rev().for_each(|it| index.insert(it.id, &it.claim));
+        state.values().rev().for_each(|it| index.insert(it.id, &SearchKeys::of(&it.claim)));
         for stranger in &new {
             let id = crate::domain::MemoryId(stranger.id.0);
-            index.insert(id, &stranger.claim);
-            index.remove(id, &stranger.claim);
+            index.insert(id, &SearchKeys::of(&stranger.claim));
+            index.remove(id, &SearchKeys::of(&stranger.claim));
         }
-        let keys = looked_up_keys(NAMESPACE, &new);
+        let keys = looked_up_keys(&new);
         index.keys.retain(|key, postings| keys.contains(key) && postings.count > 0);
         let mut partial = Memories::indexed(NAMESPACE, index);
         loop {

@@ -24,7 +24,7 @@ mod withdraw;
 pub(crate) use adjudication::{Adjudicated, PairBatch, Said, Undecided, schema_files};
 pub(crate) use adjudication::{Adjudication, AdjudicationSpec};
 pub use candidates::Memories;
-pub(crate) use candidates::{Index, Posting, Postings, index_keys};
+pub(crate) use candidates::{Index, Numbers, Posting, Postings, entered_keys};
 pub(crate) use cross_kind::looked_up_keys;
 pub(crate) use dialogue::{AskSpec, BatchTask, Dialogue, Step};
 pub(crate) use history::{Event, forget};
@@ -37,6 +37,7 @@ pub(crate) use planner::{Draft, consolidate_with, is_judged};
 pub(crate) use retrospective::{
     Category, Made, Note, Retrospective, reflect, reflect_with, standing,
 };
+pub(crate) use subject::SearchKeys;
 pub(crate) use verdict::OpenPair;
 pub use verdict::Verdicts;
 pub(crate) use withdraw::{Withdrawn, rests_on_nothing_else, withdraw};

@@ -15,6 +15,7 @@ use crate::domain::{
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 /// Maximum number of open pairs of one record that contradict or repeat it.
 const OPEN_MAX: usize = 3;
@@ -382,11 +383,11 @@ impl<'a> Planner<'a> {
         found.effects
     }
 
-    fn enter(&mut self, home: MemoryId, subject: &Subject, former: Option<Claim>) {
+    fn enter(&mut self, home: MemoryId, subject: &Rc<Subject>, former: Option<Claim>) {
         let Some(former) = former else { return self.working.enter(home, subject) };
         let Some(claim) = self.working.get(home).map(|memory| &memory.claim) else { return };
         if *claim != former {
-            let now = Subject::of(claim);
+            let now = Rc::new(Subject::of(claim));
             self.working.enter(home, &now);
         }
     }

@@ -4,6 +4,8 @@
 use super::phrases::is_light;
 use crate::text::numbers::{number, unit};
 use crate::text::tokens::hash;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Words that end with a half: the words, the amount.
 const HALVES: [(&[&str], f64); 6] = [
@@ -25,6 +27,12 @@ const WEEKDAYS: [&str; 7] = [
     "saturday saturdays samstag samstags samedi samedis sábado sábados sabato суббота субботу субботам",
     "sunday sundays sonntag sonntags dimanche dimanches domingo domingos domenica воскресенье",
 ];
+
+static DAY_OF_WORD: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
+    let days = WEEKDAYS.iter();
+    days.flat_map(|day| day.split(' ').map(move |word| (word, hash(day)))).collect()
+});
+
 /// A quantity among the words of a statement.
 pub(super) struct Quantity {
     /// The same for equal amounts of one dimension.
@@ -36,8 +44,8 @@ pub(super) struct Quantity {
 /// The quantity at the beginning of `words`, which are folded and bare.
 pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     let first = words.first()?;
-    if let Some(day) = WEEKDAYS.iter().find(|day| day.split(' ').any(|it| it == *first)) {
-        return Some(Quantity { key: hash(day), words: 1 });
+    if let Some(key) = DAY_OF_WORD.get(first) {
+        return Some(Quantity { key: *key, words: 1 });
     }
     if let Some(port) = port(first) {
         return Some(Quantity { key: key("", port), words: 1 });

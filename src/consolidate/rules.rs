@@ -145,7 +145,7 @@ impl RulePair<'_> {
     }
 
     fn is_equal(&self) -> bool {
-        self.new.subject.content == self.subject.content
+        self.new.subject.search.content == self.subject.search.content
     }
 
     fn is_repeated(&self) -> bool {

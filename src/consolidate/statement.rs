@@ -354,6 +354,8 @@ const KEEPS: &str = "keep keeps stay stays remain remains leave behalten beibeha
 const DIRECTIONS: &str = "from to before prior after into until von zu nach vor bis desde hasta antes después avant après depuis \
      から まで önce sonra";
 
+static BE_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| BE.split(' ').collect());
+static KEEP_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| KEEPS.split_whitespace().collect());
 static DIRECTION_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| DIRECTIONS.split_whitespace().collect());
 
@@ -383,11 +385,11 @@ impl Parts {
             if DIRECTION_WORDS.contains(word) && last != "prior" {
                 turns.push(matter.len());
             }
-            keeps |= KEEPS.split(' ').any(|it| it == *word);
+            keeps |= KEEP_WORDS.contains(word);
             if is_exact(word) {
                 values.push(hash(word));
             } else if !is_light(word) {
-                let is_predicate = BE.split(' ').any(|it| it == last);
+                let is_predicate = BE_WORDS.contains(last);
                 search_keys(word, |key| {
                     matter.push(key);
                     predicates.extend(is_predicate.then_some(key));

@@ -15,16 +15,29 @@ pub(super) const ALTERNATIVES_MAX: usize = 16;
 /// Maximum length of a subject, and of the text around it, that is compared: a long paragraph.
 const TEXT_BYTES_MAX: usize = 2_000;
 
+/// What a claim is found by.
+#[derive(Clone, Debug)]
+pub(crate) struct SearchKeys {
+    pub(super) kind: ClaimKind,
+    /// Digest of everything it says; equal ones say the same.
+    pub(super) content: Digest,
+    /// Words of everything it says, sorted.
+    pub(super) terms: Vec<Term>,
+}
+
+impl SearchKeys {
+    pub(crate) fn of(claim: &Claim) -> SearchKeys {
+        SearchKeys { kind: claim.kind(), content: content(claim), terms: terms(claim) }
+    }
+}
+
 /// A claim taken apart for comparing.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) kind: ClaimKind,
-    /// Digest of everything it says; equal ones say the same.
-    pub(super) content: Digest,
+    pub(super) search: SearchKeys,
     /// The words of the subject, sorted, without repetitions.
     pub(super) words: Vec<u64>,
-    /// Search keys: words of everything it says, sorted.
-    pub(super) terms: Vec<Term>,
     pub(super) statement: Statement,
     /// Neighbours among them, sorted, each once: the same words in another order say something else.
     pub(super) pairs: Vec<u64>,
@@ -51,11 +64,10 @@ impl Subject {
         let flat = folded(about);
         Subject {
             kind: claim.kind(),
-            content: content(claim),
+            search: SearchKeys::of(claim),
             words,
             pairs,
             hard: hard_words(&flat),
-            terms: terms(claim),
             statement: Statement::of(claim),
             around,
             alternatives,

@@ -229,7 +229,7 @@ impl Consolidator {
         is_indexed: bool,
     ) -> Result<Memories, StoreError> {
         if is_indexed {
-            let keys = looked_up_keys(namespace, records);
+            let keys = looked_up_keys(records);
             if let Some(index) = self.store.memory_index(namespace, keys).await? {
                 return Ok(Memories::indexed(namespace, index));
             }

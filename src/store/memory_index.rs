@@ -6,7 +6,7 @@ use super::error::{Fault, StoreError, StoreErrorKind};
 use super::handle::Store;
 use super::search;
 use super::value::{Columns, Insert, Value, json, values};
-use crate::consolidate::{Index, Posting, Postings, index_keys};
+use crate::consolidate::{Index, Numbers, Posting, Postings, SearchKeys, entered_keys};
 use crate::domain::{Change, Digest, Memory, MemoryId, RecordId, Timestamp};
 use crate::memory_dir::section;
 use std::collections::{BTreeSet, HashMap};
@@ -97,16 +97,19 @@ pub(super) fn write_memories(
         let (before, after) = (it.before.as_ref(), it.after.as_ref());
         before.map(|it| &it.claim) != after.map(|it| &it.claim)
     };
-    let changes: Vec<&Change> = changes.iter().filter(|it| claims(it)).collect();
-    let sides = changes.iter().flat_map(|it| [it.before.as_ref(), it.after.as_ref()]);
-    let keys: BTreeSet<u64> = sides.flatten().flat_map(|it| index_keys(&it.claim)).collect();
+    let sides = |it: &Change| {
+        [&it.before, &it.after].map(|side| side.as_ref().map(|it| SearchKeys::of(&it.claim)))
+    };
+    let changes = changes.iter().filter(|it| claims(it));
+    let changes: Vec<(MemoryId, _)> = changes.map(|it| (it.memory, sides(it))).collect();
+    let keys = changes.iter().flat_map(|(_, sides)| sides.iter().flatten()).flat_map(entered_keys);
+    let keys: BTreeSet<u64> = keys.map(|(key, _)| key).collect();
     let index = match read(db, namespace, &keys)? {
         Some(_) if changes.is_empty() => return Ok(removed),
         Some(mut index) => {
-            for change in changes {
-                let (before, after) = (change.before.as_ref(), change.after.as_ref());
-                before.iter().for_each(|it| index.remove(it.id, &it.claim));
-                after.iter().for_each(|it| index.insert(it.id, &it.claim));
+            for (id, [before, after]) in &changes {
+                before.iter().for_each(|it| index.remove(*id, it));
+                after.iter().for_each(|it| index.insert(*id, it));
             }
             index
         }
@@ -115,7 +118,7 @@ pub(super) fn write_memories(
             let sql = "SELECT body FROM memories WHERE namespace = ?1";
             db.each(sql, values![namespace], |row| {
                 let memory = memory(row)?;
-                index.insert(memory.id, &memory.claim);
+                index.insert(memory.id, &SearchKeys::of(&memory.claim));
                 Ok(ControlFlow::Continue(()))
             })?;
             index
@@ -146,7 +149,7 @@ fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Ind
         places.join(", ")
     );
     let salt = salt(namespace);
-    let mut found = HashMap::new();
+    let (mut found, mut numbers) = (HashMap::new(), Numbers::default());
     let keys: Vec<u64> = keys.iter().copied().collect();
     for chunk in keys.chunks(KEYS_MAX) {
         // The last key again where they are fewer: one statement for all.
@@ -156,20 +159,20 @@ fn read(db: &mut Db, namespace: &str, keys: &BTreeSet<u64>) -> Result<Option<Ind
         db.each(&sql, &values, |row| {
             let key = row.next::<i64>()?.cast_unsigned() ^ salt;
             let (count, bytes): (u32, Vec<u8>) = (row.next()?, row.next()?);
-            let list = bytes.chunks(POSTING_BYTES).map(posting);
+            let list = bytes.chunks(POSTING_BYTES).map(|it| posting(it, &mut numbers));
             let list = list.collect::<Option<_>>().ok_or(StoreErrorKind::Damaged)?;
             found.insert(key, Postings { count, list });
             Ok(ControlFlow::Continue(()))
         })?;
     }
-    Ok(Some(Index { keys: found, memories, words }))
+    Ok(Some(Index { numbers, keys: found, memories, words }))
 }
 
-fn posting(bytes: &[u8]) -> Option<Posting> {
+fn posting(bytes: &[u8], numbers: &mut Numbers) -> Option<Posting> {
     let (id, rest) = bytes.split_first_chunk::<16>()?;
     let (times, length) = rest.split_first_chunk::<2>()?;
     Some(Posting {
-        memory: MemoryId(Digest::from_bytes(*id)),
+        memory: numbers.number(MemoryId(Digest::from_bytes(*id))),
         times: u16::from_le_bytes(*times),
         length: u16::from_le_bytes(length.try_into().ok()?),
     })
@@ -186,11 +189,11 @@ fn write(db: &mut Db, namespace: &str, index: &Index) -> Result<(), Fault> {
     let mut rows: Vec<(i64, u32, Vec<u8>)> = Vec::new();
     for (key, Postings { count, list }) in &index.keys {
         let bytes = |it: &Posting| {
-            let (id, times, length) =
-                (it.memory.0.as_bytes(), it.times.to_le_bytes(), it.length.to_le_bytes());
-            [id.as_slice(), &times, &length].concat()
+            let id = index.numbers.memory(it.memory)?;
+            let (times, length) = (it.times.to_le_bytes(), it.length.to_le_bytes());
+            Some([id.0.as_bytes().as_slice(), &times, &length].concat())
         };
-        rows.push((column(salt, *key), *count, list.iter().flat_map(bytes).collect()));
+        rows.push((column(salt, *key), *count, list.iter().filter_map(bytes).flatten().collect()));
     }
     // In the order of the table, so that it is written page by page.
     rows.sort_unstable_by_key(|(key, ..)| *key);

@@ -3,8 +3,8 @@
 use super::fixture::*;
 use super::*;
 use crate::adapters::process;
-use crate::consolidate::{Index, Memories, Postings, Verdicts, Withdrawn};
-use crate::consolidate::{consolidate, index_keys, withdraw};
+use crate::consolidate::{Index, Memories, Posting, Postings, SearchKeys, Verdicts, Withdrawn};
+use crate::consolidate::{consolidate, entered_keys, withdraw};
 use crate::domain::*;
 use crate::domain::{Memory, MemoryMap, Plan};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,12 +25,20 @@ async fn planned(store: &Store) -> Plan {
 async fn check_index(store: &Store, gone: &Plan) {
     let mut expected = Index::default();
     let memories = store.memories(Some("project")).await.unwrap();
-    memories.values().for_each(|it| expected.insert(it.id, &it.claim));
-    let gone = gone.operations.iter().flat_map(|it| index_keys(&it.facts.claim));
+    memories.values().for_each(|it| expected.insert(it.id, &SearchKeys::of(&it.claim)));
+    let gone = gone.operations.iter().map(|it| SearchKeys::of(&it.facts.claim));
+    let gone: Vec<u64> =
+        gone.flat_map(|it| entered_keys(&it).map(|(key, _)| key).collect::<Vec<_>>()).collect();
+    let gone = gone.into_iter();
     let keys = gone.chain(expected.keys.keys().copied()).collect();
     let index = store.memory_index("project", keys).await.unwrap().unwrap();
     let rows = |index: &Index| -> BTreeMap<u64, BTreeSet<String>> {
-        let row = |it: &Postings| it.list.iter().map(|it| format!("{it:?}")).collect();
+        let row = |it: &Postings| {
+            let name = |it: &Posting| {
+                format!("{:?} {} {}", index.numbers.memory(it.memory), it.times, it.length)
+            };
+            it.list.iter().map(name).collect()
+        };
         index.keys.iter().map(|(key, it)| (*key, row(it))).collect()
     };
     assert_eq!(rows(&index), rows(&expected));
