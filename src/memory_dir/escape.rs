@@ -11,6 +11,9 @@ const ELLIPSIS: char = '…';
 /// `text` as one line of at most `letters_max` letters: every run of blanks and control characters is one
 /// blank, what turns the direction of writing or has no width goes, and none stands at an end.
 pub(super) fn one_line(text: &str, letters_max: usize) -> String {
+    if is_one_line(text) {
+        return cut(text.to_owned(), letters_max);
+    }
     let mut line = String::with_capacity(text.len().min(letters_max.saturating_mul(4)));
     let is_gap = |c: char| c.is_whitespace() || c.is_control();
     for word in text.split(is_gap) {
@@ -23,6 +26,16 @@ pub(super) fn one_line(text: &str, letters_max: usize) -> String {
     cut(line, letters_max)
 }
 
+/// True for plain words with one blank between two of them, as most lines are.
+fn is_one_line(text: &str) -> bool {
+    let mut before = b' ';
+    let is_plain = text.bytes().all(|byte| {
+        let last = std::mem::replace(&mut before, byte);
+        byte.is_ascii_graphic() || byte == b' ' && last != b' '
+    });
+    is_plain && before != b' '
+}
+
 /// Invisible characters that change the display: directions, joints that no script needs.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}')
@@ -31,7 +44,7 @@ fn is_unseen(c: char) -> bool {
 
 /// The line in at most `letters_max` letters, at the end of a word where one is near.
 fn cut(line: String, letters_max: usize) -> String {
-    if line.chars().nth(letters_max).is_none() {
+    if line.len() <= letters_max || line.chars().nth(letters_max).is_none() {
         return line;
     }
     let head = truncate::letters(&line, letters_max.saturating_sub(1));
@@ -87,6 +100,9 @@ fn is_meta(line: &str) -> bool {
 /// The words where they cannot begin a line: HTML, comments and private blocks begin with an entity, and a link that a
 /// browser would run is none. Other `<` stay: `Vec<String>` is to be read.
 pub(super) fn inline(words: &str) -> String {
+    if !words.contains(['<', '>', '(']) {
+        return words.to_owned();
+    }
     let mut line = String::with_capacity(words.len());
     let mut dashes = 0;
     for (at, letter) in words.char_indices() {

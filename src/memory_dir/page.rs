@@ -74,6 +74,9 @@ impl Page {
 
 /// The day in the last line of a rendered file.
 fn last_day(kind: Kind, text: &str) -> Option<&str> {
+    if kind.footer().is_none() {
+        return Some("");
+    }
     let (document, _) = Document::parse(kind, text);
     let Some(footer) = document.first(Part::Footer) else { return Some("") };
     let line = document.raw(footer).lines().rfind(|line| line.starts_with('*'))?;

@@ -34,8 +34,10 @@ pub struct Rendered {
 /// Renders `facts`. `base` is what the last run rendered, `disk` what lies in the directory: numbers and
 /// names of records and sessions come from them, and a day at the end of a file that did not change.
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
-    let names = Names::of(facts, base, disk);
-    let mut placing = Placing::new(facts, &names);
+    let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
+    let in_time = by_time(facts.memories);
+    let names = Names::of(&NamedMemories { facts, tags: &tags, in_time: &in_time }, base, disk);
+    let mut placing = Placing::new(facts, &names, tags, in_time);
     let mut pages = placing.lists();
     pages.extend(placing.records());
     pages.extend(placing.sessions());
@@ -65,8 +67,16 @@ pub(super) struct Names {
     renamed: BTreeMap<String, String>,
 }
 
+/// What names are made of: memories by time, and their tags.
+struct NamedMemories<'a> {
+    facts: &'a Facts<'a>,
+    tags: &'a BTreeMap<MemoryId, String>,
+    in_time: &'a [&'a Memory],
+}
+
 impl Names {
-    fn of(facts: &Facts<'_>, base: &Files, disk: &Files) -> Names {
+    fn of(named: &NamedMemories<'_>, base: &Files, disk: &Files) -> Names {
+        let NamedMemories { facts, tags, in_time } = named;
         let (in_base, on_disk) = (marked(base), marked(disk));
         let mut renamed = BTreeMap::new();
         let mut known = |tag: &str| {
@@ -82,10 +92,10 @@ impl Names {
             }
         };
         let mut number = next_adr(base.keys().chain(disk.keys()).map(String::as_str));
-        let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
         let mut records = BTreeMap::new();
-        let titled = |memory| record_title(memory).map(|title| (memory, title));
-        let titled: Vec<_> = by_time(facts.memories).into_iter().filter_map(titled).collect();
+        let titled = in_time.iter().copied();
+        let titled = titled.filter_map(|memory| Some((memory, record_title(memory)?)));
+        let titled: Vec<(&Memory, String)> = titled.collect();
         let older = titled.len().saturating_sub(RECORDS_MAX);
         for (at, (memory, title)) in titled.into_iter().enumerate() {
             let tag = tags.get(&memory.id).map_or("", String::as_str);
@@ -226,6 +236,7 @@ pub(super) struct Placing<'a> {
     pub(super) facts: &'a Facts<'a>,
     pub(super) names: &'a Names,
     tags: BTreeMap<MemoryId, String>,
+    in_time: Vec<&'a Memory>,
     pub(super) by_id: BTreeMap<MemoryId, &'a Memory>,
     /// Memories by the one that took their place.
     pub(super) replaced: BTreeMap<MemoryId, Vec<&'a Memory>>,
@@ -235,17 +246,21 @@ pub(super) struct Placing<'a> {
 }
 
 impl<'a> Placing<'a> {
-    fn new(facts: &'a Facts<'a>, names: &'a Names) -> Placing<'a> {
-        let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
+    fn new(
+        facts: &'a Facts<'a>,
+        names: &'a Names,
+        tags: BTreeMap<MemoryId, String>,
+        in_time: Vec<&'a Memory>,
+    ) -> Placing<'a> {
         let by_id = facts.memories.iter().map(|memory| (memory.id, memory)).collect();
         let mut replaced: BTreeMap<MemoryId, Vec<&Memory>> = BTreeMap::new();
-        for memory in by_time(facts.memories) {
+        for memory in in_time.iter().copied() {
             if let Some(by) = memory.superseded_by {
                 replaced.entry(by).or_default().push(memory);
             }
         }
         let (marks, shown) = (BTreeMap::new(), BTreeSet::new());
-        let mut placing = Placing { facts, names, tags, by_id, replaced, marks, shown };
+        let mut placing = Placing { facts, names, tags, in_time, by_id, replaced, marks, shown };
         for pair in facts.contradictions {
             placing.mark(pair.one, pair.other, pair.is_certain);
             placing.mark(pair.other, pair.one, pair.is_certain);
@@ -286,7 +301,7 @@ impl<'a> Placing<'a> {
         let paths = [kind::ACTIVE_CONTEXT, kind::PROGRESS, kind::PATTERNS, kind::GLOSSARY];
         let mut pages = paths.map(Page::new).to_vec();
         let mut counts: BTreeMap<List, usize> = BTreeMap::new();
-        for memory in by_time(self.facts.memories).into_iter().rev() {
+        for memory in self.in_time.clone().into_iter().rev() {
             if let Some((text, digits)) = self.focus(memory)
                 && counts.get(&CURRENT_FOCUS).is_none_or(|count| *count < CURRENT_FOCUS.entries_max)
             {
@@ -417,10 +432,10 @@ impl<'a> Placing<'a> {
 
     pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
         let text = with_reason(&it.action, &it.result);
-        let category = match Category::of_words(&text) {
-            _ if it.succeeded => None,
-            Some(Category::Bugfix) => Some(Category::Bugfix),
-            Some(_) | None => Some(Category::Learning),
+        let category = match (!it.succeeded).then(|| Category::of_words(&text)) {
+            None => None,
+            Some(Some(Category::Bugfix)) => Some(Category::Bugfix),
+            Some(Some(_) | None) => Some(Category::Learning),
         };
         self.line(Shape::Bullet, &text, category, memory)
     }
@@ -491,7 +506,7 @@ impl<'a> Placing<'a> {
     /// Active memories that no other file shows, by month, and the considerations of discussions that were settled.
     fn archive(&mut self) -> Vec<Page> {
         let mut months: BTreeMap<String, Vec<(&'static str, NewEntry)>> = BTreeMap::new();
-        for memory in by_time(self.facts.memories) {
+        for memory in self.in_time.clone() {
             let is_left = is_active(memory) && !self.shown.contains(&memory.id);
             if !is_left && !self.is_settled_apart(memory) {
                 continue;

@@ -49,9 +49,12 @@ impl Category {
         let letters = |c: char| if c.is_alphanumeric() { c } else { ' ' };
         let folded: String = text.chars().map(letters).flat_map(char::to_lowercase).collect();
         let words: Vec<&str> = folded.split(' ').filter(|word| !word.is_empty()).collect();
-        let line = format!(" {} ", words.join(" "));
-        let says = |word: &&str| {
-            ["", "s"].iter().any(|plural| line.contains(&format!(" {word}{plural} ")))
+        let is = |word: &str, given: &str| word == given || word.strip_suffix('s') == Some(given);
+        let says = |given: &&str| match given.split_once(' ') {
+            None => words.iter().any(|word| is(word, given)),
+            Some((first, then)) => words
+                .windows(2)
+                .any(|it| matches!(it, [one, two] if *one == first && is(two, then))),
         };
         GIVEN_BY.iter().find(|(_, words)| words.iter().any(&says)).map(|(it, _)| *it)
     }
