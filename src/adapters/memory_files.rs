@@ -1,7 +1,7 @@
 //! The memory directory on the disk: where it is, what it holds, and how a file of it is written.
 
 use super::files;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -25,6 +25,10 @@ pub(crate) struct MemoryFolder {
 pub(crate) struct DirectoryRead {
     /// Texts by path in the directory.
     pub files: BTreeMap<String, String>,
+    /// Stamps of these files, taken before they were read.
+    pub stamps: BTreeMap<String, String>,
+    /// Files that were not read since their stamps were known.
+    pub known: BTreeSet<String>,
     /// Files that were left out, with the reason.
     pub skipped: Vec<(String, &'static str)>,
 }
@@ -121,14 +125,25 @@ impl MemoryFolder {
 
     /// Reads every Markdown file. Files that are no UTF-8, too large, or a link out of the project are skipped.
     pub(crate) fn read(&self) -> io::Result<DirectoryRead> {
+        self.read_but(&BTreeMap::new())
+    }
+
+    /// Reads as [`read`](MemoryFolder::read) does, without the files that have these stamps.
+    pub(crate) fn read_but(&self, known: &BTreeMap<String, String>) -> io::Result<DirectoryRead> {
         let mut read = DirectoryRead::default();
         self.visit(&self.path, "", DEPTH_MAX, &mut |path, place| {
+            let stamp = stamp(&place);
+            if stamp.is_some() && stamp.as_ref() == known.get(&path) {
+                read.known.insert(path);
+                return;
+            }
             if read.files.len() >= FILES_MAX {
                 read.skipped.push((path, "too many files"));
                 return;
             }
             match self.text(&place) {
                 Ok(text) => {
+                    read.stamps.extend(stamp.map(|stamp| (path.clone(), stamp)));
                     read.files.insert(path, text);
                 }
                 Err(reason) => read.skipped.push((path, reason)),
@@ -136,6 +151,11 @@ impl MemoryFolder {
         })?;
         read.skipped.sort();
         Ok(read)
+    }
+
+    /// The stamp of the file at `path`.
+    pub(crate) fn stamp(&self, path: &str) -> Option<String> {
+        stamp(&self.inside(path).ok()?)
     }
 
     /// Removes temporary files of processes that were killed while writing.
@@ -260,6 +280,13 @@ impl MemoryFolder {
     }
 }
 
+/// Size and time of the last change of a file, by which it is known not to have changed; none of a link.
+fn stamp(path: &Path) -> Option<String> {
+    let file = path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let changed = file.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(format!("{:x}:{:x}", file.len(), changed.as_nanos()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,6 +334,20 @@ mod tests {
         assert_eq!(folder.file("sessions/b.md"), Ok(Some("b".to_owned())));
         assert_eq!(folder.file("c.md"), Ok(None));
         assert!(folder.file("../a.md").is_err());
+    }
+
+    #[test]
+    fn a_file_whose_stamp_is_known_is_read_when_it_changed() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = MemoryFolder::make(root.path()).unwrap();
+        folder.write("a.md", None, Some("a")).unwrap();
+        folder.write("b.md", None, Some("b")).unwrap();
+        let known = folder.read().unwrap().stamps;
+        assert_eq!(folder.stamp("a.md").as_ref(), known.get("a.md"));
+        folder.write("b.md", Some("b"), Some("longer")).unwrap();
+        let read = folder.read_but(&known).unwrap();
+        assert_eq!(Vec::from_iter(read.files.into_values()), ["longer"]);
+        assert_eq!(Vec::from_iter(read.known), ["a.md"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `annalist search`: records, memories and notes of the directory by their words.
 
 use super::arguments::{date, date_end, named, session_of};
-use super::memory::folder::{DirArgs, project_directory, read};
+use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
 use super::output::{self, Failure};
 use super::settings;
@@ -9,7 +9,7 @@ use crate::adapters::clock;
 use crate::config::Config;
 use crate::domain::{ClaimKind, Format, Timestamp};
 use crate::pipeline::{
-    HitState, Namespaces, Note, SearchRequest, dir_of, notes as notes_of, project_namespace, search,
+    DirectoryNotes, HitState, Namespaces, Note, SearchRequest, project_namespace, search,
 };
 use crate::privacy::Gate;
 use crate::rows::SearchRow;
@@ -214,11 +214,9 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
         project_directory(&args.scope.dir.root())?
     };
     let Some(folder) = folder else { return Ok(Vec::new()) };
-    let rendered = match store {
-        Some(store) => Some(store.rendered(&dir_of(&folder)).await?),
-        None => None,
-    };
-    Ok(notes_of(&read(&folder)?.files, rendered.as_ref(), &Gate::new(&config.pii)))
+    let read = DirectoryNotes::read(&folder, store, &Gate::new(&config.pii)).await?;
+    left_out(&read.skipped);
+    Ok(read.notes)
 }
 
 /// A line for each hit, as wide as the terminal.

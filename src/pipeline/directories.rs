@@ -1,10 +1,10 @@
 //! The memory directories of this machine that show a namespace, read before a plan changes memory and renewed after it.
 
 use super::Consolidator;
-use super::dir_sync::{DirSync, SyncError, SyncReport, dir_of};
+use super::dir_sync::{DirSync, SyncError, SyncReport};
 use super::forgetting::{ErasureProof, ForgetOutcome, ForgetPlan, ForgetTarget};
 use super::namespace::Namespaces;
-use super::project::notes;
+use super::project::DirectoryNotes;
 use super::searching::Note;
 use crate::adapters::memory_files::MemoryFolder;
 use crate::domain::{Change, MemoryId, Plan};
@@ -104,10 +104,8 @@ impl Directories {
     /// The entries that people wrote in the project's directory.
     pub(crate) async fn notes(&self) -> Result<Vec<Note>, SyncError> {
         let Some(folder) = &self.here else { return Ok(Vec::new()) };
-        let rendered = self.dir_sync.store.rendered(&dir_of(folder)).await?;
-        let disk = |cause| SyncError::Disk { path: dir_of(folder), cause };
-        let files = folder.read().map_err(disk)?.files;
-        Ok(notes(&files, Some(&rendered), &self.dir_sync.gate))
+        let DirSync { store, gate, .. } = &self.dir_sync;
+        Ok(DirectoryNotes::read(folder, Some(store), gate).await?.notes)
     }
 
     /// A file of a directory as people read it: short in the project's own.

@@ -40,7 +40,7 @@ pub(crate) use adjudicate::{Adjudicator, AskMode, Halt, ModelSource, ModelUsage}
 pub(crate) use consolidating::{
     ConsolidationOutcome, Consolidator, DecisionOutcome, PlannedConsolidation,
 };
-pub(crate) use dir_sync::{DirSync, SyncError, SyncReport, dir_of};
+pub(crate) use dir_sync::{DirSync, SyncError, SyncReport};
 pub(crate) use directories::{Directories, Forgotten, SyncedDirectory};
 pub(crate) use feed::Feed;
 pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget};
@@ -54,10 +54,10 @@ pub(crate) use namespace::{Namespaces, namespace_of_folder};
 pub(crate) use noting::{AgentNote, stage_note};
 pub(crate) use origin::{Certainty, Origin, OriginRequest, RelatedRecord, WorkingSession};
 pub(crate) use preamble::dialog_of;
-pub(crate) use project::{ProjectDirectory, ShownFiles, notes, project_namespace};
+pub(crate) use project::{DirectoryNotes, ProjectDirectory, ShownFiles, project_namespace};
 pub(crate) use replay::{Options, Plan, Replay};
 pub(crate) use retrospective::{Reflector, RetrospectiveOutcome, RetrospectiveReport};
-pub(crate) use review::{Question, pairs, questions};
+pub(crate) use review::{Question, pair_questions, pairs, questions};
 pub(crate) use searching::{Embedder, HitState, Note, SearchHit, SearchRequest, hit_of, search};
 pub(crate) use summarising::{Summarised, Summariser};
 pub use tally::Tally;

@@ -1,5 +1,6 @@
 //! The project of a folder: its namespace, its memory directory, and what people wrote there.
 
+use super::dir_sync::{SyncError, dir_of, stamps_of};
 use super::namespace::Namespaces;
 use super::searching::Note;
 use crate::adapters::memory_files::MemoryFolder;
@@ -7,7 +8,7 @@ use crate::config::Config;
 use crate::context::{Block, Budget, assemble, material, shown_files};
 use crate::memory_dir::{CONFIG, Document, Files, Kind, MemoryConfig, SOURCE, readable};
 use crate::privacy::Gate;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::Path;
@@ -30,22 +31,46 @@ pub(crate) async fn project_namespace<'f>(
     Ok(None)
 }
 
+/// Entries of a directory.
+pub(crate) struct DirectoryNotes {
+    pub(crate) notes: Vec<Note>,
+    /// Files that were left out, with the reason.
+    pub(crate) skipped: Vec<(String, &'static str)>,
+}
+
+impl DirectoryNotes {
+    /// Reads those of `folder`; with a store, only those that annalist did not write.
+    pub(crate) async fn read(
+        folder: &MemoryFolder,
+        store: Option<&Store>,
+        gate: &Gate,
+    ) -> Result<DirectoryNotes, SyncError> {
+        let (mut stamps, mut rendered, dir) = (BTreeMap::new(), None, dir_of(folder));
+        if let Some(store) = store {
+            stamps = stamps_of(store, &dir).await?;
+        }
+        let read = folder.read_but(&stamps);
+        let read = read.map_err(|cause| SyncError::Disk { path: dir.clone(), cause })?;
+        if let Some(store) = store {
+            rendered = Some(store.rendered_but(&dir, read.known).await?);
+        }
+        let notes = notes(&read.files, rendered.as_ref(), gate);
+        Ok(DirectoryNotes { notes, skipped: read.skipped })
+    }
+}
+
 /// The entries of a directory's `files`; with what was `rendered` of a store, only those that annalist did not write.
-pub(crate) fn notes(
-    files: &Files,
-    rendered: Option<&BTreeMap<String, String>>,
-    gate: &Gate,
-) -> Vec<Note> {
+fn notes(files: &Files, rendered: Option<&BTreeMap<String, String>>, gate: &Gate) -> Vec<Note> {
     let mut notes = Vec::new();
     for (path, text) in files {
         let kind = Kind::of_path(path);
-        if kind == Kind::Config {
+        let written = rendered.and_then(|it| it.get(path));
+        if kind == Kind::Config || written == Some(text) {
             continue;
         }
         let (document, _) = Document::parse(kind, text);
         let is_memory = |tag: &String| rendered.is_some() && tag.starts_with(SOURCE);
         let lines: Vec<&str> = text.lines().collect();
-        let written = rendered.and_then(|it| it.get(path));
         let written: HashSet<&str> = written.into_iter().flat_map(|it| it.lines()).collect();
         let is_written = |line: u32| {
             let at = (line as usize).saturating_sub(1);

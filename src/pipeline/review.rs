@@ -1,6 +1,7 @@
 //! Questions for a person: memories that contradict one another, or may, and what is open.
 
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
+use crate::memory_dir::Contradiction;
 use crate::store::{PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +24,8 @@ pub(crate) enum Question {
 
 /// Everything to answer about in a namespace: first the pairs, then what is open, each by time.
 pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, StoreError> {
-    let mut found = pairs(store, namespace).await?;
+    let pairs = pairs(store, namespace).await?;
+    let mut found = pair_questions(store, &pairs).await?;
     let memories = store.memories(Some(namespace)).await?;
     let mut open: Vec<&Memory> = memories.values().filter(|it| is_open(it)).collect();
     open.sort_by_key(|it| (it.valid_from, it.id));
@@ -32,23 +34,33 @@ pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Ques
 }
 
 /// The pairs of a namespace to answer about: those that a plan left open, then those that contradict one another.
-pub(crate) async fn pairs(store: &Store, namespace: &str) -> Result<Vec<Question>, StoreError> {
+pub(crate) async fn pairs(
+    store: &Store,
+    namespace: &str,
+) -> Result<Vec<Contradiction>, StoreError> {
     let open = store.suspected_pairs(namespace, PAIRS_MAX).await?;
     let certain = store.contradictions(namespace).await?;
     let in_order = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
-    let mut all: Vec<(MemoryId, MemoryId)> =
-        open.iter().map(|it| in_order(it.memory, it.home)).collect();
-    all.extend(&certain);
-    let ids: BTreeSet<MemoryId> = all.iter().flat_map(|(one, other)| [*one, *other]).collect();
+    let open = open.iter().map(|it| in_order(it.memory, it.home));
+    let mut met = BTreeSet::new();
+    let all = open.chain(certain.iter().copied()).filter(|pair| met.insert(*pair));
+    let pair =
+        |(one, other)| Contradiction { one, other, is_certain: certain.contains(&(one, other)) };
+    Ok(all.map(pair).collect())
+}
+
+/// The questions of `pairs` whose memories are in use.
+pub(crate) async fn pair_questions(
+    store: &Store,
+    pairs: &[Contradiction],
+) -> Result<Vec<Question>, StoreError> {
+    let ids = pairs.iter().flat_map(|it| [it.one, it.other]).collect();
     let memories = store.memories_of(ids).await?;
     let memories: BTreeMap<MemoryId, Memory> = memories.into_iter().map(|it| (it.id, it)).collect();
-    let mut met = BTreeSet::new();
-    let fresh = all.into_iter().filter(|pair| met.insert(*pair));
-    let pair = |pair: (MemoryId, MemoryId)| {
-        let (one, other) = (memories.get(&pair.0)?, memories.get(&pair.1)?);
-        Question::pair(one, other, certain.contains(&pair))
+    let question = |it: &Contradiction| {
+        Question::pair(memories.get(&it.one)?, memories.get(&it.other)?, it.is_certain)
     };
-    Ok(fresh.filter_map(pair).collect())
+    Ok(pairs.iter().filter_map(question).collect())
 }
 
 fn is_active(memory: &Memory) -> bool {

@@ -10,7 +10,7 @@ use super::prefix::{self, IdPrefix, PrefixLookup};
 use super::record;
 use super::value::{Columns, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Staged records without a disposition, by namespace.
 const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
@@ -272,6 +272,40 @@ impl Store {
         self.read("reading what was rendered", move |from| rendered(from, &dir)).await
     }
 
+    /// As [`rendered`](Store::rendered), without `known` files.
+    pub(crate) async fn rendered_but(
+        &self,
+        dir: &str,
+        known: BTreeSet<String>,
+    ) -> Result<BTreeMap<String, String>, StoreError> {
+        let dir = dir.to_owned();
+        self.read("reading what was rendered", move |from| {
+            let sql = "SELECT path FROM memory_files WHERE dir = ?1";
+            let paths: Vec<String> = from.all(sql, values![&dir], |row| row.next())?;
+            let mut found = BTreeMap::new();
+            for path in paths.into_iter().filter(|path| !known.contains(path)) {
+                let sql = "SELECT base FROM memory_files WHERE dir = ?1 AND path = ?2";
+                let base = from.first(sql, values![&dir, &path], |row| row.next())?;
+                found.extend(base.map(|base| (path, base)));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Changes what is kept of these files of a directory; without a text it goes.
+    pub(crate) async fn change_rendered(
+        &self,
+        dir: &str,
+        changes: BTreeMap<String, Option<String>>,
+    ) -> Result<(), StoreError> {
+        let dir = dir.to_owned();
+        self.write("keeping what was rendered", move |to| {
+            changes.iter().try_for_each(|(path, text)| keep(to, &dir, path, text.as_deref()))
+        })
+        .await
+    }
+
     /// Keeps what was rendered of the files of a directory in the place of what was.
     pub(crate) async fn keep_rendered(
         &self,
@@ -282,18 +316,23 @@ impl Store {
         self.write("keeping what was rendered", move |to| {
             let before = rendered(to, &dir)?;
             for path in before.keys().filter(|path| !files.contains_key(*path)) {
-                let sql = "DELETE FROM memory_files WHERE dir = ?1 AND path = ?2";
-                to.run(sql, values![&dir, path])?;
+                keep(to, &dir, path, None)?;
             }
-            for (path, base) in files.iter().filter(|(path, it)| before.get(*path) != Some(*it)) {
-                let sql = "INSERT INTO memory_files (dir, path, base) VALUES (?1, ?2, ?3)
-                    ON CONFLICT (dir, path) DO UPDATE SET base = excluded.base";
-                to.run(sql, values![&dir, path, base])?;
-            }
-            Ok(())
+            let new = files.iter().filter(|(path, it)| before.get(*path) != Some(*it));
+            new.into_iter().try_for_each(|(path, text)| keep(to, &dir, path, Some(text)))
         })
         .await
     }
+}
+
+fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fault> {
+    let Some(text) = text else {
+        let sql = "DELETE FROM memory_files WHERE dir = ?1 AND path = ?2";
+        return db.run(sql, values![dir, path]);
+    };
+    let sql = "INSERT INTO memory_files (dir, path, base) VALUES (?1, ?2, ?3)
+        ON CONFLICT (dir, path) DO UPDATE SET base = excluded.base";
+    db.run(sql, values![dir, path, text])
 }
 
 fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, String>, Fault> {

@@ -59,7 +59,7 @@ pub(crate) use lease::{HeldLease, LeaseRequest};
 pub(crate) use memory::{AuditEntry, Backlog, Directory};
 pub use migrations::OpenMode;
 pub(crate) use namespace::NamespaceTotals;
-pub(crate) use plan::{AskedPair, PlanEntry, StoredOpenPair, StoredPlan};
+pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};
 pub(crate) use prefix::{BadPrefix, IdPrefix, PrefixLookup};
 pub(crate) use queue::{ABANDONED, EnqueueResult, JobChange, WorkerStatus};
 pub(crate) use queue::{BatchJob, BatchPart, PartEnd};

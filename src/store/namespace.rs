@@ -10,7 +10,8 @@ use super::value::{json, values};
 use crate::domain::{Change, Memory, Plan, Session, SessionId};
 
 /// Tables with a namespace in a column of that name, and nothing of it elsewhere.
-const NAMED: [&str; 6] = ["sessions", "open_pairs", "ledger", "bills", "memory_dirs", "tokens"];
+const NAMED: [&str; 7] =
+    ["sessions", "open_pairs", "contradictions", "ledger", "bills", "memory_dirs", "tokens"];
 
 /// Contents of a namespace.
 #[derive(schemars::JsonSchema, Clone, Debug, Eq, PartialEq, serde::Serialize)]

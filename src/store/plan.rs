@@ -11,10 +11,9 @@ use super::prefix::{IdPrefix, PrefixLookup};
 use super::record;
 use super::value::{Columns, PageRange, json, values};
 use crate::domain::{
-    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, RELATED, Record,
-    RecordId, Settlement, Timestamp,
+    Change, Digest, Disposition, MemoryId, MemoryMap, Operation, Plan, PlanId, Record, RecordId,
+    Settlement, Timestamp,
 };
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A plan that was applied.
@@ -88,6 +87,7 @@ impl Store {
                 WHERE withdrawn_no = ?1";
             db.run(withdrawn, values![no])?;
             undo_open_pairs(db, no)?;
+            undo_contradictions(db, no)?;
             let entry = AuditEntry { plan: Some(plan.id), ..AuditEntry::new(at, "undo") };
             entry.write(db, &plan.namespace)?;
             Ok(Ok(()))
@@ -229,6 +229,7 @@ fn apply(
         .write(db, &plan.namespace)?;
     }
     write_open_pairs(db, plan, no)?;
+    write_contradictions(db, plan, no)?;
     note(db, asked)?;
     Ok(Ok(()))
 }
@@ -297,6 +298,23 @@ pub(crate) struct StoredOpenPair {
     pub is_undone: bool,
 }
 
+/// The condition of open pairs of which more is known than that they may be related; they have an index.
+const SUSPECTED: &str = "o.rule <> 'related'";
+/// Open pairs with the memories on both sides, which are in use.
+const OPEN_PAIRS: &str = "open_pairs o
+    JOIN dispositions d ON d.record = o.record AND d.memory <> o.memory AND d.withdrawn_no IS NULL
+    JOIN memories h ON h.id = d.memory AND h.state = 'active'
+    JOIN memories m ON m.id = o.memory AND m.state = 'active'
+    JOIN records c ON c.id = o.record AND c.state = 'staged'
+    JOIN runs r ON r.no = c.run_no AND r.current = 1";
+
+/// Pairs of memories that are known to contradict one another, and open ones, of which the later record's memory comes first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemoryPairs {
+    pub certain: BTreeSet<(MemoryId, MemoryId)>,
+    pub open: Vec<(MemoryId, MemoryId)>,
+}
+
 /// A pair that a model was asked about and that is open nevertheless.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct AskedPair {
@@ -312,7 +330,7 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<StoredOpenPair>, StoreError> {
-        self.pairs_but(namespace, "", limit).await
+        self.pairs_that(namespace, "TRUE", limit).await
     }
 
     /// As [`open_pairs`](Store::open_pairs), without those of which nothing is known but that they may be related.
@@ -321,27 +339,23 @@ impl Store {
         namespace: &str,
         limit: u32,
     ) -> Result<Vec<StoredOpenPair>, StoreError> {
-        self.pairs_but(namespace, RELATED, limit).await
+        self.pairs_that(namespace, SUSPECTED, limit).await
     }
 
-    async fn pairs_but(
+    async fn pairs_that(
         &self,
         namespace: &str,
-        rule: &'static str,
+        are: &'static str,
         limit: u32,
     ) -> Result<Vec<StoredOpenPair>, StoreError> {
         let namespace = namespace.to_owned();
         self.read("reading what was left open", move |from| {
-            let sql = "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no FROM open_pairs o
-                    JOIN dispositions d ON d.record = o.record AND d.memory <> o.memory
-                        AND d.withdrawn_no IS NULL
-                    JOIN memories h ON h.id = d.memory AND h.state = 'active'
-                    JOIN memories m ON m.id = o.memory AND m.state = 'active'
-                    JOIN records c ON c.id = o.record AND c.state = 'staged'
-                    JOIN runs r ON r.no = c.run_no AND r.current = 1
-                WHERE o.namespace = ?1 AND o.settled_no IS NULL AND o.rule <> ?2
-                ORDER BY o.no LIMIT ?3";
-            from.all(sql, values![&namespace, rule, limit], |row| {
+            let sql = format!(
+                "SELECT o.record, d.memory, o.memory, o.rule, o.asked, o.undone_no FROM {OPEN_PAIRS}
+                WHERE o.namespace = ?1 AND o.settled_no IS NULL AND {are}
+                ORDER BY o.no LIMIT ?2"
+            );
+            from.all(&sql, values![&namespace, limit], |row| {
                 Ok(StoredOpenPair {
                     record: RecordId(row.next()?),
                     home: MemoryId(row.next()?),
@@ -355,44 +369,49 @@ impl Store {
         .await
     }
 
-    /// Pairs of a namespace that contradict one another by plans that stand, the earliest first.
+    /// Pairs in which one of `memories` contradicts another memory, and those of which one may.
+    pub(crate) async fn pairs_of(
+        &self,
+        memories: BTreeSet<MemoryId>,
+    ) -> Result<MemoryPairs, StoreError> {
+        self.read("reading what contradicts memories", move |from| {
+            let mut pairs = MemoryPairs::default();
+            let pair = |row: &mut Columns<'_>| Ok((MemoryId(row.next()?), MemoryId(row.next()?)));
+            let open = format!(
+                "SELECT d.memory, o.memory FROM {OPEN_PAIRS}
+                WHERE o.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
+            );
+            for id in &memories {
+                for side in ["one", "other"] {
+                    let sql = format!(
+                        "SELECT one, other FROM contradictions
+                        WHERE {side} = ?1 AND ended_no IS NULL"
+                    );
+                    pairs.certain.extend(from.all(&sql, values![&id.0], pair)?);
+                }
+                pairs.open.extend(from.all(&open, values![&id.0], pair)?);
+            }
+            pairs.open.retain(|(home, _)| memories.contains(home));
+            Ok(pairs)
+        })
+        .await
+    }
+
+    /// Pairs of active memories of a namespace that contradict one another, the lesser id first.
     pub(crate) async fn contradictions(
         &self,
         namespace: &str,
     ) -> Result<BTreeSet<(MemoryId, MemoryId)>, StoreError> {
         let namespace = namespace.to_owned();
-        /// The part of a plan's operation that is read here: plans are long.
-        #[derive(Deserialize)]
-        struct Deed {
-            disposition: Disposition,
-        }
-        #[derive(Deserialize)]
-        struct Deeds {
-            operations: Vec<Deed>,
-        }
-        let read = move |from: &mut Db| {
-            let sql = "SELECT body FROM plans
-                WHERE namespace = ?1 AND undone_at IS NULL AND (
-                    no IN (SELECT plan_no FROM dispositions WHERE disposition = 'conflict')
-                    OR no IN (SELECT settled_no FROM open_pairs WHERE namespace = ?1))
-                ORDER BY no";
-            from.all(sql, values![&namespace], |row| row.json::<Deeds>())
-        };
-        let plans = self.read("reading contradictions", read).await?;
-        let mut pairs = BTreeSet::new();
-        for operation in plans.iter().flat_map(|plan| &plan.operations) {
-            let pair = |one: MemoryId, other: MemoryId| (one.min(other), one.max(other));
-            if let Disposition::Conflict { with, memory } = operation.disposition {
-                pairs.insert(pair(with, memory));
-            }
-            if let Disposition::Settle { memory, with, how } = operation.disposition {
-                match how == Settlement::Beside {
-                    true => pairs.insert(pair(with, memory)),
-                    false => pairs.remove(&pair(with, memory)),
-                };
-            }
-        }
-        Ok(pairs)
+        self.read("reading contradictions", move |from| {
+            let sql = "SELECT c.one, c.other FROM contradictions c
+                    JOIN memories m ON m.id = c.one AND m.state = 'active'
+                    JOIN memories n ON n.id = c.other AND n.state = 'active'
+                WHERE c.namespace = ?1 AND c.ended_no IS NULL";
+            let pair = |row: &mut Columns<'_>| Ok((MemoryId(row.next()?), MemoryId(row.next()?)));
+            Ok(from.all(sql, values![&namespace], pair)?.into_iter().collect())
+        })
+        .await
     }
 
     pub(crate) async fn open_namespaces(&self) -> Result<Vec<String>, StoreError> {
@@ -461,11 +480,46 @@ fn undo_open_pairs(db: &mut Db, no: i64) -> Result<(), Fault> {
     db.run(sql, values![no])
 }
 
+/// Notes what `plan` finds to contradict one another, and ends what it decides otherwise.
+fn write_contradictions(db: &mut Db, plan: &Plan, no: i64) -> Result<(), Fault> {
+    for operation in &plan.operations {
+        let (with, memory, stands) = match operation.disposition {
+            Disposition::Conflict { with, memory } => (with, memory, true),
+            Disposition::Settle { memory, with, how } => (with, memory, how == Settlement::Beside),
+            Disposition::Add { .. }
+            | Disposition::Merge { .. }
+            | Disposition::Supersede { .. }
+            | Disposition::Discard
+            | Disposition::Duplicate { .. }
+            | Disposition::Withdraw { .. }
+            | Disposition::Restate { .. }
+            | Disposition::Decide { .. } => continue,
+        };
+        let (one, other) = (with.min(memory), with.max(memory));
+        if stands {
+            let sql = "INSERT INTO contradictions (namespace, one, other, plan_no)
+                VALUES (?1, ?2, ?3, ?4)";
+            db.run(sql, values![&plan.namespace, &one.0, &other.0, no])?;
+        } else {
+            let sql = "UPDATE contradictions SET ended_no = ?3
+                WHERE one = ?1 AND other = ?2 AND ended_no IS NULL";
+            db.run(sql, values![&one.0, &other.0, no])?;
+        }
+    }
+    Ok(())
+}
+
+fn undo_contradictions(db: &mut Db, no: i64) -> Result<(), Fault> {
+    db.run("DELETE FROM contradictions WHERE plan_no = ?1", values![no])?;
+    db.run("UPDATE contradictions SET ended_no = NULL WHERE ended_no = ?1", values![no])
+}
+
 pub(super) fn erase_record(db: &mut Db, id: RecordId) -> Result<(), Fault> {
     db.run("DELETE FROM open_pairs WHERE record = ?1", values![&id.0])
 }
 
 pub(super) fn erase_memory(db: &mut Db, id: MemoryId) -> Result<(), Fault> {
+    db.run("DELETE FROM contradictions WHERE one = ?1 OR other = ?1", values![&id.0])?;
     db.run("DELETE FROM open_pairs WHERE memory = ?1", values![&id.0])
 }
 

@@ -190,12 +190,15 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
     let stub = judge(replaces);
     let place = opposed(&stub);
     place.json(&BY_RULE);
+    let told = "SELECT count(*) FROM contradictions WHERE ended_no IS NULL AND one < other
+        AND other IN (SELECT id FROM memories)";
+    assert_eq!(place.number(told), 1);
     let back = "DROP INDEX dispositions_undone; ALTER TABLE dispositions DROP COLUMN undone_no;
         DROP TABLE open_pairs; DROP TABLE answers_about; DROP TABLE bills;
         DROP TABLE batch_jobs; ALTER TABLE runs DROP COLUMN prompt_digest;
         DROP TABLE memory_indexes; DROP TABLE memory_keys;
         DROP INDEX records_waiting; ALTER TABLE records DROP COLUMN settled;
-        DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; DROP TABLE vectors; DROP TABLE vault; DROP TABLE vault_chunks; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
+        DROP TABLE search; DROP TABLE unsearched; DROP TABLE tokens; DROP TABLE vectors; DROP TABLE vault; DROP TABLE vault_chunks; DROP TABLE contradictions; ALTER TABLE sessions DROP COLUMN branches; DROP INDEX records_replaced;
         DROP TABLE namespace_moves; DROP INDEX sessions_by_native_id; DROP INDEX sessions_by_namespace;
         DROP INDEX memories_by_section; DROP INDEX memories_unlisted; DROP INDEX memories_by_successor;
         DROP INDEX memories_open; DROP INDEX records_by_time;
@@ -204,6 +207,8 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
         DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
     check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
+    let ended = "SELECT count(*) FROM contradictions WHERE ended_no IS NOT NULL";
+    assert_eq!((place.number(told), place.number(ended)), (0, 1));
 }
 
 #[test]

@@ -79,7 +79,7 @@ impl LintReport<'_> {
 pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Failure> {
     let config = settings::load(file)?;
     let folder = args.dir.find()?;
-    let DirectoryRead { mut files, skipped } = read(&folder)?;
+    let DirectoryRead { mut files, skipped, .. } = read(&folder)?;
     let gate = Gate::new(&config.pii);
     let known = known_memories(&config)?;
     let today = clock::now();

@@ -63,10 +63,15 @@ pub(in crate::cli) fn project_directory(folder: &Path) -> Result<Option<MemoryFo
 
 pub(in crate::cli) fn read(folder: &MemoryFolder) -> Result<DirectoryRead, Failure> {
     let read = folder.read().map_err(|error| unreadable(folder.path(), &error))?;
-    for (path, reason) in &read.skipped {
+    left_out(&read.skipped);
+    Ok(read)
+}
+
+/// Names files that were left out, with the reason.
+pub(in crate::cli) fn left_out(files: &[(String, &'static str)]) {
+    for (path, reason) in files {
         output::note(&format!("{YELLOW}{path}: {reason}: left out{YELLOW:#}"));
     }
-    Ok(read)
 }
 
 pub(super) fn unreadable(path: &Path, error: &io::Error) -> Failure {

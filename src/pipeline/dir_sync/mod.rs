@@ -21,6 +21,7 @@ use crate::memory_dir::{
 use crate::privacy::Gate;
 use crate::store::{Directory, HeldLease, LeaseRequest, Named, NamespaceLease, Store, StoreError};
 use people::{Amendment, PeopleEdits};
+pub(crate) use state::stamps_of;
 use state::{KnownFiles, SyncState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -128,7 +129,10 @@ impl DirSync {
         lease: &NamespaceLease,
         folder: &MemoryFolder,
     ) -> Result<ImportedEdits, SyncError> {
-        if self.state(folder).is_untouched(&read(folder)?).await? {
+        let state = self.state(folder);
+        let known = stamps_of(&self.store, &state.dir).await?;
+        let disk = folder.read_but(&known).map_err(|cause| disk_error(folder, cause))?;
+        if state.is_untouched(&disk).await? {
             return Ok(Vec::new());
         }
         for _ in 0..PASSES_MAX {
@@ -165,7 +169,7 @@ impl DirSync {
         folder: &MemoryFolder,
         write: WriteFile<'_>,
     ) -> Result<SyncReport, SyncError> {
-        folder.sweep().map_err(|cause| SyncError::Disk { path: dir_of(folder), cause })?;
+        folder.sweep().map_err(|cause| disk_error(folder, cause))?;
         let state = self.state(folder);
         let mut report = SyncReport::default();
         for _ in 0..PASSES_MAX {
@@ -189,9 +193,18 @@ impl DirSync {
             }
             state.begin(&changes, &after.base).await?;
             let mut is_disturbed = false;
+            let mut stamps = plan.stamps(&after);
             for change in changes {
                 match write(&change)? {
-                    WriteOutcome::Written => report.changes.push(change),
+                    WriteOutcome::Written => {
+                        if change.after.is_some()
+                            && after.is_ours(&change.path, change.after.as_ref())
+                        {
+                            let stamp = folder.stamp(&change.path);
+                            stamps.extend(stamp.map(|stamp| (change.path.clone(), stamp)));
+                        }
+                        report.changes.push(change);
+                    }
                     WriteOutcome::Unchanged => {}
                     WriteOutcome::ChangedMeanwhile => {
                         is_disturbed = true;
@@ -200,7 +213,7 @@ impl DirSync {
                     }
                 }
             }
-            state.end(&after).await?;
+            state.end(&plan.before, &after, &stamps).await?;
             report = report.with(&plan);
             if !is_disturbed {
                 break;
@@ -252,7 +265,7 @@ impl DirSync {
         folder: &MemoryFolder,
         titles: &BTreeMap<String, String>,
     ) -> Result<(), SyncError> {
-        let failed = |cause| SyncError::Disk { path: dir_of(folder), cause };
+        let failed = |cause| disk_error(folder, cause);
         for (path, text) in read(folder)?.files {
             let tag = people::tags_in(&text).next();
             let title = adr_number(&path).zip(tag.and_then(|tag| titles.get(tag)));
@@ -321,7 +334,7 @@ impl DirSync {
         next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
         let disk = read(folder)?;
-        let before = self.state(folder).known_files(&disk.files).await?;
+        let before = self.state(folder).known_files(&disk).await?;
         let mut known = self.store.memories(Some(namespace)).await?;
         // Made of these memories, unless they changed meanwhile.
         let _ = next.map(|plan| plan.apply(&mut known));
@@ -364,7 +377,11 @@ impl DirSync {
 }
 
 fn read(folder: &MemoryFolder) -> Result<DirectoryRead, SyncError> {
-    folder.read().map_err(|cause| SyncError::Disk { path: dir_of(folder), cause })
+    folder.read().map_err(|cause| disk_error(folder, cause))
+}
+
+fn disk_error(folder: &MemoryFolder, cause: io::Error) -> SyncError {
+    SyncError::Disk { path: dir_of(folder), cause }
 }
 
 fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, SyncError> {
@@ -394,11 +411,19 @@ impl SyncPlan {
         changes.filter(|it| !skipped.contains(it.path.as_str())).cloned().collect()
     }
 
+    /// The stamps of files that hold what is rendered and nothing else.
+    fn stamps(&self, after: &KnownFiles) -> Files {
+        let is_ours = |path: &String| after.is_ours(path, self.disk.files.get(path));
+        let stamps = self.disk.stamps.iter().filter(|(path, _)| is_ours(path));
+        stamps.map(|(path, stamp)| (path.clone(), stamp.clone())).collect()
+    }
+
     /// The known files once everything is written, as the gate lets them through.
     fn after(&self, gate: &Gate) -> KnownFiles {
         let written: BTreeMap<&str, Option<&str>> =
             self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_deref())).collect();
-        let mut after = KnownFiles { base: self.rendered.files.clone(), seen: Files::new() };
+        let mut after =
+            KnownFiles { base: self.rendered.files.clone(), seen: Files::new(), is_stored: false };
         for path in self.rendered.files.keys() {
             let there = self.disk.files.get(path).map(String::as_str);
             if let Some(text) = written.get(path.as_str()).copied().unwrap_or(there) {

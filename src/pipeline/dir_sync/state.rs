@@ -9,6 +9,7 @@ use crate::memory_dir::{
 };
 use crate::privacy::Gate;
 use crate::store::{Store, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Suffix of the key of what the files held when they were last seen.
 const SEEN: &str = "#seen";
@@ -16,6 +17,8 @@ const SEEN: &str = "#seen";
 const NEXT: &str = "#next";
 /// Suffix of the key of digests of what those files are to hold; empty for a file that goes.
 const AFTER: &str = "#after";
+/// Suffix of the key of files that hold what was rendered and nothing else: their stamps and digests.
+const STAMPS: &str = "#stamps";
 /// Entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
 
@@ -31,15 +34,37 @@ pub(super) struct KnownFiles {
     pub(super) base: Files,
     /// As they were when they were last seen, as the gate lets them through.
     pub(super) seen: Files,
+    /// True if both are as the store has them.
+    pub(super) is_stored: bool,
+}
+
+impl KnownFiles {
+    /// True if a file with this text holds what was rendered and nothing else.
+    pub(super) fn is_ours(&self, path: &str, text: Option<&String>) -> bool {
+        self.base.get(path) == text && self.seen.get(path) == text
+    }
 }
 
 impl SyncState<'_> {
     /// The known files: those that an unfinished run wrote as that run rendered them, the others as the run before left
     /// them.
-    pub(super) async fn known_files(&self, disk: &Files) -> Result<KnownFiles, StoreError> {
-        let mut base = self.store.rendered(&self.dir).await?;
-        let mut seen = self.store.rendered(&self.key(SEEN)).await?;
+    pub(super) async fn known_files(&self, read: &DirectoryRead) -> Result<KnownFiles, StoreError> {
+        let disk = &read.files;
+        let ours = self.store.rendered(&self.key(STAMPS)).await?;
+        let is_known = |path: &str, text: &str| {
+            ours.get(path).and_then(|it| it.split_once(' ')).is_some_and(|it| it.1 == digest(text))
+        };
+        let known = disk.iter().filter(|(path, text)| is_known(path, text));
+        let known: BTreeSet<String> = known.map(|(path, _)| path.clone()).collect();
+        let mut base = self.store.rendered_but(&self.dir, known.clone()).await?;
+        let mut seen = self.store.rendered_but(&self.key(SEEN), known.clone()).await?;
+        for path in known {
+            let Some(text) = disk.get(&path) else { continue };
+            base.insert(path.clone(), text.clone());
+            seen.insert(path, text.clone());
+        }
         let after = self.store.rendered(&self.key(AFTER)).await?;
+        let mut is_stored = after.is_empty();
         if !after.is_empty() {
             let next = self.store.rendered(&self.key(NEXT)).await?;
             for (path, after) in &after {
@@ -56,14 +81,18 @@ impl SyncState<'_> {
         // A directory that was made anew is filled anew.
         let before = tags_of_memories(&base);
         if before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before) {
-            (base, seen) = (Files::new(), Files::new());
+            (base, seen, is_stored) = (Files::new(), Files::new(), false);
         }
-        Ok(KnownFiles { base: with_initial(base, disk), seen })
+        let count = base.len();
+        let base = with_initial(base, disk);
+        is_stored &= base.len() == count;
+        Ok(KnownFiles { base, seen, is_stored })
     }
 
-    /// True if the files that show memories are those that the last run left, so that nobody edited one.
+    /// True if the files that show memories are those that the last run left, so that nobody edited one. Those whose stamps
+    /// are known need not be read.
     pub(super) async fn is_untouched(&self, disk: &DirectoryRead) -> Result<bool, StoreError> {
-        let seen = self.store.rendered(&self.key(SEEN)).await?;
+        let seen = self.store.rendered_but(&self.key(SEEN), disk.known.clone()).await?;
         let is_same = |(path, text): (&String, &String)| match seen.get(path) {
             Some(seen) => seen == text,
             None => tags_in(text).next().is_none(),
@@ -91,11 +120,28 @@ impl SyncState<'_> {
         self.store.keep_rendered(&self.key(AFTER), &after).await
     }
 
-    /// Saves the files after everything was written.
-    pub(super) async fn end(&self, files: &KnownFiles) -> Result<(), StoreError> {
+    /// Saves the files after everything was written, and their stamps.
+    pub(super) async fn end(
+        &self,
+        before: &KnownFiles,
+        after: &KnownFiles,
+        stamps: &Files,
+    ) -> Result<(), StoreError> {
+        let kept = [(SEEN, &before.seen, &after.seen), ("", &before.base, &after.base)];
+        for (kind, before_it, files) in kept {
+            let key = self.key(kind);
+            match before.is_stored {
+                true => self.store.change_rendered(&key, difference(before_it, files)).await?,
+                false => self.store.keep_rendered(&key, files).await?,
+            }
+        }
+        let with_digest = |(path, stamp): (&String, &String)| {
+            let text = after.base.get(path)?;
+            Some((path.clone(), format!("{stamp} {}", digest(text))))
+        };
+        let stamps: Files = stamps.iter().filter_map(with_digest).collect();
         let none = Files::new();
-        for (kind, files) in [(SEEN, &files.seen), ("", &files.base), (AFTER, &none), (NEXT, &none)]
-        {
+        for (kind, files) in [(STAMPS, &stamps), (AFTER, &none), (NEXT, &none)] {
             self.store.keep_rendered(&self.key(kind), files).await?;
         }
         Ok(())
@@ -104,6 +150,21 @@ impl SyncState<'_> {
     fn key(&self, kind: &str) -> String {
         format!("{}{kind}", self.dir)
     }
+}
+
+/// The stamps of the files of a directory that held what was rendered, and nothing else, when the last run ended.
+pub(crate) async fn stamps_of(store: &Store, dir: &str) -> Result<Files, StoreError> {
+    let stored = store.rendered(&format!("{dir}{STAMPS}")).await?.into_iter();
+    let stamp = |(path, it): (String, String)| Some((path, it.split_once(' ')?.0.to_owned()));
+    Ok(stored.filter_map(stamp).collect())
+}
+
+/// The texts that are new or gone.
+fn difference(before: &Files, after: &Files) -> BTreeMap<String, Option<String>> {
+    let gone = before.keys().filter(|path| !after.contains_key(*path));
+    let new = after.iter().filter(|(path, text)| before.get(*path) != Some(*text));
+    let new = new.map(|(path, text)| (path.clone(), Some(text.clone())));
+    gone.map(|path| (path.clone(), None)).chain(new).collect()
 }
 
 fn digest(text: &str) -> String {

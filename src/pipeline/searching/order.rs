@@ -2,13 +2,11 @@
 
 use super::hit::{Found, HitState, SearchHit};
 use crate::domain::{Memory, MemoryId, MemoryState};
-use crate::store::{PrefixLookup, Store, StoreError};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use crate::store::{MemoryPairs, PrefixLookup, Store, StoreError};
+use std::collections::{HashMap, HashSet};
 
 /// Longest chain of successors that is followed.
 const SUCCESSORS_MAX: usize = 16;
-/// Open pairs of a namespace that are looked at.
-const OPEN_PAIRS_MAX: u32 = 2_000;
 /// Share of a memory's score above which a later one that may have put it out of date is placed above it.
 const LATER_SHARE: f64 = 0.5;
 
@@ -60,21 +58,17 @@ pub(super) async fn mark_pairs(
     memories: &mut MemoryCache<'_>,
 ) -> Result<(), StoreError> {
     let Some(store) = memories.store else { return Ok(()) };
-    let all = hits.iter().filter_map(|hit| hit.memory.as_ref());
-    let namespaces: BTreeSet<String> = all.map(|memory| memory.namespace.clone()).collect();
+    let found = hits.iter().filter_map(|hit| hit.memory.as_ref());
+    let MemoryPairs { certain, open } = store.pairs_of(found.map(|it| it.id).collect()).await?;
     let mut conflicts: HashMap<MemoryId, Vec<MemoryId>> = HashMap::new();
     let mut related: HashMap<MemoryId, Vec<MemoryId>> = HashMap::new();
-    for namespace in namespaces {
-        let certain = store.contradictions(&namespace).await?;
-        let open = store.suspected_pairs(&namespace, OPEN_PAIRS_MAX).await?;
-        for (one, other) in certain.iter().copied() {
-            conflicts.entry(one).or_default().push(other);
-            conflicts.entry(other).or_default().push(one);
-        }
-        for (one, other) in certain.into_iter().chain(open.iter().map(|it| (it.home, it.memory))) {
-            related.entry(one).or_default().push(other);
-            related.entry(other).or_default().push(one);
-        }
+    for (one, other) in certain.iter().copied() {
+        conflicts.entry(one).or_default().push(other);
+        conflicts.entry(other).or_default().push(one);
+    }
+    for (one, other) in certain.into_iter().chain(open) {
+        related.entry(one).or_default().push(other);
+        related.entry(other).or_default().push(one);
     }
     let ages = hits.iter().filter_map(SearchHit::age);
     let ages: HashMap<MemoryId, _> = ages.map(|age| (age.2, age)).collect();

@@ -9,8 +9,8 @@ use crate::config::Config;
 use crate::context::Budget;
 use crate::domain::{Memory, Timestamp};
 use crate::pipeline::{
-    AgentNote, Embedder, HitState, LookupError, Namespaces, Note, ProjectDirectory, SearchHit,
-    SearchRequest, dir_of, hit_of, memory_history, memory_named, namespace_of_folder, notes,
+    AgentNote, DirectoryNotes, Embedder, HitState, LookupError, Namespaces, Note, ProjectDirectory,
+    SearchHit, SearchRequest, SyncError, hit_of, memory_history, memory_named, namespace_of_folder,
     project_namespace, search, stage_note, why,
 };
 use crate::privacy::{Gate, Redacted};
@@ -72,6 +72,12 @@ struct ToolError(String);
 
 impl From<StoreError> for ToolError {
     fn from(error: StoreError) -> ToolError {
+        ToolError(error.to_string())
+    }
+}
+
+impl From<SyncError> for ToolError {
+    fn from(error: SyncError) -> ToolError {
         ToolError(error.to_string())
     }
 }
@@ -284,11 +290,7 @@ impl Server {
 
     async fn notes(&self, store: Option<&Store>) -> Result<Vec<Note>, ToolError> {
         let Some(folder) = self.directory()? else { return Ok(Vec::new()) };
-        let rendered = match store {
-            Some(store) => Some(store.rendered(&dir_of(&folder)).await?),
-            None => None,
-        };
-        Ok(notes(&folder.read()?.files, rendered.as_ref(), &self.gate))
+        Ok(DirectoryNotes::read(&folder, store, &self.gate).await?.notes)
     }
 
     fn directory(&self) -> io::Result<Option<MemoryFolder>> {

@@ -7,7 +7,7 @@ use super::shell::{PageError, Visit, one, went_on};
 use super::views::{MemoryView, Pager, memory_id, with_places};
 use crate::consolidate::PersonVerdict;
 use crate::domain::{Claim, Memory, Plan};
-use crate::pipeline::{DecisionOutcome, Question, pairs};
+use crate::pipeline::{DecisionOutcome, Question, pair_questions, pairs};
 use axum::response::Response;
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ pub(super) async fn show(visit: Visit) -> Result<Response, PageError> {
         view.total = all.len();
         let range = Pager::range(visit.number(), LISTED);
         let part = all.into_iter().skip(range.skip as usize).take(range.take as usize);
-        let mut part: Vec<Question> = part.collect();
+        let mut part = pair_questions(store, &part.collect::<Vec<_>>()).await?;
         let address = format!("/review?namespace={}&page=", super::shell::encoded(namespace));
         view.pager = Some(Pager::of(visit.number(), LISTED, &mut part, address));
         for question in &part {
