@@ -198,28 +198,28 @@ fn each_record(
         filter.states.as_slice()
     };
     let wanted = |state: RecordState| states.contains(&state).then(|| state.name());
+    // A value is compared before it is tested for null: PostgreSQL learns its type from that.
+    let wanted_ones = format!(
+        "(c.kind = ?2 OR ?2 IS NULL)
+            AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
+            AND {STATE} IN (?4, ?5, ?6)
+            AND (s.id BETWEEN ?8 AND ?9 OR ?8 IS NULL) AND (s.namespace = ?10 OR ?10 IS NULL)"
+    );
     // The newest are looked for in all sessions at once; what has no time is of the day when it was read, in an order
     // that does not depend on which of two sessions was ready first.
     let (of, order, parts) = match filter.newest_first {
-        true => (
-            "?1 <= r.session_no",
-            "coalesce(c.at, s.started_at, r.finished_at - r.finished_at % 86400000) DESC, s.id,
-                r.first_ordinal DESC, r.first_part DESC, c.no DESC",
-            vec![0],
-        ),
+        true => {
+            let of = format!("?1 <= r.session_no AND {}", newest(&wanted_ones));
+            (of, format!("{TIME} DESC, {LATEST}"), vec![0])
+        }
         false => (
-            "r.session_no = ?1",
-            "r.first_ordinal, r.first_part, r.no, c.no",
+            "r.session_no = ?1".to_owned(),
+            "r.first_ordinal, r.first_part, r.no, c.no".to_owned(),
             sessions(db, filter)?,
         ),
     };
-    // A value is compared before it is tested for null: PostgreSQL learns its type from that.
     let sql = format!(
-        "SELECT {STATE}, {COLUMNS} FROM {TABLES}
-        WHERE {of} AND (c.kind = ?2 OR ?2 IS NULL)
-            AND (?3 <= coalesce(c.at, s.started_at, r.finished_at) OR ?3 IS NULL)
-            AND {STATE} IN (?4, ?5, ?6)
-            AND (s.id BETWEEN ?8 AND ?9 OR ?8 IS NULL) AND (s.namespace = ?10 OR ?10 IS NULL)
+        "SELECT {STATE}, {COLUMNS} FROM {TABLES} WHERE {of} AND {wanted_ones}
         ORDER BY {order} LIMIT ?7"
     );
     let bounds = filter.session.as_ref().map(IdPrefix::bounds);
@@ -250,6 +250,24 @@ fn each_record(
         }
     }
     Ok(())
+}
+
+/// Time by which records are listed.
+const TIME: &str = "coalesce(c.at, s.started_at, r.finished_at - r.finished_at % 86400000)";
+/// Order of records of one time.
+const LATEST: &str = "s.id, r.first_ordinal DESC, r.first_part DESC, c.no DESC";
+
+/// The condition of being among the newest: those with a time are found by their index, without looking at older ones.
+fn newest(wanted: &str) -> String {
+    let found = |is_dated: &str, time: &str| {
+        format!(
+            "SELECT no FROM (SELECT c.no FROM records c CROSS JOIN runs r CROSS JOIN sessions s
+                WHERE r.no = c.run_no AND s.no = r.session_no AND c.at {is_dated} AND {wanted}
+                ORDER BY {time} DESC, {LATEST} LIMIT ?7) n"
+        )
+    };
+    let (dated, undated) = (found("IS NOT NULL", "c.at"), found("IS NULL", TIME));
+    format!("c.no IN ({dated} UNION ALL {undated})")
 }
 
 /// Staged records of a namespace that no plan has dealt with, in the order of staging; `limit` at most.
