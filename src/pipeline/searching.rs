@@ -17,6 +17,8 @@ mod order;
 const CANDIDATES_MAX: u32 = 200;
 /// The same where the state, which is not in the index, leaves out some of them.
 const CANDIDATES_BY_STATE_MAX: u32 = 2_000;
+/// Candidates that have a word of the same meaning as one of the query.
+const SYNONYM_CANDIDATES_MAX: u32 = 60;
 /// Texts that are nearest to the vector of the words, among the candidates.
 const NEAR_MAX: usize = 50;
 /// Rank that halves what a place in one of two orders adds to a score.
@@ -41,7 +43,12 @@ pub(crate) async fn search(
             CANDIDATES_MAX
         };
         let limit = limit.max(u32::try_from(request.limit).unwrap_or(u32::MAX));
-        let found = store.candidates(query.keys(), request.filter.clone(), limit).await?;
+        let mut found = store.candidates(query.keys(), request.filter.clone(), limit).await?;
+        let synonyms = query.synonym_keys();
+        if !synonyms.is_empty() {
+            let filter = request.filter.clone();
+            found.add(store.candidates(synonyms, filter, SYNONYM_CANDIDATES_MAX).await?);
+        }
         frequencies = found.frequencies;
         let of_records = found.records.into_iter();
         hits.extend(

@@ -4,6 +4,7 @@
 use crate::domain::{Claim, Memory, Record};
 use crate::text::tokens::{QueryTerm, SearchTerm, query_terms, search_terms};
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 #[cfg(test)]
 mod tests;
@@ -19,10 +20,42 @@ const LENGTH_WEIGHT: f64 = 0.4;
 /// Weight of another form of a word beside the word itself.
 const STEM_WEIGHT: f64 = 0.8;
 
+/// Weight of a word of the same meaning beside the word itself.
+const SYNONYM_WEIGHT: f64 = 0.7;
+
+/// English words of one meaning, or of one matter, by the stem of each.
+static SYNONYMS: LazyLock<HashMap<u64, Vec<u64>>> = LazyLock::new(|| {
+    let mut found: HashMap<u64, Vec<u64>> = HashMap::new();
+    for line in include_str!("synonyms.txt").lines() {
+        let stems: Vec<u64> = line.split(' ').flat_map(search_terms).map(|it| it.stem).collect();
+        for stem in &stems {
+            found.entry(*stem).or_default().extend(stems.iter().filter(|it| *it != stem));
+        }
+    }
+    found
+});
+
 /// The words of a query, each once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
-    words: Vec<QueryTerm>,
+    words: Vec<QueryWord>,
+}
+
+/// A word of a query, and the stems of words of the same meaning.
+#[derive(Clone, Debug)]
+struct QueryWord {
+    term: QueryTerm,
+    synonyms: Vec<u64>,
+}
+
+impl QueryWord {
+    fn of(term: QueryTerm) -> QueryWord {
+        let known = term.stems.iter().filter_map(|stem| SYNONYMS.get(stem)).flatten().copied();
+        let mut synonyms: Vec<u64> = known.filter(|it| !term.stems.contains(it)).collect();
+        synonyms.sort_unstable();
+        synonyms.dedup();
+        QueryWord { term, synonyms }
+    }
 }
 
 impl Query {
@@ -33,7 +66,7 @@ impl Query {
                 words.push(word);
             }
         }
-        Query { words }
+        Query { words: words.into_iter().map(QueryWord::of).collect() }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -42,18 +75,27 @@ impl Query {
 
     /// The keys to look up in an index.
     pub(crate) fn keys(&self) -> Vec<u64> {
-        let each = |it: &QueryTerm| it.stems.iter().copied().chain([it.exact]).collect::<Vec<_>>();
-        let mut keys: Vec<u64> = self.words.iter().flat_map(each).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        keys
+        let stems = self.words.iter().flat_map(|it| it.term.stems.iter().copied());
+        each_once(stems.chain(self.words.iter().map(|it| it.term.exact)))
+    }
+
+    /// The keys of words of the same meanings, to look up besides.
+    pub(crate) fn synonym_keys(&self) -> Vec<u64> {
+        each_once(self.words.iter().flat_map(|it| it.synonyms.iter().copied()))
     }
 
     /// Number of words of the query that stand in `text`, in any form.
     pub(crate) fn words_in(&self, text: &str) -> usize {
         let terms = search_terms(text);
-        self.words.iter().filter(|it| terms.iter().any(|term| it.is_met(*term))).count()
+        self.words.iter().filter(|it| terms.iter().any(|term| it.term.is_met(*term))).count()
     }
+}
+
+fn each_once(keys: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut keys: Vec<u64> = keys.collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The keys of a text, each as often as the text says it.
@@ -119,6 +161,7 @@ struct Counted {
 struct Count {
     exact: f64,
     stem: f64,
+    synonym: f64,
 }
 
 impl<'q> Ranking<'q> {
@@ -134,8 +177,10 @@ impl<'q> Ranking<'q> {
             for term in search_terms(field) {
                 counted.length += weight;
                 for (word, count) in words.iter().zip(&mut counted.counts) {
-                    count.exact += if word.exact == term.exact { weight } else { 0.0 };
-                    count.stem += if word.is_met(term) { weight } else { 0.0 };
+                    count.exact += if word.term.exact == term.exact { weight } else { 0.0 };
+                    count.stem += if word.term.is_met(term) { weight } else { 0.0 };
+                    let is_synonym = word.synonyms.binary_search(&term.stem).is_ok();
+                    count.synonym += if is_synonym { weight } else { 0.0 };
                 }
             }
         }
@@ -164,8 +209,9 @@ impl<'q> Ranking<'q> {
         let words = self.query.words.iter().enumerate();
         let rarities: Vec<Count> = words
             .map(|(at, word)| Count {
-                exact: rarity(&[word.exact], here(at, |it| it.exact).count()),
-                stem: STEM_WEIGHT * rarity(&word.stems, here(at, |it| it.stem).count()),
+                exact: rarity(&[word.term.exact], here(at, |it| it.exact).count()),
+                stem: STEM_WEIGHT * rarity(&word.term.stems, here(at, |it| it.stem).count()),
+                synonym: SYNONYM_WEIGHT * rarity(&word.synonyms, here(at, |it| it.synonym).count()),
             })
             .collect();
         let scored =
@@ -184,7 +230,8 @@ impl Counted {
         let (mut score, mut met) = (0.0, 0.0);
         for (count, rarity) in self.counts.iter().zip(rarities) {
             let exact = rarity.exact * saturated(count.exact);
-            let value = exact.max(rarity.stem * saturated(count.stem));
+            let synonym = rarity.synonym * saturated(count.synonym);
+            let value = exact.max(rarity.stem * saturated(count.stem)).max(synonym);
             score += value;
             met += f64::from(u8::from(value > 0.0));
         }

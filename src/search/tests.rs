@@ -46,3 +46,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_word_of_the_same_meaning_is_found_and_counts_less_than_the_word() {
+    let query = Query::of("ship to production");
+    let mut ranking = Ranking::new(&query);
+    let texts = ["Deploys end at four", "We ship at four", "The weather is fine"];
+    texts.iter().for_each(|text| ranking.add(&[text]));
+    let found = ranking.ranked(&Frequencies::default()).into_iter().map(|(at, _)| at);
+    assert_eq!(found.collect::<Vec<_>>(), [1, 0]);
+    assert!(query.synonym_keys().iter().all(|key| !query.keys().contains(key)));
+}
+
+#[test]
+fn groups_of_synonyms_are_sorted_and_have_words_once_each() {
+    let lines: Vec<&str> = include_str!("synonyms.txt").lines().collect();
+    assert!(lines.is_sorted_by(|one, other| one < other));
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let each: std::collections::HashSet<&&str> = words.iter().collect();
+        assert!(words.len() > 1 && each.len() == words.len(), "{line}");
+        assert!(line.chars().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == ' '));
+    }
+}

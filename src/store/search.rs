@@ -8,11 +8,13 @@ use super::record::{self, StoredRecord};
 use super::value::{Insert, Value, values};
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
 use crate::search::{Frequencies, WEIGHTS, fields_of_memory, fields_of_record, keys};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Texts with any of the looked-up words that are compared. The commonest words of a query are not looked up where the
 /// rarer ones fill it; they count in the ranking all the same.
 const MATCHES_MAX: u64 = 20_000;
+/// The same for each candidate that is wanted, where these are few.
+const MATCHES_PER_CANDIDATE: u64 = 100;
 /// Texts of an older version that are entered in one transaction.
 const ENTERED_AT_ONCE: u32 = 500;
 
@@ -58,6 +60,18 @@ pub(crate) struct Candidates {
     pub records: Vec<(StoredRecord, Option<Memory>)>,
     /// Memories with words that no record has.
     pub memories: Vec<Memory>,
+}
+
+impl Candidates {
+    /// Adds those of another search, without those that are here.
+    pub(crate) fn add(&mut self, other: Candidates) {
+        let here: HashSet<RecordId> = self.records.iter().map(|(it, _)| it.record.id).collect();
+        let memories: HashSet<MemoryId> = self.memories.iter().map(|it| it.id).collect();
+        let new = other.records.into_iter().filter(|(it, _)| !here.contains(&it.record.id));
+        self.records.extend(new);
+        self.memories.extend(other.memories.into_iter().filter(|it| !memories.contains(&it.id)));
+        self.frequencies.with.extend(other.frequencies.with);
+    }
 }
 
 const INTO_FILE: Insert = Insert {
@@ -229,8 +243,8 @@ impl Lookup {
     }
 }
 
-/// The number of texts, and that of those with each key, up to [`MATCHES_MAX`].
-fn frequencies(db: &mut Db, keys: &[u64]) -> Result<Frequencies, Fault> {
+/// The number of texts, and that of those with each key, up to `most`.
+fn frequencies(db: &mut Db, keys: &[u64], most: u64) -> Result<Frequencies, Fault> {
     let texts = db.one("SELECT coalesce(max(no), 0) FROM records", &[], |row| row.next())?;
     let mut with = HashMap::with_capacity(keys.len());
     for key in keys {
@@ -239,14 +253,14 @@ fn frequencies(db: &mut Db, keys: &[u64]) -> Result<Frequencies, Fault> {
             "SELECT count(*) FROM (SELECT 1 FROM search WHERE {} LIMIT ?2) found",
             lookup.condition
         );
-        let number = db.one(&sql, values![&lookup.keys, MATCHES_MAX], |row| row.next())?;
+        let number = db.one(&sql, values![&lookup.keys, most], |row| row.next())?;
         with.insert(*key, number);
     }
     Ok(Frequencies { texts, with })
 }
 
-/// The keys to look up with their rarity: the rarest, as long as they have at most [`MATCHES_MAX`] texts together.
-fn rarest(frequencies: &Frequencies) -> Vec<(u64, f64)> {
+/// The keys to look up with their rarity: the rarest, as long as they have at most `most` texts together.
+fn rarest(frequencies: &Frequencies, most: u64) -> Vec<(u64, f64)> {
     let mut found: Vec<(u64, u64)> = frequencies
         .with
         .iter()
@@ -257,7 +271,7 @@ fn rarest(frequencies: &Frequencies) -> Vec<(u64, f64)> {
     let mut total = 0;
     let fits = |it: &(u64, u64)| {
         total += it.0;
-        total == it.0 || total <= MATCHES_MAX
+        total == it.0 || total <= most
     };
     let rarity = |with: u64| (1.0 + frequencies.texts as f64 / with as f64).ln();
     found.into_iter().take_while(fits).map(|(with, key)| (key, rarity(with))).collect()
@@ -281,8 +295,9 @@ fn candidates(
     filter: &SearchFilter,
     limit: u32,
 ) -> Result<Candidates, Fault> {
-    let frequencies = frequencies(db, keys)?;
-    let looked_up = rarest(&frequencies);
+    let most = MATCHES_MAX.min(u64::from(limit) * MATCHES_PER_CANDIDATE);
+    let frequencies = frequencies(db, keys, most)?;
+    let looked_up = rarest(&frequencies, most);
     if looked_up.is_empty() && !keys.is_empty() {
         return Ok(Candidates { frequencies, ..Candidates::default() });
     }
