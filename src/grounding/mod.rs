@@ -8,6 +8,7 @@ mod names;
 mod negation;
 mod numbers;
 mod overlap;
+mod preference;
 mod verdict;
 
 pub use verdict::{Grounded, ground};

@@ -37,6 +37,17 @@ impl SpeakerNames {
         SpeakerNames(if talk && mostly { names } else { Vec::new() })
     }
 
+    /// Turns of the people whom `text` names.
+    pub(super) fn turns_of(&self, text: &str, slice: &Slice) -> Vec<Range<usize>> {
+        let whole = slice.text.as_str();
+        let turn = |(at, name): (usize, &Range<usize>)| {
+            let end = slice.part_at(name.start)?.span.end;
+            let next = self.0.get(at + 1).map_or(end, |next| next.start.min(end));
+            text.contains(whole.get(name.clone())?).then_some(name.start..next)
+        };
+        self.0.iter().enumerate().filter_map(turn).collect()
+    }
+
     /// Position of the name of the person who says most of `span`, in `part`.
     pub(super) fn of_span(&self, part: &Part, span: &Range<usize>) -> Option<Range<usize>> {
         let known = self.0.partition_point(|name| name.start < span.end);

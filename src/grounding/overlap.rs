@@ -3,8 +3,9 @@
 
 use super::fold::Folded;
 use super::negation::negations;
+use super::preference::{ClaimWords, Preference};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
-use crate::domain::{Branch, EntryKind, Slice, Speaker};
+use crate::domain::{Slice, Speaker};
 use crate::text::tokens::words;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -125,9 +126,20 @@ impl<'a> WordIndex<'a> {
         WordIndex { slice, ids, places, weights, negation }
     }
 
-    /// Support of `string` by the slice: the windows that hold most of its words, the best first. The
-    /// best window of the `first` of these speakers who says enough of them leads.
-    pub(super) fn support(&self, string: &str, first: &[Speaker]) -> WordSupport {
+    /// Places of the words of all `strings`.
+    pub(super) fn claim_words<'s>(&self, strings: impl Iterator<Item = &'s str>) -> ClaimWords {
+        let mut ids: Vec<u32> = strings.flat_map(|string| self.wanted(string)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let of_word = |(word, id): (u32, &u32)| {
+            self.places[*id as usize].iter().map(move |place| (place.start, word))
+        };
+        let places = (0u32..).zip(&ids).flat_map(of_word).collect();
+        ClaimWords::new(places, ids.iter().map(|id| self.weight(*id)).collect())
+    }
+
+    /// Support of `string` by the slice: the windows that hold most of its words, the preferred ones first.
+    pub(super) fn support(&self, string: &str, preference: &Preference<'_>) -> WordSupport {
         let wanted = self.wanted(string);
         let total: f64 = wanted.iter().map(|id| self.weight(*id)).sum();
         if total <= 0.0 {
@@ -143,28 +155,51 @@ impl<'a> WordIndex<'a> {
         };
         open.extend(self.negation.filter(|_| negations(string).next().is_some()));
         let is_word = |id: &u32| Some(*id) != self.negation;
-        let mut covered = 0.0;
-        while support.spans.len() < EVIDENCE_PER_STRING_MAX && open.iter().any(is_word) {
-            let leads = if support.spans.is_empty() { first } else { &[] };
+        let (mut covered, mut lead) = (0.0, None);
+        for _ in 0..EVIDENCE_PER_STRING_MAX {
+            if !open.iter().any(is_word) {
+                break;
+            }
+            let leads = if lead.is_none() { preference.first } else { &[] };
             let mut led =
-                leads.iter().filter_map(|speaker| self.best_window(&open, Some(*speaker)));
+                leads.iter().filter_map(|it| self.best_window(&open, Some(*it), preference, None));
             let leads_with = |it: &Window| {
                 it.held.iter().any(is_word) && it.gain * 100.0 >= total * GAIN_PERCENT_MIN
             };
             let led = led.find(leads_with);
-            let Some(window) = led.or_else(|| self.best_window(&open, None)) else { break };
+            let best = || self.best_window(&open, None, preference, lead.as_ref());
+            let Some(window) = led.or_else(best) else { break };
             let is_slight = window.gain * 100.0 < total * GAIN_PERCENT_MIN
                 || window.held.len() == 1 && window.gain * 100.0 < total * WORD_GAIN_PERCENT_MIN;
-            if !support.spans.is_empty() && is_slight {
+            if lead.is_some() && is_slight {
                 break;
             }
             covered +=
                 window.held.iter().copied().filter(is_word).map(|id| self.weight(id)).sum::<f64>();
             open.retain(|id| !window.held.contains(id));
-            support.spans.push((self.widen(window.part, window.span), window.gain));
+            let lead = lead.get_or_insert_with(|| window.span.clone());
+            let part = &self.slice.parts[window.part as usize];
+            if *lead == window.span
+                || preference.shows(part, &window.span, lead, window.gain / total)
+            {
+                support.spans.push((self.widen(window.part, window.span), window.gain));
+            }
         }
         support.score = covered / total;
+        if !preference.first.is_empty() {
+            self.sort(&mut support.spans, preference);
+        }
         support
+    }
+
+    /// Puts a person's windows first, and of those the one that says most of the whole claim.
+    fn sort(&self, spans: &mut [(Range<usize>, f64)], preference: &Preference<'_>) {
+        let rank = |(span, _): &(Range<usize>, f64)| {
+            let part = self.slice.part_at(span.start);
+            let person = part.is_some_and(|part| part.speaker == Speaker::Person);
+            f64::from(u8::from(person)) * 2.0 + preference.claim.share(span)
+        };
+        spans.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
     }
 
     /// The different words of `string`, by number.
@@ -184,8 +219,14 @@ impl<'a> WordIndex<'a> {
         self.weights[id as usize]
     }
 
-    /// The window of one entry with the most weight of the `open` words, by how far its speaker is trusted.
-    fn best_window(&self, open: &[u32], only: Option<Speaker>) -> Option<Window> {
+    /// The window of one entry with the most weight of the `open` words, by how far it is preferred.
+    fn best_window(
+        &self,
+        open: &[u32],
+        only: Option<Speaker>,
+        preference: &Preference<'_>,
+        lead: Option<&Range<usize>>,
+    ) -> Option<Window> {
         let mut places: Vec<(WordPosition, usize)> = Vec::new();
         for (slot, id) in open.iter().enumerate() {
             places.extend(self.places[*id as usize].iter().map(|place| (*place, slot)));
@@ -199,26 +240,17 @@ impl<'a> WordIndex<'a> {
                 continue;
             }
             let window = self.window(here, open);
-            let trusted = window.gain * self.trust(part);
-            if best.as_ref().is_none_or(|(most, _)| *most < trusted) {
-                best = Some((trusted, window));
+            let placed = window.gain * preference.in_place(self.slice, part, &window.span, lead);
+            let least = best.as_ref().map_or(0.0, |(most, _)| *most);
+            if placed * Preference::CONTEXT_FACTOR_MAX <= least {
+                continue;
+            }
+            let preferred = placed * preference.in_context(&window.span);
+            if best.is_none() || least < preferred {
+                best = Some((preferred, window));
             }
         }
         best.map(|(_, window)| window)
-    }
-
-    /// Of two entries that say the same, a person's is the better evidence; and what is said to the person
-    /// is better than what is written into a tool or said to a helper.
-    fn trust(&self, part: u32) -> f64 {
-        let part = &self.slice.parts[part as usize];
-        let aside = part.branch != Branch::Active || part.kind == EntryKind::ToolCall;
-        match part.speaker {
-            Speaker::Person => 1.2,
-            Speaker::Assistant if aside => 0.9,
-            Speaker::Assistant => 1.0,
-            Speaker::Tool => 0.95,
-            Speaker::Web | Speaker::Client => 0.9,
-        }
     }
 
     /// The stretch with most of the wanted words; `places` are those in one entry, in order.

@@ -6,10 +6,11 @@ use super::literal::{find, literals};
 use super::names::SpeakerNames;
 use super::negation::negated;
 use super::overlap::{WordIndex, WordSupport};
+use super::preference::{ClaimWords, Preference};
 use super::{EVIDENCE_BYTES_MAX, EVIDENCE_PER_STRING_MAX};
 use crate::domain::{
-    Claim, ClaimKind, Evidence, Finding, Match, Provenance, Record, RecordState, Severity, Slice,
-    Speaker,
+    Claim, ClaimKind, EntryKind, Evidence, Finding, Match, Provenance, Record, RecordState,
+    Severity, Slice, Speaker,
 };
 use crate::text::tokens::keys;
 use std::collections::BTreeSet;
@@ -88,6 +89,10 @@ struct Grounder<'a> {
 /// Evidence and scores of one claim.
 #[derive(Default)]
 struct ClaimSupport {
+    /// Words of the claim but for its options, of which at most one came true.
+    words: ClaimWords,
+    /// Position of the action of an attempt.
+    action: Option<usize>,
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
     /// Fields that nothing in the slice bears out.
@@ -124,8 +129,10 @@ impl Grounder<'_> {
     }
 
     fn record(&self, claim: Claim, from: &Provenance) -> Record {
-        let mut proof = ClaimSupport::default();
         let strings = claim.strings();
+        let told = strings.iter().filter(|(field, _)| !field.starts_with("options"));
+        let words = self.index.claim_words(told.map(|(_, text)| *text));
+        let mut proof = ClaimSupport { words, ..ClaimSupport::default() };
         for (field, text) in &strings {
             self.prove(claim.kind(), field, text, &mut proof);
         }
@@ -156,9 +163,20 @@ impl Grounder<'_> {
             ClaimKind::Decision => &[Speaker::Person, Speaker::Assistant],
             ClaimKind::Discussion | ClaimKind::Attempt => &[],
         };
-        let support = self.index.support(text, first);
+        let action = proof.action.filter(|_| field == "result");
+        let turns = self.names.turns_of(text, self.slice);
+        let is_action = field == "action";
+        let of_attempt = kind == ClaimKind::Attempt;
+        let preference =
+            Preference { first, claim: &proof.words, of_attempt, is_action, action, turns };
+        let support = self.index.support(text, &preference);
         proof.shared.extend(&support.shared);
-        let found = self.verbatim(text);
+        let found = self.verbatim(text, action);
+        if is_action {
+            let found = found.iter().map(|(span, _)| span);
+            let mut spans = found.chain(support.spans.iter().map(|(span, _)| span));
+            proof.action = spans.next().map(|span| span.start).filter(|at| self.is_deed(*at));
+        }
         let is_bare = support.score < FIELD_SCORE_MIN && found.is_none();
         proof.is_proven |= field == "chosen"
             && PROVEN_WORDS_MIN <= support.words
@@ -205,6 +223,13 @@ impl Grounder<'_> {
         }
     }
 
+    /// Returns whether something is done at `at`, or asked to be done; what the model or a tool tells may have been
+    /// done before.
+    fn is_deed(&self, at: usize) -> bool {
+        let part = self.slice.part_at(at);
+        part.is_some_and(|it| it.speaker == Speaker::Person || it.kind == EntryKind::ToolCall)
+    }
+
     fn speaker_at(&self, span: &Range<usize>) -> Option<Speaker> {
         self.slice.part_at(span.start).map(|part| part.speaker)
     }
@@ -235,8 +260,8 @@ impl Grounder<'_> {
         }
     }
 
-    /// Position of the whole of `text` in one entry, a person's first.
-    fn verbatim(&self, text: &str) -> Option<(Range<usize>, Match)> {
+    /// Position of the whole of `text` in one entry, after `action` if it can be, a person's first.
+    fn verbatim(&self, text: &str, action: Option<usize>) -> Option<(Range<usize>, Match)> {
         let text = text.trim();
         if text.len() < EXACT_BYTES_MIN {
             return None;
@@ -244,18 +269,22 @@ impl Grounder<'_> {
         let whole = self.slice.text.as_str();
         let exact = memchr::memmem::find_iter(whole.as_bytes(), text.as_bytes());
         let exact = exact.map(|start| start..start + text.len());
-        let exact = self.most_trusted(exact).map(|span| (span, Match::Exact));
+        let exact = self.most_trusted(exact, action).map(|span| (span, Match::Exact));
         exact.or_else(|| {
             let needle = Folded::new(text);
             if needle.as_str().len() < EXACT_BYTES_MIN {
                 return None;
             }
             let found = self.folded.find(needle.as_str());
-            self.most_trusted(found).map(|span| (span, Match::Folded))
+            self.most_trusted(found, action).map(|span| (span, Match::Folded))
         })
     }
 
-    fn most_trusted(&self, spans: impl Iterator<Item = Range<usize>>) -> Option<Range<usize>> {
+    fn most_trusted(
+        &self,
+        spans: impl Iterator<Item = Range<usize>>,
+        action: Option<usize>,
+    ) -> Option<Range<usize>> {
         /// Places looked at; what is said more often than this is no rare phrase.
         const PLACES_MAX: usize = 32;
         let spans = spans.take(PLACES_MAX).filter_map(|span| {
@@ -263,7 +292,10 @@ impl Grounder<'_> {
             let inside = span.end <= part.span.end && !self.folded.is_marked(&span);
             inside.then_some((part.speaker, span))
         });
-        spans.min_by_key(|(speaker, span)| (*speaker, span.start)).map(|(_, span)| span)
+        let is_early = |span: &Range<usize>| action.is_some_and(|action| span.start < action);
+        let rank =
+            |(speaker, span): &(Speaker, Range<usize>)| (is_early(span), *speaker, span.start);
+        spans.min_by_key(rank).map(|(_, span)| span)
     }
 
     fn evidence(&self, field: &str, span: Range<usize>, found: Match) -> Option<Evidence> {

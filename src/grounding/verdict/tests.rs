@@ -1,7 +1,9 @@
 //! Rules of the verdict, on slices of two or three entries.
 
 use super::*;
-use crate::domain::{Attempt, Decision, Digest, PersonRequest, RunId, SessionId, SliceId};
+use crate::domain::{
+    Attempt, Decision, Digest, Discussion, PersonRequest, RunId, SessionId, SliceId,
+};
 use crate::domain::{Branch, Entry, EntryKind};
 use crate::privacy::Gate;
 use crate::slicing::{SliceSettings, Slicer};
@@ -303,7 +305,7 @@ fn evidence_that_says_the_opposite_quarantines() {
 fn a_point_without_words_is_dropped_and_the_discussion_stays() {
     let points =
         ["`SKIP LOCKED` gives us leases", "`LISTEN` is slower", "Customers praise bigger buttons"];
-    let claim = Claim::Discussion(crate::domain::Discussion {
+    let claim = Claim::Discussion(Discussion {
         topic: "Redis or Postgres for the queue".to_owned(),
         points: points.map(str::to_owned).to_vec(),
     });
@@ -360,6 +362,79 @@ fn evidence_names_the_person_where_several_people_talk() {
     assert_eq!(name(&said(&["What of the case?", rubber, "Note: good."])), None);
     let headings = "Case: made of rubber, cheap to mould\nColour: yellow\nPrice: low\nSize: small";
     assert_eq!(name(&said(&[headings])), None);
+}
+
+/// Words of the evidence of `field`, in order.
+fn words_of<'r>(record: &'r Record, field: &str) -> Vec<&'r str> {
+    let ours = record.evidence.iter().filter(|it| it.field == field);
+    ours.map(|it| it.words.as_str()).collect()
+}
+
+#[test]
+fn the_turn_that_decides_goes_before_one_that_names_the_matter() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The firmware of the tide gauge no longer links."),
+        (Speaker::Person, EntryKind::Prompt, "No LTO please, it broke the watchdog in March."),
+    ]);
+    let claim = decision(
+        &[],
+        "no LTO for the firmware of the tide gauge",
+        "it broke the watchdog in March",
+    );
+    let record = ground_one(&slice, claim);
+    assert!(words_of(&record, "chosen")[0].starts_with("No LTO"), "{:?}", record.evidence);
+}
+
+#[test]
+fn a_result_is_quoted_from_the_output_after_its_action() {
+    let (before, after) =
+        ("Exit code 1\nTests: 1 failed, 11 passed, 12 total", "Tests: 12 passed, 12 total");
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "The audio guide plays on when a visitor leaves."),
+        (Speaker::Assistant, EntryKind::ToolCall, "npm test -- guide"),
+        (Speaker::Tool, EntryKind::ToolResult, before),
+        (Speaker::Assistant, EntryKind::ToolCall, "guide/player.ts: queue.clear()"),
+        (Speaker::Tool, EntryKind::ToolResult, "The file has been updated."),
+        (Speaker::Assistant, EntryKind::ToolCall, "npm test -- guide"),
+        (Speaker::Tool, EntryKind::ToolResult, after),
+    ]);
+    let claim = Claim::Attempt(Attempt {
+        action: "Let guide/player.ts call `queue.clear()` and ran `npm test -- guide`".to_owned(),
+        result: "exit 0: 12 passed, 12 total".to_owned(),
+        succeeded: true,
+    });
+    let record = ground_one(&slice, claim);
+    assert_eq!(words_of(&record, "result"), [after], "{:?}", record.evidence);
+}
+
+#[test]
+fn what_several_turns_decide_together_rests_on_all_of_them() {
+    let weather = format!("Ana: {}", "We talk about the weather of last week. ".repeat(50));
+    let messages = [
+        "Ana: Where do we put the scale of the honey market?",
+        "Ben: Beside the fountain, it is level there.",
+        "Ana: And who carries it, you?",
+        "Ben: My brother has a cart.",
+        &weather,
+        "Ben: The fountain is broken, and the cart too. My brother is angry.",
+    ];
+    let entries = messages.map(|text| (Speaker::Person, EntryKind::Prompt, text));
+    let chosen = "the scale of the honey market stands beside the fountain; the brother has a cart";
+    let record = ground_one(&slice(&entries), decision(&[], chosen, "level there"));
+    assert_eq!(words_of(&record, "chosen"), [messages[0], messages[1], messages[3]]);
+}
+
+#[test]
+fn a_field_that_names_somebody_rests_on_their_words() {
+    let ana = "Ana: The pier needs a second ticket machine.";
+    let messages =
+        ["Ben: Ana, the pier needs a second ticket machine?", ana, "Ben: Then we buy one."];
+    let entries = messages.map(|text| (Speaker::Person, EntryKind::Prompt, text));
+    let claim = Claim::Discussion(Discussion {
+        topic: "Ana wants a second ticket machine at the pier".to_owned(),
+        points: Vec::new(),
+    });
+    assert_eq!(words_of(&ground_one(&slice(&entries), claim), "topic")[0], ana);
 }
 
 /// A conversation and claims about it. `lost` are right and quarantined today, `passed` forged and staged.
