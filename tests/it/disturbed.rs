@@ -100,6 +100,8 @@ fn a_clock_that_jumps_under_a_worker_makes_it_neither_wait_nor_ask_twice() {
         ("ANNALIST__QUEUE__LEASE_SECS", "2"),
         ("ANNALIST__MODEL__CONCURRENCY", "1"),
         ("ANNALIST__MODEL__BASE_URL", stub.url()),
+        // An hour later the records have waited long enough to be consolidated, or not: questions about them do not count.
+        ("ANNALIST__CONSOLIDATE__MODEL", ""),
     ];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let config = Config::load(None, &settings).unwrap();
