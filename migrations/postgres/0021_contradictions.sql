@@ -7,7 +7,7 @@ CREATE TABLE contradictions (
     plan_no   BIGINT NOT NULL REFERENCES plans (no),
     ended_no  BIGINT           -- the plan that decided it; null while it stands
 );
-CREATE TEMP TABLE told ON COMMIT DROP AS
+WITH told AS MATERIALIZED (
     SELECT p.namespace, p.no,
         decode(o.value #>> '{disposition,with}', 'hex') AS one,
         decode(o.value #>> '{disposition,memory}', 'hex') AS other,
@@ -15,13 +15,16 @@ CREATE TEMP TABLE told ON COMMIT DROP AS
             OR coalesce(o.value #>> '{disposition,how}', '') = 'beside' AS stands
     FROM plans p, json_array_elements(p.body::json -> 'operations') o
     WHERE p.undone_at IS NULL
-        AND o.value #>> '{disposition,name}' IN ('conflict', 'settle');
-UPDATE told SET one = other, other = one WHERE one > other;
+        AND o.value #>> '{disposition,name}' IN ('conflict', 'settle')
+), pairs AS MATERIALIZED (
+    SELECT namespace, no, least(one, other) AS one, greatest(one, other) AS other, stands
+    FROM told
+)
 INSERT INTO contradictions (namespace, one, other, plan_no, ended_no)
     SELECT t.namespace, t.one, t.other, t.no,
-        (SELECT min(e.no) FROM told e
+        (SELECT min(e.no) FROM pairs e
             WHERE NOT e.stands AND e.one = t.one AND e.other = t.other AND e.no > t.no)
-    FROM told t WHERE t.stands ORDER BY t.no;
+    FROM pairs t WHERE t.stands ORDER BY t.no;
 CREATE INDEX contradictions_standing ON contradictions (namespace) WHERE ended_no IS NULL;
 CREATE INDEX contradictions_of_plan ON contradictions (plan_no);
 CREATE INDEX contradictions_ended ON contradictions (ended_no) WHERE ended_no IS NOT NULL;
