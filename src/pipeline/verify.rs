@@ -3,7 +3,7 @@
 
 use crate::adapters::code::{CodeError, CodeTree};
 use crate::domain::{Claim, Digest, Memory, MemoryId, MemoryState};
-use crate::store::{Store, StoreError};
+use crate::store::{KeptFiles, Store, StoreError};
 use crate::text::code_names::{CodeName, code_names};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,7 +84,7 @@ impl Verification<'_> {
             let mut files: BTreeMap<String, String> =
                 now.iter().map(|(id, it)| (id.to_string(), text(it))).collect();
             files.insert(LAST.to_owned(), last);
-            self.store.keep_rendered(&key, &files).await?;
+            self.store.keep_rendered(vec![(key, KeptFiles::All(files))]).await?;
         }
         Ok(missing(&now))
     }

@@ -293,36 +293,42 @@ impl Store {
         .await
     }
 
-    /// Changes what is kept of these files of a directory; without a text it goes.
-    pub(crate) async fn change_rendered(
-        &self,
-        dir: &str,
-        changes: BTreeMap<String, Option<String>>,
-    ) -> Result<(), StoreError> {
-        let dir = dir.to_owned();
-        self.write("keeping what was rendered", move |to| {
-            changes.iter().try_for_each(|(path, text)| keep(to, &dir, path, text.as_deref()))
-        })
-        .await
-    }
-
-    /// Keeps what was rendered of the files of a directory in the place of what was.
+    /// Keeps what was rendered of the files of directories, all of it or nothing.
     pub(crate) async fn keep_rendered(
         &self,
-        dir: &str,
-        files: &BTreeMap<String, String>,
+        kept: Vec<(String, KeptFiles)>,
     ) -> Result<(), StoreError> {
-        let (dir, files) = (dir.to_owned(), files.clone());
         self.write("keeping what was rendered", move |to| {
-            let before = rendered(to, &dir)?;
-            for path in before.keys().filter(|path| !files.contains_key(*path)) {
-                keep(to, &dir, path, None)?;
+            for (dir, kept) in &kept {
+                match kept {
+                    KeptFiles::All(files) => keep_all(to, dir, files)?,
+                    KeptFiles::Changed(changes) => changes
+                        .iter()
+                        .try_for_each(|(path, text)| keep(to, dir, path, text.as_deref()))?,
+                }
             }
-            let new = files.iter().filter(|(path, it)| before.get(*path) != Some(*it));
-            new.into_iter().try_for_each(|(path, text)| keep(to, &dir, path, Some(text)))
+            Ok(())
         })
         .await
     }
+}
+
+/// Texts of files by path.
+#[derive(Clone, Debug)]
+pub(crate) enum KeptFiles {
+    /// All of a directory; others go.
+    All(BTreeMap<String, String>),
+    /// Those that changed; one without a text goes.
+    Changed(BTreeMap<String, Option<String>>),
+}
+
+fn keep_all(db: &mut Db, dir: &str, files: &BTreeMap<String, String>) -> Result<(), Fault> {
+    let before = rendered(db, dir)?;
+    for path in before.keys().filter(|path| !files.contains_key(*path)) {
+        keep(db, dir, path, None)?;
+    }
+    let mut new = files.iter().filter(|(path, it)| before.get(*path) != Some(*it));
+    new.try_for_each(|(path, text)| keep(db, dir, path, Some(text)))
 }
 
 fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fault> {

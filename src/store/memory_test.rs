@@ -209,7 +209,8 @@ async fn what_was_rendered_last_is_kept_by_directory() {
             names.iter().map(|name| ((*name).to_owned(), format!("# {name}\r\n"))).collect()
         };
         for names in [&["a.md", "b.md"][..], &["b.md"]] {
-            store.keep_rendered("/here", &files(names)).await.unwrap();
+            let kept = vec![("/here".to_owned(), KeptFiles::All(files(names)))];
+            store.keep_rendered(kept).await.unwrap();
             assert_eq!(store.rendered("/here").await.unwrap(), files(names));
         }
         assert!(store.rendered("/there").await.unwrap().is_empty());

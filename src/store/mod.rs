@@ -56,7 +56,7 @@ pub use handle::Store;
 pub(crate) use journal::{Bill, JournalEntry, Journaled};
 pub(crate) use lease::NamespaceLease;
 pub(crate) use lease::{HeldLease, LeaseRequest};
-pub(crate) use memory::{AuditEntry, Backlog, Directory};
+pub(crate) use memory::{AuditEntry, Backlog, Directory, KeptFiles};
 pub use migrations::OpenMode;
 pub(crate) use namespace::NamespaceTotals;
 pub(crate) use plan::{AskedPair, MemoryPairs, PlanEntry, StoredOpenPair, StoredPlan};

@@ -8,7 +8,7 @@ use crate::memory_dir::{
     ACTIVE_CONTEXT, FileChange, Files, GLOSSARY, Initial, PATTERNS, PROGRESS, initial_files, is_day,
 };
 use crate::privacy::Gate;
-use crate::store::{Store, StoreError};
+use crate::store::{KeptFiles, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Suffix of the key of what the files held when they were last seen.
@@ -116,8 +116,9 @@ impl SyncState<'_> {
         let after: Files = changes.iter().map(after).collect();
         let next = |path: &String| Some((path.clone(), next.get(path)?.clone()));
         let next: Files = after.keys().filter_map(next).collect();
-        self.store.keep_rendered(&self.key(NEXT), &next).await?;
-        self.store.keep_rendered(&self.key(AFTER), &after).await
+        let all = [(NEXT, next), (AFTER, after)];
+        let all = all.map(|(kind, files)| (self.key(kind), KeptFiles::All(files)));
+        self.store.keep_rendered(all.into()).await
     }
 
     /// Saves the files after everything was written, and their stamps.
@@ -127,24 +128,24 @@ impl SyncState<'_> {
         after: &KnownFiles,
         stamps: &Files,
     ) -> Result<(), StoreError> {
-        let kept = [(SEEN, &before.seen, &after.seen), ("", &before.base, &after.base)];
-        for (kind, before_it, files) in kept {
-            let key = self.key(kind);
-            match before.is_stored {
-                true => self.store.change_rendered(&key, difference(before_it, files)).await?,
-                false => self.store.keep_rendered(&key, files).await?,
-            }
-        }
         let with_digest = |(path, stamp): (&String, &String)| {
             let text = after.base.get(path)?;
             Some((path.clone(), format!("{stamp} {}", digest(text))))
         };
         let stamps: Files = stamps.iter().filter_map(with_digest).collect();
-        let none = Files::new();
-        for (kind, files) in [(STAMPS, &stamps), (AFTER, &none), (NEXT, &none)] {
-            self.store.keep_rendered(&self.key(kind), files).await?;
-        }
-        Ok(())
+        let kept = |known: &Files, files: &Files| match before.is_stored {
+            true => KeptFiles::Changed(difference(known, files)),
+            false => KeptFiles::All(files.clone()),
+        };
+        let none = || KeptFiles::All(Files::new());
+        let kept = vec![
+            (self.key(SEEN), kept(&before.seen, &after.seen)),
+            (self.dir.clone(), kept(&before.base, &after.base)),
+            (self.key(STAMPS), KeptFiles::All(stamps)),
+            (self.key(AFTER), none()),
+            (self.key(NEXT), none()),
+        ];
+        self.store.keep_rendered(kept).await
     }
 
     fn key(&self, kind: &str) -> String {
