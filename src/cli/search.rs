@@ -38,7 +38,8 @@ Examples:
   annalist search lease --path src/queue.rs --format md
 
 Finds records, the memories that rest on them, and what people wrote in the directory. A memory that \
-was superseded stands below the one that took its place. `annalist why ID` shows the words behind a hit. \
+was superseded stands below the one that took its place. English words of the same meaning, such as \
+`ship` for `deploy`, are found too, and count less. `annalist why ID` shows the words behind a hit. \
 Exits with 1 if nothing is found.")]
 pub(super) struct Args {
     /// Words in any case, form and order; without any the newest are listed

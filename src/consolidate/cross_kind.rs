@@ -75,7 +75,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
     let Some(home) = view.working.get(home).filter(|home| home.state == MemoryState::Active) else {
         return all;
     };
-    for (kind, earlier) in others(new.subject.kind) {
+    for (kind, earlier) in others(new.subject.search.kind) {
         // An older record that joins a question must not let an older answer close what was raised again since.
         if !earlier && home.id != new.own {
             continue;
@@ -124,7 +124,7 @@ pub(super) fn followed(
     order: Order,
     agreed: bool,
 ) -> Vec<Effect> {
-    let earlier = others(new.subject.kind)
+    let earlier = others(new.subject.search.kind)
         .iter()
         .any(|(kind, is_answer)| *kind == memory.claim.kind() && *is_answer);
     let order = if earlier { order } else { order.turned() };

@@ -180,7 +180,7 @@ impl<'a> Planner<'a> {
     /// Why a record becomes no memory whatever stands beside it.
     fn refuse(&self, new: &Incoming<'_>) -> Option<&'static str> {
         let record = new.record;
-        let told = match new.subject.kind {
+        let told = match new.subject.search.kind {
             ClaimKind::Decision | ClaimKind::Request => new.hearsay,
             ClaimKind::Discussion | ClaimKind::Attempt => false,
         };
@@ -276,7 +276,7 @@ impl<'a> Planner<'a> {
     fn judge(&mut self, new: &Incoming<'_>) -> Vec<RankedRuling> {
         let mut judged = Vec::new();
         let mut refused = Vec::new();
-        let found = self.working.candidates(&new.subject, new.subject.kind);
+        let found = self.working.candidates(&new.subject, new.subject.search.kind);
         for Candidate { memory, subject, near } in found {
             let there = self.places.get(&memory.id).copied();
             let verdict = self.verdicts.get(new.record.id, memory.id);
@@ -405,7 +405,7 @@ pub(crate) fn is_judged(rule: &str) -> bool {
 }
 
 fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)> {
-    let attempts = pair.subject.kind == ClaimKind::Attempt;
+    let attempts = pair.subject.search.kind == ClaimKind::Attempt;
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
         // The fuller words stay: a condition or a value that only the record has is not lost.
@@ -503,7 +503,7 @@ impl OpenLink<'_> {
     fn settle(&self) -> Option<Settled> {
         let OpenLink { verdict, new, home, memory, place } = *self;
         let order = new.order_to(memory, place);
-        let alike = memory.claim.kind() == new.subject.kind;
+        let alike = memory.claim.kind() == new.subject.search.kind;
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
@@ -517,7 +517,7 @@ impl OpenLink<'_> {
                 return None;
             }
             Verdict::Nothing => (Settlement::Dropped, "judged-nothing"),
-            Verdict::Replaces { .. } if alike && new.subject.kind == ClaimKind::Attempt => {
+            Verdict::Replaces { .. } if alike && new.subject.search.kind == ClaimKind::Attempt => {
                 let solves = memory.stage == Stage::Attempted && new.facts.stage == Stage::Decided;
                 let effect = solved(memory.id, home.id, new.facts.at, "judged-solved");
                 let is_later = order != Order::Earlier;

@@ -141,7 +141,7 @@ impl RulePair<'_> {
     }
 
     fn kind(&self) -> ClaimKind {
-        self.subject.kind
+        self.subject.search.kind
     }
 
     fn is_equal(&self) -> bool {

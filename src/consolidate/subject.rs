@@ -15,7 +15,7 @@ pub(super) const ALTERNATIVES_MAX: usize = 16;
 /// Maximum length of a subject, and of the text around it, that is compared: a long paragraph.
 const TEXT_BYTES_MAX: usize = 2_000;
 
-/// What a claim is found by.
+/// Keys by which a claim is found.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchKeys {
     pub(super) kind: ClaimKind,
@@ -34,7 +34,6 @@ impl SearchKeys {
 /// A claim taken apart for comparing.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
-    pub(super) kind: ClaimKind,
     pub(super) search: SearchKeys,
     /// The words of the subject, sorted, without repetitions.
     pub(super) words: Vec<u64>,
@@ -63,7 +62,6 @@ impl Subject {
         let (alternatives, chosen, named) = alternatives(claim);
         let flat = folded(about);
         Subject {
-            kind: claim.kind(),
             search: SearchKeys::of(claim),
             words,
             pairs,

@@ -67,7 +67,7 @@ pub(super) struct Names {
     renamed: BTreeMap<String, String>,
 }
 
-/// What names are made of: memories by time, and their tags.
+/// Memories by time and their tags, of which names are made.
 struct NamedMemories<'a> {
     facts: &'a Facts<'a>,
     tags: &'a BTreeMap<MemoryId, String>,
@@ -432,11 +432,11 @@ impl<'a> Placing<'a> {
 
     pub(super) fn attempt(&self, memory: &Memory, it: &Attempt) -> Option<NewEntry> {
         let text = with_reason(&it.action, &it.result);
-        let category = match (!it.succeeded).then(|| Category::of_words(&text)) {
-            None => None,
-            Some(Some(Category::Bugfix)) => Some(Category::Bugfix),
-            Some(Some(_) | None) => Some(Category::Learning),
+        let of_failure = || match Category::of_words(&text) {
+            Some(Category::Bugfix) => Category::Bugfix,
+            Some(_) | None => Category::Learning,
         };
+        let category = (!it.succeeded).then(of_failure);
         self.line(Shape::Bullet, &text, category, memory)
     }
 

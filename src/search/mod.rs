@@ -51,9 +51,7 @@ struct QueryWord {
 impl QueryWord {
     fn of(term: QueryTerm) -> QueryWord {
         let known = term.stems.iter().filter_map(|stem| SYNONYMS.get(stem)).flatten().copied();
-        let mut synonyms: Vec<u64> = known.filter(|it| !term.stems.contains(it)).collect();
-        synonyms.sort_unstable();
-        synonyms.dedup();
+        let synonyms = each_once(known.filter(|it| !term.stems.contains(it)));
         QueryWord { term, synonyms }
     }
 }
@@ -79,9 +77,11 @@ impl Query {
         each_once(stems.chain(self.words.iter().map(|it| it.term.exact)))
     }
 
-    /// The keys of words of the same meanings, to look up besides.
+    /// The keys of other words of the same meanings, to look up besides.
     pub(crate) fn synonym_keys(&self) -> Vec<u64> {
-        each_once(self.words.iter().flat_map(|it| it.synonyms.iter().copied()))
+        let own = self.keys();
+        let all = self.words.iter().flat_map(|it| it.synonyms.iter().copied());
+        each_once(all.filter(|key| own.binary_search(key).is_err()))
     }
 
     /// Number of words of the query that stand in `text`, in any form.
@@ -91,6 +91,7 @@ impl Query {
     }
 }
 
+/// The keys, sorted, each once.
 fn each_once(keys: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut keys: Vec<u64> = keys.collect();
     keys.sort_unstable();

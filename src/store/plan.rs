@@ -377,18 +377,14 @@ impl Store {
         self.read("reading what contradicts memories", move |from| {
             let mut pairs = MemoryPairs::default();
             let pair = |row: &mut Columns<'_>| Ok((MemoryId(row.next()?), MemoryId(row.next()?)));
+            let certain = "SELECT one, other FROM contradictions
+                WHERE (one = ?1 OR other = ?1) AND ended_no IS NULL";
             let open = format!(
                 "SELECT d.memory, o.memory FROM {OPEN_PAIRS}
                 WHERE o.memory = ?1 AND o.settled_no IS NULL AND {SUSPECTED} ORDER BY o.no"
             );
             for id in &memories {
-                for side in ["one", "other"] {
-                    let sql = format!(
-                        "SELECT one, other FROM contradictions
-                        WHERE {side} = ?1 AND ended_no IS NULL"
-                    );
-                    pairs.certain.extend(from.all(&sql, values![&id.0], pair)?);
-                }
+                pairs.certain.extend(from.all(certain, values![&id.0], pair)?);
                 pairs.open.extend(from.all(&open, values![&id.0], pair)?);
             }
             pairs.open.retain(|(home, _)| memories.contains(home));

@@ -63,7 +63,7 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Adds those of another search, without those that are here.
+    /// Adds those of another search behind them, without those that are here.
     pub(crate) fn add(&mut self, other: Candidates) {
         let here: HashSet<RecordId> = self.records.iter().map(|(it, _)| it.record.id).collect();
         let memories: HashSet<MemoryId> = self.memories.iter().map(|it| it.id).collect();

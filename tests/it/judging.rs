@@ -206,9 +206,13 @@ fn a_pair_from_before_this_was_kept_is_asked_about_too() {
         ALTER TABLE memories DROP COLUMN section; ALTER TABLE memories DROP COLUMN since;
         DROP INDEX ledger_forgotten; PRAGMA user_version = 6";
     place.sql().execute_batch(back).unwrap();
-    check(&place.json(&BY_MODEL), &["settle judged-replaced"]);
+    let settled = place.json(&BY_MODEL);
+    check(&settled, &["settle judged-replaced"]);
     let ended = "SELECT count(*) FROM contradictions WHERE ended_no IS NOT NULL";
     assert_eq!((place.number(told), place.number(ended)), (0, 1));
+    let plan = settled[0]["plan"]["id"].as_str().unwrap();
+    assert_eq!(place.run(&["consolidate", "--undo", plan]).code, 0);
+    assert_eq!((place.number(told), place.number(ended)), (1, 0));
 }
 
 #[test]
