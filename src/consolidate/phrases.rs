@@ -1,7 +1,7 @@
 //! Words that decide how two statements relate: words of change, words that turn a statement round, and words that name
 //! a thing exactly. English, German, Turkish, Spanish, French, Japanese, Chinese.
 
-use crate::text::negation::NEGATIONS;
+use crate::text::negation::{NEGATIONS, is_no};
 use crate::text::tokens::hash;
 use aho_corasick::AhoCorasick;
 use std::collections::HashSet;
@@ -209,7 +209,7 @@ pub(super) fn is_negation(key: u64) -> bool {
 
 pub(super) fn says_no(folded: &str) -> bool {
     let inside = || NOES_INSIDE.iter().any(|word| folded.contains(*word));
-    folded.split(' ').map(bare).any(|word| NEGATIONS.contains(word) || NOBODY.contains(&word))
+    folded.split(' ').map(bare).any(|word| is_no(word) || NOBODY.contains(&word))
         || (!folded.is_ascii() && inside())
 }
 

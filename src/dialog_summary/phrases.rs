@@ -173,6 +173,12 @@ fn is_question(sentence: &str) -> bool {
 
 /// Returns whether a sentence ends as a Turkish question without its sign, as in `devam edeyim mi`.
 fn ends_with_particle(sentence: &str) -> bool {
+    let text = sentence.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    let last = text.rsplit(char::is_whitespace).next().unwrap_or_default();
+    // Every particle has an m, and most sentences end without one.
+    if !last.contains(['m', 'M']) {
+        return false;
+    }
     let words = words(sentence);
     let Some((before, last)) = words.rsplit_once(' ') else { return false };
     let word = before.rsplit(' ').next().unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Evidence that says the opposite of its claim: "keep Redis" where somebody said "not Redis".
 
 use crate::domain::{Claim, Evidence, Slice};
-use crate::text::negation::NEGATIONS;
+use crate::text::negation::is_no;
+use crate::text::stems::lowered;
 use crate::text::tokens::words;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -126,15 +127,15 @@ pub(super) fn negations(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 fn is_negation(word: &str) -> bool {
-    let word = word.to_lowercase();
-    NEGATIONS.contains(word.as_str())
+    let word = lowered(word);
+    is_no(&word)
         || ["n't", "n’t"].iter().any(|ending| word.ends_with(ending))
-        || VERBS.iter().any(|inside| word.contains(inside))
+        || word.contains("yor") && VERBS.iter().any(|inside| word.contains(inside))
 }
 
 fn is_negative(text: &str) -> bool {
     plain(text).any(|word| {
-        let lower = word.to_lowercase();
+        let lower = lowered(word);
         is_negation(word) || CONTRASTS.iter().any(|stem| lower.starts_with(stem))
     })
 }

@@ -200,7 +200,11 @@ impl Keywords {
             let mut at = word_start(piece, 0);
             while at < piece.len() {
                 let end = token_end(piece, at);
-                self.count(&folded(piece.get(at..end).unwrap_or_default()));
+                let token = piece.get(at..end).unwrap_or_default();
+                // Folding makes no word longer: what is too short is so before it.
+                if KEYWORD_LETTERS_MIN <= token.len() {
+                    self.count(&folded(token));
+                }
                 at = word_start(piece, end);
             }
         }
@@ -243,6 +247,9 @@ fn token_end(text: &str, from: usize) -> usize {
 /// lower case leaves above a Turkish `İ` is taken away: it is part of the letter.
 fn folded(token: &str) -> String {
     const CONTRACTIONS: [&str; 7] = ["n't", "'s", "'re", "'ve", "'ll", "'d", "'m"];
+    if token.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
+        return token.to_ascii_lowercase();
+    }
     let token = token.replace('’', "'").to_lowercase().replace("i\u{307}", "i");
     let bare = token.trim_matches('\'');
     let stem = CONTRACTIONS.iter().find_map(|ending| bare.strip_suffix(ending));

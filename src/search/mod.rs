@@ -2,6 +2,7 @@
 //! collected the candidates. Pure.
 
 use crate::domain::{Claim, Memory, Record};
+pub(crate) use crate::text::tokens::TermReader;
 use crate::text::tokens::{QueryTerm, SearchTerm, query_terms, search_terms};
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -100,9 +101,9 @@ fn each_once(keys: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 /// The keys of a text, each as often as the text says it.
-pub(crate) fn keys(text: &str) -> Vec<u64> {
+pub(crate) fn keys(text: &str, reader: &mut TermReader) -> Vec<u64> {
     let each = |it: SearchTerm| [Some(it.exact), (it.stem != it.exact).then_some(it.stem)];
-    search_terms(text).into_iter().flat_map(each).flatten().collect()
+    reader.terms(text).into_iter().flat_map(each).flatten().collect()
 }
 
 /// The text of a record by field: its subject, the rest of the claim, the words that it rests on.

@@ -7,8 +7,9 @@ use super::prefix::IdPrefix;
 use super::record::{self, StoredRecord};
 use super::value::{Insert, Value, values};
 use crate::domain::{ClaimKind, Format, Memory, MemoryId, Record, RecordId, Timestamp};
-use crate::search::{Frequencies, WEIGHTS, fields_of_memory, fields_of_record, keys};
+use crate::search::{Frequencies, TermReader, WEIGHTS, fields_of_memory, fields_of_record, keys};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
 
 /// Texts with any of the looked-up words that are compared. The commonest words of a query are not looked up where the
 /// rarer ones fill it; they count in the ranking all the same.
@@ -87,9 +88,17 @@ const INTO_SERVER: Insert = Insert {
 
 /// Enters texts by their number.
 fn enter(db: &mut Db, texts: &BTreeMap<i64, [String; 3]>) -> Result<(), Fault> {
-    let digests =
-        |text: &String| keys(text).iter().map(|it| format!("{it:x}")).collect::<Vec<_>>().join(" ");
-    let texts = texts.iter().map(|(no, fields)| (no, fields.each_ref().map(digests)));
+    let mut reader = TermReader::default();
+    let mut digests = |text: &String| {
+        let mut digests = String::new();
+        for key in keys(text, &mut reader) {
+            let blank = if digests.is_empty() { "" } else { " " };
+            // Writing to a string does not fail.
+            let _ = write!(digests, "{blank}{key:x}");
+        }
+        digests
+    };
+    let texts = texts.iter().map(|(no, fields)| (no, fields.each_ref().map(&mut digests)));
     if matches!(db, Db::Sqlite(_)) {
         let rows: Vec<(i64, [String; 3])> = texts.map(|(no, fields)| (*no, fields)).collect();
         let mut cells: Vec<Value<'_>> = Vec::with_capacity(rows.len() * INTO_FILE.width);

@@ -9,7 +9,7 @@ pub(crate) mod names;
 pub(crate) mod negation;
 pub(crate) mod numbers;
 pub(crate) mod own_output;
-mod stems;
+pub(crate) mod stems;
 pub(crate) mod terminal;
 pub(crate) mod tokens;
 pub(crate) mod truncate;

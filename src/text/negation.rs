@@ -8,5 +8,24 @@ const WORDS: &str = "not|no|never|nothing|none|nobody|neither|nor|don't|doesn't|
      without|nicht|nichts|kein|keine|keinen|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
      jamais|sans|aucun|n'est|ningún|ninguno|ninguna|nessun|nessuna|нет|non|niet|geen|não|не";
 
+/// Length of the longest of them, in bytes.
+const BYTES_MAX: usize = 9;
+
 /// All of them.
 pub(crate) static NEGATIONS: LazyLock<HashSet<&str>> = LazyLock::new(|| WORDS.split('|').collect());
+
+/// Returns whether a folded word says no.
+pub(crate) fn is_no(word: &str) -> bool {
+    word.len() <= BYTES_MAX && NEGATIONS.contains(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_word_is_longer_than_is_looked_for() {
+        assert_eq!(WORDS.split('|').map(str::len).max(), Some(BYTES_MAX));
+        assert!(is_no("shouldn't") && !is_no("shoulders"));
+    }
+}

@@ -1,6 +1,7 @@
 //! Stems of words in the languages that people talk to agents in, and the language of a text.
 
 use rust_stemmers::{Algorithm, Stemmer};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -9,7 +10,7 @@ const BEGINNING_LETTERS: usize = 5;
 
 /// English words that say nothing about a text's subject, sorted. Claims are mostly written in it; elsewhere words of
 /// other languages are weighed by how rare they are.
-pub(super) const STOP: &[&str] = &[
+const STOP: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because",
     "been", "before", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from",
     "had", "has", "have", "he", "her", "his", "how", "i", "if", "in", "instead", "into", "is",
@@ -20,6 +21,34 @@ pub(super) const STOP: &[&str] = &[
     "were", "what", "when", "where", "which", "while", "who", "will", "with", "without", "would",
     "you", "your",
 ];
+
+/// The number of stop words with a first letter before each letter.
+const STOP_STARTS: [usize; 27] = stop_starts();
+
+const fn stop_starts() -> [usize; 27] {
+    let (mut starts, mut at) = ([0; 27], 0);
+    while at < STOP.len() {
+        let mut behind = (STOP[at].as_bytes()[0] - b'a') as usize + 1;
+        while behind < starts.len() {
+            starts[behind] += 1;
+            behind += 1;
+        }
+        at += 1;
+    }
+    starts
+}
+
+/// Returns whether a folded word is an English stop word.
+pub(super) fn is_stop_word(folded: &str) -> bool {
+    let letter = match folded.as_bytes().first() {
+        Some(letter @ b'a'..=b'z') => usize::from(letter - b'a'),
+        _ => return false,
+    };
+    STOP[STOP_STARTS[letter]..STOP_STARTS[letter + 1]].contains(&folded)
+}
+
+/// Length of the longest function word, in bytes.
+const FUNCTION_BYTES_MAX: usize = 8;
 
 /// A language whose endings are known.
 struct Language {
@@ -77,6 +106,20 @@ static FUNCTION_WORDS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     found
 });
 
+/// `word` in lower case; most words are.
+pub(crate) fn lowered(word: &str) -> Cow<'_, str> {
+    match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        true => Cow::Borrowed(word),
+        false => Cow::Owned(word.to_lowercase()),
+    }
+}
+
+/// The languages with a folded function word, a bit each.
+fn languages_with(folded: &str) -> u8 {
+    let may_be = folded.len() <= FUNCTION_BYTES_MAX;
+    may_be.then(|| FUNCTION_WORDS.get(folded).copied()).flatten().unwrap_or(0)
+}
+
 /// The endings and function words of one language.
 #[derive(Clone, Copy)]
 pub(super) struct Stems {
@@ -89,9 +132,14 @@ impl Stems {
     pub(super) fn of(text: &str) -> Stems {
         let mut counts = [0_usize; LANGUAGES.len()];
         for word in text.split(|letter: char| !letter.is_alphanumeric()) {
-            let bits = FUNCTION_WORDS.get(word.to_lowercase().as_str()).copied().unwrap_or(0);
-            let each = counts.iter_mut().enumerate();
-            each.for_each(|(at, count)| *count += usize::from(bits >> at & 1));
+            if FUNCTION_BYTES_MAX < word.len() {
+                continue;
+            }
+            let bits = languages_with(&lowered(word));
+            if bits > 0 {
+                let each = counts.iter_mut().enumerate();
+                each.for_each(|(at, count)| *count += usize::from(bits >> at & 1));
+            }
         }
         let best = counts.iter().enumerate().max_by_key(|(_, count)| **count);
         best.map_or(Stems { at: 0, is_known: false }, |(at, count)| Stems {
@@ -101,12 +149,17 @@ impl Stems {
     }
 
     pub(super) fn is_function_word(self, folded: &str) -> bool {
-        self.is_known && FUNCTION_WORDS.get(folded).is_some_and(|bits| bits >> self.at & 1 == 1)
+        self.is_known && languages_with(folded) >> self.at & 1 == 1
+    }
+
+    /// Position of the language, past the last one where it is not known and the word not English.
+    pub(super) fn language(self, folded: &str) -> usize {
+        if self.is_known || folded.is_ascii() { self.at } else { LANGUAGES.len() }
     }
 
     /// The stem of a folded word; its beginning where no word tells the language and it is not English.
     pub(super) fn stem(self, folded: &str) -> String {
-        match LANGUAGES.get(self.at).filter(|_| self.is_known || folded.is_ascii()) {
+        match LANGUAGES.get(self.language(folded)) {
             Some(language) => Stemmer::create(language.algorithm).stem(folded).into_owned(),
             None => folded.chars().take(BEGINNING_LETTERS).collect(),
         }
@@ -122,4 +175,17 @@ pub(super) fn all_stems(folded: &str) -> Vec<String> {
     stems.sort_unstable();
     stems.dedup();
     stems
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stop_word_is_found_and_nothing_else() {
+        assert!(STOP.iter().all(|word| is_stop_word(word)));
+        assert!(["", "thee", "zebra", "queue", "über", "9"].iter().all(|word| !is_stop_word(word)));
+        let longest = FUNCTION_WORDS.keys().map(|word| word.len()).max();
+        assert_eq!(longest, Some(FUNCTION_BYTES_MAX));
+    }
 }
