@@ -74,9 +74,9 @@ fn memory_dir(c: &mut Criterion) {
     let base = rendered.files.clone();
     let mut disk = base.clone();
     for (path, text) in initial_directory_files(InitialDirectory::All, "2026-11-21") {
-        disk.entry(path.to_owned()).or_insert(text);
+        disk.entry(path.to_owned()).or_insert(text.into());
     }
-    let bytes: usize = disk.values().map(String::len).sum();
+    let bytes: usize = disk.values().map(|text| text.len()).sum();
     let mut group = c.benchmark_group("memory_dir");
     group.throughput(Throughput::Bytes(bytes as u64));
     group.bench_function("parse", |b| {

@@ -4,6 +4,7 @@ use super::files;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// Locations below a project; the first that exists counts.
 pub(crate) const PLACES: [&str; 2] = [".claude/memory", ".ai/memory"];
@@ -24,7 +25,7 @@ pub(crate) struct MemoryFolder {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct DirectoryRead {
     /// Texts by path in the directory.
-    pub files: BTreeMap<String, String>,
+    pub files: BTreeMap<String, Arc<str>>,
     /// Stamps of these files, taken before they were read.
     pub stamps: BTreeMap<String, String>,
     /// Files that were not read since their stamps were known.
@@ -129,11 +130,11 @@ impl MemoryFolder {
     }
 
     /// Reads as [`read`](MemoryFolder::read) does, without the files that have these stamps.
-    pub(crate) fn read_but(&self, known: &BTreeMap<String, String>) -> io::Result<DirectoryRead> {
+    pub(crate) fn read_but(&self, known: &BTreeMap<String, Arc<str>>) -> io::Result<DirectoryRead> {
         let mut read = DirectoryRead::default();
         self.visit(&self.path, "", DEPTH_MAX, &mut |path, place| {
             let stamp = stamp(&place);
-            if stamp.is_some() && stamp.as_ref() == known.get(&path) {
+            if stamp.is_some() && stamp.as_deref() == known.get(&path).map(|it| &**it) {
                 read.known.insert(path);
                 return;
             }
@@ -144,7 +145,7 @@ impl MemoryFolder {
             match self.text(&place) {
                 Ok(text) => {
                     read.stamps.extend(stamp.map(|stamp| (path.clone(), stamp)));
-                    read.files.insert(path, text);
+                    read.files.insert(path, text.into());
                 }
                 Err(reason) => read.skipped.push((path, reason)),
             }
@@ -342,11 +343,12 @@ mod tests {
         let folder = MemoryFolder::make(root.path()).unwrap();
         folder.write("a.md", None, Some("a")).unwrap();
         folder.write("b.md", None, Some("b")).unwrap();
-        let known = folder.read().unwrap().stamps;
-        assert_eq!(folder.stamp("a.md").as_ref(), known.get("a.md"));
+        let stamps = folder.read().unwrap().stamps;
+        assert_eq!(folder.stamp("a.md").as_ref(), stamps.get("a.md"));
+        let known = stamps.into_iter().map(|(path, stamp)| (path, stamp.into())).collect();
         folder.write("b.md", Some("b"), Some("longer")).unwrap();
         let read = folder.read_but(&known).unwrap();
-        assert_eq!(Vec::from_iter(read.files.into_values()), ["longer"]);
+        assert_eq!(Vec::from_iter(read.files.into_values()), [Arc::from("longer")]);
         assert_eq!(Vec::from_iter(read.known), ["a.md"]);
     }
 
@@ -371,7 +373,7 @@ mod tests {
         files::create(&folder.path().join(".git/a.md"), "x").unwrap();
         files::create(&folder.path().join("a.txt"), "x").unwrap();
         let read = folder.read().unwrap();
-        assert_eq!(read.files, BTreeMap::from([(path.to_owned(), "two\n".to_owned())]));
+        assert_eq!(read.files, BTreeMap::from([(path.to_owned(), "two\n".into())]));
         assert_eq!(folder.write(path, Some("two\n"), None).unwrap(), WriteOutcome::Written);
         assert_eq!(folder.read().unwrap(), DirectoryRead::default());
     }

@@ -6,7 +6,7 @@ use crate::memory_dir::{Files, Preset};
 use proptest::prelude::*;
 
 fn files(files: &[(&str, &str)]) -> Files {
-    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).into())).collect()
 }
 
 #[track_caller]
@@ -71,7 +71,7 @@ fn a_directory_that_says_nothing_gives_no_block() {
     let template: Files =
         crate::memory_dir::initial_files(crate::memory_dir::Initial::All, "2026-01-02")
             .into_iter()
-            .map(|(path, text)| (path.to_owned(), text))
+            .map(|(path, text)| (path.to_owned(), text.into()))
             .collect();
     assert_eq!(shown(&template, None), "");
 }
@@ -100,9 +100,10 @@ fn private_files_and_blocks_are_not_shown() {
 fn accepted_records_that_no_list_names_are_a_line_each() {
     let mut all: Files = (1..=6)
         .map(|number| decision(number, if number % 2 == 0 { "Accepted" } else { "Proposed" }))
+        .map(|(path, text)| (path, text.into()))
         .collect();
     let listed = "## Recent Decisions\n- ADR-004: Choice 4, in full (2026-01-02)\n";
-    all.insert("active-context.md".to_owned(), listed.to_owned());
+    all.insert("active-context.md".to_owned(), listed.into());
     let block = shown(&all, None);
     let lines: Vec<&str> = block.lines().filter(|line| line.contains("ADR-")).collect();
     let expected = [
@@ -195,7 +196,7 @@ fn any_files() -> impl Strategy<Value = Files> {
         "active-context.md", "progress.md", "patterns.md", "glossary.md", "decisions/ADR-001-a.md",
         "decisions/ADR-002-b.md", "sessions/2026-01-02-a.md", "sessions/b.md",
     ]);
-    let text = prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat());
+    let text = prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat().into());
     prop::collection::btree_map(path.prop_map(str::to_owned), text, 0..6)
 }
 

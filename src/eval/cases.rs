@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// File that makes a folder a case.
 pub(crate) const CASE_FILE: &str = "case.toml";
@@ -40,7 +41,7 @@ pub(crate) struct CaseFiles {
     pub transcript: Candidate,
     pub answers: Option<String>,
     /// Files of `expected`, by their paths in it.
-    pub expected: Option<BTreeMap<String, String>>,
+    pub expected: Option<BTreeMap<String, Arc<str>>>,
 }
 
 /// The cases that a run covers, whether they exist or not: names, and prefixes of names.
@@ -228,7 +229,7 @@ fn transcript(folder: &Path) -> Result<Candidate, String> {
 }
 
 /// The Markdown files of a folder and its subfolders, by their paths.
-fn directory(root: &Path) -> Result<BTreeMap<String, String>, String> {
+fn directory(root: &Path) -> Result<BTreeMap<String, Arc<str>>, String> {
     let wrong = |path: &Path, error: &str| format!("{}: cannot be read: {error}", path.display());
     let mut files = BTreeMap::new();
     let mut waiting = vec![(root.to_owned(), String::new(), 0)];
@@ -243,7 +244,7 @@ fn directory(root: &Path) -> Result<BTreeMap<String, String>, String> {
             } else if path.is_file() && path.extension().is_some_and(|it| it == "md") {
                 let text = files::read_to_string(&path);
                 let text = text.map_err(|error| wrong(&path, &error.to_string()))?;
-                files.insert(format!("{before}{name}"), text);
+                files.insert(format!("{before}{name}"), text.into());
             }
             if files.len() > EXPECTED_MAX {
                 return Err(wrong(root, &format!("more than {EXPECTED_MAX} files")));

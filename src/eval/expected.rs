@@ -53,7 +53,7 @@ pub(super) fn problems(case: &CaseContents, gate: &Gate, records: &[Record]) -> 
     for (path, text) in &actual {
         match expected.get(path) {
             // A checkout may write `\r\n`.
-            Some(wanted) if wanted == text || wanted.replace("\r\n", "\n") == *text => {}
+            Some(wanted) if wanted == text || *wanted.replace("\r\n", "\n") == **text => {}
             Some(wanted) => {
                 let lines = difference(wanted, text);
                 problems.push(format!("expected/{path} differs:\n{}", lines.trim_end()));

@@ -7,6 +7,7 @@ use crate::domain::{Tokens, named};
 use crate::privacy::{is_private_file, strip_private};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Letters of a token in the directory's accounts (§4.2 no. 4).
 pub(crate) const LETTERS_PER_TOKEN: usize = 4;
@@ -123,7 +124,7 @@ pub(crate) struct TokenTable {
 
 /// Counts tokens by file: a quarter of the letters, rounded up.
 pub(crate) fn tokens(files: &Files, preset: Preset) -> TokenTable {
-    let row = |(path, text): (&String, &String)| {
+    let row = |(path, text): (&String, &Arc<str>)| {
         let kind = Kind::of_path(path);
         let is_private = is_private_file(text);
         let tokens = if is_private { 0 } else { tokens_of(&strip_private(text)) };
@@ -188,7 +189,7 @@ mod tally_tests {
             ("sessions/2026-01-02-a.md", "- old"),
             ("sessions/2026-01-03-b.md", "- newest\n<!-- @category: decision -->"),
         ];
-        files.into_iter().map(|(path, text)| (path.to_owned(), text.to_owned())).collect()
+        files.into_iter().map(|(path, text)| (path.to_owned(), text.into())).collect()
     }
 
     #[test]

@@ -3,9 +3,10 @@
 
 use crate::domain::named;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The files of a directory by their paths, which are relative to it and have `/` between names.
-pub type Files = BTreeMap<String, String>;
+pub type Files = BTreeMap<String, Arc<str>>;
 
 pub(crate) const ACTIVE_CONTEXT: &str = "active-context.md";
 pub(crate) const PRODUCT_CONTEXT: &str = "product-context.md";

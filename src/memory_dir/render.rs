@@ -19,6 +19,7 @@ use crate::domain::{
 };
 use crate::text::tokens::keys;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The rendered directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -48,13 +49,14 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let mut files = Files::new();
     for page in pages {
         let before = names.renamed.get(&page.path).unwrap_or(&page.path);
-        let before = base.get(before).map(String::as_str);
+        let before = base.get(before);
         // A file without an entry is made by a person or not at all; one that was made stays.
         if page.is_empty() && before.is_none() {
             continue;
         }
-        let text = page.text(before, &facts.today.day());
-        files.insert(page.path, text);
+        let text = page.text(before.map(|it| &**it), &facts.today.day());
+        let same = before.filter(|it| ***it == *text).map(Arc::clone);
+        files.insert(page.path, same.unwrap_or_else(|| text.into()));
     }
     Rendered { files, renamed: names.renamed, unplaced }
 }

@@ -398,7 +398,7 @@ fn a_superseded_record_stays_and_names_what_took_its_place() {
 #[test]
 fn a_number_is_never_one_that_lies_on_the_disk() {
     let disk =
-        Files::from([("decisions/ADR-041-theirs.md".to_owned(), "# ADR-041: Theirs\n".to_owned())]);
+        Files::from([("decisions/ADR-041-theirs.md".to_owned(), "# ADR-041: Theirs\n".into())]);
     let files = rendered(&one_of_each(), &[], &Files::new(), &disk).files;
     assert!(files.contains_key("decisions/ADR-042-use-postgresql.md"), "{:?}", files.keys());
 }
@@ -431,7 +431,7 @@ fn what_is_forgotten_goes_and_what_people_took_away_stays_away() {
         [("active-context.md", true), ("decisions/ADR-001-use-postgresql.md", false)]
     );
     assert_eq!(update.deleted, ["progress.md"]);
-    let text: String = update.changes.iter().filter_map(|it| it.after.clone()).collect();
+    let text: String = update.changes.iter().filter_map(|it| it.after.as_deref()).collect();
     assert!(!text.contains("PostgreSQL"), "{text}");
 }
 

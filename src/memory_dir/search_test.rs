@@ -12,7 +12,7 @@ fn gate() -> Gate {
 }
 
 fn files(files: &[(&str, &str)]) -> Files {
-    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).into())).collect()
 }
 
 fn found(files: &Files, query: &Query) -> Vec<String> {

@@ -10,13 +10,14 @@ use super::render::Rendered;
 use super::tag::{SOURCE, Tag, record_prefix, words_tag};
 use crate::privacy::Gate;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A file that is to be written or taken away.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FileChange {
     pub path: String,
-    pub before: Option<String>,
-    pub after: Option<String>,
+    pub before: Option<Arc<str>>,
+    pub after: Option<Arc<str>>,
 }
 
 /// Changes to a directory and findings, each with its path.
@@ -41,21 +42,22 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
     for (path, ours) in &rendered.files {
         let old = rendered.renamed.get(path).unwrap_or(path);
         met.extend([path.as_str(), old.as_str()]);
-        let before = base.get(old).map(String::as_str);
+        let before = base.get(old);
         match (before, disk.get(path)) {
             (Some(before), Some(theirs)) if before == ours && ours == theirs => {}
             (_, Some(theirs)) => {
-                update.join(path, [before.unwrap_or_default(), ours, theirs], gate);
+                let before = before.map_or("", |it| &**it);
+                update.join(path, [before, ours, theirs], gate);
             }
             (Some(_), None) => update.deleted.push(path.clone()),
-            (None, None) => update.change(path, None, Some(ours.clone())),
+            (None, None) => update.change(path, None, Some(Arc::clone(ours))),
         }
     }
     let gone = base.iter().filter(|(path, _)| !met.contains(path.as_str()));
     for (path, before) in gone {
         let Some(theirs) = disk.get(path) else { continue };
         if before == theirs {
-            update.change(path, Some(theirs), None);
+            update.change(path, Some(Arc::clone(theirs)), None);
         } else {
             // A person changed it: only the rendered entries go.
             update.join(path, [before, "", theirs], gate);
@@ -73,12 +75,11 @@ impl Update {
         self.edits.extend(edits.into_iter().map(|it| (path.to_owned(), it)));
         self.held.extend(held.map(|rule| (path.to_owned(), rule)));
         if text != theirs {
-            self.change(path, Some(theirs), Some(text));
+            self.change(path, Some(theirs.into()), Some(text.into()));
         }
     }
 
-    fn change(&mut self, path: &str, before: Option<&str>, after: Option<String>) {
-        let before = before.map(str::to_owned);
+    fn change(&mut self, path: &str, before: Option<Arc<str>>, after: Option<Arc<str>>) {
         self.changes.push(FileChange { path: path.to_owned(), before, after });
     }
 }
@@ -125,10 +126,10 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
             continue;
         }
         let (document, _) = Document::parse(Kind::of_path(path), text);
-        let change = |path: &str, before: Option<&String>, after: Option<String>| FileChange {
+        let change = |path: &str, before: Option<&Arc<str>>, after: Option<String>| FileChange {
             path: path.to_owned(),
             before: before.cloned(),
-            after,
+            after: after.map(Arc::from),
         };
         let is_whole = document
             .first(Part::Title)
@@ -230,7 +231,7 @@ mod strike_tests {
                 ("decisions/ADR-001-graz.md", record.to_owned()),
                 ("decisions/ADR-002-graz-too.md", format!("{record}{mine}")),
             ]
-            .map(|(path, text)| (path.to_owned(), text)),
+            .map(|(path, text)| (path.to_owned(), text.into())),
         );
         let changes = strike(&files, &gone);
         let after: Vec<(&str, bool)> =
@@ -250,7 +251,8 @@ mod strike_tests {
     #[test]
     fn what_a_person_changed_stays() {
         let text = retro().replace("- one", "- one, says Ana").replace('\n', "\r\n");
-        let files = Files::from([("sessions/2026-11-01-retro.md".to_owned(), text.clone())]);
+        let files =
+            Files::from([("sessions/2026-11-01-retro.md".to_owned(), text.as_str().into())]);
         let changes = strike(&files, &gone("0a1b2c3d4e"));
         let after = changes[0].after.as_deref().unwrap();
         assert!(text.starts_with(after) && after.ends_with("- mine\r\n"), "{after}");
@@ -258,14 +260,14 @@ mod strike_tests {
 
     #[test]
     fn entries_that_name_a_forgotten_record_go_and_nothing_else() {
-        let files = Files::from([("sessions/2026-11-01-retro.md".to_owned(), retro())]);
+        let files = Files::from([("sessions/2026-11-01-retro.md".to_owned(), retro().into())]);
         let mut named = NamedIds::default();
         named.add(&files);
         assert_eq!(Vec::from_iter(&named.records), ["0a1b2c3d4e", "ffffffffff"]);
         assert!(strike(&files, &NamedIds::default()).is_empty());
         let left = |record: &str| {
             let changes = strike(&files, &gone(record));
-            changes.into_iter().next().unwrap().after.unwrap()
+            changes.into_iter().next().unwrap().after.unwrap().to_string()
         };
         assert_eq!(left("0a1b2c3d4e"), "# Retrospective: 2026-11-01\n\n## Quality\n- mine\n");
         let (text, two) = (retro(), retro().find("- two").unwrap());

@@ -10,6 +10,7 @@ use crate::store::{
 use aho_corasick::AhoCorasick;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Minimum length of a passage in letters: shorter ones stand everywhere.
 const PASSAGE_LETTERS_MIN: usize = 16;
@@ -128,7 +129,7 @@ impl Consolidator {
     pub(crate) async fn prove(
         &self,
         passages: Passages,
-        files: &[(String, String)],
+        files: &[(String, Arc<str>)],
     ) -> Result<ErasureProof, StoreError> {
         self.store.scrub().await?;
         let mut proof = ErasureProof { passages: passages.0.len(), ..ErasureProof::default() };

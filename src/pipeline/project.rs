@@ -60,7 +60,7 @@ impl DirectoryNotes {
 }
 
 /// The entries of a directory's `files`; with what was `rendered` of a store, only those that annalist did not write.
-fn notes(files: &Files, rendered: Option<&BTreeMap<String, String>>, gate: &Gate) -> Vec<Note> {
+fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<Note> {
     let mut notes = Vec::new();
     for (path, text) in files {
         let kind = Kind::of_path(path);
@@ -122,7 +122,7 @@ impl ProjectDirectory {
         for name in shown_files(&names, is_query) {
             match self.folder.file(name) {
                 Ok(Some(text)) => {
-                    shown.files.insert(name.to_owned(), text);
+                    shown.files.insert(name.to_owned(), text.into());
                 }
                 // It was deleted meanwhile.
                 Ok(None) => {}

@@ -8,6 +8,7 @@ use crate::text::code_names::{CodeName, code_names};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Names that are looked up in one check, of the latest memories first.
 const NAMES_MAX: usize = 4_000;
@@ -68,7 +69,7 @@ impl Verification<'_> {
         let key = format!("{}{CHECKED}", self.dir);
         let mut stored = self.store.rendered(&key).await?;
         let last = digest(tree.head.as_deref().unwrap_or_default(), &named);
-        let is_known = stored.remove(LAST).is_some_and(|it| it == last);
+        let is_known = stored.remove(LAST).is_some_and(|it| *it == *last);
         let before: BTreeMap<MemoryId, Checked> = stored
             .iter()
             .filter_map(|(id, text)| {
@@ -81,9 +82,9 @@ impl Verification<'_> {
         let now = check(&tree, &named, &before)?;
         if !(is_known && now == before) {
             let text = |it: &Checked| serde_json::to_string(it).unwrap_or_default();
-            let mut files: BTreeMap<String, String> =
-                now.iter().map(|(id, it)| (id.to_string(), text(it))).collect();
-            files.insert(LAST.to_owned(), last);
+            let mut files: BTreeMap<String, Arc<str>> =
+                now.iter().map(|(id, it)| (id.to_string(), text(it).into())).collect();
+            files.insert(LAST.to_owned(), last.into());
             self.store.keep_rendered(vec![(key, KeptFiles::All(files))]).await?;
         }
         Ok(missing(&now))

@@ -11,6 +11,7 @@ use super::record;
 use super::value::{Columns, values};
 use crate::domain::{Change, Memory, MemoryId, MemoryMap, PlanId, Record, RecordId, Timestamp};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Staged records without a disposition, by namespace.
 const WAITING: &str = "SELECT s.namespace, count(*) AS records, sum(length(c.body)) AS bytes,
@@ -267,7 +268,10 @@ impl Store {
     }
 
     /// Returns the last rendered text of the files of a directory, by path.
-    pub(crate) async fn rendered(&self, dir: &str) -> Result<BTreeMap<String, String>, StoreError> {
+    pub(crate) async fn rendered(
+        &self,
+        dir: &str,
+    ) -> Result<BTreeMap<String, Arc<str>>, StoreError> {
         let dir = dir.to_owned();
         self.read("reading what was rendered", move |from| rendered(from, &dir)).await
     }
@@ -277,7 +281,7 @@ impl Store {
         &self,
         dir: &str,
         known: BTreeSet<String>,
-    ) -> Result<BTreeMap<String, String>, StoreError> {
+    ) -> Result<BTreeMap<String, Arc<str>>, StoreError> {
         let dir = dir.to_owned();
         self.read("reading what was rendered", move |from| {
             let sql = "SELECT path FROM memory_files WHERE dir = ?1";
@@ -317,12 +321,12 @@ impl Store {
 #[derive(Clone, Debug)]
 pub(crate) enum KeptFiles {
     /// All of a directory; others go.
-    All(BTreeMap<String, String>),
+    All(BTreeMap<String, Arc<str>>),
     /// Those that changed; one without a text goes.
-    Changed(BTreeMap<String, Option<String>>),
+    Changed(BTreeMap<String, Option<Arc<str>>>),
 }
 
-fn keep_all(db: &mut Db, dir: &str, files: &BTreeMap<String, String>) -> Result<(), Fault> {
+fn keep_all(db: &mut Db, dir: &str, files: &BTreeMap<String, Arc<str>>) -> Result<(), Fault> {
     let before = rendered(db, dir)?;
     for path in before.keys().filter(|path| !files.contains_key(*path)) {
         keep(db, dir, path, None)?;
@@ -341,7 +345,7 @@ fn keep(db: &mut Db, dir: &str, path: &str, text: Option<&str>) -> Result<(), Fa
     db.run(sql, values![dir, path, text])
 }
 
-fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, String>, Fault> {
+fn rendered(db: &mut Db, dir: &str) -> Result<BTreeMap<String, Arc<str>>, Fault> {
     let sql = "SELECT path, base FROM memory_files WHERE dir = ?1";
     let all = db.all(sql, values![dir], |row| Ok((row.next()?, row.next()?)))?;
     Ok(all.into_iter().collect())

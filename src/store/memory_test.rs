@@ -206,7 +206,7 @@ async fn what_was_rendered_last_is_kept_by_directory() {
     on_each_store(async |kind| {
         let (_place, store, _) = kind.begun().await;
         let files = |names: &[&str]| {
-            names.iter().map(|name| ((*name).to_owned(), format!("# {name}\r\n"))).collect()
+            names.iter().map(|name| ((*name).to_owned(), format!("# {name}\r\n").into())).collect()
         };
         for names in [&["a.md", "b.md"][..], &["b.md"]] {
             let kept = vec![("/here".to_owned(), KeptFiles::All(files(names)))];

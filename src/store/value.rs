@@ -5,6 +5,7 @@ use crate::domain::{Digest, Timestamp};
 use crate::privacy::Redacted;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::sync::Arc;
 
 /// Part of a list: this many after those before it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -113,6 +114,7 @@ macro_rules! column_of {
 }
 
 column_of! {
+    Arc<str>: Value::Text(text) => Some(text.into()),
     i64: Value::Int(int) => Some(int),
     i32: Value::Int(int) => i32::try_from(int).ok(),
     u32: Value::Int(int) => u32::try_from(int).ok(),

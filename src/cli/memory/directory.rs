@@ -113,7 +113,7 @@ pub(super) fn lint(args: &LintArgs, file: Option<&Path>) -> Result<ExitCode, Fai
 /// Writes repaired files, and puts them into `files`.
 fn write_fixed(folder: &MemoryFolder, files: &mut Files, fixed: Files) -> Result<(), Failure> {
     for (path, text) in fixed {
-        let before = files.get(&path).map(String::as_str);
+        let before = files.get(&path).map(|it| &**it);
         let written = folder.write(&path, before, Some(&text));
         match written.map_err(|error| unreadable(&folder.path().join(&path), &error))? {
             WriteOutcome::Written | WriteOutcome::Unchanged => {
@@ -264,7 +264,7 @@ pub(super) fn tags(args: &CountArgs) -> Result<ExitCode, Failure> {
 
 pub(super) fn tokens(args: &CountArgs) -> Result<ExitCode, Failure> {
     let files = read(&args.dir.find()?)?.files;
-    let (config, _) = MemoryConfig::parse(files.get(CONFIG).map_or("", String::as_str));
+    let (config, _) = MemoryConfig::parse(files.get(CONFIG).map_or("", |it| &**it));
     let counts = tokens_of(&files, config.token_budget);
     let over = counts.rows.iter().filter(|row| row.is_over()).map(|row| row.path.as_str());
     let report = TokensReport {

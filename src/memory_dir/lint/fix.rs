@@ -17,8 +17,8 @@ pub(crate) fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
     for (path, text) in linting.files {
         let now = fix_file(path, text, linting);
-        if now != *text {
-            fixed.insert(path.clone(), now);
+        if *now != **text {
+            fixed.insert(path.clone(), now.into());
         }
     }
     fixed

@@ -16,7 +16,7 @@ const TODAY: Timestamp = Timestamp(1_800_000_000_000);
 fn fresh() -> Files {
     initial_files(Initial::All, "2026-11-21")
         .into_iter()
-        .map(|(path, text)| (path.to_owned(), text))
+        .map(|(path, text)| (path.to_owned(), text.into()))
         .collect()
 }
 
@@ -38,7 +38,7 @@ const RECORD: &str = "# ADR-001: Use it\n\n**Status:** Accepted\n**Date:** 2026-
 #[track_caller]
 fn check(path: &str, text: &str, expected: &[&str]) {
     let mut files = fresh();
-    files.insert(path.to_owned(), text.to_owned());
+    files.insert(path.to_owned(), text.into());
     let found: Vec<String> = linted(&files, lint)
         .iter()
         .filter(|issue| issue.path == path || issue.path == ".")
@@ -136,7 +136,7 @@ fn records_are_numbered_named_and_have_a_status() {
     );
     let mut files = fresh();
     files.insert("decisions/ADR-001-use-it.md".into(), RECORD.into());
-    files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that"));
+    files.insert("decisions/ADR-001-use-that.md".into(), RECORD.replace("it", "that").into());
     let rules: Vec<&str> = linted(&files, lint).iter().map(|issue| issue.rule).collect();
     assert_eq!(rules, ["adr-number-twice"]);
 }
@@ -187,7 +187,7 @@ fn private_tags_are_closed_and_stand_alone() {
 fn what_the_gate_masks_is_named_and_not_shown() {
     let files = Files::from([(
         "a.md".to_owned(),
-        "- write to ada@example.com\n<private>\nbob@example.com\n</private>\n".to_owned(),
+        "- write to ada@example.com\n<private>\nbob@example.com\n</private>\n".into(),
     )]);
     let issues = linted(&files, lint);
     let issue = issues.iter().find(|issue| issue.rule == "personal-data").unwrap();
@@ -229,7 +229,7 @@ fn what_is_too_long_for_its_budget_is_told() {
 fn both_sides_of_a_merge_are_kept_once() {
     let text =
         active("<<<<<<< HEAD\n- a\n- both\n||||||| base\n- old\n=======\n- b\n- both\n>>>>>>> x");
-    let files = Files::from([("active-context.md".to_owned(), text.clone())]);
+    let files = Files::from([("active-context.md".to_owned(), text.as_str().into())]);
     let fixed =
         linted(&files, |linting| fix_rule("conflict-markers", "active-context.md", &text, linting));
     assert_eq!(fixed, active("- a\n- both\n- b"));
@@ -263,7 +263,7 @@ fn what_is_repaired_is_clean() {
         let path = "active-context.md";
         let of_rule = |text: &str| {
             let mut files = fresh();
-            files.insert(path.to_owned(), text.to_owned());
+            files.insert(path.to_owned(), text.into());
             linted(&files, lint).iter().filter(|issue| issue.rule == rule).count()
         };
         assert_ne!(of_rule(&text), 0, "{rule}");
@@ -272,9 +272,9 @@ fn what_is_repaired_is_clean() {
         assert!(fixed.contains("- a"), "{rule}");
     }
     let files =
-        Files::from([(CONFIG.to_owned(), "---\ntoken_budget: compact # small\n---\n".to_owned())]);
+        Files::from([(CONFIG.to_owned(), "---\ntoken_budget: compact # small\n---\n".into())]);
     let fixed = linted(&files, fix);
-    assert_eq!(fixed[CONFIG], "---\ntoken_budget: economy # small\n---\n");
+    assert_eq!(&*fixed[CONFIG], "---\ntoken_budget: economy # small\n---\n");
 }
 
 /// The directory after [`fix`].
@@ -289,8 +289,8 @@ fn a_last_line_is_never_put_in_twice() {
     let path = "active-context.md";
     let after = |text: &str| {
         let mut files = fresh();
-        files.insert(path.to_owned(), text.to_owned());
-        fixed(&files)[path].clone()
+        files.insert(path.to_owned(), text.into());
+        fixed(&files)[path].to_string()
     };
     let open = active("<private>\n- key");
     assert_eq!(after(&open), format!("{open}</private>\n"));
@@ -348,14 +348,14 @@ proptest! {
     fn a_repaired_directory_has_nothing_to_repair(texts in prop::collection::vec(file(), 1..4), from in 0..8_usize) {
         let mut files = fresh();
         let paths: Vec<String> = files.keys().cloned().cycle().skip(from).take(texts.len()).collect();
-        files.extend(paths.into_iter().zip(texts));
+        files.extend(paths.into_iter().zip(texts.into_iter().map(Into::into)));
         let once = fixed(&files);
         prop_assert_eq!(&fixed(&once), &once);
     }
 
     #[test]
     fn any_file_is_checked(text in file(), path in "(decisions/|sessions/)?[a-zA-Z0-9 -]{1,9}\\.md") {
-        let files = Files::from([(path, text)]);
+        let files = Files::from([(path, text.into())]);
         let issues = linted(&files, lint);
         prop_assert!(issues.is_sorted());
         prop_assert!(print_text(&issues).lines().count() == issues.len());

@@ -22,10 +22,11 @@ use crate::privacy::Gate;
 use crate::store::{Directory, HeldLease, LeaseRequest, Named, NamespaceLease, Store, StoreError};
 use people::{Amendment, PeopleEdits};
 pub(crate) use state::stamps_of;
-use state::{KnownFiles, SyncState};
+use state::{KnownFiles, SyncState, passed};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Plans of one run: a directory is planned anew when another program writes in it meanwhile.
 const PASSES_MAX: u32 = 3;
@@ -201,7 +202,7 @@ impl DirSync {
                             && after.is_ours(&change.path, change.after.as_ref())
                         {
                             let stamp = folder.stamp(&change.path);
-                            stamps.extend(stamp.map(|stamp| (change.path.clone(), stamp)));
+                            stamps.extend(stamp.map(|stamp| (change.path.clone(), stamp.into())));
                         }
                         report.changes.push(change);
                     }
@@ -415,20 +416,20 @@ impl SyncPlan {
     fn stamps(&self, after: &KnownFiles) -> Files {
         let is_ours = |path: &String| after.is_ours(path, self.disk.files.get(path));
         let stamps = self.disk.stamps.iter().filter(|(path, _)| is_ours(path));
-        stamps.map(|(path, stamp)| (path.clone(), stamp.clone())).collect()
+        stamps.map(|(path, stamp)| (path.clone(), stamp.as_str().into())).collect()
     }
 
     /// The known files once everything is written, as the gate lets them through.
     fn after(&self, gate: &Gate) -> KnownFiles {
-        let written: BTreeMap<&str, Option<&str>> =
-            self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_deref())).collect();
+        let written: BTreeMap<&str, Option<&Arc<str>>> =
+            self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_ref())).collect();
         let mut after =
             KnownFiles { base: self.rendered.files.clone(), seen: Files::new(), is_stored: false };
         for path in self.rendered.files.keys() {
-            let there = self.disk.files.get(path).map(String::as_str);
+            let there = self.disk.files.get(path);
             if let Some(text) = written.get(path.as_str()).copied().unwrap_or(there) {
                 let seen = self.before.seen.get(path).filter(|seen| *seen == text).cloned();
-                let seen = seen.unwrap_or_else(|| gate.redact(text).as_str().to_owned());
+                let seen = seen.unwrap_or_else(|| passed(text, gate));
                 after.seen.insert(path.clone(), seen);
             }
         }

@@ -194,7 +194,7 @@ impl PeopleEdits<'_> {
         for (path, ours) in &self.rendered.files {
             let Some(text) = self.disk.files.get(path) else { continue };
             let old = self.rendered.renamed.get(path).unwrap_or(path);
-            let seen = self.seen.get(old).map(String::as_str);
+            let seen = self.seen.get(old);
             if seen == Some(text) {
                 continue;
             }
@@ -213,7 +213,7 @@ impl PeopleEdits<'_> {
                     by_tag.entry(tag.to_owned()).or_default().note(path, edit);
                 }
             }
-            let known: BTreeSet<&str> = seen.into_iter().flat_map(tags_in).collect();
+            let known: BTreeSet<&str> = seen.into_iter().flat_map(|text| tags_in(text)).collect();
             for tag in tags_in(text).filter(|tag| !ours.contains(tag) && !known.contains(tag)) {
                 by_tag.entry(tag.to_owned()).or_default().is_back |= seen.is_some();
             }

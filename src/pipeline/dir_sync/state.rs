@@ -10,6 +10,7 @@ use crate::memory_dir::{
 use crate::privacy::Gate;
 use crate::store::{KeptFiles, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Suffix of the key of what the files held when they were last seen.
 const SEEN: &str = "#seen";
@@ -40,7 +41,7 @@ pub(super) struct KnownFiles {
 
 impl KnownFiles {
     /// True if a file with this text holds what was rendered and nothing else.
-    pub(super) fn is_ours(&self, path: &str, text: Option<&String>) -> bool {
+    pub(super) fn is_ours(&self, path: &str, text: Option<&Arc<str>>) -> bool {
         self.base.get(path) == text && self.seen.get(path) == text
     }
 }
@@ -68,10 +69,10 @@ impl SyncState<'_> {
         if !after.is_empty() {
             let next = self.store.rendered(&self.key(NEXT)).await?;
             for (path, after) in &after {
-                let text = disk.get(path).filter(|text| digest(text) == *after);
+                let text = disk.get(path).filter(|text| *digest(text) == **after);
                 let (Some(text), Some(rendered)) = (text, next.get(path)) else { continue };
                 base.insert(path.clone(), rendered.clone());
-                seen.insert(path.clone(), self.gate.redact(text).as_str().to_owned());
+                seen.insert(path.clone(), passed(text, self.gate));
             }
             // What it took away is gone from both.
             base.retain(|path, _| {
@@ -93,7 +94,7 @@ impl SyncState<'_> {
     /// are known need not be read.
     pub(super) async fn is_untouched(&self, disk: &DirectoryRead) -> Result<bool, StoreError> {
         let seen = self.store.rendered_but(&self.key(SEEN), disk.known.clone()).await?;
-        let is_same = |(path, text): (&String, &String)| match seen.get(path) {
+        let is_same = |(path, text): (&String, &Arc<str>)| match seen.get(path) {
             Some(seen) => seen == text,
             None => tags_in(text).next().is_none(),
         };
@@ -111,10 +112,10 @@ impl SyncState<'_> {
             return Ok(());
         }
         let after = |it: &FileChange| {
-            (it.path.clone(), it.after.as_deref().map(digest).unwrap_or_default())
+            (it.path.clone(), it.after.as_deref().map(digest).unwrap_or_default().into())
         };
         let after: Files = changes.iter().map(after).collect();
-        let next = |path: &String| Some((path.clone(), next.get(path)?.clone()));
+        let next = |path: &String| Some((path.clone(), Arc::clone(next.get(path)?)));
         let next: Files = after.keys().filter_map(next).collect();
         let all = [(NEXT, next), (AFTER, after)];
         let all = all.map(|(kind, files)| (self.key(kind), KeptFiles::All(files)));
@@ -128,9 +129,9 @@ impl SyncState<'_> {
         after: &KnownFiles,
         stamps: &Files,
     ) -> Result<(), StoreError> {
-        let with_digest = |(path, stamp): (&String, &String)| {
+        let with_digest = |(path, stamp): (&String, &Arc<str>)| {
             let text = after.base.get(path)?;
-            Some((path.clone(), format!("{stamp} {}", digest(text))))
+            Some((path.clone(), format!("{stamp} {}", digest(text)).into()))
         };
         let stamps: Files = stamps.iter().filter_map(with_digest).collect();
         let kept = |known: &Files, files: &Files| match before.is_stored {
@@ -156,16 +157,22 @@ impl SyncState<'_> {
 /// The stamps of the files of a directory that held what was rendered, and nothing else, when the last run ended.
 pub(crate) async fn stamps_of(store: &Store, dir: &str) -> Result<Files, StoreError> {
     let stored = store.rendered(&format!("{dir}{STAMPS}")).await?.into_iter();
-    let stamp = |(path, it): (String, String)| Some((path, it.split_once(' ')?.0.to_owned()));
+    let stamp = |(path, it): (String, Arc<str>)| Some((path, it.split_once(' ')?.0.into()));
     Ok(stored.filter_map(stamp).collect())
 }
 
 /// The texts that are new or gone.
-fn difference(before: &Files, after: &Files) -> BTreeMap<String, Option<String>> {
+fn difference(before: &Files, after: &Files) -> BTreeMap<String, Option<Arc<str>>> {
     let gone = before.keys().filter(|path| !after.contains_key(*path));
     let new = after.iter().filter(|(path, text)| before.get(*path) != Some(*text));
     let new = new.map(|(path, text)| (path.clone(), Some(text.clone())));
     gone.map(|path| (path.clone(), None)).chain(new).collect()
+}
+
+/// `text` as the gate lets it through; the same where that is all of it.
+pub(super) fn passed(text: &Arc<str>, gate: &Gate) -> Arc<str> {
+    let passed = gate.redact(text);
+    if passed.as_str() == &**text { Arc::clone(text) } else { passed.as_str().into() }
 }
 
 fn digest(text: &str) -> String {
@@ -181,7 +188,7 @@ fn with_initial(mut base: Files, disk: &Files) -> Files {
         let mut days = last.split([' ', '*']).filter(|word| is_day(word));
         let is_initial = |day| {
             let files = initial_files(Initial::All, day);
-            files.iter().any(|(name, first)| *name == path && first == text)
+            files.iter().any(|(name, first)| *name == path && **first == **text)
         };
         if days.any(is_initial) {
             base.insert(path.to_owned(), text.clone());

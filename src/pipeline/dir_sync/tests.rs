@@ -140,7 +140,7 @@ impl Scene {
     fn edit(&self, path: &str, edit: impl Fn(&str) -> String) {
         let before = self.files()[path].clone();
         let after = edit(&before);
-        assert_ne!(before, after, "an edit that changes nothing");
+        assert_ne!(*before, *after, "an edit that changes nothing");
         self.folder.write(path, Some(&before), Some(&after)).unwrap();
     }
 
@@ -232,7 +232,7 @@ fn an_entry_that_is_nowhere_any_more_takes_its_memory_back_until_it_is_back() {
     assert_eq!(memory.state, MemoryState::Retracted);
     assert!(scene.sync().is_empty());
     assert_eq!(scene.files(), without, "nothing else changes by it");
-    scene.edit("active-context.md", |_| before["active-context.md"].clone());
+    scene.edit("active-context.md", |_| before["active-context.md"].to_string());
     scene.sync();
     let memory = scene.memory("who");
     assert_eq!((memory.state, memory.reason, memory.confirmed), (MemoryState::Active, None, true));
