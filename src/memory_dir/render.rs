@@ -20,6 +20,7 @@ use crate::domain::{
 use crate::text::tokens::keys;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::thread;
 
 /// The rendered directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -508,12 +509,12 @@ impl<'a> Placing<'a> {
     /// Active memories that no other file shows, by month, and the considerations of discussions that were settled.
     fn archive(&mut self) -> Vec<Page> {
         let mut months: BTreeMap<String, Vec<(&'static str, NewEntry)>> = BTreeMap::new();
-        for memory in self.in_time.clone() {
-            let is_left = is_active(memory) && !self.shown.contains(&memory.id);
-            if !is_left && !self.is_settled_apart(memory) {
-                continue;
-            }
-            let Some(archived) = self.archived(memory) else { continue };
+        let is_left = |it: &Memory| is_active(it) && !self.shown.contains(&it.id);
+        let all = self.in_time.iter().copied();
+        let archived: Vec<&Memory> =
+            all.filter(|it| is_left(it) || self.is_settled_apart(it)).collect();
+        for (memory, archived) in archived.iter().zip(self.all_archived(&archived)) {
+            let Some(archived) = archived else { continue };
             self.shown.insert(memory.id);
             let month = memory.valid_from.map(|at| at.day().chars().take(MONTH_LETTERS).collect());
             months.entry(month.unwrap_or_else(|| UNDATED.to_owned())).or_default().push(archived);
@@ -538,6 +539,20 @@ impl<'a> Placing<'a> {
         let is_settled = memory.state == MemoryState::Superseded
             && matches!(&memory.claim, Claim::Discussion(it) if !it.points.is_empty());
         is_settled && memory.superseded_by.is_none_or(|by| self.names.label(by).is_none())
+    }
+
+    /// The entries of `memories`, made by two threads: these are nearly all the lines of a large directory.
+    fn all_archived(&self, memories: &[&Memory]) -> Vec<Option<(&'static str, NewEntry)>> {
+        let (one, other) = memories.split_at(memories.len() / 2);
+        let archived = |some: &[&Memory]| -> Vec<_> {
+            some.iter().map(|memory| self.archived(memory)).collect()
+        };
+        thread::scope(|scope| {
+            let others = scope.spawn(|| archived(other));
+            let mut all = archived(one);
+            all.extend(others.join().unwrap_or_else(|_| archived(other)));
+            all
+        })
     }
 
     fn archived(&self, memory: &Memory) -> Option<(&'static str, NewEntry)> {

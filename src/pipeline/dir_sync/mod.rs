@@ -335,12 +335,14 @@ impl DirSync {
         next: Option<&Plan>,
     ) -> Result<SyncPlan, SyncError> {
         let disk = read(folder)?;
-        let before = self.state(folder).known_files(&disk).await?;
-        let mut known = self.store.memories(Some(namespace)).await?;
+        let (before, mut known, sources, contradictions) = tokio::try_join!(
+            async { self.state(folder).known_files(&disk).await },
+            self.store.memories(Some(namespace)),
+            notes::sources(&self.store, namespace),
+            self.contradictions(namespace),
+        )?;
         // Made of these memories, unless they changed meanwhile.
         let _ = next.map(|plan| plan.apply(&mut known));
-        let sources = notes::sources(&self.store, namespace).await?;
-        let contradictions = self.contradictions(namespace).await?;
         let missing = self.missing(folder, &known).await?;
         let (gate, today) = (&self.gate, (self.clock)());
         let lay = |memories: &[Memory]| {
