@@ -98,12 +98,7 @@ pub(super) fn entry(
     if let (Shape::Row, Some(tag)) = (shape, tag) {
         return NewEntry { shape, lines: format!("{words} {}\n", tag::tag_line(tag)) };
     }
-    let mut lines = format!("{mark}{words}\n");
-    if let Some(category) = category {
-        lines.push_str(&format!("{}\n", tag::category_line(category)));
-    }
-    if let Some(tag) = tag {
-        lines.push_str(&format!("{}\n", tag::tag_line(tag)));
-    }
-    NewEntry { shape, lines }
+    let category = category.map(|it| tag::category_line(it) + "\n").unwrap_or_default();
+    let tag = tag.map(|it| tag::tag_line(it) + "\n").unwrap_or_default();
+    NewEntry { shape, lines: [mark, words, "\n", &category, &tag].concat() }
 }

@@ -521,12 +521,14 @@ impl<'a> Placing<'a> {
         }
         let mut pages = Vec::new();
         for (month, entries) in months {
-            for (part, entries) in (1..).zip(entries.chunks(ARCHIVE_ENTRIES_MAX)) {
+            let parts = entries.len().div_ceil(ARCHIVE_ENTRIES_MAX);
+            let mut entries = entries.into_iter();
+            for part in 1..=parts {
                 let part = if part == 1 { String::new() } else { format!("-{part}") };
                 let mut page = Page::new(format!("{}{month}{part}.md", kind::ARCHIVE));
                 page.head = Some(format!("# Archive: {month}\n"));
-                for (section, entry) in entries {
-                    page.push(section, entry.clone());
+                for (section, entry) in entries.by_ref().take(ARCHIVE_ENTRIES_MAX) {
+                    page.push(section, entry);
                 }
                 pages.push(page);
             }
