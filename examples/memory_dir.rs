@@ -63,7 +63,7 @@ fn main() {
     for text in disk.values_mut() {
         let words =
             "## Open Questions\n- Who looks after it?\n<private>\n- Ask Ada, not Bob\n</private>\n";
-        *text = text.replace("## Open Questions\n", words);
+        *text = text.replace("## Open Questions\n", words).into();
     }
     memories.push(decided("names", "Name files in snake_case", &[], "The linter asks for it"));
     let now = rendered(&memories, &base, &disk, &gate);

@@ -371,7 +371,9 @@ fn check_bounds(settings: &Table) -> Result<(), String> {
         let number = value.as_float().unwrap_or(integer as f64);
         let expected = match *bound {
             Bound::Filled if value.as_str().is_some_and(|text| text.trim().is_empty()) => {
-                return Err(format!("{key}: expected text, found nothing"));
+                return Err(format!(
+                    "{key}: expected text, found nothing; leave the key out for the default"
+                ));
             }
             Bound::Finite if !number.is_finite() => "a number".to_owned(),
             Bound::Dollars if !(number >= 0.0 && number.is_finite()) => {

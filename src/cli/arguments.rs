@@ -58,7 +58,12 @@ fn days_ago(text: &str) -> Option<i32> {
 }
 
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
-    text.parse().map_err(|error| Failure::usage(format!("`{text}`: {error}")))
+    text.parse().map_err(|error| {
+        Failure::usage(match text.strip_prefix("src-") {
+            Some(_) => format!("`{text}` is a memory: `annalist why {text}` lists its records"),
+            None => format!("`{text}`: {error}; `annalist records` lists records"),
+        })
+    })
 }
 
 /// Asks whether to go on; where nobody can answer it fails with `refusal`.
@@ -85,8 +90,13 @@ pub(super) fn one<T>(found: PrefixLookup<T>, what: &str, id: &str) -> Result<T, 
                 "session" => "status --all",
                 _ => "records",
             };
+            let other = match what {
+                "record" => "; `annalist memory show` takes the id of a memory",
+                "memory" => "; `annalist records show` takes the id of a record",
+                _ => "",
+            };
             Err(Failure::usage(format!(
-                "no {what} begins with `{id}`: `annalist {list}` lists them"
+                "no {what} begins with `{id}`: `annalist {list}` lists them{other}"
             )))
         }
         PrefixLookup::Many(ids) => {

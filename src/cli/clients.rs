@@ -34,8 +34,8 @@ pub(super) fn set_up(wanted: &SetUp<'_>) -> Result<ExitCode, Failure> {
     for client in &wanted.clients {
         let changes = changes_of(client, wanted)?;
         if changes.is_empty() {
-            let how = if wanted.remove { "holds none of our" } else { "has our" };
-            output::line(&format!("{} {how} parts: nothing to change", client.name))?;
+            let how = if wanted.remove { "has nothing of annalist" } else { "has all of annalist" };
+            output::line(&format!("{} {how}: nothing to change", client.name))?;
         }
         all.extend(changes);
     }
@@ -135,7 +135,7 @@ fn is_wanted(changes: &[Change]) -> Result<bool, Failure> {
     let refusal = format!(
         "left as they are: {names}: nobody is there to say yes; look at the lines above and add --yes"
     );
-    is_agreed(&format!("write this to {names}?"), refusal)
+    is_agreed(&format!("change {names} as shown?"), refusal)
 }
 
 /// Writes a file, unless somebody changed it since it was shown.

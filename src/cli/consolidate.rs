@@ -314,9 +314,11 @@ pub(super) fn print(results: &[NamespaceResult], dry_run: bool) -> Result<(), Fa
         }
     }
     if !results.iter().any(NamespaceResult::is_something) {
-        output::note("nothing waits to be consolidated: `annalist status` shows what is staged");
+        output::note(
+            "nothing waits to be consolidated: every record is in memory; `annalist replay PATH` reads more",
+        );
     } else if dry_run {
-        output::note("nothing was changed; without --dry-run it is");
+        output::note("a dry run: nothing was changed");
     }
     Ok(())
 }
@@ -337,10 +339,10 @@ pub(super) fn notes(results: &[NamespaceResult]) {
         if open > 0 {
             let pairs = match (suspected as u64, (open - suspected) as u64) {
                 (0, more) => format!("{} may be related", counted(more, "pair")),
-                (pairs, 0) => format!("{} left open, both sides are kept", counted(pairs, "pair")),
+                (pairs, 0) => format!("{} left open: both sides are kept", counted(pairs, "pair")),
                 (pairs, more) => {
                     let pairs = counted(pairs, "pair");
-                    format!("{pairs} left open, both sides are kept; {more} more may be related")
+                    format!("{pairs} left open: both sides are kept; {more} more may be related")
                 }
             };
             let how = match (planned.usage.is_something(), planned.usage.is_estimate) {
@@ -357,8 +359,12 @@ pub(super) fn notes(results: &[NamespaceResult]) {
         }
         if planned.usage.is_something() {
             let usage = &planned.usage;
-            let (pairs, records) = (counted(usage.pairs, "pair"), counted(usage.records, "record"));
-            let line = model_args::asked_line(&format!("{pairs} of {records}"), usage);
+            let of = match usage.records {
+                0 => "left open before".to_owned(),
+                records => format!("of {}", counted(records, "record")),
+            };
+            let about = format!("{} {of}", counted(usage.pairs, "pair"));
+            let line = model_args::asked_line(&about, usage);
             let refused = remark(usage.refused, "verdicts refused");
             output::note(&format!("{namespace}: {line}{refused}"));
         }

@@ -106,7 +106,10 @@ fn why_nothing(directory: Option<&ProjectDirectory>, args: &Args) -> String {
                 |dir| format!("in {}", dir.display()),
             );
             let [first, second] = PLACES;
-            format!("no memory directory: expected {first} or {second} {place}")
+            format!(
+                "no memory directory: expected {first} or {second} {place}; \
+                 `annalist memory init` makes one"
+            )
         }
     }
 }

@@ -173,7 +173,7 @@ fn print_preview(found: &ForgetPlan, as_json: bool) -> Result<ExitCode, Failure>
         let more = counted(more as u64, "memory");
         output::line(&format!("  {DIM}and {more} more: --json lists them{DIM:#}"))?;
     }
-    output::note("nothing was erased; without --dry-run it is");
+    output::note("a dry run: nothing was erased");
     Ok(ExitCode::SUCCESS)
 }
 

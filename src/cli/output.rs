@@ -143,8 +143,10 @@ fn wrapped(text: &str, width: Option<usize>) -> String {
     let wrap = |line: &str| {
         let blanks = line.len() - line.trim_start_matches(' ').len();
         let indent = " ".repeat(blanks.min(width / 2) + FURTHER);
-        let options = textwrap::Options::new(width).subsequent_indent(&indent);
-        textwrap::fill(line, options.break_words(false))
+        // Paths and commands have hyphens, and are copied whole.
+        let splitter = textwrap::WordSplitter::NoHyphenation;
+        let options = textwrap::Options::new(width).word_splitter(splitter);
+        textwrap::fill(line, options.subsequent_indent(&indent).break_words(false))
     };
     text.split('\n').map(wrap).collect::<Vec<_>>().join("\n")
 }
@@ -265,6 +267,8 @@ pub(super) fn table(header: &[&str]) -> Table {
 /// A line of a table, and an element of the same list as JSON.
 pub(super) trait Row: serde::Serialize {
     const HEADER: &'static [&'static str];
+    /// Columns that a narrow terminal leaves out, the first ones first.
+    const SPARE: &'static [usize] = &[];
 
     /// The line's cells, one for each column.
     fn cells(&self) -> Vec<String>;
@@ -279,9 +283,33 @@ pub(super) fn rows<R: Row>(rows: &[R], as_json: bool, empty: &str) -> Result<(),
         note(empty);
         return Ok(());
     }
-    let mut table = table(R::HEADER);
-    table.add_rows(rows.iter().map(R::cells));
-    print_table(&table)
+    let cells: Vec<Vec<String>> = rows.iter().map(R::cells).collect();
+    let last = R::HEADER.len().saturating_sub(1);
+    let dropped = window().map_or(0, |(width, _)| {
+        fit(&columns(R::HEADER, &cells), Wide { column: last, least: WORDS_MIN }, R::SPARE, width).0
+    });
+    let gone = &R::SPARE[..dropped];
+    print_table(&without(R::HEADER, cells, gone))
+}
+
+/// The letters of each column.
+fn columns(header: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
+    let letters = |at: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
+        cells.chain([header[at].len()]).max().unwrap_or_default()
+    };
+    (0..header.len()).map(letters).collect()
+}
+
+/// A table without the columns `gone`.
+fn without(header: &[&str], rows: Vec<Vec<String>>, gone: &[usize]) -> Table {
+    let kept = |at: &usize| !gone.contains(at);
+    let header: Vec<&str> = (0..header.len()).filter(kept).map(|at| header[at]).collect();
+    let mut table = table(&header);
+    for row in rows {
+        table.add_row(row.into_iter().enumerate().filter(|(at, _)| kept(at)).map(|(_, it)| it));
+    }
+    table
 }
 
 /// Prints names with their values; those without a value are left out.
@@ -313,38 +341,45 @@ pub(super) fn fitted(
 ) -> Table {
     let mut gone = &[][..];
     if let Some((width, _)) = terminal_size::terminal_size_of(io::stdout()) {
-        let letters = |at: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.chars().count());
-            cells.chain([header[at].len()]).max().unwrap_or_default()
-        };
-        let columns: Vec<usize> = (0..header.len()).map(letters).collect();
-        let (dropped, letters) = fit(&columns, path, spare, width.0.into());
+        let path = Wide { column: path, least: PATH_LETTERS_MIN };
+        let (dropped, letters) = fit(&columns(header, &rows), path, spare, width.0.into());
         gone = &spare[..dropped];
-        rows.iter_mut().filter_map(|row| row.get_mut(path)).for_each(|it| *it = tail(it, letters));
+        rows.iter_mut()
+            .filter_map(|row| row.get_mut(path.column))
+            .for_each(|it| *it = tail(it, letters));
     }
-    let kept = |at: &usize| !gone.contains(at);
-    let header: Vec<&str> = (0..header.len()).filter(kept).map(|at| header[at]).collect();
-    let mut table = table(&header);
-    for row in rows {
-        table.add_row(row.into_iter().enumerate().filter(|(at, _)| kept(at)).map(|(_, it)| it));
+    if !gone.is_empty() {
+        let names: Vec<String> = gone.iter().map(|at| header[*at].to_uppercase()).collect();
+        note(&format!("a wider terminal shows {} too", names.join(", ")));
     }
-    table
+    without(header, rows, gone)
 }
 
-/// The number of `spare` columns to drop so that `columns` fit in `width`, and the letters left for paths.
-fn fit(columns: &[usize], path: usize, spare: &[usize], width: usize) -> (usize, usize) {
-    /// Letters of a path that a narrow terminal still shows.
-    const PATH_LETTERS_MIN: usize = 16;
+/// Letters of a path that a narrow terminal still shows.
+const PATH_LETTERS_MIN: usize = 16;
+/// The same of words.
+const WORDS_MIN: usize = 44;
+
+/// A column that may be narrower than its cells, and the letters of it that are shown.
+#[derive(Clone, Copy)]
+struct Wide {
+    column: usize,
+    least: usize,
+}
+
+/// The number of `spare` columns to drop so that `columns` fit in `width`, and the letters left for the `wide` one.
+fn fit(columns: &[usize], wide: Wide, spare: &[usize], width: usize) -> (usize, usize) {
     const BLANKS: usize = 2;
+    let Wide { column, least } = wide;
     let all: usize = columns.iter().map(|letters| letters + BLANKS).sum();
-    let mut others = all - (columns[path] + BLANKS);
-    let least = columns[path].min(PATH_LETTERS_MIN) + BLANKS;
+    let mut others = all - (columns[column] + BLANKS);
+    let least_column = columns[column].min(least) + BLANKS;
     let mut dropped = 0;
-    while let Some(at) = spare.get(dropped).filter(|_| others + least > width) {
+    while let Some(at) = spare.get(dropped).filter(|_| others + least_column > width) {
         others -= columns[*at] + BLANKS;
         dropped += 1;
     }
-    (dropped, width.saturating_sub(others + BLANKS).max(PATH_LETTERS_MIN))
+    (dropped, width.saturating_sub(others + BLANKS).max(least))
 }
 
 /// A table as text, without blanks at line ends.
@@ -432,7 +467,8 @@ mod tests {
     #[test]
     fn narrow_terminals_drop_spare_columns_and_then_the_beginnings_of_paths() {
         // The id, the path, the tokens, the age.
-        let fit = |width| fit(&[4, 31, 6, 5], 1, &[2, 3], width);
+        let wide = Wide { column: 1, least: 16 };
+        let fit = |width| fit(&[4, 31, 6, 5], wide, &[2, 3], width);
         assert_eq!(fit(54), (0, 31));
         assert_eq!(fit(39), (0, 16));
         assert_eq!(fit(38), (1, 23));

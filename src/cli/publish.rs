@@ -87,7 +87,7 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if changed && !args.check {
         // Where nothing but the block was there, the file came with it.
         let after = (!after.is_empty()).then(|| after.clone());
-        clients::write(&Change { path, before: there, after })?;
+        clients::write(&Change { path, before: there.clone(), after })?;
     }
     if args.json {
         let count = |of: fn(&crate::context::Part) -> usize| block.parts.iter().map(of).sum();
@@ -102,6 +102,11 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         output::line(gate.redact(&difference(&before, &after)).as_str().trim_end())?;
     }
     output::note(&match (changed, args.check) {
+        (false, _) if there.is_none() && !args.remove => {
+            "nothing to publish: the memory directory has no rule and no decision; \
+             `annalist memory sync` fills it"
+                .to_owned()
+        }
         (false, _) => format!("{shown} is up to date"),
         (true, true) => format!("{shown} is out of date: `annalist publish {shown}` writes it"),
         (true, false) => format!("wrote {shown}"),

@@ -167,7 +167,7 @@ fn item(row: &SearchRow<'_>, kind: &str) -> String {
     };
     let place = row.path.zip(row.line).map(|(path, line)| format!("  {path}:{line}"));
     format!(
-        "{day}  {kind:<10}  {}{state}\n{:24}{DIM}{id}{}{DIM:#}\n",
+        "{day:<10}  {kind:<10}  {}{state}\n{:12}{DIM}{id}{}{DIM:#}\n",
         shortened(&on_a_line(row.wording), WORDS_LETTERS),
         "",
         place.unwrap_or_default()

@@ -121,7 +121,7 @@ pub(super) fn run(args: Args, file: Option<&Path>) -> Result<ExitCode, Failure> 
             output::note(&format!("{sessions} without a time: left out; --undated reads them too"));
         }
         if totals.sessions == 0 && totals.entries == 0 && forgotten == 0 {
-            nothing_read(&totals, args.paths.iter().all(|it| is_vault(it)));
+            nothing_read(&totals, &args);
         } else {
             if end == End::Nothing {
                 print(&totals, args.dry_run)?;
@@ -245,13 +245,18 @@ fn list_problems(totals: &Totals) {
 }
 
 /// A table of zeros says less than this.
-fn nothing_read(totals: &Totals, is_vault: bool) {
-    if is_vault {
+fn nothing_read(totals: &Totals, args: &Args) {
+    if args.paths.iter().all(|it| is_vault(it)) {
         output::note("the vault has no copies: `annalist vault` says whether they are kept");
         return;
     }
     let passed_over = totals.files_passed_over;
-    if passed_over > 0 || totals.problems.is_empty() {
+    if args.since.is_some() && totals.files > 0 {
+        output::note(&format!(
+            "nothing read: {} looked at, none with a conversation since --since",
+            counted(totals.files, "transcript")
+        ));
+    } else if passed_over > 0 || totals.problems.is_empty() {
         output::note(&format!(
             "no transcripts found: {} looked at; formats are found by content, --format names one",
             counted(passed_over + totals.files, "file")

@@ -3,7 +3,7 @@
 use super::arguments::{date, date_end, named, session_of};
 use super::memory::folder::{DirArgs, left_out, project_directory};
 use super::model_args::embedder;
-use super::output::{self, Failure};
+use super::output::{self, DIM, Failure};
 use super::settings;
 use crate::adapters::clock;
 use crate::config::Config;
@@ -24,8 +24,10 @@ use std::process::ExitCode;
 const HITS_MAX: usize = 10;
 /// Letters of a line that does not go to a terminal.
 const LINE_LETTERS: usize = 160;
-/// Letters of words that the narrowest terminal shows.
-const WORDS_LETTERS_MIN: usize = 16;
+/// Letters of words that are shown beside the state; a narrower terminal has them on the next line.
+const WORDS_LETTERS_MIN: usize = 44;
+/// Blanks before a line that belongs to the one above it.
+const INDENT: &str = "  ";
 /// Letters of words in Markdown and CSV.
 const CELL_LETTERS: usize = 300;
 
@@ -191,9 +193,12 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
     if !rows.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
+    let try_next = match &namespace {
+        _ if store.is_none() => "no store there yet; `annalist replay PATH` makes one",
+        Some(_) => "try other words, fewer filters, or --all",
+        None => "`annalist records` lists all",
+    };
     let place = namespace.map_or("all namespaces".to_owned(), |it| format!("namespace `{it}`"));
-    let try_next =
-        if args.scope.all { "`annalist records` lists all" } else { "try fewer filters or --all" };
     output::note(&format!("nothing found in {place}: {try_next}"));
     Ok(ExitCode::from(output::FAILED))
 }
@@ -220,9 +225,9 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
     Ok(read.notes)
 }
 
-/// A line for each hit, as wide as the terminal.
+/// A line for each hit; a terminal shows the claim as well, on a line of its own where it is narrow.
 fn lines(rows: &[SearchRow<'_>]) -> String {
-    let width = output::window().map_or(LINE_LETTERS, |(width, _)| width);
+    let window = output::window().map(|(width, _)| width);
     let cells: Vec<[String; 5]> = rows.iter().map(SearchRow::cells).collect();
     let wide = |at: usize, most: usize| {
         let letters = cells.iter().filter_map(|row| row.get(at)).map(|it| it.chars().count());
@@ -231,10 +236,23 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
     // What is longer pushes its own line only.
     let [ids, states] = [wide(0, 14), wide(3, 11)];
     let mut text = String::new();
-    for [id, day, kind, state, words] in &cells {
+    for ([id, day, kind, state, words], row) in cells.iter().zip(rows) {
         let head = format!("{id:<ids$}  {day:<10}  {kind:<10}  {state:<states$}  ");
-        let left = width.saturating_sub(head.chars().count() + 1).max(WORDS_LETTERS_MIN);
-        text.push_str(&format!("{head}{}\n", shortened(words, left)));
+        let left = |width: usize| width.saturating_sub(head.chars().count() + 1);
+        let Some(width) = window else {
+            let words = shortened(words, left(LINE_LETTERS).max(WORDS_LETTERS_MIN));
+            text.push_str(&format!("{head}{words}\n"));
+            continue;
+        };
+        let claim = on_a_line(row.wording);
+        let whole = width.saturating_sub(INDENT.len() + 1);
+        text.push_str(&match left(width) < WORDS_LETTERS_MIN {
+            true => format!("{}\n{INDENT}{}\n", head.trim_end(), shortened(&claim, whole)),
+            false => format!("{head}{}\n", shortened(&claim, left(width))),
+        });
+        if *words != claim {
+            text.push_str(&format!("{INDENT}{DIM}{}{DIM:#}\n", shortened(words, whole)));
+        }
     }
     text
 }

@@ -23,6 +23,8 @@ use std::process::ExitCode;
 use unread::UnreadReport;
 
 const PATH_LETTERS: usize = 48;
+/// The first column that counts how entries ended.
+const NUMBERS_FROM: usize = 3;
 const SESSIONS_MAX: usize = 20;
 const FAILED_MAX: usize = 10;
 
@@ -220,9 +222,15 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
     header.extend(["failed", "records", "quarantined"]);
     let shown = if all { status.sessions.len() } else { SESSIONS_MAX };
     let newest = status.sessions.iter().rev().take(shown);
-    let rows = newest.map(|it| row(it, sum.pending > 0)).collect();
-    // A narrow terminal shows the quarantined, skipped and empty ones in the sum alone.
-    let spare = [header.len() - 1, 5, 4];
+    let mut rows: Vec<Vec<String>> = newest.map(|it| row(it, sum.pending > 0)).collect();
+    // A narrow terminal has room for what there is.
+    for at in (NUMBERS_FROM..header.len()).rev() {
+        if output::window().is_some() && rows.iter().all(|row| row[at] == "0") {
+            header.remove(at);
+            rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+    let spare: Vec<usize> = (NUMBERS_FROM + 1..header.len()).rev().collect();
     output::print_table(&output::fitted(&header, rows, 1, &spare))?;
     if status.sessions.len() > shown {
         let more = counted((status.sessions.len() - shown) as u64, "session");
@@ -289,7 +297,7 @@ fn row(it: &SessionStatus, with_pending: bool) -> Vec<String> {
     let mut row = vec![
         short(&it.session.id),
         tail(&it.session.path, PATH_LETTERS),
-        it.entries.map_or("reading".to_owned(), count),
+        it.entries.map_or("unfinished".to_owned(), count),
         count(it.coverage.extracted),
         count(it.coverage.nothing),
         count(it.coverage.skipped),
@@ -318,9 +326,13 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
     // What died in the queue is asked afresh there.
     let dead: u64 = depth.dead.iter().filter(|it| it.kind != ABANDONED).map(|it| it.jobs).sum();
     if dead < status.sessions.iter().map(|it| it.runs_failed).sum::<u64>() {
-        output::note("replay the same path with --retry-failed to ask afresh");
+        output::note(
+            "replay the same path to try again; with --retry-failed also what an answer failed for",
+        );
     }
-    for it in status.sessions.iter().filter(|it| !it.is_balanced()) {
+    let unbalanced = || status.sessions.iter().filter(|it| !it.is_balanced());
+    let shown = if all { status.sessions.len() } else { FAILED_MAX };
+    for it in unbalanced().take(shown) {
         let (id, path) = (short(&it.session.id), tail(&it.session.path, PATH_LETTERS));
         match it.entries {
             None => output::line(&format!(
@@ -332,7 +344,11 @@ fn print_state(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Fai
             ))?,
         }
     }
-    if status.failed.is_empty() && status.sessions.iter().all(SessionStatus::is_balanced) {
+    let more = unbalanced().count().saturating_sub(shown);
+    if more > 0 {
+        output::note(&format!("and {} more to go on with: --all", count(more as u64)));
+    }
+    if status.failed.is_empty() && unbalanced().next().is_none() {
         output::line(&match status.coverage().pending {
             0 => format!("{GREEN}every entry is accounted for{GREEN:#}"),
             _ => format!("{GREEN}every entry is accounted for or in the queue{GREEN:#}"),

@@ -133,7 +133,7 @@ impl HistoryRow {
 
     fn line(&self) -> String {
         let HistoryRow { at, deed, .. } = self;
-        let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" by {rule}"));
+        let rule = self.rule.as_ref().map_or(String::new(), |rule| format!(" (rule `{rule}`)"));
         let outcome = self.stage.zip(self.state);
         let outcome = outcome.map(|(stage, state)| format!(": {}, {}", stage.name(), state.name()));
         let record = self.record.filter(|_| outcome.is_some());

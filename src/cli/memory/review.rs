@@ -102,9 +102,16 @@ impl Reviewer<'_> {
             let namespace = &question.memories()[0].namespace;
             match apply(&consolidator, namespace, verdict).await {
                 Ok(plan) => {
-                    let rule = plan.operations.first().map(|it| it.rule.to_string());
-                    let (rule, plan) = (rule.unwrap_or_default(), short(&plan.id));
-                    output::line(&format!("   {DIM}{rule}, plan {plan}{DIM:#}"))?;
+                    let done = match verdict {
+                        PersonVerdict::KeepBoth { .. } => "both are kept",
+                        PersonVerdict::Supersede { .. } => "the other is out of use",
+                        PersonVerdict::Close { .. } => "closed",
+                        PersonVerdict::Reopen { .. } => "open again",
+                        PersonVerdict::Retract { .. } => "taken out of memory",
+                    };
+                    let plan = short(&plan.id);
+                    let undo = format!("`annalist consolidate --undo {plan}` takes it back");
+                    output::line(&format!("   {DIM}{done}; {undo}{DIM:#}"))?;
                     changed.insert(namespace.clone());
                     self.gold.add(self.store, &question, verdict).await?;
                 }
@@ -131,19 +138,21 @@ impl Asked<'_> {
         Ok(())
     }
 
-    fn keys(&self) -> &'static str {
+    fn keys(&self) -> String {
         match (self.0, self.0.asked()) {
-            (Question::Open(_), _) => "c close, s still open, q quit",
-            (Question::Pair { .. }, Some(_)) => {
-                "c close the request or question, b both stay, s skip, q quit"
+            (Question::Open(_), _) => "c close, s still open, q quit".to_owned(),
+            (Question::Pair { one, .. }, Some(asked)) => {
+                let place = if asked.id == one.id { 1 } else { 2 };
+                let kind = asked.claim.kind().name();
+                format!("c close {place}, the {kind}; b both stay, s skip, q quit")
             }
-            (Question::Pair { .. }, None) => "1 or 2 holds, b both hold, s skip, q quit",
+            (Question::Pair { .. }, None) => "1 or 2 holds, b both hold, s skip, q quit".to_owned(),
         }
     }
 
     /// Reads lines until one is an answer; the end of the input quits.
     fn ask(&self, lines: &mut impl Iterator<Item = io::Result<String>>) -> Result<Answer, Failure> {
-        output::note(self.keys());
+        output::note(&format!("{}; then Enter", self.keys()));
         for line in lines {
             let line = line.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
             match self.answer(line.trim()) {

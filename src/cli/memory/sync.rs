@@ -298,7 +298,7 @@ fn print(kept: &DirSyncReport, dry_run: bool) -> Result<(), Failure> {
     if kept.is_empty() {
         output::note("the directory is up to date");
     } else if dry_run {
-        output::note("nothing was changed; without --dry-run it is");
+        output::note("a dry run: nothing was changed");
     }
     Ok(())
 }

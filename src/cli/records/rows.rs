@@ -29,6 +29,7 @@ impl RunPromptRow<'_> {
 impl Row for RecordRow<'_> {
     const HEADER: &'static [&'static str] =
         &["id", "when", "kind", "project", "session", "score", "claim"];
+    const SPARE: &'static [usize] = &[3, 5, 4];
 
     fn cells(&self) -> Vec<String> {
         let doubt = if self.state == RecordState::Quarantined { "? " } else { "" };

@@ -5,7 +5,7 @@ use super::why_code::{self, Subject};
 use crate::cli::arguments::one;
 use crate::cli::output::{self, BOLD, DIM, Failure, pairs};
 use crate::cli::settings;
-use crate::domain::{Entry, EntryKind, Evidence, OutputMode, Speaker};
+use crate::domain::{Entry, EntryKind, Evidence, Match, OutputMode, Speaker};
 use crate::memory_dir::SOURCE;
 use crate::pipeline::{Why, why as lookup};
 use crate::privacy::Redacted;
@@ -133,14 +133,20 @@ fn print_why(why: &RecordSources) -> Result<(), Failure> {
         let when = when.map(|at| format!(", {at}")).unwrap_or_default();
         let name = evidence.name.as_ref().map(|name| format!("{}, a ", name.as_str()));
         output::line(&format!(
-            "{BOLD}{}{BOLD:#} {DIM}rests on entry {} ({}:{}), said by {}{}{when}, found as {}{DIM:#}",
+            "{BOLD}{}{BOLD:#} {DIM}rests on entry {} ({}:{}), said by {}{}{when}, found {}{DIM:#}",
             evidence.field,
             evidence.ordinal,
             stored.path,
             evidence.line,
             name.unwrap_or_default(),
             evidence.speaker.name(),
-            evidence.found.name()
+            match evidence.found {
+                Match::Exact => "word for word",
+                Match::Folded => "word for word but for case and marks",
+                Match::Literal => "by a name or number",
+                Match::Overlap => "by words in common",
+                Match::Noted => "as a note",
+            }
         ))?;
         let (before, after) = around(entry.as_ref(), evidence);
         let words = evidence.words.as_str().replace('\n', "\n    ");

@@ -80,7 +80,8 @@ impl WorkerState {
         let reason = end.reason();
         let outcome = self.write(&claimed, end).await?;
         self.counts.ended(outcome);
-        self.extractor.client.tally.with(|totals| totals.slices_done += 1);
+        let is_over = !matches!(outcome, JobOutcome::Retried | JobOutcome::Released);
+        self.extractor.client.tally.with(|totals| totals.slices_done += u64::from(is_over));
         let duration_ms = self.now().0 - began.0;
         tracing::info!(outcome = outcome.name(), why = reason, duration_ms, "job ended");
         Ok((outcome, reason))
