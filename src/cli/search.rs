@@ -225,7 +225,8 @@ async fn notes(args: &Args, config: &Config, store: Option<&Store>) -> Result<Ve
     Ok(read.notes)
 }
 
-/// A line for each hit; a terminal shows the claim as well, on a line of its own where it is narrow.
+/// A line for each hit with the words that it rests on. A terminal shows the claim, and below it the words, unless it is too
+/// narrow for the claim beside the state.
 fn lines(rows: &[SearchRow<'_>]) -> String {
     let window = output::window().map(|(width, _)| width);
     let cells: Vec<[String; 5]> = rows.iter().map(SearchRow::cells).collect();
@@ -246,10 +247,12 @@ fn lines(rows: &[SearchRow<'_>]) -> String {
         };
         let claim = on_a_line(row.wording);
         let whole = width.saturating_sub(INDENT.len() + 1);
-        text.push_str(&match left(width) < WORDS_LETTERS_MIN {
-            true => format!("{}\n{INDENT}{}\n", head.trim_end(), shortened(&claim, whole)),
-            false => format!("{head}{}\n", shortened(&claim, left(width))),
-        });
+        if left(width) < WORDS_LETTERS_MIN {
+            let claim = shortened(&claim, whole);
+            text.push_str(&format!("{}\n{INDENT}{claim}\n", head.trim_end()));
+            continue;
+        }
+        text.push_str(&format!("{head}{}\n", shortened(&claim, left(width))));
         if *words != claim {
             text.push_str(&format!("{INDENT}{DIM}{}{DIM:#}\n", shortened(words, whole)));
         }

@@ -5,7 +5,7 @@
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::incoming::{Incoming, Order, RecordPlace};
 use super::key_set::shared;
-use super::phrases::{says_removed, says_withdrawn};
+use super::phrases::{says_postponed, says_removed, says_withdrawn};
 use super::rules::is_protected;
 use super::subject::{SearchKeys, Subject, is_generic};
 use super::verdict::{Verdict, Verdicts};
@@ -189,7 +189,8 @@ impl Link<'_> {
             _ => {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
-                (covered, covered >= COVERED)
+                let postpones = says_postponed(&folded(&text(answer)));
+                (covered, covered >= COVERED && !postpones)
             }
         }
     }

@@ -52,15 +52,18 @@ const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took bac
 /// Words for an action that does not do what was asked: it was looked into, planned or begun.
 const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
      sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
-     proposed|suggested|prepared|began|begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
+     compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|review|reviewed|proposed|suggested|prepared|began|begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
      reproduziert|geplant|entwurf|entworfen|gliederung|skizziert|untersucht|analysiert|gemessen|vorbereitet|begonnen|\
      zur hälfte|planifié|ébauche|brouillon|esquisse|commencé|analysé|mesuré|reproduit|planeado|borrador|esquema|\
      empezado|reproducido|planlandı|taslak";
 /// Words with which an attempt says that something is left to do.
 const UNFINISHED: &str = "not yet|no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
-     missing|pending|waits for|waiting for|still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
-     noch nicht|teilweise|folgt|beginnt|pas encore|en partie|todavía no|aún no|\
+     yet|not started|not begun|not had its turn|still open|left to do|remains to|remain to|missing|pending|waits for|waiting for|still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
+     noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
+/// Words with which a decision leaves something else for another day.
+const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\
+     ein andermal|unentschieden|noch offen|später|une autre fois|plus tard|otro día|más adelante|sin decidir";
 /// Words in an attempt that tell of taking something away.
 const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\
      retiré|eliminado|quitado|borrado|kaldırıldı|silindi|rid";
@@ -116,6 +119,7 @@ static SHIFTED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(SHIFTS.split
 static REPEATED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REPEATS.split('|')).ok()));
 static REMINDED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(REMINDS.split('|')).ok()));
 static TAKEN_BACK: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(WITHDRAWN.split('|')).ok()));
+static LATER: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(POSTPONED.split('|')).ok()));
 static UNDONE: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(NO_DEED.split('|')).ok()));
 static UNFINISHED_WORK: Phrases =
     Phrases(LazyLock::new(|| AhoCorasick::new(UNFINISHED.split('|')).ok()));
@@ -146,6 +150,11 @@ pub(super) fn says_withdrawn(folded: &str) -> bool {
 /// The action is the deed itself, and the whole text says of nothing that it is left to do.
 pub(super) fn is_deed(action: &str, whole: &str) -> bool {
     !UNDONE.is_in(action) && !UNFINISHED_WORK.is_in(whole)
+}
+
+/// Leaves something undecided.
+pub(super) fn says_postponed(folded: &str) -> bool {
+    LATER.is_in(folded)
 }
 
 pub(super) fn says_removed(folded: &str) -> bool {

@@ -311,6 +311,30 @@ fn a_request_is_done_when_a_later_attempt_succeeds() {
 }
 
 #[test]
+fn a_part_that_is_left_to_do_completes_nothing() {
+    let asked = record(request("Export the roof list as CSV and PDF"), Person, 1);
+    for (action, result) in [
+        ("export the roof list as CSV", "the CSV is there, the PDF is not started"),
+        ("compare exports of the roof list as CSV and PDF", "both look fine"),
+        ("export the roof list as CSV and PDF", "works locally, nothing is exported yet"),
+        ("export the roof list as CSV and PDF", "CSV klappt, PDF ist noch offen"),
+    ] {
+        let tried = record(attempt(action, result, true), Assistant, 2);
+        let state = check(&[asked.clone(), tried], &["add new", "add new"]);
+        assert_ne!(of(&state, &asked).stage, Stage::Decided, "{action}: {result}");
+    }
+}
+
+#[test]
+fn a_decision_about_one_part_leaves_a_question_open_that_it_puts_off() {
+    let asked = record(discussion("should old roof plans be public"), Person, 1);
+    let mut state = MemoryMap::new();
+    let part = decision("old roof plans of schools should be public", "the rest another time");
+    plan(&[asked.clone(), record(part, Person, 2)], &mut state);
+    assert_eq!(of(&state, &asked).state, MemoryState::Active);
+}
+
+#[test]
 fn a_request_that_arrives_after_its_attempt_is_done_too() {
     let asked = record(request("Make waiting jobs survive a restart of the worker"), Person, 1);
     let tried =

@@ -162,10 +162,10 @@ fn what_conflicts_is_found_so_and_the_later_stands_above() {
     assert_eq!((none.code, none.stdout.as_str()), (1, ""), "what was replaced conflicts no more");
 }
 
-/// Runs a command on a terminal of three rows; its output and what went to the pager.
+/// Runs a command on a terminal of five rows; its output and what went to the pager.
 #[cfg(target_os = "linux")]
 fn on_terminal(place: &Place, args: &str) -> [String; 2] {
-    let line = format!("stty rows 3 cols 80; PAGER='cat >pages' {ANNALIST} {args}");
+    let line = format!("stty rows 5 cols 80; PAGER='cat >pages' {ANNALIST} {args}");
     let told = place.start_program(place.program("script", &["-qec", &line, "typed"])).wait();
     assert_eq!(told.code, 0, "{} {}", told.stdout, told.stderr);
     let pages = place.path("pages");
@@ -179,9 +179,9 @@ fn on_terminal(place: &Place, args: &str) -> [String; 2] {
 fn only_what_the_terminal_has_no_room_for_goes_through_a_pager() {
     let place = places().next().unwrap();
     let [shown, pages] = on_terminal(&place, "search --all --limit 2");
-    assert_eq!((shown.lines().count(), pages.as_str()), (2, ""), "{shown}");
+    assert_eq!((shown.lines().count(), pages.as_str()), (4, ""), "{shown}");
     let [shown, pages] = on_terminal(&place, "search --all --limit 5");
-    assert_eq!((shown.as_str(), pages.lines().count()), ("", 5), "{pages}");
+    assert_eq!((shown.as_str(), pages.lines().count()), ("", 10), "{pages}");
     assert!(pages.lines().all(|line| line.chars().count() <= 80), "{pages}");
 }
 
