@@ -17,6 +17,17 @@ const HALVES: [(&[&str], f64); 6] = [
     (&["halbe"], 0.5),
 ];
 
+/// Parts of a whole, in percent.
+const SHARES: [(&str, f64); 7] = [
+    ("a quarter of", 25.0),
+    ("half of", 50.0),
+    ("ein viertel der", 25.0),
+    ("die hälfte der", 50.0),
+    ("un quart des", 25.0),
+    ("la moitié des", 50.0),
+    ("la mitad de", 50.0),
+];
+
 /// Days of the week, in the languages that agents are talked to in.
 const WEEKDAYS: [&str; 7] = [
     "monday mondays montag montags lundi lundis lunes lunedì понедельник понедельникам",
@@ -51,6 +62,13 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
         return Some(Quantity { key: key("", port), words: 1 });
     }
     let halves = HALVES.iter().find(|(said, _)| words.starts_with(said));
+    let is_said = |(said, _): &&(&str, f64)| {
+        let said: Vec<&str> = said.split(' ').collect();
+        halves.is_none() && words.starts_with(&said)
+    };
+    if let Some((said, percent)) = SHARES.iter().find(is_said) {
+        return Some(Quantity { key: key("percent", *percent), words: said.split(' ').count() });
+    }
     let (amount, suffix, count) = match halves {
         Some((said, amount)) => (*amount, "", said.len()),
         None => {
@@ -141,6 +159,8 @@ mod tests {
         same("zwei", "2", true);
         same("10 kg", "10 kilograms", true);
         same("mondays", "montag", true);
+        same("a quarter of the rooms", "25 %", true);
+        same("a quarter of an hour", "15 min", true);
     }
 
     #[test]

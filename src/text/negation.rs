@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 /// Words that say no, folded and separated by bars.
 const WORDS: &str = "not|no|never|nothing|none|nobody|neither|nor|don't|doesn't|didn't|won't|can't|cannot|shouldn't|isn't|aren't|wasn't|weren't|\
-     without|nicht|nichts|kein|keine|keinen|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
-     jamais|sans|aucun|n'est|ningún|ninguno|ninguna|nessun|nessuna|нет|non|niet|geen|não|не";
+     without|nicht|nichts|kein|keine|keinen|keinem|keiner|keines|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
+     jamais|sans|aucun|aucune|n'est|ningún|ninguno|ninguna|nessun|nessuna|нет|non|niet|geen|não|не";
 
 /// Length of the longest of them, in bytes.
 const BYTES_MAX: usize = 9;
