@@ -2,6 +2,7 @@
 
 use super::phrases::says_change;
 use super::subject::Subject;
+use super::turning::Turning;
 use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, Stage};
 use crate::text::tokens::folded;
 use std::rc::Rc;
@@ -17,6 +18,8 @@ pub(super) struct Incoming<'a> {
     pub(super) hearsay: bool,
     /// The most trusted speaker who speaks of a change.
     pub(super) change_by: Option<Speaker>,
+    /// What its words and its evidence give up.
+    pub(super) turning: Turning,
     pub(super) place: RecordPlace,
 }
 
@@ -39,6 +42,7 @@ impl<'a> Incoming<'a> {
             person: by(Speaker::Person),
             hearsay: speakers.all(heard),
             change_by: change_by(record),
+            turning: turning(record),
             place: record_place(record),
             record,
         }
@@ -79,6 +83,18 @@ fn change_by(record: &Record) -> Option<Speaker> {
     let carried =
         told.flat_map(|(field, _)| record.evidence.iter().filter(move |it| it.field == *field));
     heard.chain(carried).map(|it| it.speaker).min()
+}
+
+fn turning(record: &Record) -> Turning {
+    let strings = record.claim.strings();
+    let mut told: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
+    for evidence in &record.evidence {
+        let words = evidence.words.as_str();
+        if !told.contains(&words) {
+            told.push(words);
+        }
+    }
+    Turning::of(&folded(&told.join(". ")))
 }
 
 pub(super) fn record_place(record: &Record) -> RecordPlace {

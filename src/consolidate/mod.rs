@@ -18,6 +18,7 @@ mod retrospective;
 mod rules;
 mod statement;
 mod subject;
+mod turning;
 mod verdict;
 mod withdraw;
 
@@ -45,6 +46,8 @@ pub(crate) use withdraw::{Withdrawn, rests_on_nothing_else, withdraw};
 #[cfg(test)]
 pub(crate) use verdict::Verdict;
 
+#[cfg(test)]
+mod changed_test;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

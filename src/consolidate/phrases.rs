@@ -2,9 +2,9 @@
 //! a thing exactly. English, German, Turkish, Spanish, French, Japanese, Chinese.
 
 use crate::text::negation::{NEGATIONS, is_no};
-use crate::text::tokens::hash;
+use crate::text::tokens::{hash, search_keys};
 use aho_corasick::AhoCorasick;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 /// Words that say that something is no more as it was.
@@ -33,7 +33,9 @@ const SHIFTS: &str = "switch|switched|switches|switching|changed|change|changes|
 /// Words that tell that the speaker has said so before, and that may tell it.
 const REPEATS: &str = "repeat|as i said|as said|as we said|like i said|said before|already said|told you|as agreed|once more|\
      wie gesagt|wiederhole|noch einmal|rappel|répète|encore une fois|déjà dit|repito|te lo dije|otra vez|ripeto|повторяю|\
-     напоминаю|söylediğim gibi|もう一度|言ったとおり|繰り返";
+     напоминаю|söylediğim gibi|もう一度|言ったとおり|繰り返|how often|how many times|said again|second time|third time|\
+     keep saying|keep telling|wie oft|zum zweiten mal|zum dritten mal|nochmals|combien de fois|troisième fois|cuántas veces|\
+     tercera vez";
 const REMINDS: &str =
     "again|remember|still|as before|wieder|nochmal|recuerda|ricorda|опять|снова|tekrar";
 
@@ -82,9 +84,45 @@ const LIGHT: &str = "a an the of to in and for is are was were be been being on 
      le la les l un une des du de et est sont dans sur pour par avec que qui on se au aux ce cette leur leurs toutes tous \
      il elle nous vous y en ne doit toujours el los las uno una unos unas o es son con por para que del al lo su sus se cada \
      aussi également también itself themselves own myself selbst auch today per pro par back remember ab sofort lugar vez lieu favour favor mind thought \
+     alle jede jeder jedes jeden chaque tous but mais sondern sino anything everything something alles etwas tout todo single alone allein alleine seul seule \
+     least maximum minimum maximal höchstens mindestens máximo mínimo store stores stored hold holds happens \
      plus puis ils elles reste restent rester il lo gli i di del della dal al alla nel nella che e o os as do da dos das em no na nos nas ao à à às um uma que e para \
      и в во на с со к по за до от из у не для что это при мы его \
      bir ve ile için bu şu da de mi her";
+
+/// Words that ask a person for leave.
+pub(super) const LEAVE: &str = "ask asks asked asking permission consent approval yes ok okay says said saying confirm confirms \
+     confirmation agree agrees agreed explicit explicitly person user fragen gefragt nachfragen rückfrage zustimmung \
+     erlaubnis freigabe demander demandé accord autorisation preguntar permiso consultar confirmación";
+/// Words before what needs it.
+pub(super) const NEEDS_LEAVE: &str =
+    "before prior unless until without vor bevor ohne bis avant sans antes sin hasta";
+
+/// Forms of verbs that their endings do not tell, each row beginning with the plainest.
+const FORMS: &str = "send sent|show shown showed|build built|write written wrote|hold held|pay paid|sell sold|buy bought|\
+     draw drawn drew|hide hidden hid|choose chosen chose|break broken broke|drive driven drove|bring brought|lend lent|\
+     spend spent|lose lost|find found|teach taught|catch caught|feed fed|lead led|wear worn|grow grown grew|see seen saw|\
+     eat eaten ate|forbid forbidden|freeze frozen froze|wiegen wiegt gewogen wog|schreiben schreibt geschrieben|\
+     schließen schließt geschlossen|öffnen öffnet geöffnet|messen misst gemessen|tragen trägt getragen|lesen liest gelesen";
+
+static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+    let rows = FORMS.split('|').filter_map(|row| Some((row.split(' ').next()?, row)));
+    rows.flat_map(|(first, row)| row.split(' ').map(move |word| (word, first))).collect()
+});
+
+/// Calls `each` with the keys of a folded word that names a matter; forms of one verb have the same.
+pub(super) fn matter_keys(word: &str, each: impl FnMut(u64)) {
+    if let Some(plain) = FORM_WORDS.get(word) {
+        return search_keys(plain, each);
+    }
+    // `shipping` and `shipped` of `ship`, `gespeichert` of `speichern`.
+    let stem = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed")).unwrap_or_default();
+    let twice = stem.as_bytes().last_chunk().is_some_and(|[one, other]| one == other);
+    let doubled = twice && stem.len() > 4 && !stem.ends_with(['l', 's', 'e', 'o']);
+    let single = stem.get(..stem.len().saturating_sub(1)).filter(|_| doubled);
+    let participle = word.strip_prefix("ge").filter(|rest| rest.len() >= 6 && rest.ends_with('t'));
+    search_keys(single.or(participle).unwrap_or(word), each);
+}
 
 /// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NEGATIONS`], do
 /// not say the same, however many others they share.

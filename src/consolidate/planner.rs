@@ -4,7 +4,7 @@
 use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
 use super::cross_kind::{View, across, followed};
 use super::incoming::{Incoming, Order, RecordPlace, record_place};
-use super::rules::{PRESUPPOSED, RULES, RulePair, Ruling, is_protected};
+use super::rules::{PRESUPPOSED, REPLACED, RULES, RulePair, Ruling, TAKEN_BACK, is_protected};
 use super::subject::{Likeness, Subject};
 use super::verdict::{OpenPair, Verdict, Verdicts};
 use crate::domain::{
@@ -205,7 +205,8 @@ impl<'a> Planner<'a> {
         judged.sort_by(RankedRuling::order);
         // Words of change are about one memory; where several fit, they do not tell which.
         if judged.iter().filter(|it| it.ruling == Ruling::Supersede).count() > 1 {
-            let guessed = judged.iter_mut().filter(|it| it.rule == PRESUPPOSED);
+            let is_guess = |rule: &str| [PRESUPPOSED, REPLACED, TAKEN_BACK].contains(&rule);
+            let guessed = judged.iter_mut().filter(|it| is_guess(it.rule));
             guessed.for_each(|it| it.ruling = Ruling::Doubt);
         }
         let mut choice = self.decide(new, &judged);

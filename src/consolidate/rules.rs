@@ -7,7 +7,9 @@
 use super::incoming::{Incoming, Order};
 use super::key_set::shared;
 use super::phrases::is_negation;
+use super::statement::Statement;
 use super::subject::{Likeness, Subject};
+use super::turning::Turning;
 use crate::domain::{ClaimKind, Memory, MemoryState, Merging, Speaker, Stage};
 
 /// A record beside a memory that it may touch.
@@ -58,7 +60,7 @@ impl Ruling {
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
 /// The rules in the order in which they are asked, with their names in the ledger.
-pub(super) const RULES: [(&str, Rule); 15] = [
+pub(super) const RULES: [(&str, Rule); 17] = [
     ("retracted", retracted),
     ("past", past),
     ("asked-again", asked_again),
@@ -70,11 +72,17 @@ pub(super) const RULES: [(&str, Rule); 15] = [
     ("near-duplicate", near),
     ("restated", restated),
     ("said-again", said_again),
+    (REPLACED, replaced),
+    (TAKEN_BACK, taken_back),
     ("revised", revised),
     (PRESUPPOSED, presupposed),
     ("alike", alike),
     ("may-replace", may_replace),
 ];
+
+/// The rules by which a decision gives up what an earlier one says.
+pub(super) const REPLACED: &str = "replaced";
+pub(super) const TAKEN_BACK: &str = "taken-back";
 
 /// The rule by which words of change replace a memory that says more than they repeat.
 pub(super) const PRESUPPOSED: &str = "presupposed";
@@ -116,6 +124,24 @@ impl RulePair<'_> {
         self.may_extend() && self.order == Order::Later && self.is_active() && !self.is_decided()
     }
 
+    /// The later of both decisions takes the place of the other where it turns from it, as `turns` says.
+    fn turned(&self, turns: fn(&Statement, &Statement, &Turning) -> bool) -> Option<Ruling> {
+        if self.kind() != ClaimKind::Decision || !self.is_active() {
+            return None;
+        }
+        let (new, old) = (&self.new.subject.statement, &self.subject.statement);
+        let heard = self.new.person || !self.is_protected();
+        match self.order {
+            Order::Later if heard && self.may_follow() && turns(new, old, &self.new.turning) => {
+                Some(Ruling::Supersede)
+            }
+            Order::Earlier if self.may_precede() && turns(old, new, &old.turning) => {
+                Some(Ruling::Late)
+            }
+            Order::Later | Order::Earlier | Order::Same | Order::Unknown => None,
+        }
+    }
+
     /// A person decided on the memory after the record was said.
     fn is_decided(&self) -> bool {
         self.memory.is_decided_after(self.new.facts.at)
@@ -134,6 +160,17 @@ impl RulePair<'_> {
         let adds = new.hard.iter().filter(|key| old.hard.binary_search(key).is_err());
         let adds = adds.filter(|key| !is_negation(**key)).count();
         adds > 0 && common == all && new.statement.lacks_nothing(&old.statement)
+    }
+
+    /// A person let stand what an assistant did.
+    fn is_let_stand(&self) -> bool {
+        let by_assistant = self
+            .new
+            .record
+            .evidence
+            .iter()
+            .any(|it| it.speaker == Speaker::Assistant && it.field == "chosen");
+        by_assistant && self.new.turning.consents
     }
 
     fn is_active(&self) -> bool {
@@ -306,6 +343,16 @@ fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
     (says && same && pair.is_active()).then_some(Ruling::Merge(Merging::Provenance))
 }
 
+/// Something else, in words that name what it takes the place of.
+fn replaced(pair: &RulePair<'_>) -> Option<Ruling> {
+    pair.turned(Statement::replaces)
+}
+
+/// Something else, in words that take the former decision back.
+fn taken_back(pair: &RulePair<'_>) -> Option<Ruling> {
+    pair.turned(Statement::takes_back)
+}
+
 /// Another value in the very matter: it takes the former one's place where words speak of a change.
 fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
     let asks = match pair.kind() {
@@ -318,7 +365,8 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
     }
     match pair.order {
         Order::Later if new.revises(old) => {
-            let aware = pair.new.person && new.knows(old) && pair.may_follow();
+            let knows = new.knows(old) || pair.is_let_stand();
+            let aware = pair.new.person && knows && pair.may_follow();
             Some(if aware || pair.may_supersede() { Ruling::Supersede } else { Ruling::Doubt })
         }
         Order::Earlier if old.revises(new) => {
@@ -335,12 +383,11 @@ fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let decides = pair.kind() == ClaimKind::Decision && pair.is_active();
     let again = match pair.order {
-        Order::Later => new.says_again(old),
-        Order::Earlier => old.says_again(new),
+        Order::Later => new.says_again(old, &pair.new.turning),
+        Order::Earlier => old.says_again(new, &old.turning),
         Order::Same | Order::Unknown => false,
     };
-    let bound = pair.new.subject.hard == pair.subject.hard;
-    let trusted = bound && (pair.new.person || !pair.is_protected());
+    let trusted = pair.new.person || !pair.is_protected();
     (decides && again && trusted).then_some(Ruling::Merge(Merging::Provenance))
 }
 

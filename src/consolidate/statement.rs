@@ -3,12 +3,13 @@
 
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
-    MEASURE_NOUNS, is_deed, is_exact, is_light, may_say_again, says_again, says_change, says_no,
-    says_shift,
+    LEAVE, MEASURE_NOUNS, NEEDS_LEAVE, is_deed, is_exact, is_light, matter_keys, may_say_again,
+    says_again, says_change, says_no, says_shift,
 };
 use super::quantity::{has_day, quantity};
+use super::turning::{Stated, Turning};
 use crate::domain::Claim;
-use crate::text::tokens::{folded, hash, search_keys};
+use crate::text::tokens::{folded, hash};
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -29,6 +30,8 @@ pub(super) struct Statement {
     /// Words that only some of its options have, or that it sets against each other: they are values too.
     choices: Vec<u64>,
     pub(super) says_no: bool,
+    /// Asks a person for leave, as `ask before …` and `not … without asking` do.
+    needs_leave: bool,
     /// The matter's words as they stand, where their order makes the meaning, as in `from A to B`.
     order: WordOrder,
     /// Bounds that its light words set, such as `before` and `below`, sorted.
@@ -45,25 +48,41 @@ pub(super) struct Statement {
     pub(super) is_list: bool,
     /// Tells of something that was done, and not only looked into, planned or begun.
     pub(super) is_deed: bool,
+    stated: Stated,
+    /// Words and values of options that were not taken, sorted.
+    weighed: Vec<u64>,
+    pub(super) turning: Turning,
 }
 
 impl Statement {
     pub(super) fn of(claim: &Claim) -> Statement {
-        let head = Parts::of(&head(claim));
+        let mut head = Parts::of(&head(claim));
         let strings = claim.strings();
         let whole: Vec<&str> = strings.into_iter().map(|(_, text)| text).collect();
         let whole = whole.join("\n");
         let flat = folded(&whole);
+        let changes = says_change(&flat);
+        let stated = Stated::of(&head.folded, changes);
+        let needs_leave = needs_leave(&head.folded);
+        if needs_leave {
+            head.matter.retain(|key| LEAVE_WORDS.binary_search(key).is_err());
+            head.bounds.clear();
+            head.order = WordOrder { words: Vec::new(), turn: None };
+        }
         let Parts { matter: words, values, .. } = Parts::of(&affirmed(claim, &whole));
         let mut all = [words, values].concat();
         sort(&mut all);
         Statement {
-            says_no: says_no(&head.folded),
+            says_no: !needs_leave && !stated.nobody_else && says_no(&head.folded),
+            needs_leave,
             order: head.order,
             bounds: head.bounds,
             predicates: head.predicates,
             keeps: head.keeps,
-            says_change: says_change(&flat),
+            says_change: changes,
+            weighed: weighed(claim, &stated),
+            stated,
+            turning: Turning::of(&folded(&whole.replace('\n', ". "))),
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
             is_list: head.folded.split(' ').any(|word| AND.split(' ').any(|it| it == word)),
@@ -77,11 +96,12 @@ impl Statement {
 
     /// True if both say the same of the same matter.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
-        let weight = self.matter.len() + self.values.len();
+        let matter = without(&self.matter, &CLASSES);
+        let weight = self.matter.len() + self.values.len() + self.bounds.len();
         self.is_bound_as(other)
-            && self.matter == other.matter
+            && matter == without(&other.matter, &CLASSES)
             && self.is_ordered_as(other)
-            && weight > MATTER_MIN
+            && weight + usize::from(self.needs_leave) > MATTER_MIN
     }
 
     /// True if this statement chose, among alternatives, to keep what `former` says, without a word that `former` lacks.
@@ -98,11 +118,17 @@ impl Statement {
 
     /// True if the order of the words tells no difference.
     pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
-        self.order.says_as(&other.order)
+        self.order.says_as(&other.order) && self.stated.only == other.stated.only
     }
 
     fn is_bound_as(&self, other: &Statement) -> bool {
-        self.values == other.values && self.says_no == other.says_no && self.bounds == other.bounds
+        self.values == other.values && self.says_no == other.says_no && self.is_bounded_as(other)
+    }
+
+    fn is_bounded_as(&self, other: &Statement) -> bool {
+        self.bounds == other.bounds
+            && self.needs_leave == other.needs_leave
+            && self.stated.only == other.stated.only
     }
 
     /// True if this statement, the later one, is about the very matter of `former` with another value: it adds no word
@@ -151,15 +177,18 @@ impl Statement {
 
     /// True if this statement tells that it was said before, and `other` says it in other words; where that is less than
     /// certain, in more or in fewer words.
-    pub(super) fn says_again(&self, other: &Statement) -> bool {
+    pub(super) fn says_again(&self, other: &Statement, turning: &Turning) -> bool {
         let common = shared(&self.matter, &other.matter);
         let (adds, leaves_out) = (self.matter.len() - common, other.matter.len() - common);
-        let close = self.says_again && common >= adds.max(leaves_out);
+        let told = turning.says_again && (common > MATTER_MIN || adds.min(leaves_out) == 0);
+        let close = (self.says_again || told) && common >= adds.max(leaves_out);
         let may = self.may_say_again && !self.says_change;
         let within = may && adds.min(leaves_out) == 0 && adds.max(leaves_out) <= common;
         self.values == other.values
             && self.says_no == other.says_no
-            && common >= MATTER_MIN
+            && common + usize::from(self.needs_leave) >= MATTER_MIN
+            && self.is_bounded_as(other)
+            && !self.order.is_turned(&other.order)
             && (close || within)
     }
 
@@ -167,6 +196,55 @@ impl Statement {
     pub(super) fn knows(&self, former: &Statement) -> bool {
         let rest = without(&self.all, &self.values);
         !self.values.is_empty() && shared(&rest, &former.values) > 0
+    }
+
+    /// True if this statement, the later one, gives up what `former` says and puts something else in its place. `turning` is
+    /// everything that is known of it.
+    pub(super) fn replaces(&self, former: &Statement, turning: &Turning) -> bool {
+        let (own, before) = (&self.stated, &former.stated);
+        let lost = without(&before.keys, &own.keys);
+        let mut given = [turning.given.as_slice(), &self.weighed].concat();
+        sort(&mut given);
+        let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
+        // Of what is lost, a verb may be another one; else there is a word that nothing tells of.
+        let untold = without(&lost, &turning.all);
+        let verbs = |key: &u64| {
+            former.predicates.binary_search(key).is_ok() || before.sequence.first() == Some(key)
+        };
+        let swapped = before.keys.len() > 1 && untold.is_empty() && own.swaps(before);
+        let enough = match common {
+            0 => false,
+            1 => untold.iter().all(verbs),
+            _ => untold.len() < LEFT_OUT_MAX,
+        };
+        let (gone, came) =
+            (without(&former.values, &own.keys), without(&self.values, &former.values));
+        let of_amount = !gone.is_empty() && !came.is_empty();
+        enough
+            && own.keys.len() > common
+            && (named > 0 || swapped)
+            && !turning.refuses
+            && !self.narrows(former)
+            && !own.narrows(before, of_amount, &turning.all)
+    }
+
+    /// True if this statement, the later one, says something else of the subject of `former`, and takes back what was said of
+    /// it.
+    pub(super) fn takes_back(&self, former: &Statement, turning: &Turning) -> bool {
+        let (own, before) = (&self.stated, &former.stated);
+        let regrets = |words: &Vec<u64>| {
+            shared(words, &before.keys) > 0 || without(words, &FORMER).is_empty()
+        };
+        let denied = own.denied.len() >= MATTER_MIN
+            && without(&own.denied, &before.keys).is_empty()
+            && turning.changes
+            && !former.says_no;
+        let common = shared(&own.keys, &before.keys);
+        let back = turning.regrets.as_ref().is_some_and(regrets)
+            && common > 0
+            && common < before.keys.len()
+            && own.is_of_subject(before);
+        denied || (back && !own.is_of_a_part(before, false, &turning.all))
     }
 
     /// True if it names one of the alternatives of `question`, and all else that this is about.
@@ -259,6 +337,26 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     choices
 }
 
+/// Words and values of options other than the one that `stated` says; none where it says no option.
+fn weighed(claim: &Claim, stated: &Stated) -> Vec<u64> {
+    let Claim::Decision(it) = claim else { return Vec::new() };
+    let options = it.options.iter().map(|option| Stated::of(&folded(option), false).keys);
+    let options: Vec<Vec<u64>> = options.collect();
+    let is_taken =
+        |option: &Vec<u64>| !option.is_empty() && without(option, &stated.keys).is_empty();
+    let mut all = if options.iter().any(is_taken) { options.concat() } else { Vec::new() };
+    sort(&mut all);
+    without(&all, &stated.keys)
+}
+
+/// Words for what was said before.
+static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    keys_of(
+        "said say earlier former old person decision rule alte ansage gilt gelten entscheidung regel ancienne décision règle \
+     antes decisión regla",
+    )
+});
+
 /// Words that join two things.
 const AND: &str = "and und et y e и ve";
 
@@ -269,13 +367,15 @@ const OR: &str = "or|oder|ou|o|или";
 /// Words before what something is moved from, and to.
 const MOVES: &str = "from to von auf zu à на";
 
-/// Nouns for what is measured: with a value, a statement may name it or not.
-static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| {
-    let mut keys = Vec::new();
-    search_keys(MEASURE_NOUNS, |key| keys.push(key));
-    sort(&mut keys);
-    keys
+/// Nouns for the class of a thing that has a name, as in `Parquet files`: they add nothing.
+static CLASSES: LazyLock<Vec<u64>> = LazyLock::new(|| {
+    keys_of(
+        "file files system systems day days datei dateien tag tage fichier fichiers archivo archivos",
+    )
 });
+
+/// Nouns for what is measured: with a value, a statement may name it or not.
+static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(MEASURE_NOUNS));
 
 /// Words of `head`, which is folded, on both sides of words that set one against the other, or behind words that tell
 /// where something moves.
@@ -296,7 +396,7 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
         let rest = after.iter().skip(opposed.map_or(1, |said| said.len()));
         let rest = rest.skip_while(|word| is_light(word)).take_while(is_said);
         let near = before.iter().rev().take_while(is_said).filter(|_| opposed.is_some());
-        rest.chain(near).for_each(|word| search_keys(word, |key| found.push(key)));
+        rest.chain(near).for_each(|word| matter_keys(word, |key| found.push(key)));
     }
     found
 }
@@ -312,6 +412,24 @@ struct Parts {
     keeps: bool,
 }
 
+/// True if the folded head tells to ask a person before something is done.
+fn needs_leave(head: &str) -> bool {
+    let says = |list: &str| {
+        head.split(' ').map(bare).any(|word| list.split_whitespace().any(|it| it == word))
+    };
+    says(NEEDS_LEAVE) && says(LEAVE)
+}
+
+static LEAVE_WORDS: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(LEAVE));
+
+/// The keys of words, sorted.
+fn keys_of(words: &str) -> Vec<u64> {
+    let mut keys = Vec::new();
+    words.split_whitespace().for_each(|word| matter_keys(word, |key| keys.push(key)));
+    sort(&mut keys);
+    keys
+}
+
 /// Words of a matter as they stand; empty where their order makes no difference.
 #[derive(Clone, Debug)]
 struct WordOrder {
@@ -321,6 +439,12 @@ struct WordOrder {
 }
 
 impl WordOrder {
+    /// True if both go from one thing to another, and not the same way.
+    fn is_turned(&self, other: &WordOrder) -> bool {
+        let spans = |it: &WordOrder| it.turn.is_none() && !it.words.is_empty();
+        spans(self) && spans(other) && self.words != other.words
+    }
+
     /// True if both are the same, or one of them begins where the other turns: `after B do A` is `do A after B`.
     fn says_as(&self, other: &WordOrder) -> bool {
         let begins = |one: &WordOrder, at: usize, other: &WordOrder| {
@@ -334,7 +458,7 @@ impl WordOrder {
 }
 
 /// Words that set bounds, or say how far a statement binds; two statements with words of different rows differ.
-const BOUNDS: [&str; 8] = [
+const BOUNDS: [&str; 10] = [
     "before prior vor avant antes önce",
     "after nach après después sonra",
     "below under less unter sous moins menos bajo",
@@ -342,6 +466,8 @@ const BOUNDS: [&str; 8] = [
     "up hoch",
     "down herunter runter",
     "some several einige quelques algunos",
+    "most maximum maximal höchstens máximo",
+    "least minimum mindestens mínimo",
     "may can might could darf dürfen kann können peut peuvent puede pueden",
 ];
 /// Forms of `be`, behind which a predicate stands.
@@ -380,9 +506,11 @@ impl Parts {
                 continue;
             }
             rest = after;
-            bounds.extend(BOUND_WORDS.get(word));
+            // `up to` an amount is at most that.
+            let at_most = *word == "up" && rest.first().is_some_and(|next| *next == "to");
+            bounds.extend(BOUND_WORDS.get(if at_most { "most" } else { word }));
             // `prior to` is one word.
-            if DIRECTION_WORDS.contains(word) && last != "prior" {
+            if DIRECTION_WORDS.contains(word) && last != "prior" && last != "up" {
                 turns.push(matter.len());
             }
             keeps |= KEEP_WORDS.contains(word);
@@ -390,7 +518,7 @@ impl Parts {
                 values.push(hash(word));
             } else if !is_light(word) {
                 let is_predicate = BE_WORDS.contains(last);
-                search_keys(word, |key| {
+                matter_keys(word, |key| {
                     matter.push(key);
                     predicates.extend(is_predicate.then_some(key));
                 });
@@ -402,6 +530,9 @@ impl Parts {
             words: if turns.is_empty() && !spans { Vec::new() } else { matter.clone() },
             turn: turns.first().copied().filter(|_| turns.len() == 1),
         };
+        // In German it stands at the end.
+        let is_german = words.iter().any(|word| matches!(*word, "wird" | "werden"));
+        predicates.extend(matter.last().filter(|_| is_german));
         sort(&mut matter);
         sort(&mut values);
         sort(&mut predicates);
@@ -411,7 +542,7 @@ impl Parts {
 }
 
 /// A word without the marks around it and an article glued to it, as in `l'import`; a path keeps its slash.
-fn bare(word: &str) -> &str {
+pub(super) fn bare(word: &str) -> &str {
     let word = match word.split_once(['\'', '’']) {
         Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
         Some(_) | None => word,

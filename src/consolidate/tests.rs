@@ -327,9 +327,9 @@ fn a_part_that_is_left_to_do_completes_nothing() {
 
 #[test]
 fn a_decision_about_one_part_leaves_a_question_open_that_it_puts_off() {
-    let asked = record(discussion("should old roof plans be public"), Person, 1);
+    let asked = record(discussion("should old roof plans be public", &[]), Person, 1);
     let mut state = MemoryMap::new();
-    let part = decision("old roof plans of schools should be public", "the rest another time");
+    let part = decision(&[], "old roof plans of schools should be public", "the rest another time");
     plan(&[asked.clone(), record(part, Person, 2)], &mut state);
     assert_eq!(of(&state, &asked).state, MemoryState::Active);
 }

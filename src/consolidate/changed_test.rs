@@ -1,0 +1,39 @@
+use super::fixture::*;
+use crate::domain::{MemoryMap, Speaker};
+use serde::Deserialize;
+
+/// Two decisions of a person, two days apart.
+#[derive(Deserialize)]
+struct Pair {
+    /// `replaced`, or `open`: about a part only, about something else, or for a model to tell.
+    expected: String,
+    former: String,
+    later: String,
+    /// Of the later one, as are the words that were said and the alternatives.
+    rationale: String,
+    said: String,
+    #[serde(default)]
+    options: Vec<String>,
+}
+
+#[test]
+fn only_what_certainly_gives_a_decision_up_takes_its_place() {
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/consolidate");
+    let pairs = std::fs::read_to_string(folder.join("changed.json")).unwrap();
+    let pairs: Vec<Pair> = serde_json::from_str(&pairs).unwrap();
+    let mut wrong = Vec::new();
+    for Pair { expected, former, later, rationale, said, options } in &pairs {
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        let former = record(decision(&[], former, "so it is"), Speaker::Person, 1);
+        let later = decision(&options, later, rationale);
+        let later = record_of(later, &[(Speaker::Person, said)], 3);
+        let made = [[former.clone(), later.clone()], [later, former]]
+            .map(|records| told(&plan(&records, &mut MemoryMap::new())).pop().unwrap_or_default());
+        let [in_order, _] = &made;
+        if in_order.starts_with("supersede") != (expected == "replaced") {
+            wrong.push(format!("{expected}: {said}: {made:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,399 @@
+//! What a text gives up: the words that it sets aside for others, in whole clauses or behind words such as `instead of`. A
+//! word that is given up here and stated by an earlier decision tells that both are about one thing.
+
+use super::key_set::{both, sort, without};
+use super::phrases::{
+    is_exact, is_light, matter_keys, says_again, says_change, says_no, says_shift,
+};
+use super::quantity::quantity;
+use super::statement::bare;
+use crate::text::tokens::hash;
+
+/// Words behind which stands what is given up.
+const AHEAD: &str = "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
+     anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a";
+/// The same, where a clause that goes on with a preposition gives up what stands before them.
+const VERBS: &str = "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
+     give up on|gave up on|done with|rid of|stop using|stopped using|löst|ersetzt|ersetzen|remplace|remplacer|abandonner|\
+     abandonne|abandonné|sustituye|reemplaza|deja de|dejamos de|abandona";
+/// Words behind which stands what is given up where the text speaks of a change.
+const DENIED: &str = "not|no|nicht|kein|keine|keinen|pas";
+/// Words before which stands what is given up.
+const BEHIND: &str = "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
+     is off|are off|is relieved|is discontinued|goes away|go away|was|were|overkill|any more|anymore|gives way|gave way|makes way|abgelöst|abgeschafft|ausgemustert|abgeschaltet|\
+     ist geschichte|entfällt|entfallen|fällt weg|fallen weg|ist raus|sind raus|ist vorbei|war|waren|\
+     ersetzt durch|est supprimé|est supprimée|était|étaient|disparaît|est fini|est finie|remplacé par|\
+     remplacée par|fue|era|eran|se acabó|desaparece|queda eliminado|queda eliminada|sustituido por|reemplazado por";
+/// Words at which what is given up ends.
+const ENDS: &str = "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
+     pour par avec et ou car depuis sino para por con y o porque desde";
+/// Words from which a thing moves, and words for a move.
+const FROM: &str = "from von vom de du";
+const MOVES: &str = "switch switches switched switching move moves moved moving migrate migrates migrated change changes changed \
+     umgestiegen umgestellt gewechselt wechseln passer passons passé migré pasar pasamos pasado cambiar cambiamos cambiado";
+/// Words to which it moves.
+const TO: &str = "to auf zu nach à a";
+/// Words before what tells one thing of a kind from the others.
+const OF_A_PART: &str = "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
+     quand lorsque dans si para cuando quien";
+/// More of them, which can stand before a name, but not before a word beside an amount.
+const OF_AN_AMOUNT: &str =
+    "to with in on at im am in an zu zum zur mit von aus avec de des con en del der";
+/// More words between two things, and articles.
+const BETWEEN: &str = "by via through over into behind near as unter über durch sur par vía sobre";
+const ARTICLES: &str =
+    "the a an der die das den dem ein eine einen einem einer le la les un une el los las una";
+/// Words that do so behind a noun.
+const OF: &str = "der des de du del di";
+/// Words that take a former decision back as a whole.
+const REGRETS: &str = "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
+     changed our mind|changed his mind|changed her mind|give up on|gives up on|gave up on|giving up on|take that back|taken back|\
+     is reversed|on second thought|did not work out|didn't work out|war ein fehler|keine gute idee|doch nicht|gilt nicht mehr|\
+     gelten nicht mehr|anders überlegt|rückgängig|bereue|finalement non|une erreur|mauvaise idée|changé d'avis|regrette|\
+     un error|mala idea|cambiado de idea|cambié de idea|me arrepiento|mejor no|al final no";
+/// Words that shut all others out, and those of them that stand behind the one that is left.
+const ONLY: &str = "only alone nobody none nur allein alleine niemand sólo solo solamente nadie seulement uniquement seul seule personne";
+const ALONE: &str = "alone allein alleine";
+const NOBODY_ELSE: &str = "nobody but|nobody except|nobody other than|none but|niemand außer|nadie excepto|nadie salvo|\
+     nadie más que|personne sauf|personne à part|personne d'autre que";
+/// Words of a person that let stand what an assistant did.
+const CONSENTS: &str = "ok|okay|fine|good|great|perfect|agreed|agrees|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
+     go ahead|sounds right|works for me|thanks|in ordnung|passt|einverstanden|gut|prima|genehmigt|lass es so|d'accord|\
+     parfait|ça me va|très bien|de acuerdo|vale|perfecto|está bien|me parece bien";
+/// Words that tell that something is as it was.
+const AS_EVER: &str = "as always|as ever|as usual|once again|still stands|still holds|still applies|still the rule|wie immer|\
+     nach wie vor|gilt weiterhin|gilt immer noch|comme toujours|comme d'habitude|como siempre";
+/// Words that tell that something proposed was not taken.
+const REFUSALS: &str = "refused|refuses|declined|rejected|turned down|abgelehnt|lehnt ab|lehnte|refusé|refuse|rejeté|rechazado|\
+     rechaza|rechazó";
+
+/// A text, with what it gives up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turning {
+    /// Every word and value, sorted.
+    pub(super) all: Vec<u64>,
+    /// Words and values that are given up, sorted.
+    pub(super) given: Vec<u64>,
+    /// Words and values of clauses that take a decision back, sorted, if there are such clauses.
+    pub(super) regrets: Option<Vec<u64>>,
+    /// A person lets stand what was done.
+    pub(super) consents: bool,
+    pub(super) refuses: bool,
+    pub(super) changes: bool,
+    pub(super) says_again: bool,
+}
+
+impl Turning {
+    /// Reads a folded text.
+    pub(super) fn of(folded: &str) -> Turning {
+        let mut it = Turning {
+            consents: has(folded, CONSENTS),
+            refuses: has(folded, REFUSALS),
+            changes: says_change(folded),
+            says_again: says_again(folded) || has(folded, AS_EVER),
+            ..Turning::default()
+        };
+        for clause in clauses(&folded.replace(" d'", " de ")) {
+            let tokens = tokens(clause, it.changes);
+            let keys = |given: bool| {
+                let tokens = tokens.iter().filter(move |token| token.given || !given);
+                tokens.flat_map(|token| token.keys.iter().copied())
+            };
+            it.all.extend(keys(false));
+            it.given.extend(keys(true));
+            if has(clause, REGRETS) {
+                it.regrets.get_or_insert_default().extend(keys(false));
+            }
+        }
+        sort(&mut it.all);
+        sort(&mut it.given);
+        it.regrets.iter_mut().for_each(sort);
+        it
+    }
+}
+
+/// What a head states, without what it gives up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stated {
+    /// Words and values as they stand.
+    pub(super) sequence: Vec<u64>,
+    /// The same, sorted.
+    pub(super) keys: Vec<u64>,
+    /// What stands before each word of `sequence`.
+    glue: Vec<Glue>,
+    /// Words that tell one thing of a kind from the others, sorted.
+    parts: Vec<u64>,
+    /// Words that do so beside an amount, sorted.
+    amounts: Vec<u64>,
+    /// Words of a first clause that says no, where others follow, sorted.
+    pub(super) denied: Vec<u64>,
+    /// The one that it is true of, as in `only Ann`, `Ann alone`, `nobody but Ann`.
+    pub(super) only: Option<u64>,
+    pub(super) nobody_else: bool,
+}
+
+impl Stated {
+    /// Reads the folded head of a claim; `changes` tells that the claim speaks of a change.
+    pub(super) fn of(head: &str, changes: bool) -> Stated {
+        let mut it = Stated::default();
+        let head = head.replace(" d'", " de ");
+        let all: Vec<&str> = clauses(&head).collect();
+        for (at, clause) in all.iter().enumerate() {
+            let tokens = tokens(clause, changes);
+            if at == 0 && all.len() > 1 && says_no(clause) {
+                it.denied = tokens.iter().flat_map(|token| token.keys.clone()).collect();
+                sort(&mut it.denied);
+            }
+            it.nobody_else |= has(clause, NOBODY_ELSE);
+            it.only = it.only.or_else(|| only(&tokens));
+            let (mut part, mut amount) = (false, false);
+            let (mut noun, mut glue) = (false, Glue::Nothing);
+            for token in tokens {
+                let is_in = |list: &str| list.split(' ').any(|word| word == token.word);
+                if token.keys.is_empty() {
+                    let is_between = is_in(OF_A_PART) || is_in(OF_AN_AMOUNT) || is_in(BETWEEN);
+                    glue = match glue {
+                        _ if is_in(ARTICLES) => glue,
+                        Glue::Nothing | Glue::Preposition if is_between => Glue::Preposition,
+                        Glue::Nothing | Glue::Preposition | Glue::Other => Glue::Other,
+                    };
+                    part |= is_in(OF_A_PART) || (noun && is_in(OF));
+                    amount |= is_in(OF_AN_AMOUNT);
+                    noun = false;
+                    continue;
+                }
+                if !token.given {
+                    it.sequence.extend(&token.keys);
+                    it.glue.push(glue);
+                    it.glue.resize(it.sequence.len(), Glue::Nothing);
+                    if !token.is_value {
+                        it.parts.extend(token.keys.iter().filter(|_| part));
+                        it.amounts.extend(token.keys.iter().filter(|_| part || amount));
+                    }
+                }
+                (part, amount, noun, glue) = (false, false, !token.is_value, Glue::Nothing);
+            }
+        }
+        it.keys = it.sequence.clone();
+        [&mut it.keys, &mut it.parts, &mut it.amounts].into_iter().for_each(sort);
+        it
+    }
+
+    /// True if it is about a part only of what `former` is about: it tells the thing from others of its kind, or adds
+    /// words where none of `former` was lost, or before everything else puts words for those of `former` that are not `told`.
+    pub(super) fn narrows(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
+        if self.is_of_a_part(former, of_amount, told) {
+            return true;
+        }
+        let is_added = |key: &u64| former.keys.binary_search(key).is_err();
+        let runs = self.sequence.windows(2).zip(self.glue.windows(2));
+        let in_phrases = |(keys, glue): (&[u64], &[Glue])| {
+            keys.iter().all(is_added)
+                && glue.first() == Some(&Glue::Preposition)
+                && glue.last() != Some(&Glue::Nothing)
+        };
+        if runs.into_iter().any(in_phrases) {
+            return true;
+        }
+        let (added, lost) = (gaps(self, former), gaps(former, self));
+        let at_end = |gaps: &[Gap]| gaps.iter().filter(|gap| gap.is_end()).count();
+        let is_known =
+            |key: &u64| [&self.keys, told].iter().any(|it| it.binary_search(key).is_ok());
+        let is_replaced = former.sequence.first().is_none_or(is_known);
+        added.iter().any(|gap| {
+            if gap.before.is_none() && !is_replaced {
+                return true;
+            }
+            let same = lost.iter().any(|other| other.meets(gap));
+            // A value may change from one end of a sentence to the other.
+            let alone = gap.after.is_none() && added.len() == 1 && lost.len() == 1;
+            let turned = alone || (gap.is_end() && at_end(&added) == 1 && at_end(&lost) > 0);
+            !same && !turned
+        })
+    }
+
+    /// True if it names a part that `former` does not name, unless that named another which is `told` of.
+    pub(super) fn is_of_a_part(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
+        let parts = |it: &Stated| if of_amount { it.amounts.clone() } else { it.parts.clone() };
+        let other = both(&without(&parts(former), &self.keys), told);
+        other.is_empty() && !without(&parts(self), &former.keys).is_empty()
+    }
+
+    /// True if it differs from `former` in one place only.
+    pub(super) fn swaps(&self, former: &Stated) -> bool {
+        let (added, lost) = (gaps(self, former), gaps(former, self));
+        added.len() == 1 && added == lost
+    }
+
+    /// True if the first thing that it speaks of is what `former` speaks of first, or before that it only has words that
+    /// took the place of others.
+    pub(super) fn is_of_subject(&self, former: &Stated) -> bool {
+        let leads = |gaps: Vec<Gap>| gaps.iter().any(|gap| gap.before.is_none());
+        !leads(gaps(self, former)) || leads(gaps(former, self))
+    }
+}
+
+/// Words that name nothing, between two that do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Glue {
+    Nothing,
+    /// Only a preposition, and perhaps an article.
+    Preposition,
+    Other,
+}
+
+/// A run of words that another text lacks, between two that both have.
+#[derive(PartialEq)]
+struct Gap {
+    before: Option<u64>,
+    after: Option<u64>,
+}
+
+impl Gap {
+    fn is_end(&self) -> bool {
+        self.before.is_none() || self.after.is_none()
+    }
+
+    /// True if both stand behind or before the same word.
+    fn meets(&self, other: &Gap) -> bool {
+        self.before == other.before || self.after == other.after
+    }
+}
+
+fn gaps(of: &Stated, other: &Stated) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let (mut before, mut open) = (None, false);
+    for key in &of.sequence {
+        if other.keys.binary_search(key).is_err() {
+            open = true;
+        } else {
+            if open {
+                gaps.push(Gap { before, after: Some(*key) });
+            }
+            (before, open) = (Some(*key), false);
+        }
+    }
+    if open {
+        gaps.push(Gap { before, after: None });
+    }
+    gaps
+}
+
+/// The thing beside a word that shuts all others out: the one behind it, at the end of a clause the one before.
+fn only(tokens: &[Token<'_>]) -> Option<u64> {
+    let at = tokens.iter().position(|token| ONLY.split(' ').any(|word| word == token.word))?;
+    let (before, after) = tokens.split_at(at);
+    let is_behind = tokens.get(at).is_some_and(|token| ALONE.split(' ').any(|it| it == token.word));
+    let next = after.iter().filter(|_| !is_behind).find_map(|token| token.keys.first());
+    next.or_else(|| before.iter().rev().find_map(|token| token.keys.first())).copied()
+}
+
+/// A word of a clause, or a quantity.
+struct Token<'a> {
+    word: &'a str,
+    /// None of a word that names no matter.
+    keys: Vec<u64>,
+    is_value: bool,
+    given: bool,
+}
+
+/// The words of a clause; those that it gives up are marked.
+fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
+    let words = words_of(clause);
+    let mut tokens: Vec<Token<'_>> = Vec::new();
+    let mut starts = Vec::new();
+    let mut rest = words.as_slice();
+    while let Some((word, after)) = rest.split_first() {
+        starts.push(words.len() - rest.len());
+        let mut token = Token { word, keys: Vec::new(), is_value: true, given: false };
+        if let Some(quantity) = quantity(rest) {
+            token.keys.push(quantity.key);
+            rest = rest.get(quantity.words..).unwrap_or_default();
+        } else {
+            rest = after;
+            if is_exact(word) {
+                token.keys.push(hash(word));
+            } else {
+                token.is_value = false;
+                if !is_light(word) {
+                    matter_keys(word, |key| token.keys.push(key));
+                }
+            }
+        }
+        tokens.push(token);
+    }
+    let ne = words.contains(&"ne") || clause.contains(" n'") || clause.starts_with("n'");
+    let says = |list: &str| words.iter().any(|word| list.split_whitespace().any(|it| it == *word));
+    let moves = says(MOVES) || (says_shift(clause) && says(TO));
+    let begins = |list: &str, at: usize| starts_with(words.get(at..).unwrap_or_default(), list);
+    for (at, start) in starts.iter().enumerate() {
+        let word = tokens.get(at).map_or("", |token| token.word);
+        let verb = begins(VERBS, *start);
+        let ahead = begins(AHEAD, *start)
+            .or(verb)
+            .or_else(|| begins(DENIED, *start).filter(|_| changes))
+            .or_else(|| (ne && word == "plus").then_some(1))
+            .or_else(|| (moves && FROM.split(' ').any(|it| it == word)).then_some(1));
+        let behind = begins(BEHIND, *start);
+        let end = start + ahead.unwrap_or_default();
+        let (before, after) = tokens.split_at_mut(at);
+        let mut found = false;
+        if ahead.is_some() {
+            let skip = starts.iter().filter(|it| (*start..end).contains(it)).count();
+            after.iter_mut().take(skip).for_each(|token| token.given = true);
+            for token in after.iter_mut().skip(skip) {
+                if (found || verb.is_some()) && ENDS.split(' ').any(|it| it == token.word) {
+                    break;
+                }
+                found |= !token.keys.is_empty();
+                token.given = true;
+            }
+        }
+        if behind.is_some() || (ahead.is_some() && !found) {
+            let until = start + behind.unwrap_or_default();
+            let said = starts.iter().filter(|it| (*start..until).contains(it)).count();
+            before.iter_mut().chain(after.iter_mut().take(said)).for_each(|it| it.given = true);
+        }
+    }
+    tokens
+}
+
+fn words_of(folded: &str) -> Vec<&str> {
+    folded.split(' ').map(bare).filter(|word| !word.is_empty()).collect()
+}
+
+/// Number of the words with which `words` starts and which `list` has.
+fn starts_with(words: &[&str], list: &str) -> Option<usize> {
+    list.split('|').find_map(|said| {
+        let count = said.split(' ').count();
+        let found = words.get(..count)?;
+        said.split(' ').eq(found.iter().copied()).then_some(count)
+    })
+}
+
+fn has(folded: &str, list: &str) -> bool {
+    let words = words_of(folded);
+    (0..words.len()).any(|at| starts_with(words.get(at..).unwrap_or_default(), list).is_some())
+}
+
+/// The parts of a folded text between marks.
+fn clauses(folded: &str) -> impl Iterator<Item = &str> {
+    let mark =
+        |letter: char| matches!(letter, ',' | ';' | ':' | '.' | '!' | '?' | '(' | ')' | '—' | '–');
+    let mut rest = folded;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let ends = rest.char_indices().find(|(at, letter)| {
+            let next = rest.get(at + letter.len_utf8()..).unwrap_or_default();
+            mark(*letter) && !next.starts_with(char::is_alphanumeric)
+        });
+        let (clause, after) = match ends {
+            Some((at, letter)) => (rest.get(..at), rest.get(at + letter.len_utf8()..)),
+            None => (Some(rest), None),
+        };
+        rest = after.unwrap_or_default();
+        clause
+    })
+}
