@@ -8,64 +8,121 @@ use super::phrases::{
 use super::quantity::quantity;
 use super::statement::bare;
 use crate::text::tokens::hash;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Words behind which stands what is given up.
-const AHEAD: &str = "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
-     anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a";
+static AHEAD: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
+     anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a",
+    )
+});
 /// The same, where a clause that goes on with a preposition gives up what stands before them.
-const VERBS: &str = "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
+static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
      give up on|gave up on|done with|rid of|stop using|stopped using|löst|ersetzt|ersetzen|remplace|remplacer|abandonner|\
-     abandonne|abandonné|sustituye|reemplaza|deja de|dejamos de|abandona";
+     abandonne|abandonné|sustituye|reemplaza|deja de|dejamos de|abandona",
+    )
+});
 /// Words behind which stands what is given up where the text speaks of a change.
-const DENIED: &str = "not|no|nicht|kein|keine|keinen|pas";
+static DENIED: LazyLock<Phrases> =
+    LazyLock::new(|| Phrases::phrases("not|no|nicht|kein|keine|keinen|pas"));
 /// Words before which stands what is given up.
-const BEHIND: &str = "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
+static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
      is off|are off|is relieved|is discontinued|goes away|go away|was|were|overkill|any more|anymore|gives way|gave way|makes way|abgelöst|abgeschafft|ausgemustert|abgeschaltet|\
      ist geschichte|entfällt|entfallen|fällt weg|fallen weg|ist raus|sind raus|ist vorbei|war|waren|\
      ersetzt durch|est supprimé|est supprimée|était|étaient|disparaît|est fini|est finie|remplacé par|\
-     remplacée par|fue|era|eran|se acabó|desaparece|queda eliminado|queda eliminada|sustituido por|reemplazado por";
+     remplacée par|fue|era|eran|se acabó|desaparece|queda eliminado|queda eliminada|sustituido por|reemplazado por",
+    )
+});
 /// Words at which what is given up ends.
-const ENDS: &str = "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
-     pour par avec et ou car depuis sino para por con y o porque desde";
+static ENDS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words(
+        "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
+     pour par avec et ou car depuis sino para por con y o porque desde",
+    )
+});
 /// Words from which a thing moves, and words for a move.
-const FROM: &str = "from von vom de du";
-const MOVES: &str = "switch switches switched switching move moves moved moving migrate migrates migrated change changes changed \
-     umgestiegen umgestellt gewechselt wechseln passer passons passé migré pasar pasamos pasado cambiar cambiamos cambiado";
+static FROM: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("from von vom de du"));
+static MOVES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words(
+        "switch switches switched switching move moves moved moving migrate migrates migrated change changes changed \
+     umgestiegen umgestellt gewechselt wechseln passer passons passé migré pasar pasamos pasado cambiar cambiamos cambiado",
+    )
+});
 /// Words to which it moves.
-const TO: &str = "to auf zu nach à a";
+static TO: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("to auf zu nach à a"));
 /// Words before what tells one thing of a kind from the others.
-const OF_A_PART: &str = "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
-     quand lorsque dans si para cuando quien";
+static OF_A_PART: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words(
+        "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
+     quand lorsque dans si para cuando quien",
+    )
+});
 /// More of them, which can stand before a name, but not before a word beside an amount.
-const OF_AN_AMOUNT: &str =
-    "to with in on at im am in an zu zum zur mit von aus avec de des con en del der";
+static OF_AN_AMOUNT: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words("to with in on at im am in an zu zum zur mit von aus avec de des con en del der")
+});
 /// More words between two things, and articles.
-const BETWEEN: &str = "by via through over into behind near as unter über durch sur par vía sobre";
-const ARTICLES: &str =
-    "the a an der die das den dem ein eine einen einem einer le la les un une el los las una";
+static BETWEEN: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words("by via through over into behind near as unter über durch sur par vía sobre")
+});
+static ARTICLES: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words(
+        "the a an der die das den dem ein eine einen einem einer le la les un une el los las una",
+    )
+});
 /// Words that do so behind a noun.
-const OF: &str = "der des de du del di";
+static OF: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("der des de du del di"));
 /// Words that take a former decision back as a whole.
-const REGRETS: &str = "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
+static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
      changed our mind|changed his mind|changed her mind|give up on|gives up on|gave up on|giving up on|take that back|taken back|\
      is reversed|on second thought|did not work out|didn't work out|war ein fehler|keine gute idee|doch nicht|gilt nicht mehr|\
      gelten nicht mehr|anders überlegt|rückgängig|bereue|finalement non|une erreur|mauvaise idée|changé d'avis|regrette|\
-     un error|mala idea|cambiado de idea|cambié de idea|me arrepiento|mejor no|al final no";
+     un error|mala idea|cambiado de idea|cambié de idea|me arrepiento|mejor no|al final no",
+    )
+});
 /// Words that shut all others out, and those of them that stand behind the one that is left.
-const ONLY: &str = "only alone nobody none nur allein alleine niemand sólo solo solamente nadie seulement uniquement seul seule personne";
-const ALONE: &str = "alone allein alleine";
-const NOBODY_ELSE: &str = "nobody but|nobody except|nobody other than|none but|niemand außer|nadie excepto|nadie salvo|\
-     nadie más que|personne sauf|personne à part|personne d'autre que";
+static ONLY: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::words(
+        "only alone nobody none nur allein alleine niemand sólo solo solamente nadie seulement uniquement seul seule personne",
+    )
+});
+static ALONE: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("alone allein alleine"));
+static NOBODY_ELSE: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "nobody but|nobody except|nobody other than|none but|niemand außer|nadie excepto|nadie salvo|\
+     nadie más que|personne sauf|personne à part|personne d'autre que",
+    )
+});
 /// Words of a person that let stand what an assistant did.
-const CONSENTS: &str = "ok|okay|fine|good|great|perfect|agreed|agrees|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
+static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "ok|okay|fine|good|great|perfect|agreed|agrees|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
      go ahead|sounds right|works for me|thanks|in ordnung|passt|einverstanden|gut|prima|genehmigt|lass es so|d'accord|\
-     parfait|ça me va|très bien|de acuerdo|vale|perfecto|está bien|me parece bien";
+     parfait|ça me va|très bien|de acuerdo|vale|perfecto|está bien|me parece bien",
+    )
+});
 /// Words that tell that something is as it was.
-const AS_EVER: &str = "as always|as ever|as usual|once again|still stands|still holds|still applies|still the rule|wie immer|\
-     nach wie vor|gilt weiterhin|gilt immer noch|comme toujours|comme d'habitude|como siempre";
+static AS_EVER: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "as always|as ever|as usual|once again|still stands|still holds|still applies|still the rule|wie immer|\
+     nach wie vor|gilt weiterhin|gilt immer noch|comme toujours|comme d'habitude|como siempre",
+    )
+});
 /// Words that tell that something proposed was not taken.
-const REFUSALS: &str = "refused|refuses|declined|rejected|turned down|abgelehnt|lehnt ab|lehnte|refusé|refuse|rejeté|rechazado|\
-     rechaza|rechazó";
+static REFUSALS: LazyLock<Phrases> = LazyLock::new(|| {
+    Phrases::phrases(
+        "refused|refuses|declined|rejected|turned down|abgelehnt|lehnt ab|lehnte|refusé|refuse|rejeté|rechazado|\
+     rechaza|rechazó",
+    )
+});
 
 /// A text, with what it gives up.
 #[derive(Clone, Debug, Default)]
@@ -87,10 +144,10 @@ impl Turning {
     /// Reads a folded text.
     pub(super) fn of(folded: &str) -> Turning {
         let mut it = Turning {
-            consents: has(folded, CONSENTS),
-            refuses: has(folded, REFUSALS),
+            consents: has(folded, &CONSENTS),
+            refuses: has(folded, &REFUSALS),
             changes: says_change(folded),
-            says_again: says_again(folded) || has(folded, AS_EVER),
+            says_again: says_again(folded) || has(folded, &AS_EVER),
             ..Turning::default()
         };
         for clause in clauses(&folded.replace(" d'", " de ")) {
@@ -101,7 +158,7 @@ impl Turning {
             };
             it.all.extend(keys(false));
             it.given.extend(keys(true));
-            if has(clause, REGRETS) {
+            if has(clause, &REGRETS) {
                 it.regrets.get_or_insert_default().extend(keys(false));
             }
         }
@@ -144,21 +201,21 @@ impl Stated {
                 it.denied = tokens.iter().flat_map(|token| token.keys.clone()).collect();
                 sort(&mut it.denied);
             }
-            it.nobody_else |= has(clause, NOBODY_ELSE);
+            it.nobody_else |= has(clause, &NOBODY_ELSE);
             it.only = it.only.or_else(|| only(&tokens));
             let (mut part, mut amount) = (false, false);
             let (mut noun, mut glue) = (false, Glue::Nothing);
             for token in tokens {
-                let is_in = |list: &str| list.split(' ').any(|word| word == token.word);
+                let is_in = |list: &Phrases| list.has_word(token.word);
                 if token.keys.is_empty() {
-                    let is_between = is_in(OF_A_PART) || is_in(OF_AN_AMOUNT) || is_in(BETWEEN);
+                    let is_between = is_in(&OF_A_PART) || is_in(&OF_AN_AMOUNT) || is_in(&BETWEEN);
                     glue = match glue {
-                        _ if is_in(ARTICLES) => glue,
+                        _ if is_in(&ARTICLES) => glue,
                         Glue::Nothing | Glue::Preposition if is_between => Glue::Preposition,
                         Glue::Nothing | Glue::Preposition | Glue::Other => Glue::Other,
                     };
-                    part |= is_in(OF_A_PART) || (noun && is_in(OF));
-                    amount |= is_in(OF_AN_AMOUNT);
+                    part |= is_in(&OF_A_PART) || (noun && is_in(&OF));
+                    amount |= is_in(&OF_AN_AMOUNT);
                     noun = false;
                     continue;
                 }
@@ -281,9 +338,9 @@ fn gaps(of: &Stated, other: &Stated) -> Vec<Gap> {
 
 /// The thing beside a word that shuts all others out: the one behind it, at the end of a clause the one before.
 fn only(tokens: &[Token<'_>]) -> Option<u64> {
-    let at = tokens.iter().position(|token| ONLY.split(' ').any(|word| word == token.word))?;
+    let at = tokens.iter().position(|token| ONLY.has_word(token.word))?;
     let (before, after) = tokens.split_at(at);
-    let is_behind = tokens.get(at).is_some_and(|token| ALONE.split(' ').any(|it| it == token.word));
+    let is_behind = tokens.get(at).is_some_and(|token| ALONE.has_word(token.word));
     let next = after.iter().filter(|_| !is_behind).find_map(|token| token.keys.first());
     next.or_else(|| before.iter().rev().find_map(|token| token.keys.first())).copied()
 }
@@ -323,18 +380,18 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
         tokens.push(token);
     }
     let ne = words.contains(&"ne") || clause.contains(" n'") || clause.starts_with("n'");
-    let says = |list: &str| words.iter().any(|word| list.split_whitespace().any(|it| it == *word));
-    let moves = says(MOVES) || (says_shift(clause) && says(TO));
-    let begins = |list: &str, at: usize| starts_with(words.get(at..).unwrap_or_default(), list);
+    let says = |list: &Phrases| words.iter().any(|word| list.has_word(word));
+    let moves = says(&MOVES) || (says_shift(clause) && says(&TO));
+    let begins = |list: &Phrases, at: usize| list.begin(words.get(at..).unwrap_or_default());
     for (at, start) in starts.iter().enumerate() {
         let word = tokens.get(at).map_or("", |token| token.word);
-        let verb = begins(VERBS, *start);
-        let ahead = begins(AHEAD, *start)
+        let verb = begins(&VERBS, *start);
+        let ahead = begins(&AHEAD, *start)
             .or(verb)
-            .or_else(|| begins(DENIED, *start).filter(|_| changes))
+            .or_else(|| begins(&DENIED, *start).filter(|_| changes))
             .or_else(|| (ne && word == "plus").then_some(1))
-            .or_else(|| (moves && FROM.split(' ').any(|it| it == word)).then_some(1));
-        let behind = begins(BEHIND, *start);
+            .or_else(|| (moves && FROM.has_word(word)).then_some(1));
+        let behind = begins(&BEHIND, *start);
         let end = start + ahead.unwrap_or_default();
         let (before, after) = tokens.split_at_mut(at);
         let mut found = false;
@@ -342,7 +399,7 @@ fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
             let skip = starts.iter().filter(|it| (*start..end).contains(it)).count();
             after.iter_mut().take(skip).for_each(|token| token.given = true);
             for token in after.iter_mut().skip(skip) {
-                if (found || verb.is_some()) && ENDS.split(' ').any(|it| it == token.word) {
+                if (found || verb.is_some()) && ENDS.has_word(token.word) {
                     break;
                 }
                 found |= !token.keys.is_empty();
@@ -362,18 +419,39 @@ fn words_of(folded: &str) -> Vec<&str> {
     folded.split(' ').map(bare).filter(|word| !word.is_empty()).collect()
 }
 
-/// Number of the words with which `words` starts and which `list` has.
-fn starts_with(words: &[&str], list: &str) -> Option<usize> {
-    list.split('|').find_map(|said| {
-        let count = said.split(' ').count();
-        let found = words.get(..count)?;
-        said.split(' ').eq(found.iter().copied()).then_some(count)
-    })
+/// Words and phrases, by their first word.
+struct Phrases(HashMap<&'static str, Vec<Vec<&'static str>>>);
+
+impl Phrases {
+    /// Those of a list with bars between them.
+    fn phrases(list: &'static str) -> Phrases {
+        let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::new();
+        for phrase in list.split('|') {
+            let words: Vec<&str> = phrase.split(' ').collect();
+            found.entry(words[0]).or_default().push(words);
+        }
+        Phrases(found)
+    }
+
+    /// Those of a list with blanks between them.
+    fn words(list: &'static str) -> Phrases {
+        Phrases(list.split_whitespace().map(|word| (word, vec![vec![word]])).collect())
+    }
+
+    fn has_word(&self, word: &str) -> bool {
+        self.0.contains_key(word)
+    }
+
+    /// Number of the words with which `words` begins and which are one of these.
+    fn begin(&self, words: &[&str]) -> Option<usize> {
+        let of_word = self.0.get(words.first()?)?;
+        of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
+    }
 }
 
-fn has(folded: &str, list: &str) -> bool {
+fn has(folded: &str, list: &Phrases) -> bool {
     let words = words_of(folded);
-    (0..words.len()).any(|at| starts_with(words.get(at..).unwrap_or_default(), list).is_some())
+    (0..words.len()).any(|at| list.begin(words.get(at..).unwrap_or_default()).is_some())
 }
 
 /// The parts of a folded text between marks.
