@@ -109,7 +109,7 @@ impl Store {
         self.read("listing memories", move |from: &mut Db| {
             // The index is by section: the latest of each section hold the latest of all.
             let sql = "SELECT body FROM memories WHERE namespace = ?1 AND section = ?2
-                    AND (?3 IS NULL OR state = ?3)
+                    AND (state = ?3 OR ?3 IS NULL)
                 ORDER BY since DESC, no DESC LIMIT ?4";
             let mut latest = Vec::new();
             for section in Section::ALL {

@@ -87,6 +87,9 @@ async fn a_plan_is_applied_once_and_taken_back_whole() {
         check_index(&store, &plan).await;
         let memories = store.memories(Some("project")).await.unwrap();
         assert_eq!(memories, plan.after());
+        for all in [false, true] {
+            assert_eq!(store.latest_memories("project", all, 9).await.unwrap().len(), 2, "{all}");
+        }
         assert_eq!(store.memories(None).await.unwrap(), memories);
         assert!(store.memories(Some("other")).await.unwrap().is_empty());
         assert!(store.waiting_records("project", 9).await.unwrap().is_empty());

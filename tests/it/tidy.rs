@@ -368,6 +368,16 @@ fn public_names_are_listed() {
     insta::assert_snapshot!("public_names", names.join("\n"));
 }
 
+/// PostgreSQL takes a parameter's type from where it stands first, and `IS NULL` gives it none.
+#[test]
+fn a_parameter_of_sql_is_compared_before_it_is_asked_for_null() {
+    let untyped = Regex::new(r"\?\d+ IS (NOT )?NULL (OR|AND)").unwrap();
+    let store = sources().into_iter().filter(|source| source.top() == "store");
+    let wrong: Vec<PathBuf> =
+        store.filter(|source| untyped.is_match(&source.text)).map(|it| it.path).collect();
+    assert!(wrong.is_empty(), "{wrong:?}: write `x = ?N OR ?N IS NULL`");
+}
+
 #[test]
 fn doc_comments_begin_with_a_noun_or_a_verb() {
     let clause = Regex::new(r"(?m)^\s*//[/!] (?:What|Whether|Who|Whose|How|Of which) ").unwrap();
