@@ -2,6 +2,7 @@
 
 use crate::adapters::otel::CHAT;
 use crate::llm;
+use std::io::IsTerminal;
 use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -45,6 +46,9 @@ fn logs() -> Option<BoxedLayer> {
     // A call's span repeats what the event in it says.
     let filter = filter.and(filter_fn(|meta| meta.target() != CHAT));
     let logs = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let in_colours =
+        std::io::stderr().is_terminal() && text("NO_COLOR").is_none_or(|it| it.is_empty());
+    let logs = logs.with_ansi(in_colours);
     let as_json = text("ANNALIST_LOG_FORMAT").is_some_and(|it| it.eq_ignore_ascii_case("json"));
     Some(match as_json {
         true => logs.json().with_filter(filter).boxed(),

@@ -4,6 +4,7 @@ use super::pager;
 use crate::config::ConfigError;
 use crate::pipeline::{FileProblem, LookupError, SyncError, Totals};
 use crate::store::{StoreError, StoreErrorKind};
+use crate::text::causes::with_causes;
 pub(super) use crate::text::count::{count, counted};
 use crate::text::{terminal, truncate};
 use anstyle::{AnsiColor, Style};
@@ -86,7 +87,7 @@ impl From<ConfigError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Failure {
-        let line = chain(&error);
+        let line = with_causes(&error);
         let usage = matches!(error.kind, StoreErrorKind::BadUrl(_));
         if usage { Failure::usage(line) } else { Failure::failed(line) }
     }
@@ -96,7 +97,9 @@ impl From<SyncError> for Failure {
     fn from(error: SyncError) -> Failure {
         match error {
             SyncError::Store(error) => error.into(),
-            error @ (SyncError::Disk { .. } | SyncError::Busy(_)) => Failure::failed(chain(&error)),
+            error @ (SyncError::Disk { .. } | SyncError::Busy(_)) => {
+                Failure::failed(with_causes(&error))
+            }
         }
     }
 }
@@ -108,17 +111,6 @@ impl From<LookupError> for Failure {
             LookupError::Store(error) => error.into(),
         }
     }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut line = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        line.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    line.replace('\n', " ")
 }
 
 /// Prints a result. A terminal gets no line that is broken within a word.

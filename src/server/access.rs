@@ -4,6 +4,7 @@ use super::error::ApiError;
 use super::state::ServerState;
 use crate::domain::Digest;
 use crate::store::TokenRight;
+use crate::text::causes::with_causes;
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
@@ -38,6 +39,12 @@ impl Caller {
     }
 }
 
+/// The token of an `Authorization` header. The name of a scheme has no case.
+fn bearer(header: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = header.split_at_checked(b"Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
+}
+
 impl FromRequestParts<Arc<ServerState>> for Caller {
     type Rejection = ApiError;
 
@@ -46,7 +53,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
         state: &Arc<ServerState>,
     ) -> Result<Caller, ApiError> {
         let sent = parts.headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        let sent = sent.and_then(|value| value.strip_prefix(b"Bearer "));
+        let sent = sent.and_then(bearer);
         let now = (state.clock)();
         let token = match sent {
             // The store compares digests, so that the time it takes tells nothing of the token.
@@ -63,7 +70,7 @@ impl FromRequestParts<Arc<ServerState>> for Caller {
             && let Err(error) = state.store.use_token(token.name.clone(), today).await
         {
             // A store that is only read serves readers.
-            tracing::warn!(%error, "the use of a token is not noted");
+            tracing::warn!(error = with_causes(&error), "the use of a token is not noted");
         }
         tracing::info!(token = token.name, "caller");
         Ok(Caller { name: token.name, namespace: token.namespace, rights: token.rights })

@@ -1,6 +1,7 @@
 //! Errors of requests, as JSON: what is wrong, where, and what was expected.
 
 use crate::store::StoreError;
+use crate::text::causes::with_causes;
 use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -37,7 +38,7 @@ impl ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> ApiError {
-        tracing::error!(%error, "the store failed a request");
+        tracing::error!(error = with_causes(&error), "the store failed a request");
         let (status, expected) = match error.is_passing() {
             true => (StatusCode::SERVICE_UNAVAILABLE, "try again"),
             false => (StatusCode::INTERNAL_SERVER_ERROR, "see the log of the server"),

@@ -1,5 +1,6 @@
 //! Text primitives: numbers of things, tokens, negations, names and sentences, terminals, truncation, lenient JSON, front matter. No I/O.
 
+pub(crate) mod causes;
 pub(crate) mod code_names;
 pub(crate) mod count;
 pub(crate) mod diff;

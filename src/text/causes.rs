@@ -1,0 +1,14 @@
+//! An error and what caused it, in one line.
+
+use std::error::Error;
+
+/// Returns the error with its causes, the last one at the end.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut line = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        line.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    line.replace('\n', " ")
+}
