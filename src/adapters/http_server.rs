@@ -10,22 +10,24 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::VecDeque;
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-/// Maximum connections at a time. One more ends the oldest that waits for a request; if none does, it waits itself.
+/// Maximum connections at a time. One more ends the oldest that waits for a request; if none does, it waits for the first
+/// that does.
 const CONNECTIONS_MAX: usize = 256;
 /// Maximum wait for a request's head, and for the next request of a connection.
 const HEAD_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -34,7 +36,12 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 const HEADERS_MAX: usize = 64;
 /// Time for a request's body, and the rate that earns it more.
 const BODY_WAIT: Duration = Duration::from_secs(10);
-const BODY_BYTES_PER_SEC_MIN: u32 = 4 * 1024;
+const BODY_BYTES_PER_SEC_MIN: u32 = 8 * 1024;
+/// Maximum wait for a client that reads nothing of its answer.
+const WRITE_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Time and bytes for the rest of a body that was refused: a client that sends all of it first reads the answer then.
+const REST_WAIT_MAX: Duration = Duration::from_secs(30);
+const REST_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Maximum duration of a connection, for clients that never read an answer.
 const CONNECTION_MAX: Duration = Duration::from_secs(3600);
 /// Maximum wait for requests under way at the end.
@@ -58,7 +65,7 @@ pub(crate) struct HttpListener {
 /// A connection, for its end.
 struct Connection {
     task: AbortHandle,
-    requests: Arc<AtomicU32>,
+    requests: Requests,
 }
 
 impl HttpListener {
@@ -77,45 +84,56 @@ impl HttpListener {
     /// future cuts them off.
     pub(crate) async fn serve(self, router: Router, until: CancellationToken) {
         let slots = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let idle = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
         let mut by_age: VecDeque<Connection> = VecDeque::new();
         loop {
-            by_age.retain(|connection| !connection.task.is_finished());
-            if slots.available_permits() == 0 {
-                end_oldest_idle(&mut by_age);
-            }
-            // The slot comes first: a connection that is accepted is served.
-            let accepted = async {
-                let slot = Arc::clone(&slots).acquire_owned().await;
-                (slot, self.tcp.accept().await)
-            };
-            tokio::select! {
+            let accepted = tokio::select! {
                 () = until.cancelled() => break,
-                Some(_) = tasks.join_next() => {}
-                (slot, accepted) = accepted => {
-                    let Ok((stream, _)) = accepted else {
-                        sleep(ACCEPT_PAUSE).await;
-                        continue;
-                    };
-                    let requests = Arc::new(AtomicU32::new(0));
-                    let served =
-                        serve_connection(stream, router.clone(), Arc::clone(&requests), until.clone());
-                    let task = tasks.spawn(async move {
-                        let _slot = slot;
-                        served.await;
-                    });
-                    by_age.push_back(Connection { task, requests });
-                }
-            }
+                Some(_) = tasks.join_next() => continue,
+                accepted = self.tcp.accept() => accepted,
+            };
+            let Ok((stream, _)) = accepted else {
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            };
+            let slot = until.run_until_cancelled(free_slot(&slots, &mut by_age, &idle)).await;
+            let Some(slot) = slot else { break };
+            let requests = Requests { under_way: Arc::default(), idle: Arc::clone(&idle) };
+            let served = serve_connection(stream, router.clone(), requests.clone(), until.clone());
+            let task = tasks.spawn(async move {
+                let _slot = slot;
+                served.await;
+            });
+            by_age.push_back(Connection { task, requests });
         }
         drop(self.tcp);
         while tasks.join_next().await.is_some() {}
     }
 }
 
+/// Waits for a slot; where none is free, the oldest connection that waits for a request makes room, now or as soon as
+/// there is one.
+async fn free_slot(
+    slots: &Arc<Semaphore>,
+    by_age: &mut VecDeque<Connection>,
+    idle: &Notify,
+) -> Option<OwnedSemaphorePermit> {
+    by_age.retain(|connection| !connection.task.is_finished());
+    loop {
+        if slots.available_permits() == 0 {
+            end_oldest_idle(by_age);
+        }
+        tokio::select! {
+            slot = Arc::clone(slots).acquire_owned() => return slot.ok(),
+            () = idle.notified() => {}
+        }
+    }
+}
+
 /// Ends the oldest connection that waits for a request, if there is one.
 fn end_oldest_idle(by_age: &mut VecDeque<Connection>) {
-    let idle = |it: &Connection| it.requests.load(Ordering::Relaxed) == 0;
+    let idle = |it: &Connection| it.requests.under_way.load(Ordering::Relaxed) == 0;
     let oldest = by_age.iter().position(idle).and_then(|at| by_age.remove(at));
     oldest.into_iter().for_each(|connection| connection.task.abort());
 }
@@ -123,47 +141,147 @@ fn end_oldest_idle(by_age: &mut VecDeque<Connection>) {
 async fn serve_connection(
     stream: TcpStream,
     router: Router,
-    requests: Arc<AtomicU32>,
+    requests: Requests,
     until: CancellationToken,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let under_way = UnderWay::new(&requests);
         let answer = router.clone().oneshot(request.map(|body| Body::new(PacedBody::new(body))));
-        async move {
+        Box::pin(async move {
             Ok::<_, std::convert::Infallible>(
                 answer.await?.map(|body| AnswerBody { body, _under_way: under_way }),
             )
-        }
+        })
     });
-    let connection = http1::Builder::new()
+    let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WAIT_MAX)
         .max_header_size(HEAD_BYTES_MAX)
         .max_buf_size(4 * HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = pin!(connection);
+        .serve_connection(TokioIo::new(TimedStream::new(stream)), service);
     // A peer that goes away is no failure of ours.
-    let ended = until.run_until_cancelled(timeout(CONNECTION_MAX, connection.as_mut())).await;
-    if ended.is_none() {
-        connection.as_mut().graceful_shutdown();
-        let _ = timeout(STOP_WAIT_MAX, connection).await;
+    let served = poll_fn(|context| connection.poll_without_shutdown(context));
+    match until.run_until_cancelled(timeout(CONNECTION_MAX, served)).await {
+        Some(Ok(Ok(()))) => {
+            let stream = connection.into_parts().io.into_inner().stream;
+            let _ = until.run_until_cancelled(timeout(REST_WAIT_MAX, discard_rest(stream))).await;
+        }
+        Some(Ok(Err(_)) | Err(_)) => {}
+        None => {
+            Pin::new(&mut connection).graceful_shutdown();
+            let _ = timeout(STOP_WAIT_MAX, connection).await;
+        }
     }
 }
 
+/// Ends our side of a connection and reads what still comes: closing over unread bytes would reset it, and take the
+/// answer from a client that has not read it yet.
+async fn discard_rest(mut stream: TcpStream) -> io::Result<()> {
+    poll_fn(|context| Pin::new(&mut stream).poll_shutdown(context)).await?;
+    let (mut buffer, mut rest) = (vec![0; 64 * 1024], REST_BYTES_MAX);
+    while rest > 0 {
+        stream.readable().await?;
+        match stream.try_read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => rest = rest.saturating_sub(read as u64),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A stream that fails when the peer takes nothing for [`WRITE_WAIT_MAX`].
+struct TimedStream {
+    stream: TcpStream,
+    /// End of the wait of a write that is under way.
+    blocked: Option<Pin<Box<Sleep>>>,
+}
+
+impl TimedStream {
+    fn new(stream: TcpStream) -> TimedStream {
+        TimedStream { stream, blocked: None }
+    }
+
+    fn timed<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.blocked = None;
+            return written;
+        }
+        let blocked = self.blocked.get_or_insert_with(|| Box::pin(sleep(WRITE_WAIT_MAX)));
+        blocked.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for TimedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for TimedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.timed(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, parts);
+        self.timed(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// Requests of a connection.
+#[derive(Clone)]
+struct Requests {
+    under_way: Arc<AtomicU32>,
+    /// Wakes the listener when a connection begins to wait for a request.
+    idle: Arc<Notify>,
+}
+
 /// Counts a request of a connection until its answer was sent.
-struct UnderWay(Arc<AtomicU32>);
+struct UnderWay(Requests);
 
 impl UnderWay {
-    fn new(requests: &Arc<AtomicU32>) -> UnderWay {
-        requests.fetch_add(1, Ordering::Relaxed);
-        UnderWay(Arc::clone(requests))
+    fn new(requests: &Requests) -> UnderWay {
+        requests.under_way.fetch_add(1, Ordering::Relaxed);
+        UnderWay(requests.clone())
     }
 }
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.under_way.fetch_sub(1, Ordering::Relaxed);
+        self.0.idle.notify_one();
     }
 }
 
@@ -244,3 +362,6 @@ impl HttpBody for PacedBody {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests;

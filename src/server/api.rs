@@ -13,7 +13,7 @@ use crate::store::TokenRight;
 use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use axum::http::{HeaderMap, StatusCode};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ use std::sync::Arc;
 const SLICES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum size of a transcript.
 const TRANSCRIPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// The expectation of a request for what is not there.
+const OPERATIONS: &str = "an operation of /v1/openapi.json";
 /// Letters of a file's name that are kept.
 const NAME_LETTERS_MAX: usize = 200;
 
@@ -34,6 +36,15 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
         .route("/v1/context", get(reading::context))
         .route("/v1/status", get(reading::status))
         .route("/v1/openapi.json", get(async || Json(openapi())))
+        .method_not_allowed_fallback(async || {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "not this method", "path", OPERATIONS)
+        })
+        .route(
+            "/v1/{*path}",
+            any(async || {
+                ApiError::new(StatusCode::NOT_FOUND, "no such operation", "path", OPERATIONS)
+            }),
+        )
         .with_state(state)
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::ApiError;
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
@@ -11,12 +12,16 @@ use axum::response::IntoResponse;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tracing::Instrument;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Maximum length of an id that a proxy gave.
 const REQUEST_ID_BYTES_MAX: usize = 64;
+
+/// Maximum number of requests with a body that are under way; half of the connections stay for all others.
+const UPLOADS_MAX: usize = 128;
 
 /// Names under which clients may address the server. A web page that reaches it under another name (DNS rebinding), or
 /// is not its own, is refused.
@@ -59,8 +64,10 @@ impl AllowedHosts {
 /// Wraps `router`: each request is checked, gets an id, and is logged without words.
 pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
     let (hosts, ids) = (Arc::new(hosts), Arc::new(AtomicU64::new(1)));
+    let uploads = Arc::new(Semaphore::new(UPLOADS_MAX));
     router.layer(from_fn(move |request: Request, next: Next| {
         let (hosts, ids) = (Arc::clone(&hosts), Arc::clone(&ids));
+        let uploads = Arc::clone(&uploads);
         async move {
             let id = request_id(request.headers(), &ids);
             let span = tracing::info_span!("request", id = %id.to_str().unwrap_or_default());
@@ -68,8 +75,9 @@ pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
                 let (method, begun) = (request.method().clone(), Instant::now());
                 // Without the query, which may hold words.
                 let path = request.uri().path().to_owned();
-                let response = match hosts.check(request.headers()) {
-                    Ok(()) => next.run(request).await,
+                let slot = hosts.check(request.headers()).and_then(|()| upload(&request, &uploads));
+                let response = match slot {
+                    Ok(_slot) => next.run(request).await,
                     Err(error) => error.into_response(),
                 };
                 let (status, took) = (response.status().as_u16(), begun.elapsed());
@@ -82,6 +90,21 @@ pub(super) fn guarded(router: Router, hosts: AllowedHosts) -> Router {
             response
         }
     }))
+}
+
+/// A slot for the body of a request, if it has one.
+fn upload<'a>(
+    request: &Request,
+    slots: &'a Semaphore,
+) -> Result<Option<SemaphorePermit<'a>>, ApiError> {
+    if request.body().is_end_stream() {
+        return Ok(None);
+    }
+    slots.try_acquire().map(Some).map_err(|_| {
+        let (what, status) =
+            (format!("{UPLOADS_MAX} bodies are under way"), StatusCode::TOO_MANY_REQUESTS);
+        ApiError::new(status, &what, "body", "fewer at a time: send it later")
+    })
 }
 
 /// The id that a proxy gave, or the next one of this process.
