@@ -36,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// The namespace of its memory, instead of the folder the agent worked in
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::arguments::namespace)]
     namespace: Option<String>,
     /// Priority within the namespace; the highest goes first
     #[arg(long, value_name = "N", allow_negative_numbers = true,

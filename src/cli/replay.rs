@@ -54,7 +54,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
     /// The namespace of the records, instead of the folder the agent worked in; `.` is that of this folder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = super::arguments::namespace)]
     namespace: Option<String>,
     /// Retry slices that failed
     #[arg(long)]

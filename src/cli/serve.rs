@@ -15,7 +15,7 @@ use crate::server::{HttpServer, Intake, IntakeParts, ServerState};
 use crate::store::{OpenMode, Store};
 #[cfg(fuzzing)]
 use crate::store::{Token, TokenRight};
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4816")]
     listen: SocketAddr,
     /// Another name under which clients may address the server
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = host)]
     host: Vec<String>,
     /// Listen beyond this machine: a reverse proxy in front ends TLS; the page is not served
     #[arg(long)]
@@ -87,6 +87,21 @@ pub(super) fn run(args: &Args, file: Option<&Path>) -> Result<ExitCode, Failure>
         listener.serve(server.compose(until.clone()).router(until.clone()), until).await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Parses a name or an address as it stands in a `Host` header, which may have a port beside it.
+fn host(text: &str) -> Result<String, String> {
+    let is_name = |name: &str| {
+        let plain = |it: char| it.is_ascii_alphanumeric() || "-_.".contains(it);
+        !name.is_empty() && name.chars().all(plain)
+    };
+    let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    match is_name(text) || inner.is_some_and(|it| it.parse::<Ipv6Addr>().is_ok()) {
+        true => Ok(text.to_owned()),
+        false => {
+            Err("expected a name without scheme, port or path, such as memory.example".to_owned())
+        }
+    }
 }
 
 fn meters() -> Arc<Meters> {

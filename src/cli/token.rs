@@ -1,6 +1,6 @@
 //! `annalist token`: tokens of other machines and agents, for `annalist serve`.
 
-use super::arguments::{date, named};
+use super::arguments::{date, named, namespace};
 use super::output::{self, Failure, Row};
 use super::settings;
 use crate::adapters::{clock, random};
@@ -41,7 +41,7 @@ enum Command {
         #[arg(value_parser = name)]
         name: String,
         /// The namespace that it reaches
-        #[arg(long, value_name = "NAME")]
+        #[arg(long, value_name = "NAME", value_parser = namespace)]
         namespace: String,
         /// Rights of its holder, with a comma between two
         #[arg(long, value_name = "RIGHTS", required = true, value_delimiter = ',',
