@@ -102,7 +102,7 @@ impl SliceSink for Collector<'_> {
         }
         if let Some(open) = self.found.last_mut().filter(|_| self.wanted) {
             match work {
-                Work::Begin(_) | Work::Copy => {}
+                Work::Begin(_) | Work::Left => {}
                 Work::Slice(cutting, before) => open.slices.push((*cutting, before)),
                 Work::Skipped(entry) => open.skipped.push(*entry),
                 Work::End(ended) => {

@@ -22,6 +22,9 @@ const RUNNING_MAX: usize = 8;
 /// Time for which the length of the queue is cached; counting reads every open job.
 const LENGTH_AGE_MAX: Duration = Duration::from_secs(1);
 
+/// The expectation of a body of which nothing could be used.
+const EXPECTED: &str = "a slice document (schemas/slice.v1.json), or a transcript that is read";
+
 /// The way of bodies into the queue.
 pub(crate) struct Intake {
     enqueuer: Arc<Enqueuer>,
@@ -112,10 +115,11 @@ impl Intake {
                     0 => first.problem.clone(),
                     more => format!("{} (and {more} more)", first.problem),
                 };
-                let expected =
-                    "a slice document (schemas/slice.v1.json), or a transcript that is read";
-                Err(ApiError::new(StatusCode::BAD_REQUEST, &what, "body", expected))
+                Err(ApiError::new(StatusCode::BAD_REQUEST, &what, "body", EXPECTED))
             }
+            None if taken.sessions.is_empty() && taken.forgotten + taken.copies == 0 => Err(
+                ApiError::new(StatusCode::BAD_REQUEST, "there is nothing in it", "body", EXPECTED),
+            ),
             Some(_) | None => Ok(taken),
         }
     }

@@ -4,8 +4,8 @@ use super::place::{Place, count};
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde_json::{Value, json};
 use std::process::Stdio;
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
 
 /// A server under way; killed when it is dropped.
 struct Served {
@@ -14,6 +14,8 @@ struct Served {
     url: String,
     /// Lines that it said at its start.
     said: Vec<String>,
+    /// Lines after those.
+    log: Lines<BufReader<ChildStderr>>,
     client: Client,
 }
 
@@ -31,7 +33,7 @@ impl Served {
         }
         let url = said[0].strip_prefix("intake at ").unwrap().strip_suffix("/v1").unwrap();
         let client = Client::builder().no_proxy().build().unwrap();
-        Served { child, url: url.to_owned(), said, client }
+        Served { child, url: url.to_owned(), said, log: lines, client }
     }
 
     fn ask(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
@@ -67,6 +69,9 @@ fn document(session: &str, words: &str) -> Value {
         {"speaker": "assistant", "text": "Slate it is."},
     ]})
 }
+
+/// A line of Claude Code's.
+const CLAUDE_CODE: &str = r#"{"type":"user","sessionId":"s","uuid":"u","timestamp":"2026-01-01T00:00:00Z","cwd":"/w","version":"2.1.0","message":{"role":"user","content":"Use slate"}}"#;
 
 /// The line of an error: status, and what is wrong where.
 async fn refusal(response: Response) -> (u16, String) {
@@ -166,6 +171,9 @@ fn a_request_without_a_valid_token_or_its_right_is_refused() {
             (bare.status().as_u16(), &bare.headers()["www-authenticate"]),
             (401, &"Bearer".parse().unwrap())
         );
+        let lower = served.client.post(format!("{}/v1/slices", served.url)).body(body.clone());
+        let lower = lower.header("authorization", format!("bearer {writes}"));
+        assert_eq!(lower.send().await.unwrap().status(), 202, "a scheme has no case");
         let rebound =
             served.ask(Method::POST, "/v1/slices", &writes).header("host", "evil.example");
         assert_eq!(refusal(rebound.send().await.unwrap()).await.0, 403);
@@ -186,6 +194,9 @@ fn a_body_that_cannot_be_used_is_refused_in_one_line() {
             ("/v1/slices", "not JSON", 400, "body: "),
             ("/v1/slices", &no_role, 400, "entries[0]"),
             ("/v1/transcripts", "\0\u{1}\u{2}", 400, "body: "),
+            ("/v1/slices", "", 400, "nothing in it"),
+            ("/v1/slices", "{\"session\": \"s\", \"entries\": []}", 400, "entries: are none"),
+            ("/v1/transcripts?format=codex", CLAUDE_CODE, 400, "it looks like claude-code"),
             ("/v1/slices?flash=1", "{}", 400, "query: "),
             ("/v1/transcripts?format=word", "{}", 400, "query: "),
         ] {
@@ -223,6 +234,77 @@ fn a_body_that_is_too_large_is_refused_before_it_is_read() {
         let mut said = String::new();
         stream.read_to_string(&mut said).await.unwrap();
         assert!(said.starts_with("HTTP/1.1 413 ") && said.contains("it is too large"), "{said}");
+    });
+}
+
+#[test]
+fn uploads_leave_connections_for_other_requests() {
+    let place = Place::new();
+    let token = token(&place, "laptop", "write");
+    run(async {
+        use tokio::io::AsyncWriteExt;
+        let served = Served::start(&place, &[]).await;
+        let host = served.url.strip_prefix("http://").unwrap();
+        let head = format!(
+            "POST /v1/slices HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\
+             content-length: 60000000\r\n\r\nx"
+        );
+        let mut slow = Vec::new();
+        for _ in 0..200 {
+            let mut stream = tokio::net::TcpStream::connect(host).await.unwrap();
+            stream.write_all(head.as_bytes()).await.unwrap();
+            slow.push(stream);
+        }
+        let refused = loop {
+            let response = served.post("/v1/slices", &token, document("one", "one").to_string());
+            let response = response.await;
+            if response.status() != 202 {
+                break response;
+            }
+        };
+        assert_eq!(refused.headers()["retry-after"], "5");
+        assert_eq!(refusal(refused).await, (429, "body: 128 bodies are under way".to_owned()));
+        let well = served.ask(Method::GET, "/healthz", "").send().await.unwrap();
+        assert_eq!(well.status(), 200);
+    });
+}
+
+#[test]
+fn the_log_of_a_failure_has_its_cause_and_no_colours() {
+    let mut place = Place::new();
+    place.set("ANNALIST_LOG", "error");
+    let token = token(&place, "laptop", "read");
+    run(async {
+        let mut served = Served::start(&place, &[]).await;
+        place.sql().execute("ALTER TABLE memories RENAME TO lost", []).unwrap();
+        let failed = served.ask(Method::GET, "/v1/memory", &token).send().await.unwrap();
+        assert_eq!(failed.status(), 500);
+        let line = served.log.next_line().await.unwrap().unwrap();
+        assert!(line.contains("no such table"), "{line}");
+        assert!(!line.contains('\u{1b}'), "{line:?}");
+    });
+}
+
+#[test]
+fn a_host_that_can_never_match_is_refused() {
+    let place = Place::new();
+    for host in ["memory.example:443", "http://x y/", "", "*", "a/b", "::1"] {
+        place
+            .run(&["serve", "--host", host])
+            .refused(2, &["--host", "without scheme, port or path"]);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused_as_everything_else() {
+    let place = Place::new();
+    run(async {
+        let served = Served::start(&place, &[]).await;
+        let unknown = served.ask(Method::GET, "/v1/nothing", "").send().await.unwrap();
+        assert_eq!(refusal(unknown).await, (404, "path: no such operation".to_owned()));
+        let method = served.ask(Method::DELETE, "/v1/slices", "").send().await.unwrap();
+        assert_eq!(method.headers()["allow"], "POST");
+        assert_eq!(refusal(method).await, (405, "path: not this method".to_owned()));
     });
 }
 
@@ -293,6 +375,11 @@ fn a_token_is_shown_once_and_stored_as_a_hash() {
     place
         .run(&["token", "new", "a", "--namespace", "x", "--can", "read", "--expires", "2001-01-01"])
         .refused(2, &["to come"]);
+    for namespace in ["", "  ", "a\nb"] {
+        place
+            .run(&["token", "new", "a", "--namespace", namespace, "--can", "read"])
+            .refused(2, &["--namespace", "expected a name on one line"]);
+    }
     place.run(&["token", "revoke", "tablet"]).refused(2, &["`tablet`", "token list"]);
 }
 

@@ -56,6 +56,11 @@ impl Document {
         &self.session
     }
 
+    /// True if it changes nothing: it has no entry and ends nothing.
+    pub(crate) fn is_idle(&self, how: &HandOver) -> bool {
+        self.entries.is_empty() && !self.closed && !how.flush
+    }
+
     /// Digest of its redacted content, by which it is recognised when it is handed over again.
     fn digest(&self) -> Digest {
         let mut parts = vec!["document".to_owned(), self.closed.to_string()];

@@ -238,6 +238,11 @@ impl DocumentFiles<'_> {
     fn one(&mut self, bytes: &[u8], path: &str, line: Option<u32>) -> Result<(), Broken> {
         let place = line.map_or(String::new(), |line| format!("line {line}: "));
         let document = match self.enqueuer.open(bytes, path, self.how) {
+            Ok(document) if document.is_idle(self.how) => {
+                let problem = "entries: are none: expected at least one, or \"closed\": true";
+                self.tally.problem(path, format!("{place}{problem}"));
+                return Ok(());
+            }
             Ok(document) => document,
             Err(bad) => {
                 let unnamed = bad.path == "session" && self.how.session.is_none();

@@ -141,7 +141,11 @@ impl SliceSink for IntakeSink<'_> {
                     return Ok(flow);
                 }
             }
-            Work::Copy => self.open = None,
+            Work::Left => {
+                if let Some(open) = self.open.take() {
+                    self.report.leave(open.session().id);
+                }
+            }
             Work::End(ending) => {
                 if let Some(open) = self.open.take().filter(|_| ending.whole) {
                     let session = open.session().clone();

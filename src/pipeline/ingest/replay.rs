@@ -191,7 +191,7 @@ impl SliceSink for ReplaySink {
                 self.slice(*cutting, preamble.as_ref());
                 self.flush(None)?;
             }
-            Work::Copy => self.open = None,
+            Work::Left => self.open = None,
             Work::End(ending) => self.close(Some(*ending))?,
         }
         Ok(ControlFlow::Continue(()))
@@ -283,7 +283,7 @@ impl SliceSink for CountSink<'_> {
                     }
                 }
             }
-            Work::Copy => {
+            Work::Left => {
                 if let Some(open) = self.open.take() {
                     self.sessions.remove(&open);
                 }

@@ -117,6 +117,15 @@ impl IntakeReport {
         self.of(SessionIntake::of(session)).gathers_until = gathers_until;
     }
 
+    /// Takes back the last meeting, if nothing of the conversation was counted.
+    pub(super) fn leave(&mut self, session: SessionId) {
+        let nothing = |it: &SessionIntake| it.session == session && it.job_ids.is_empty();
+        if self.sessions.pop_if(|it| nothing(it) && it.entries + it.jobs + it.known == 0).is_some()
+        {
+            self.by_id.remove(&session);
+        }
+    }
+
     pub(super) fn add(&mut self, session: &Session, enqueued: EnqueueResult, sent: SentJobs) {
         self.of(SessionIntake::of(session)).add(enqueued, sent);
     }

@@ -389,7 +389,12 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
                 0,
                 "other sessions have all of it",
             ));
-            self.stopped |= self.reader.hand(Work::Copy).is_break();
+            self.stopped |= self.reader.hand(Work::Left).is_break();
+            return;
+        }
+        if whole && open.ordinal == 0 {
+            self.reader.tally.with(|totals| totals.sessions -= 1);
+            self.stopped |= self.reader.hand(Work::Left).is_break();
             return;
         }
         let (copy, session) =

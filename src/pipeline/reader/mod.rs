@@ -55,8 +55,8 @@ pub(super) enum Work {
     Skipped(Box<Entry>),
     /// The next slice, and its preamble.
     Slice(Box<Cutting>, Option<Redacted>),
-    /// All of the session is a copy of other sessions: nothing of it is to be kept.
-    Copy,
+    /// The session has no entry, or all of it is a copy of other sessions: nothing of it is to be kept.
+    Left,
     End(Box<SessionEnding>),
 }
 
