@@ -7,7 +7,9 @@ use super::output::{self, BOLD, DIM, Failure, YELLOW, counted, in_pages, short};
 use super::settings;
 use crate::adapters::process;
 use crate::domain::{Change, RecordId, SessionId};
-use crate::pipeline::{Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
+use crate::pipeline::{
+    Consolidator, ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant,
+};
 use crate::store::{Directory, Erased};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -135,11 +137,13 @@ async fn what(consolidator: &Consolidator, args: &Args) -> Result<(String, Forge
     match (&args.session, &args.record, &args.namespace) {
         (Some(id), ..) => {
             let session = session(store, id).await?;
+            check_meant(id, session.native_id.as_str()).map_err(Failure::usage)?;
             Ok((session.namespace, ForgetTarget::Session(session.id)))
         }
         (_, Some(id), _) => {
             let page = one(store.record(prefix(id)?).await?, "record", id)?;
             let record = page.stored.record;
+            check_meant(id, &record.id.to_string()).map_err(Failure::usage)?;
             Ok((record.provenance.namespace, ForgetTarget::Record(record.id)))
         }
         (_, _, Some(namespace)) => Ok((namespace.clone(), ForgetTarget::Namespace)),

@@ -13,14 +13,14 @@ use std::sync::LazyLock;
 
 /// Words behind which stands what is given up.
 static AHEAD: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
      anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a",
     )
 });
 /// The same, where a clause that goes on with a preposition gives up what stands before them.
 static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
      give up on|gave up on|done with|rid of|stop using|stopped using|löst|ersetzt|ersetzen|remplace|remplacer|abandonner|\
      abandonne|abandonné|sustituye|reemplaza|deja de|dejamos de|abandona",
@@ -28,10 +28,10 @@ static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
 });
 /// Words behind which stands what is given up where the text speaks of a change.
 static DENIED: LazyLock<Phrases> =
-    LazyLock::new(|| Phrases::phrases("not|no|nicht|kein|keine|keinen|pas"));
+    LazyLock::new(|| Phrases::between_bars("not|no|nicht|kein|keine|keinen|pas"));
 /// Words before which stands what is given up.
 static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
      is off|are off|is relieved|is discontinued|goes away|go away|was|were|overkill|any more|anymore|gives way|gave way|makes way|abgelöst|abgeschafft|ausgemustert|abgeschaltet|\
      ist geschichte|entfällt|entfallen|fällt weg|fallen weg|ist raus|sind raus|ist vorbei|war|waren|\
@@ -41,46 +41,50 @@ static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
 });
 /// Words at which what is given up ends.
 static ENDS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words(
+    Phrases::between_blanks(
         "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
      pour par avec et ou car depuis sino para por con y o porque desde",
     )
 });
 /// Words from which a thing moves, and words for a move.
-static FROM: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("from von vom de du"));
+static FROM: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("from von vom de du"));
 static MOVES: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words(
+    Phrases::between_blanks(
         "switch switches switched switching move moves moved moving migrate migrates migrated change changes changed \
      umgestiegen umgestellt gewechselt wechseln passer passons passé migré pasar pasamos pasado cambiar cambiamos cambiado",
     )
 });
 /// Words to which it moves.
-static TO: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("to auf zu nach à a"));
+static TO: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("to auf zu nach à a"));
 /// Words before what tells one thing of a kind from the others.
 static OF_A_PART: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words(
+    Phrases::between_blanks(
         "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
      quand lorsque dans si para cuando quien",
     )
 });
 /// More of them, which can stand before a name, but not before a word beside an amount.
 static OF_AN_AMOUNT: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words("to with in on at im am in an zu zum zur mit von aus avec de des con en del der")
+    Phrases::between_blanks(
+        "to with in on at im am in an zu zum zur mit von aus avec de des con en del der",
+    )
 });
 /// More words between two things, and articles.
 static BETWEEN: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words("by via through over into behind near as unter über durch sur par vía sobre")
+    Phrases::between_blanks(
+        "by via through over into behind near as unter über durch sur par vía sobre",
+    )
 });
 static ARTICLES: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words(
+    Phrases::between_blanks(
         "the a an der die das den dem ein eine einen einem einer le la les un une el los las una",
     )
 });
 /// Words that do so behind a noun.
-static OF: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("der des de du del di"));
+static OF: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("der des de du del di"));
 /// Words that take a former decision back as a whole.
 static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
      changed our mind|changed his mind|changed her mind|give up on|gives up on|gave up on|giving up on|take that back|taken back|\
      is reversed|on second thought|did not work out|didn't work out|war ein fehler|keine gute idee|doch nicht|gilt nicht mehr|\
@@ -90,20 +94,20 @@ static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
 });
 /// Words that shut all others out, and those of them that stand behind the one that is left.
 static ONLY: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::words(
+    Phrases::between_blanks(
         "only alone nobody none nur allein alleine niemand sólo solo solamente nadie seulement uniquement seul seule personne",
     )
 });
-static ALONE: LazyLock<Phrases> = LazyLock::new(|| Phrases::words("alone allein alleine"));
+static ALONE: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("alone allein alleine"));
 static NOBODY_ELSE: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "nobody but|nobody except|nobody other than|none but|niemand außer|nadie excepto|nadie salvo|\
      nadie más que|personne sauf|personne à part|personne d'autre que",
     )
 });
 /// Words of a person that let stand what an assistant did.
 static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "ok|okay|fine|good|great|perfect|agreed|agrees|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
      go ahead|sounds right|works for me|thanks|in ordnung|passt|einverstanden|gut|prima|genehmigt|lass es so|d'accord|\
      parfait|ça me va|très bien|de acuerdo|vale|perfecto|está bien|me parece bien",
@@ -111,14 +115,14 @@ static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
 });
 /// Words that tell that something is as it was.
 static AS_EVER: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "as always|as ever|as usual|once again|still stands|still holds|still applies|still the rule|wie immer|\
      nach wie vor|gilt weiterhin|gilt immer noch|comme toujours|comme d'habitude|como siempre",
     )
 });
 /// Words that tell that something proposed was not taken.
 static REFUSALS: LazyLock<Phrases> = LazyLock::new(|| {
-    Phrases::phrases(
+    Phrases::between_bars(
         "refused|refuses|declined|rejected|turned down|abgelehnt|lehnt ab|lehnte|refusé|refuse|rejeté|rechazado|\
      rechaza|rechazó",
     )
@@ -424,7 +428,7 @@ struct Phrases(HashMap<&'static str, Vec<Vec<&'static str>>>);
 
 impl Phrases {
     /// Those of a list with bars between them.
-    fn phrases(list: &'static str) -> Phrases {
+    fn between_bars(list: &'static str) -> Phrases {
         let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::new();
         for phrase in list.split('|') {
             let words: Vec<&str> = phrase.split(' ').collect();
@@ -434,7 +438,7 @@ impl Phrases {
     }
 
     /// Those of a list with blanks between them.
-    fn words(list: &'static str) -> Phrases {
+    fn between_blanks(list: &'static str) -> Phrases {
         Phrases(list.split_whitespace().map(|word| (word, vec![vec![word]])).collect())
     }
 

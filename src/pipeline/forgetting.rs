@@ -20,6 +20,19 @@ const PASSAGES_MAX: usize = 50_000;
 /// Entries of one read.
 const PAGE_ENTRIES: u32 = 1_000;
 
+/// Minimum letters of the beginning of an id: what is forgotten is gone for good.
+const ID_LETTERS_MIN: usize = 4;
+
+/// Checks that a person meant the one whose id is `whole`, and did not just begin to type.
+pub(crate) fn check_meant(given: &str, whole: &str) -> Result<(), String> {
+    match given == whole || given.chars().count() >= ID_LETTERS_MIN {
+        true => Ok(()),
+        false => Err(format!(
+            "`{given}`: expected at least {ID_LETTERS_MIN} letters of the id of what is forgotten for good"
+        )),
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) enum ForgetTarget {
     Session(SessionId),

@@ -43,7 +43,7 @@ pub(crate) use consolidating::{
 pub(crate) use dir_sync::{DirSync, SyncError, SyncReport};
 pub(crate) use directories::{Directories, Forgotten, SyncedDirectory};
 pub(crate) use feed::Feed;
-pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget};
+pub(crate) use forgetting::{ErasureProof, ForgetPlan, ForgetTarget, check_meant};
 pub(crate) use import::answers_schema_file;
 pub(crate) use ingest::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, SessionIntake};
 pub(crate) use lookup::{

@@ -44,6 +44,7 @@ fn readable_file_without_an_entry_is_told_and_never_accounted_for() {
     let wrong = place.run(&["replay", "in/s.jsonl", "--format", "codex"]);
     wrong.refused(1, &["could be read as codex; it looks like claude-code"]);
     assert!(!wrong.stderr.contains("accounted for"), "{}", wrong.stderr);
+    assert_eq!(place.number("SELECT count(*) FROM sessions"), 0, "nothing was read of it");
 }
 
 #[test]

@@ -47,6 +47,8 @@ fn a_session_is_gone_with_all_that_was_made_of_it_and_nothing_else_is() {
     let place = place();
     let (id, before) = (session(&place, "home/dev/stocklist"), memories(&place));
     assert!(holds(&place, "Graz warehouse") && !before["home/dev/stocklist"].is_empty());
+    let few = ["forget", "--session", &id[..3], "--dry-run"];
+    place.run(&few).refused(2, &[&id[..3], "expected at least 4 letters of the id"]);
     let dry = place.json(&["forget", "--session", &id, "--dry-run", "--json"]);
     assert!(!dry["memories"].as_array().unwrap().is_empty());
     assert_eq!(memories(&place), before, "a dry run erases nothing");

@@ -288,6 +288,9 @@ fn what_waits_is_shown_before_it_is_applied_and_what_is_forgotten_before_it_is_g
     assert!(before > 0);
     let session = place.json(&["status", "--json"])["sessions"][0]["session"].clone();
     let session = session.as_str().unwrap();
+    let few = format!("/forget?session={}", &session[..3]);
+    let few = served.ask("GET", &few, &[("Cookie", &served.cookie)], "");
+    assert!(few.status == 400 && few.body.contains("at least 4 letters"), "{}", few.body);
     assert!(served.get(&format!("/forget?session={session}")).contains("would erase"));
     let unsure = served.post("/forget", &format!("csrf={csrf}&session={session}"));
     assert_eq!(unsure.status, 400, "{}", unsure.body);

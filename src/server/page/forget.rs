@@ -5,7 +5,7 @@ use super::opened::{Page, apart};
 use super::shell::{PageError, Visit, one};
 use super::views::cut;
 use crate::domain::Change;
-use crate::pipeline::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten};
+use crate::pipeline::{ErasureProof, ForgetPlan, ForgetTarget, Forgotten, check_meant};
 use crate::store::Erased;
 use crate::text::count::{count, counted};
 use axum::response::Response;
@@ -53,6 +53,7 @@ impl Wanted {
         let bad = || PageError::bad("expected the id of a conversation or a record");
         if let Some(id) = get("session") {
             let session = one(page.store.session_named(id).await?, "session")?;
+            check_meant(id, session.native_id.as_str()).map_err(PageError::bad)?;
             let view = TargetView { name: "session", value: session.id.to_string() };
             let target = ForgetTarget::Session(session.id);
             return Ok(Wanted { namespace: session.namespace, target, view });
@@ -60,6 +61,7 @@ impl Wanted {
         if let Some(id) = get("record") {
             let found = page.store.record(id.parse().map_err(|_| bad())?).await?;
             let record = one(found, "record")?.stored.record;
+            check_meant(id, &record.id.to_string()).map_err(PageError::bad)?;
             let view = TargetView { name: "record", value: record.id.to_string() };
             let target = ForgetTarget::Record(record.id);
             return Ok(Wanted { namespace: record.provenance.namespace, target, view });

@@ -92,8 +92,7 @@ pub(crate) fn parse_slice(bytes: &[u8], session: Option<&str>) -> Result<RawSlic
 /// Reads the document, and says whether it was repaired. The session may be missing.
 pub(super) fn parse(bytes: &[u8]) -> Result<(SliceDocument, bool), SliceError> {
     if bytes.len() > HANDED_BYTES_MAX {
-        let found = bytes.len();
-        let problem = format!("expected at most {HANDED_BYTES_MAX} bytes, found {found}");
+        let problem = format!("expected at most {HANDED_BYTES_MAX} bytes, found more");
         return Err(SliceError::new("", problem));
     }
     // Some shells put a byte order mark before what they pipe.

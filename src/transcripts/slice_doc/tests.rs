@@ -200,7 +200,7 @@ fn bounds_are_kept() {
         "entries: expected at most 100000 elements, found 100001",
     );
     let large = " ".repeat(HANDED_BYTES_MAX + 1);
-    refused(&large, "document: expected at most 33554432 bytes, found 33554433");
+    refused(&large, "document: expected at most 33554432 bytes, found more");
 }
 
 #[test]
