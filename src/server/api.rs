@@ -11,16 +11,18 @@ use crate::domain::Format;
 use crate::pipeline::{HandOver, IntakeReport};
 use crate::store::TokenRight;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Maximum size of slice documents that are sent together.
 const SLICES_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Maximum size of a transcript.
 const TRANSCRIPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Served to anybody, so it is made once.
+static DOCUMENT: LazyLock<String> = LazyLock::new(|| openapi().to_string());
 /// The expectation of a request for what is not there.
 const OPERATIONS: &str = "an operation of /v1/openapi.json";
 /// Letters of a file's name that are kept.
@@ -35,7 +37,10 @@ pub(super) fn router(state: Arc<ServerState>) -> Router {
         .route("/v1/search", get(reading::search_hits))
         .route("/v1/context", get(reading::context))
         .route("/v1/status", get(reading::status))
-        .route("/v1/openapi.json", get(async || Json(openapi())))
+        .route(
+            "/v1/openapi.json",
+            get(async || ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str())),
+        )
         .method_not_allowed_fallback(async || {
             ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "not this method", "path", OPERATIONS)
         })
