@@ -172,6 +172,8 @@ async fn busy(addr: SocketAddr, path: &str, count: usize) -> Vec<TcpStream> {
 async fn the_last_connection_has_time_for_its_request() {
     let addr = serve().await;
     let _busy = busy(addr, "/never", CONNECTIONS_MAX - 1).await;
+    // All of them are read.
+    sleep(Duration::from_secs(1)).await;
     let mut newcomer = TcpStream::connect(addr).await.unwrap();
     sleep(Duration::from_secs(2)).await;
     newcomer.write_all(b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n").await.unwrap();
