@@ -52,6 +52,17 @@ pub(super) struct Quantity {
     pub(super) words: usize,
 }
 
+/// A word without the marks around it and an article glued to it, as in `l'import`; a path keeps its slash.
+pub(super) fn bare(word: &str) -> &str {
+    let word = match word.split_once(['\'', '’']) {
+        Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
+        Some(_) | None => word,
+    };
+    let marks =
+        |letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '%' | '€' | '$');
+    word.trim_end_matches(marks).trim_start_matches(|letter| marks(letter) && letter != ':')
+}
+
 /// The quantity at the beginning of `words`, which are folded and bare.
 pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     let first = words.first()?;

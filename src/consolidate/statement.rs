@@ -6,7 +6,7 @@ use super::phrases::{
     LEAVE, MEASURE_NOUNS, NEEDS_LEAVE, is_deed, is_exact, is_light, matter_keys, may_say_again,
     says_again, says_change, says_no, says_shift,
 };
-use super::quantity::{has_day, quantity};
+use super::quantity::{bare, has_day, quantity};
 use super::turning::{Stated, Turning};
 use crate::domain::Claim;
 use crate::text::tokens::{folded, hash};
@@ -539,15 +539,4 @@ impl Parts {
         bounds.sort_unstable();
         Parts { folded: flat, matter, values, order, bounds, predicates, keeps }
     }
-}
-
-/// A word without the marks around it and an article glued to it, as in `l'import`; a path keeps its slash.
-pub(super) fn bare(word: &str) -> &str {
-    let word = match word.split_once(['\'', '’']) {
-        Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
-        Some(_) | None => word,
-    };
-    let marks =
-        |letter: char| !letter.is_alphanumeric() && !matches!(letter, '/' | '%' | '€' | '$');
-    word.trim_end_matches(marks).trim_start_matches(|letter| marks(letter) && letter != ':')
 }

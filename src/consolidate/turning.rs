@@ -5,8 +5,7 @@ use super::key_set::{both, sort, without};
 use super::phrases::{
     is_exact, is_light, matter_keys, says_again, says_change, says_no, says_shift,
 };
-use super::quantity::quantity;
-use super::statement::bare;
+use super::quantity::{bare, quantity};
 use crate::text::tokens::hash;
 use std::collections::HashMap;
 use std::sync::LazyLock;
