@@ -67,9 +67,9 @@ pub(super) fn namespace(text: &str) -> Result<String, String> {
 
 pub(super) fn prefix(text: &str) -> Result<IdPrefix, Failure> {
     text.parse().map_err(|error| {
-        Failure::usage(match text.strip_prefix("src-") {
-            Some(_) => format!("`{text}` is a memory: `annalist why {text}` lists its records"),
-            None => format!("`{text}`: {error}; `annalist records` lists records"),
+        Failure::usage(match text.starts_with("src-") {
+            true => format!("`{text}` is a memory: `annalist why {text}` lists its records"),
+            false => format!("`{text}`: {error}"),
         })
     })
 }

@@ -253,7 +253,7 @@ fn nothing_read(totals: &Totals, args: &Args) {
     let passed_over = totals.files_passed_over;
     if args.since.is_some() && totals.files > 0 {
         output::note(&format!(
-            "nothing read: {} looked at, none with a conversation since --since",
+            "nothing read: {} looked at, and --since leaves all of them out",
             counted(totals.files, "transcript")
         ));
     } else if passed_over > 0 || totals.problems.is_empty() {

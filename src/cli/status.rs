@@ -230,7 +230,9 @@ fn print(status: &Status, depth: &QueueStats, all: bool) -> Result<(), Failure> 
             rows.iter_mut().for_each(|row| drop(row.remove(at)));
         }
     }
-    let spare: Vec<usize> = (NUMBERS_FROM + 1..header.len()).rev().collect();
+    let spare = ["quarantined", "skipped", "nothing"].into_iter();
+    let place = |name| header.iter().position(|it| *it == name);
+    let spare: Vec<usize> = spare.filter_map(place).collect();
     output::print_table(&output::fitted(&header, rows, 1, &spare))?;
     if status.sessions.len() > shown {
         let more = counted((status.sessions.len() - shown) as u64, "session");

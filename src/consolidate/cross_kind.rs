@@ -189,8 +189,8 @@ impl Link<'_> {
             _ => {
                 let answers = after.statement.answers(&before.statement);
                 let covered = if answers { 1.0 } else { cover(before, after) };
-                let postpones = says_postponed(&folded(&text(answer)));
-                (covered, covered >= COVERED && !postpones)
+                let postpones = || says_postponed(&folded(&text(answer)));
+                (covered, covered >= COVERED && !postpones())
             }
         }
     }

@@ -18,7 +18,7 @@ pub(super) struct Incoming<'a> {
     pub(super) hearsay: bool,
     /// The most trusted speaker who speaks of a change.
     pub(super) change_by: Option<Speaker>,
-    /// What its words and its evidence give up.
+    /// Words that its claim and its evidence give up.
     pub(super) turning: Turning,
     pub(super) place: RecordPlace,
 }

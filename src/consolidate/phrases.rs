@@ -54,14 +54,17 @@ const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took bac
 /// Words for an action that does not do what was asked: it was looked into, planned or begun.
 const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
      sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
-     compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|review|reviewed|proposed|suggested|prepared|began|begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
+     compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|proposed|suggested|prepared|began|\
+     begun|started|half|except|only|reverted|wrote a test|failing test|nachgestellt|\
      reproduziert|geplant|entwurf|entworfen|gliederung|skizziert|untersucht|analysiert|gemessen|vorbereitet|begonnen|\
      zur hälfte|planifié|ébauche|brouillon|esquisse|commencé|analysé|mesuré|reproduit|planeado|borrador|esquema|\
      empezado|reproducido|planlandı|taslak";
 /// Words with which an attempt says that something is left to do.
-const UNFINISHED: &str = "not yet|no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
-     yet|not started|not begun|not had its turn|still open|left to do|remains to|remain to|missing|pending|waits for|waiting for|still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
-     noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
+const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
+     yet|not started|not begun|still open|left to do|remains to|remain to|missing|pending|waits for|waiting for|\
+     still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
+     noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
+     pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
 /// Words with which a decision leaves something else for another day.
 const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\

@@ -82,7 +82,10 @@ impl Statement {
             says_change: changes,
             weighed: weighed(claim, &stated),
             stated,
-            turning: Turning::of(&folded(&whole.replace('\n', ". "))),
+            turning: match claim {
+                Claim::Decision(_) => Turning::of(&folded(&whole.replace('\n', ". "))),
+                Claim::Discussion(_) | Claim::Attempt(_) | Claim::Request(_) => Turning::default(),
+            },
             says_again: says_again(&flat),
             may_say_again: may_say_again(&flat),
             is_list: head.folded.split(' ').any(|word| AND.split(' ').any(|it| it == word)),

@@ -328,10 +328,15 @@ fn a_part_that_is_left_to_do_completes_nothing() {
 #[test]
 fn a_decision_about_one_part_leaves_a_question_open_that_it_puts_off() {
     let asked = record(discussion("should old roof plans be public", &[]), Person, 1);
-    let mut state = MemoryMap::new();
-    let part = decision(&[], "old roof plans of schools should be public", "the rest another time");
-    plan(&[asked.clone(), record(part, Person, 2)], &mut state);
-    assert_eq!(of(&state, &asked).state, MemoryState::Active);
+    for (rationale, expected) in [
+        ("the rest another time", MemoryState::Active),
+        ("everybody asks for them", MemoryState::Superseded),
+    ] {
+        let mut state = MemoryMap::new();
+        let part = decision(&[], "old roof plans of schools should be public", rationale);
+        plan(&[asked.clone(), record(part, Person, 2)], &mut state);
+        assert_eq!(of(&state, &asked).state, expected, "{rationale}");
+    }
 }
 
 #[test]

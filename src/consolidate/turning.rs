@@ -1,4 +1,4 @@
-//! What a text gives up: the words that it sets aside for others, in whole clauses or behind words such as `instead of`. A
+//! Words that a text gives up: it sets them aside for others, in whole clauses or behind words such as `instead of`. A
 //! word that is given up here and stated by an earlier decision tells that both are about one thing.
 
 use super::key_set::{both, sort, without};
@@ -172,14 +172,14 @@ impl Turning {
     }
 }
 
-/// What a head states, without what it gives up.
+/// Words that a head states, without those that it gives up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stated {
     /// Words and values as they stand.
     pub(super) sequence: Vec<u64>,
     /// The same, sorted.
     pub(super) keys: Vec<u64>,
-    /// What stands before each word of `sequence`.
+    /// Words that name nothing before each word of `sequence`.
     glue: Vec<Glue>,
     /// Words that tell one thing of a kind from the others, sorted.
     parts: Vec<u64>,
