@@ -1,5 +1,5 @@
-//! Adjudication: a model's verdicts on the pairs that the rules left open, batch by batch. The host checks every id
-//! and the evidence for every change; what is forged, missing or unproven is asked for again, then left open.
+//! Adjudication: a model's verdicts on pairs that the rules left open, batch by batch. Every id, and the evidence
+//! for every change, is checked; forged, missing or unproven answers are asked for again, then left open.
 
 use super::candidates::Memories;
 use super::dialogue::{
@@ -23,14 +23,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 const BATCH_RECORDS_MAX: usize = 20;
-/// Records under a memory that an answer is filed under. The first ones gave it its words; a stored memory that loses
-/// any of them changes, and the answer goes with that.
+/// Maximum records of one memory under which an answer is filed. The first ones determined its
+/// words; a stored memory that loses one of them changes, and the answer is dropped.
 const SOURCES_MAX: usize = 64;
-/// Length of evidence that shows anything, folded.
+/// Minimum length of evidence, folded.
 const EVIDENCE_BYTES_MIN: usize = 6;
 
 const TOOL_NAME: &str = "write_consolidated";
-/// Version of the published schema. A breaking change makes the next one.
+/// Version of the published schema. A breaking change increments it.
 const SCHEMA_VERSION: u32 = 1;
 const TOOL_DESCRIPTION: &str = "Hands over how each record stands to the memories that it may touch. Call it once, with every record.";
 const FIELDS: [&str; 4] = ["record", "disposition", "target", "evidence"];
@@ -60,7 +60,7 @@ struct Judgement {
     evidence: Option<String>,
 }
 
-/// The published schema files: name and content.
+/// Published schema files: name and content.
 pub(crate) fn schema_files() -> Vec<(String, String)> {
     schema_files_of::<WriteConsolidated>(TOOL_NAME, SCHEMA_VERSION)
 }
@@ -88,8 +88,8 @@ impl AdjudicationSpec {
         AdjudicationSpec { ask: AskSpec::new(model, language, prompt, tool), digest }
     }
 
-    /// Digest of the question how `record` stands to `memory`. It changes with the memory, the prompt and the model; a
-    /// record never changes.
+    /// Digest of the question how `record` relates to `memory`. It changes with the memory, the
+    /// prompt and the model; a record never changes.
     pub(crate) fn question(&self, record: RecordId, memory: &Memory) -> Digest {
         let told = serde_json::to_string(&(&memory.claim, memory.stage, memory.said_by));
         let (record, told) = (record.to_string(), told.unwrap_or_default());
@@ -103,31 +103,31 @@ pub(crate) struct Adjudication {
     spec: Arc<AdjudicationSpec>,
     batch: PairBatch,
     done: BTreeSet<usize>,
-    /// Records with a verdict that names no memory of theirs, or has no evidence.
+    /// Records with a rejected verdict.
     refused: BTreeSet<usize>,
     verdicts: Verdicts,
 }
 
-/// Something that was said beside the words that a record rests on.
+/// Statement near the evidence of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Said {
     pub(crate) speaker: Speaker,
     pub(crate) words: Redacted,
-    /// After the record's first words.
+    /// Said after the record's first evidence.
     pub(crate) after: bool,
 }
 
-/// Result of the adjudication of one batch. Pairs without a verdict stay open.
+/// Outcome of one batch. Pairs without a verdict stay open.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Adjudicated {
     pub verdicts: Verdicts,
-    /// Number of records whose verdict was not taken in the end.
+    /// Number of records whose verdict was rejected in the end.
     pub refused: usize,
     pub summary: DialogueSummary,
 }
 
 impl Adjudication {
-    /// Begins with `rung`, the best output mode that the endpoint is known to take.
+    /// Starts with `rung`, the best output mode that the endpoint is known to support.
     pub(crate) fn start(
         spec: &Arc<AdjudicationSpec>,
         batch: PairBatch,
@@ -156,7 +156,7 @@ impl BatchTask for Adjudication {
         self.done.len()
     }
 
-    /// Turns good entries for records without a verdict into verdicts. Problems name ids of the batch and no words.
+    /// Takes verdicts from valid entries for undecided records. Problems name ids, no words.
     fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String> {
         let Some(answer) = answer else { return Vec::new() };
         let mut problems = Vec::new();
@@ -189,7 +189,7 @@ impl BatchTask for Adjudication {
                     }
                     judged.insert((at, target));
                     self.done.insert(at);
-                    // One entry a memory: what none is about is unrelated.
+                    // A memory that no entry names is unrelated.
                     for (n, (_, memory)) in offered.targets.iter().enumerate() {
                         let chosen = target.is_none_or(|target| target == n);
                         if chosen || !others {
@@ -222,7 +222,7 @@ impl BatchTask for Adjudication {
     }
 }
 
-/// The offered memory that is meant (`None`: all of them), and the verdict on it.
+/// Index of the target memory (`None`: all of them) and the verdict on it.
 fn judge(
     offered: &OfferedRecord,
     judgement: &Judgement,
@@ -258,7 +258,7 @@ struct OfferedRecord {
 }
 
 impl OfferedRecord {
-    /// True if `quote`, which is folded, was shown; what it leaves out stands between dots.
+    /// True if `quote`, which is folded, was shown. Dots in it stand for omitted text.
     fn shows(&self, quote: &str) -> bool {
         let shown = self.words.iter().chain(self.beside.iter().map(|said| &said.words));
         let shown: Vec<String> = shown.map(|words| folded(words.as_str())).collect();
@@ -269,24 +269,24 @@ impl OfferedRecord {
             && parts.iter().all(|part| shown.iter().any(|words| words.contains(part)))
     }
 
-    /// True if a person answered and did not say no.
+    /// True if the first answer by a person is not a refusal.
     fn is_agreed(&self) -> bool {
         let answers = self.beside.iter().filter(|it| it.after && it.speaker == Speaker::Person);
         answers.into_iter().next().is_some_and(|it| !says_no(&folded(it.words.as_str())))
     }
 }
 
-/// Records and memories that are shown together, under short ids that mean nothing outside of the batch.
+/// Records and memories of one request, under short ids that are valid only in the batch.
 #[derive(Clone, Debug)]
 pub(crate) struct PairBatch {
     records: Vec<OfferedRecord>,
     about: BTreeSet<Digest>,
     text: Redacted,
-    /// The records and memories themselves, to split the batch.
+    /// Contents of the batch, for splitting it.
     pairs: Vec<Offer>,
 }
 
-/// A record, the memories that it may touch, and what was said beside it.
+/// A record, the memories that it may touch, and the statements near it.
 #[derive(Clone, Debug)]
 struct Offer {
     record: Record,
@@ -295,7 +295,7 @@ struct Offer {
 }
 
 impl PairBatch {
-    /// Splits the batch in two for a model that reads no more; `None` for a single record.
+    /// Splits the batch in two for a model with a smaller context; `None` for a single record.
     pub(crate) fn halves(&self) -> Option<[PairBatch; 2]> {
         let (first, second) = self.pairs.split_at(self.pairs.len() / 2);
         let half = |pairs: &[Offer]| {
@@ -312,8 +312,8 @@ impl PairBatch {
         self.records.len()
     }
 
-    /// Ids of all records and memories in the batch, and of the records under those memories, which may not be stored
-    /// yet.
+    /// Ids of all records and memories in the batch, and of those memories' records, which may not
+    /// be stored yet.
     pub(crate) fn about(&self) -> Vec<Digest> {
         self.about.iter().copied().collect()
     }
@@ -323,7 +323,7 @@ impl PairBatch {
     }
 }
 
-/// Everything that is still undecided after a plan.
+/// Pairs that are undecided after a plan.
 #[derive(Clone, Copy)]
 pub(crate) struct Undecided<'a> {
     pub plan: &'a Plan,
@@ -333,8 +333,8 @@ pub(crate) struct Undecided<'a> {
 }
 
 impl Undecided<'_> {
-    /// Batches of the pairs that were not `asked` about yet, those of earlier plans first. `beside` is what was said
-    /// beside each record.
+    /// Batches of the pairs that were not `asked` about yet, those of earlier plans first. `beside`
+    /// has the statements near each record.
     pub(crate) fn batches(
         &self,
         asked: &BTreeSet<(RecordId, MemoryId)>,
@@ -353,7 +353,7 @@ impl Undecided<'_> {
         batches
     }
 
-    /// The records of the pairs that were not `asked` about yet.
+    /// Records of the pairs that were not `asked` about yet.
     pub(crate) fn open_records(&self, asked: &BTreeSet<(RecordId, MemoryId)>) -> Vec<Record> {
         let after = self.plan.after();
         self.offers(&after, asked).into_iter().map(|(record, _)| record.clone()).collect()
@@ -433,7 +433,7 @@ struct Draft {
 
 impl Draft {
     fn is_full(&self) -> bool {
-        // A record and its memories come to a third of a batch at most, as a rule.
+        // A record and its memories usually take at most a third of a batch.
         self.records.len() == BATCH_RECORDS_MAX || self.tokens > BATCH_TOKENS_MAX / 3 * 2
     }
 
@@ -491,7 +491,7 @@ impl Draft {
     }
 
     fn finish(self) -> Option<PairBatch> {
-        // Claims and evidence come out of the store, where only redacted text is kept.
+        // Claims and evidence come from the store, which holds only redacted text.
         let text = Redacted::reopened(self.text.trim_end().to_owned());
         let Draft { records, about, pairs, .. } = self;
         (!records.is_empty()).then_some(PairBatch { records, about, text, pairs })

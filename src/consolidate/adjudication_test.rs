@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const STORES: [&str; 2] = ["Redis", "Postgres"];
 
-/// A person's choice, and another that contradicts it without a word of change.
+/// A person's choice, and a contradicting one without words of change.
 fn open_pair(by: Speaker) -> [Record; 2] {
     let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 1);
     let new = decision(&STORES, "Postgres", "the queue must survive a restart");
@@ -47,7 +47,7 @@ fn start(records: &[Record]) -> (Dialogue<Adjudication>, Request) {
     Adjudication::start(&spec(), batches.remove(0), OutputMode::ForcedTool)
 }
 
-/// Answers the question about `records` and plans with what comes of it: dispositions, and rules of the findings.
+/// Answers the question about `records`, plans with the verdicts, and checks dispositions and findings.
 #[track_caller]
 fn check(records: &[Record], answer: &Value, expected: &[&str], found: &[&str]) -> MemoryMap {
     let (mut exchange, _) = start(records);

@@ -1,8 +1,8 @@
-//! The memories of a namespace and the index that finds those a record may touch without looking at the others.
+//! Memories of a namespace, and the index that finds those a record may touch.
 //!
-//! An inverted index over the beginnings of words, ranked by BM25, of which only the rare ones count: a key that more
-//! than [`POSTINGS_MAX`] memories share names no subject. So a lookup costs the same with ten thousand memories and with
-//! a million. The store keeps the same index, so that a plan is made of the memories that it asks for.
+//! An inverted index over word prefixes, ranked by BM25. It ignores common keys: more than [`POSTINGS_MAX`] memories
+//! share them, so they name no subject. A lookup therefore costs the same with ten thousand memories and with a
+//! million. The store keeps the same index, so that a plan loads only the memories it needs.
 
 use super::subject::{SearchKeys, Subject, mix};
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, RecordId};
@@ -10,14 +10,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// Subjects that are kept at a time, of about a kilobyte each: more than the records of a plan, which are compared with one
-/// another most.
+/// Maximum number of cached subjects, of about a kilobyte each: more than the records of a plan,
+/// which are compared with one another most.
 const SUBJECTS_MAX: usize = 131_072;
-/// Memories of one kind that a record is compared with, those that are nearest to it.
+/// Maximum number of memories of one kind that a record is compared with, nearest first.
 pub(super) const CANDIDATES_MAX: usize = 12;
 
-/// The memories of one namespace, or an index of them all and those that were loaded. The same memories give the same
-/// plan.
+/// Memories of one namespace: all of them, or an index of all and those loaded so far. The same
+/// memories give the same plan.
 #[derive(Debug)]
 pub struct Memories {
     namespace: String,
@@ -27,7 +27,7 @@ pub struct Memories {
 }
 
 impl Memories {
-    /// An empty set of `namespace`.
+    /// Creates an empty set for `namespace`.
     pub fn new(namespace: impl Into<String>) -> Memories {
         Memories::indexed(namespace, Index::default())
     }
@@ -47,7 +47,7 @@ impl Memories {
         Memories { namespace: namespace.into(), map, index, taken }
     }
 
-    /// Enters a memory that is not there yet; false for one of another namespace.
+    /// Inserts a memory; false if it is there already or of another namespace.
     pub fn insert(&mut self, memory: Memory) -> bool {
         if memory.namespace != self.namespace || self.map.contains_key(&memory.id) {
             return false;
@@ -63,7 +63,7 @@ impl Memories {
         self.map.insert(memory.id, memory);
     }
 
-    /// Notes that `record` was dealt with, also where no memory rests on it.
+    /// Marks `record` as processed, even if no memory rests on it.
     pub fn take(&mut self, record: RecordId) {
         self.taken.insert(record);
     }
@@ -73,12 +73,12 @@ impl Memories {
         &self.namespace
     }
 
-    /// The memories that are loaded.
+    /// The loaded memories.
     pub(crate) fn loaded(&self) -> &MemoryMap {
         &self.map
     }
 
-    /// The same, without the index.
+    /// Drops the index and returns the loaded memories.
     pub(crate) fn into_loaded(self) -> MemoryMap {
         self.map
     }
@@ -88,24 +88,24 @@ impl Memories {
         self.map.get(&id)
     }
 
-    /// True if `record` was dealt with already.
+    /// True if `record` was processed already.
     pub fn has_taken(&self, record: RecordId) -> bool {
         self.taken.contains(&record)
     }
 }
 
-/// Memories while a plan is made: the stored ones with the changes and additions of the plan so far.
+/// Memories during planning: the stored ones with the plan's changes so far.
 #[derive(Debug)]
 pub(super) struct WorkingSet<'a> {
     stored: &'a Memories,
     pub(super) map: MemoryMap,
     pub(super) before: MemoryMap,
     index: Index,
-    /// Room for the scores of a lookup.
+    /// Reused buffer for the scores of a lookup.
     scores: RefCell<Scores>,
-    /// Memories that were asked for and are not loaded.
+    /// Requested memories that are not loaded.
     missing: RefCell<BTreeSet<MemoryId>>,
-    /// Subjects that were looked at, by memory.
+    /// Cached subjects, by memory.
     subjects: RefCell<HashMap<MemoryId, Rc<Subject>>>,
 }
 
@@ -136,13 +136,12 @@ impl<'a> WorkingSet<'a> {
         }
     }
 
-    /// Indexes `id` under its new subject; what stands there under its former one stays.
+    /// Indexes `id` under its new subject; entries under its former one stay.
     pub(super) fn enter(&mut self, id: MemoryId, subject: &Rc<Subject>) {
         self.index.insert(id, &subject.search);
         self.subjects.borrow_mut().insert(id, Rc::clone(subject));
     }
 
-    /// The subject of `memory`, which is one of these.
     fn subject(&self, memory: &Memory) -> Rc<Subject> {
         let mut subjects = self.subjects.borrow_mut();
         if subjects.len() >= SUBJECTS_MAX {
@@ -152,7 +151,7 @@ impl<'a> WorkingSet<'a> {
         Rc::clone(subject.or_insert_with(|| Rc::new(Subject::of(&memory.claim))))
     }
 
-    /// The memories of `kind` that say the most of what `subject` says, the nearest first, of equals by id.
+    /// Memories of `kind` that share most with `subject`, nearest first, ties by id.
     pub(super) fn candidates(&self, subject: &Subject, kind: ClaimKind) -> Vec<Candidate<'_>> {
         let mut scores = self.scores.borrow_mut();
         let indexes = [&self.stored.index, &self.index];
@@ -162,14 +161,14 @@ impl<'a> WorkingSet<'a> {
         let order = |one: &(MemoryId, f64), other: &(MemoryId, f64)| {
             other.1.total_cmp(&one.1).then(one.0.cmp(&other.0))
         };
-        // Of thousands the nearest are enough, unless many of them are withdrawn.
+        // The nearest are enough, unless many of them are withdrawn.
         let mut others = Vec::new();
         if ranked.len() > RANKED_MAX {
             ranked.select_nth_unstable_by(RANKED_MAX, order);
             others = ranked.split_off(RANKED_MAX);
         }
         ranked.sort_unstable_by(order);
-        // Of what was withdrawn nothing is left to be told again.
+        // A withdrawn memory has no content to compare with.
         let is_live = |(id, _): &(MemoryId, f64)| self.get(*id).is_none_or(|it| !it.is_hollow());
         let candidate = |(id, near): (MemoryId, f64)| {
             let Some(memory) = self.get(id) else {
@@ -188,7 +187,7 @@ impl<'a> WorkingSet<'a> {
         nearest.into_iter().filter_map(candidate).collect()
     }
 
-    /// The memories that must be loaded for the plan to be the one that all memories give.
+    /// Memories that must be loaded for the plan to be the one that all memories give.
     pub(super) fn into_missing(self) -> BTreeSet<MemoryId> {
         self.missing.into_inner()
     }
@@ -199,27 +198,27 @@ impl<'a> WorkingSet<'a> {
 pub(super) struct Candidate<'a> {
     pub(super) memory: &'a Memory,
     pub(super) subject: Rc<Subject>,
-    /// Share of what the record says that it says too, from 0; rare words count more.
+    /// Share of the record's words that it has too, from 0; rare words count more.
     pub(super) near: f64,
 }
 
-/// Least share of what a record says that a memory must say too for somebody to be asked about the two.
+/// Minimum share of a record's words in a memory for the pair to be asked about.
 pub(super) const RELATED_NEAR: f64 = 0.1;
-/// Memories that one key may lead to. Beyond this the key is common, and says nothing about a subject.
+/// Maximum number of memories under a key; a key with more is common and names no subject.
 pub(super) const POSTINGS_MAX: u32 = 256;
-/// Keys of a record that are followed, the rarest first.
+/// Maximum number of a record's keys to look up, rarest first.
 const KEYS_MAX: usize = 32;
-/// Memories of a lookup that are put in order at first.
+/// Number of memories that a lookup sorts at first.
 const RANKED_MAX: usize = 64;
-/// Keys of one memory that are kept.
+/// Maximum number of keys indexed per memory.
 const KEYS_KEPT_MAX: usize = 96;
-/// Memories that are thought to be there besides those that are: among few, no word is rare.
+/// Number added to the count of memories, because no word is rare among few.
 const BACKGROUND: f64 = 100.0;
-/// The usual constants of BM25: how soon more of the same word counts no more, and how much length counts.
+/// BM25 constants: term frequency saturation (k1) and length normalization (b).
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
-/// Memories by the number that stands for each in an index.
+/// Numbers of memories in an index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Numbers {
     ids: Vec<MemoryId>,
@@ -227,7 +226,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    /// The number of `id`, which is given one if it has none.
+    /// Returns the number of `id`, assigning one if it has none.
     pub(crate) fn number(&mut self, id: MemoryId) -> u32 {
         let next = u32::try_from(self.ids.len()).unwrap_or(u32::MAX);
         *self.by_id.entry(id).or_insert_with(|| {
@@ -236,32 +235,32 @@ impl Numbers {
         })
     }
 
-    /// The memory of a number.
+    /// The memory with this number.
     pub(crate) fn memory(&self, number: u32) -> Option<MemoryId> {
         self.ids.get(number as usize).copied()
     }
 }
 
-/// A memory under a key.
+/// Entry of a memory under a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Posting {
-    /// Its number.
+    /// Number of the memory.
     pub memory: u32,
-    /// Number of times that it says the key.
+    /// Occurrences of the key in the memory.
     pub times: u16,
-    /// Number of its words.
+    /// Number of words of the memory.
     pub length: u16,
 }
 
 /// The memories under one key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Postings {
-    /// Number of them. Where it is not that of the list, the key is common and the list empty.
+    /// Number of memories. If the list has another length, the key is common and the list empty.
     pub count: u32,
     pub list: Vec<Posting>,
 }
 
-/// Memories by key, for ranking by BM25. Keys of one kind never meet those of another.
+/// Inverted index of memories for BM25. Each kind has keys of its own.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
     pub numbers: Numbers,
@@ -272,7 +271,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Enters a memory that is found by `search`.
+    /// Indexes a memory under the keys of `search`.
     pub(crate) fn insert(&mut self, id: MemoryId, search: &SearchKeys) {
         let length = length_of(search);
         let memory = self.numbers.number(id);
@@ -289,7 +288,7 @@ impl Index {
         }
     }
 
-    /// Takes a memory out that is found by `search`. A common key stays common until nothing is under it.
+    /// Removes a memory from the keys of `search`. A common key stays common until it has no memory.
     pub(crate) fn remove(&mut self, id: MemoryId, search: &SearchKeys) {
         let number = self.numbers.number(id);
         self.memories = self.memories.saturating_sub(1);
@@ -312,17 +311,17 @@ fn length_of(search: &SearchKeys) -> u16 {
     u16::try_from(length).unwrap_or(u16::MAX)
 }
 
-/// The keys under which a memory that is found by `search` is entered, and how often it says each.
+/// Keys under which a memory with `search` is indexed, and its occurrences of each.
 pub(crate) fn entered_keys(search: &SearchKeys) -> impl Iterator<Item = (u64, u16)> + '_ {
     keys(search, search.kind).take(KEYS_KEPT_MAX)
 }
 
-/// Scores of one lookup by the number of a memory, in two indexes that number alike: BM25, as a share of the greatest
-/// weight that the words of a subject can have.
+/// Scores of one lookup by memory number, in two indexes with the same numbers: BM25, as a share of
+/// the maximum weight of a subject's words.
 #[derive(Debug, Default)]
 struct Scores {
     of: [Vec<f64>; 2],
-    /// The numbers of those that have one, each once.
+    /// Numbers of memories with a score, without duplicates.
     found: Vec<u32>,
 }
 
@@ -345,7 +344,7 @@ impl Scores {
         score.into_iter().for_each(|it| *it = to(*it));
     }
 
-    /// The memories with the greater of their scores, in no order.
+    /// Memories with the greater of their scores, unsorted.
     fn ranked(&self, numbers: &Numbers) -> Vec<(MemoryId, f64)> {
         let scored = |number: &u32| {
             let each = self.of.iter().filter_map(|scores| scores.get(*number as usize));
@@ -355,7 +354,7 @@ impl Scores {
     }
 }
 
-/// Looks the memories of `kind` up that share words with `search`.
+/// Scores the memories of `kind` that share words with `search`.
 fn look_up(indexes: [&Index; 2], scores: &mut Scores, search: &SearchKeys, kind: ClaimKind) {
     scores.clear(indexes.iter().map(|index| index.numbers.ids.len()).max().unwrap_or_default());
     let memories = indexes.iter().map(|index| index.memories).sum::<u64>() as f64;
@@ -384,7 +383,7 @@ fn look_up(indexes: [&Index; 2], scores: &mut Scores, search: &SearchKeys, kind:
             }
         }
     }
-    // Among few memories none is too far, also where it says the same in other words.
+    // Among few memories all are near enough, even in different words.
     for (place, index) in indexes.iter().enumerate().filter(|_| few) {
         for posting in index.keys.get(&every).into_iter().flat_map(|it| &it.list) {
             scores.change(place, posting.memory, |score| score.max(RELATED_NEAR));
@@ -392,13 +391,13 @@ fn look_up(indexes: [&Index; 2], scores: &mut Scores, search: &SearchKeys, kind:
     }
 }
 
-/// The key under which every memory of `kind` stands.
+/// Key of all memories of `kind`.
 fn every_key(kind: ClaimKind) -> u64 {
     mix(1 + kind as u64, 0)
 }
 
-/// The keys of memories of `kind` that say the same, and how often each is said: that of the kind, words, and of the same
-/// kind the content as a whole.
+/// Keys of matching memories of `kind`, and occurrences of each: the kind, words, and for the same
+/// kind the content digest.
 pub(super) fn keys(search: &SearchKeys, kind: ClaimKind) -> impl Iterator<Item = (u64, u16)> + '_ {
     let salt = 1 + kind as u64;
     let whole = (kind == search.kind).then(|| (mix(salt, search.content.short()), 1));

@@ -5,11 +5,11 @@ use serde::Deserialize;
 /// Two decisions of a person, two days apart.
 #[derive(Deserialize)]
 struct Pair {
-    /// `replaced`, or `open`: about a part only, about something else, or for a model to tell.
+    /// `replaced`, or `open`: only a part, something else, or left to a model.
     expected: String,
     former: String,
     later: String,
-    /// Of the later one, as are the words that were said and the alternatives.
+    /// Rationale of the later decision, as `said` and `options` are too.
     rationale: String,
     said: String,
     #[serde(default)]

@@ -1,6 +1,6 @@
-//! Effects between memories of different kinds: an attempt completes a request, a decision settles a question or takes a
-//! request back. The later one changes the earlier one, whichever comes in first. A request only moves on, its words
-//! stay; a question goes out of use, so where a person asked it a person must have decided.
+//! Effects between memories of different kinds: an attempt completes a request; a decision settles a question or
+//! withdraws a request. The later one changes the earlier one, in whatever order they arrive. Completion only changes a
+//! request's stage; to supersede what a person asked, a person must have decided.
 
 use super::candidates::{Candidate, WorkingSet, keys};
 use super::incoming::{Incoming, Order, RecordPlace};
@@ -17,28 +17,28 @@ use crate::text::tokens::folded;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-/// The share of the question's words that the decision must have for the two to belong together.
+/// Minimum share of a question's words in a decision that answers it, and in one that may.
 const COVERED: f64 = 0.7;
 const COVERED_MAYBE: f64 = 0.5;
-/// Words in common below which nothing follows; an exact word, such as a path, counts as two.
+/// Minimum number of shared words; an exact word such as a path counts as two.
 const WORDS_MIN: usize = 3;
-/// The share of a request's words that an attempt must have in all, and in what was done.
+/// Minimum share of a request's words in an attempt, and in its action.
 const DONE: f64 = 0.65;
 const DONE_BY_ACTION: f64 = 0.5;
-/// The share of a request's words that a decision must have to take it back.
+/// Minimum share of a request's words in a decision that withdraws it.
 const WITHDRAWN: f64 = 0.5;
-/// The share of a request for several things that an answer must name.
+/// Minimum share of a request for several things that an answer must name.
 const OF_SEVERAL: f64 = 0.8;
-/// Words of the request that a decision must name to take it back without saying so.
+/// Minimum number of a request's words in a decision that merely negates or drops it.
 const MATTER_MIN: usize = 2;
-/// Memories of another kind that one record is compared with.
+/// Maximum number of memories of another kind that one record is compared with.
 const ACROSS_MAX: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Across {
     pub(super) effects: Vec<Effect>,
     pub(super) open: Vec<LeftOpen>,
-    /// Memories that may be related, and how near they are.
+    /// Possibly related memories, and how near they are.
     pub(super) related: Vec<(f64, MemoryId)>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct View<'a> {
     pub(super) verdicts: &'a Verdicts,
 }
 
-/// The kinds that a record of `kind` may have to do with, and whether it is the answer to them.
+/// Kinds that may relate to a record of `kind`, and whether the record answers them.
 fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     match kind {
         ClaimKind::Attempt => &[(ClaimKind::Request, true)],
@@ -59,7 +59,7 @@ fn others(kind: ClaimKind) -> &'static [(ClaimKind, bool)] {
     }
 }
 
-/// The keys under which a plan for `records` looks for memories.
+/// Keys under which a plan for `records` looks up memories.
 pub(crate) fn looked_up_keys(records: &[Record]) -> BTreeSet<u64> {
     let mut found = Vec::new();
     for record in records {
@@ -76,7 +76,7 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         return all;
     };
     for (kind, earlier) in others(new.subject.search.kind) {
-        // An older record that joins a question must not let an older answer close what was raised again since.
+        // An older answer must not close a question that was raised again since.
         if !earlier && home.id != new.own {
             continue;
         }
@@ -110,13 +110,13 @@ pub(super) fn across(new: &Incoming<'_>, home: MemoryId, view: View<'_>) -> Acro
         }
         all.open.extend(strongest.map(|(_, open)| open));
     }
-    // What was asked in this record may have several answers; the nearest one counts.
+    // A record's question may have several answers; the nearest one counts.
     all.effects.dedup_by_key(|effect| effect.memory);
     all
 }
 
-/// Effects of the record behind `home` on `memory`, of another kind, as a model judged; empty where the policy forbids
-/// it.
+/// Effects of the record behind `home` on `memory` of another kind, as a model judged; empty if the
+/// policy forbids them.
 pub(super) fn followed(
     new: &Incoming<'_>,
     home: &Memory,
@@ -137,11 +137,11 @@ struct Link<'a> {
     /// The memory that rests on the record.
     home: &'a Memory,
     memory: &'a Memory,
-    /// The memory is the request or question, and the record its answer.
+    /// True if the memory is the request or question, and the record its answer.
     earlier: bool,
 }
 
-/// The consequence of an answer for the memory that asked.
+/// Consequence of an answer for the memory that asked.
 struct Consequence {
     stage: Option<Stage>,
     supersedes: bool,
@@ -155,7 +155,7 @@ impl Link<'_> {
         if self.earlier { (self.memory, self.home) } else { (self.home, self.memory) }
     }
 
-    /// The share of what was asked that the answer speaks of, and whether it is the deed that was asked for.
+    /// Share of the request or question that the answer covers, and whether it surely follows.
     fn covers(&self, subject: &Subject) -> (f64, bool) {
         let (asked, answer) = self.asked_and_answer();
         let (asked, answer) = (&asked.claim, &answer.claim);
@@ -180,7 +180,7 @@ impl Link<'_> {
                 let says_no = after.statement.says_no && !before.statement.says_no;
                 let withdrawn = says_withdrawn(&words) && !says_withdrawn(&wish);
                 let names = after.statement.names(&before.statement);
-                // No to the very thing takes it back, as do words that say so.
+                // A plain no to the request withdraws it, and so do words of withdrawal.
                 let plain = after.statement.is_within(&before.statement) && names >= MATTER_MIN;
                 let back = (says_no && withdrawn) || (plain && (says_no || withdrawn));
                 let least = if before.statement.is_list { OF_SEVERAL } else { WITHDRAWN };
@@ -195,7 +195,7 @@ impl Link<'_> {
         }
     }
 
-    /// Follows as if the rules were sure, under rule names of its own.
+    /// Applies the effects as if the rules were sure, under names of their own.
     fn judged(&self, order: Order, agreed: bool) -> Across {
         let order = if order == Order::Same { Order::Later } else { order };
         let mut found = self.follow(true, order, agreed);
@@ -256,7 +256,7 @@ impl Link<'_> {
             true => (new.facts.at, new.person, new.hearsay),
             false => (memory.valid_from, is_protected(memory), by_tools),
         };
-        // Words that a person edited say nothing of the stage; any other decision does.
+        // A person's edit tells nothing about the stage; any other decision does.
         let is_edit = asked.decided.as_ref().is_some_and(|it| it.rule == PERSON_EDITED);
         let is_decided = !is_edit && asked.is_decided_after(at);
         let late = matches!(order, Order::Earlier | Order::Unknown);
@@ -265,8 +265,8 @@ impl Link<'_> {
             return Across::default();
         };
         let Consequence { stage, supersedes, rule, open_rule, .. } = consequence;
-        // What goes out of use waits for a person where a person asked for it; what a person confirmed is closed by a
-        // deed that succeeded.
+        // Superseding what a person asked for takes a person. What a person confirmed is closed
+        // only by a person or a successful attempt.
         let may_move = !asked.confirmed || person || stage == Some(Stage::Decided);
         let is_free = match supersedes {
             true => !is_protected(asked) || person || agreed,
@@ -291,17 +291,17 @@ impl Link<'_> {
     }
 }
 
-/// Everything that a claim says.
+/// Full text of a claim.
 fn text(claim: &Claim) -> String {
     let all: Vec<&str> = claim.strings().into_iter().map(|(_, text)| text).collect();
     all.join("\n")
 }
 
-/// Share of the question that the answer covers; zero with too little in common.
+/// Share of the question's words in the answer; zero with too little in common.
 fn cover(asked: &Subject, answer: &Subject) -> f64 {
     let (whole, all) = (asked.all(), answer.all());
     let exact = shared(&asked.hard, &answer.hard);
-    // A question about what was then decided among names the alternatives, be its other words what they may.
+    // A question about the decision names its alternatives, whatever its other words.
     let named = answer
         .named
         .iter()

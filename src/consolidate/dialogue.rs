@@ -1,5 +1,5 @@
-//! The exchange with a model about one batch, without I/O: the dialogue says what to ask, is handed each reply, and
-//! ends with an outcome. Output modes, reminders and repairs are bounded here for every task alike.
+//! Exchange with a model about one batch, without I/O: returns each request, takes each reply, ends
+//! with an outcome. Bounds output modes, reminders and repairs for every task.
 
 use crate::domain::{
     ASKS_MAX, FINDINGS_MAX, Finding, Finish, Message, OutputMode, Reply, Request, Role, Severity,
@@ -14,18 +14,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Requests for a correction of wrong entries: a model that needs more does not get them right.
+/// Maximum number of requests for correction; a model that needs more does not succeed.
 const REPAIRS_MAX: u32 = 2;
-/// Reminders after a reply without an answer, before the next output mode is tried.
+/// Maximum number of reminders after a reply without an answer, per dialogue.
 const REMINDERS_MAX: u32 = 1;
-/// Length of an answer: twenty entries with their evidence, with room to spare.
+/// Maximum length of an answer: twenty entries with evidence, and room to spare.
 const REPLY_TOKENS_DEFAULT: u32 = 4_000;
-/// Calls of one reply that are read.
+/// Maximum number of calls read from one reply.
 const CALLS_MAX: usize = 16;
-/// Entries of one answer that are read: more than any batch asks for.
+/// Maximum number of entries read from one answer: more than any batch asks for.
 const ENTRIES_MAX: usize = 200;
 
-// Every output mode can be tried, and the reminder given, before the asks run out.
+// Every output mode and the reminder fit into the maximum number of asks.
 const _: () = assert!(OutputMode::ALL.len() as u32 + REMINDERS_MAX <= ASKS_MAX);
 const _: () = assert!(REPAIRS_MAX < ASKS_MAX);
 
@@ -66,18 +66,18 @@ impl AskSpec {
 pub(crate) trait BatchTask {
     type Outcome;
     const TOOL: &'static str;
-    /// Key of the list of entries by which an answer is recognised.
+    /// Key of the list of entries in an answer.
     const LIST: &'static str;
 
     fn spec(&self) -> &AskSpec;
     fn text(&self) -> &Redacted;
     fn accepted(&self) -> usize;
-    /// Checks an answer (`None`: the reply has none) and returns what the model has to correct.
+    /// Checks an answer (`None`: the reply has none) and returns what the model must correct.
     fn check(&mut self, answer: Option<&mut Answer>) -> Vec<String>;
     fn outcome(&mut self, summary: DialogueSummary) -> Self::Outcome;
 }
 
-/// Findings and costs of a dialogue that ended.
+/// Findings and costs of a finished dialogue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DialogueSummary {
     pub findings: Vec<Finding>,
@@ -105,7 +105,7 @@ pub(crate) struct Dialogue<T> {
 }
 
 impl<T: BatchTask> Dialogue<T> {
-    /// Begins with `rung`, the best output mode that the endpoint is known to take.
+    /// Starts with `rung`, the best output mode that the endpoint is known to support.
     pub(crate) fn start(task: T, rung: OutputMode) -> (Dialogue<T>, Request) {
         let mut dialogue = Dialogue {
             task,
@@ -137,7 +137,7 @@ impl<T: BatchTask> Dialogue<T> {
         self.finish()
     }
 
-    /// Falls back to the next output mode: the endpoint refuses this one.
+    /// Falls back to the next output mode after the endpoint refused this one.
     pub(crate) fn rung_refused(&mut self) -> Step<T::Outcome> {
         match self.rung.next().filter(|_| self.asks < ASKS_MAX) {
             Some(rung) => {
@@ -148,7 +148,7 @@ impl<T: BatchTask> Dialogue<T> {
         }
     }
 
-    /// Ends with what was accepted: the last request cannot be made.
+    /// Ends with the accepted entries when the last request cannot be made.
     pub(crate) fn stop(&mut self) -> Step<T::Outcome> {
         self.give_up("no-call", "the question could not be asked")
     }
@@ -230,7 +230,7 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Reads the calls of `tool`, or JSON in the words of the reply; `None` if neither has the list.
+    /// Reads the calls of `tool`, or JSON in the reply's text; `None` if neither has the list.
     fn read(reply: &Reply, tool_asked: bool, tool: &str, list: &str) -> Option<Answer> {
         let mut answer = Answer { entries: Vec::new(), findings: Vec::new() };
         let mut found = false;
@@ -260,7 +260,7 @@ impl Answer {
         self.findings.push(Finding::new(Severity::Warning, rule, 0, detail));
     }
 
-    /// Parses an entry without fields that were not asked for; `None` if it has another shape.
+    /// Parses an entry without its unknown fields; `None` if its shape is wrong.
     pub(super) fn parse<E: DeserializeOwned>(
         &mut self,
         entry: Value,
@@ -276,20 +276,20 @@ impl Answer {
     }
 }
 
-/// Length of the records and memories of one batch: an answer to more of them loses some.
+/// Maximum size of the records and memories of one batch; with more, models skip some.
 pub(super) const BATCH_TOKENS_MAX: Tokens = 6_000;
-/// Length of one record or memory as it is shown; a longer one is left out.
+/// Maximum size of one record or memory as shown; a longer one is left out.
 const SHOWN_BYTES_MAX: usize = 6_000;
 
-// One record with its memories always fits, in ASCII; in other scripts a batch may be a record.
+// A shown line always fits into a batch in ASCII; in other scripts it may fill one alone.
 const _: () = assert!(SHOWN_BYTES_MAX / 4 < BATCH_TOKENS_MAX as usize);
 
-/// One line of JSON, so that no text can begin a line that looks like another record; `None` if it is too long.
+/// One line of JSON, so that no text can imitate another record; `None` if it is too long.
 pub(super) fn shown_line(shown: &impl Serialize) -> Option<String> {
     serde_json::to_string(shown).ok().filter(|line| line.len() <= SHOWN_BYTES_MAX)
 }
 
-/// Index of the record that a batch calls `R1` and so on.
+/// Index of a record from its id in a batch, such as `R1`.
 pub(super) fn record_index(id: &str) -> Option<usize> {
     let number: usize = id.trim().strip_prefix(['R', 'r'])?.parse().ok()?;
     number.checked_sub(1)

@@ -1,4 +1,4 @@
-//! Records as tests write them.
+//! Records and checks for tests.
 
 use super::{Memories, Verdicts, consolidate};
 use crate::domain::{
@@ -42,13 +42,13 @@ pub(super) fn day(number: i64) -> Timestamp {
         .after(std::time::Duration::from_secs(u64::try_from(number).unwrap() * 86_400))
 }
 
-/// `claim`, said by `speaker` on a day, in a conversation of that day; the evidence are the claim's own words.
+/// `claim`, said by `speaker` on a day, in a conversation of that day; its own words are the evidence.
 pub(super) fn record(claim: Claim, speaker: Speaker, on: i64) -> Record {
     let words: Vec<String> = claim.strings().into_iter().map(|(_, text)| text.to_owned()).collect();
     record_of(claim, &[(speaker, &words.join("; "))], on)
 }
 
-/// `claim`, resting on these words.
+/// `claim` with this evidence.
 pub(super) fn record_of(claim: Claim, evidence: &[(Speaker, &str)], on: i64) -> Record {
     let session = SessionId(Digest::of(&["session", &on.to_string()]));
     let run = RunId(Digest::of(&["run", &on.to_string(), &format!("{evidence:?}")]));
@@ -80,7 +80,7 @@ pub(super) fn record_of(claim: Claim, evidence: &[(Speaker, &str)], on: i64) -> 
     }
 }
 
-/// Plans by rule, checks the plan, applies it, and sees that planning again comes to nothing.
+/// Plans by rule, checks and applies the plan, and checks that planning again changes nothing.
 #[track_caller]
 pub(super) fn plan(records: &[Record], state: &mut MemoryMap) -> Plan {
     let memories = Memories::of(NAMESPACE, state);
@@ -90,7 +90,7 @@ pub(super) fn plan(records: &[Record], state: &mut MemoryMap) -> Plan {
     plan
 }
 
-/// What holds for every plan.
+/// Checks the invariants of every plan.
 #[track_caller]
 pub(super) fn finish(records: &[Record], plan: &Plan, memories: Memories, state: &mut MemoryMap) {
     let mut fresh: Vec<RecordId> = records.iter().map(|it| it.id).collect();

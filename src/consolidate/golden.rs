@@ -1,5 +1,5 @@
-//! What recorded answers about real transcripts come to. They lie beside the project; without them the rules are
-//! still kept by the tests of the room.
+//! Consolidation of recorded answers about real transcripts. The recordings are not in the
+//! repository; without them the test passes.
 
 use super::fixture::*;
 use crate::domain::{Claim, MemoryMap, MemoryState, Record, Speaker, WriteExtracted};
@@ -27,7 +27,7 @@ fn real_claims_of_many_conversations_are_kept_apart() {
     for (on, path) in
         (0..).zip(paths.iter().filter(|path| path.extension().is_some_and(|it| it == "json")))
     {
-        // Asked first, then talked about, then tried, then chosen: as most of them went.
+        // The usual order: request, discussion, attempt, decision.
         records.extend(claims(path).into_iter().map(|claim| {
             let mut record = record(claim, Speaker::Person, on);
             let ordinal = match record.claim {
@@ -48,7 +48,7 @@ fn real_claims_of_many_conversations_are_kept_apart() {
     let effects = made.operations.iter().flat_map(|operation| &operation.effects);
     let mut moved = 0;
     for effect in effects {
-        // What moves a request on came out of the same conversation.
+        // A request is completed within its conversation.
         let session = |id| {
             let sources = &state[id].sources;
             let found = records.iter().find(|record| sources.contains(&record.id));

@@ -1,5 +1,5 @@
-//! The past of memories: events of one memory, memories as of a day, and memories without forgotten records. All of it
-//! replays the applied plans beside what really happened; what people changed between two plans is carried over.
+//! The past of memories: events of one memory, memories as of a day, and memories without forgotten records. Replays
+//! the applied plans beside the actual state, and carries over what people changed between plans.
 
 use crate::domain::{
     Change, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan, PlanId,
@@ -19,7 +19,7 @@ pub(crate) struct Event {
     pub state: MemoryState,
 }
 
-/// Events of memory `id` by `plans`, the earliest first. Changes by people in between show in the events that follow.
+/// Events of memory `id` in `plans`, earliest first. Changes by people show in the events that follow.
 pub(crate) fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
     let mut events = Vec::new();
     for plan in plans {
@@ -56,8 +56,8 @@ pub(crate) fn history(id: MemoryId, plans: &[Plan]) -> Vec<Event> {
     events
 }
 
-/// The memories as of `date`, by statements until then; `state` and `plans` are the present ones. Statements without
-/// a time count as earlier.
+/// Memories as of `date`, from the statements until then; `state` and `plans` are the current ones.
+/// Statements without a time count as earlier.
 pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> MemoryMap {
     let mut replay = Replay::default();
     let none = BTreeSet::new();
@@ -78,8 +78,8 @@ pub(crate) fn as_of(date: Timestamp, state: &MemoryMap, plans: &[Plan]) -> Memor
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Forgotten {
     pub changes: Vec<Change>,
-    /// The plans that hold words of the records, or of memories that they made, without them. They keep their ids
-    /// and can still be undone; what they keep is read back by [`Plan`] as it is.
+    /// Plans with words of the records, or of memories made from them, now without these words. They keep their
+    /// ids and can still be undone; reading them back as a [`Plan`] changes nothing.
     pub plans: Vec<Plan>,
 }
 
@@ -95,10 +95,10 @@ impl Forgotten {
     }
 }
 
-/// Forgets `records`: `plans` are all that were applied to `state` and not undone, the earliest first.
+/// Forgets `records`. `plans` are all that were applied to `state` and not undone, earliest first.
 ///
-/// Words of people that replaced ours stay, without the sources. Where plans are missing, memories lose their sources,
-/// and go when they have none left.
+/// Words that people put in place of ours stay, without the sources. Where plans are missing,
+/// memories lose the sources, and are removed if none is left.
 pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[Plan]) -> Forgotten {
     let mut replay = Replay::default();
     let mut cleared = Vec::new();
@@ -126,7 +126,7 @@ pub(crate) fn forget(records: &BTreeSet<RecordId>, state: &MemoryMap, plans: &[P
     Forgotten { changes: changes.collect(), plans: cleared }
 }
 
-/// Memories with all operations, and without those that are left out.
+/// Memories after all operations, and after all but those left out.
 #[derive(Debug, Default)]
 pub(super) struct Replay {
     pub(super) full: MemoryMap,
@@ -134,8 +134,8 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Folds `plan` with and without the operations that `leave_out` names; gives it without them. Sources in
-    /// `gone` are taken from memories that no plan made.
+    /// Folds `plan` into both maps; returns it without the operations in `leave_out`. Memories that
+    /// no plan made lose the sources in `gone`.
     pub(super) fn step(
         &mut self,
         plan: &Plan,
@@ -185,7 +185,7 @@ impl Replay {
             (None, _) => without(actual, gone),
             (Some(full), rest) if full == actual => rest.cloned(),
             (Some(full), None) => {
-                // Words that a person put there instead of ours are theirs.
+                // Words that a person put in place of ours stay.
                 let theirs = actual.claim != full.claim;
                 theirs.then(|| Memory { sources: Vec::new(), ..actual.clone() })
             }
@@ -193,7 +193,7 @@ impl Replay {
         }
     }
 
-    /// The operation without effects on memories that do not exist any more.
+    /// Adapts the operation to memories that no longer exist.
     fn without_missing(&self, operation: &Operation) -> Operation {
         let there = |id: &MemoryId| self.rest.contains_key(id);
         let disposition = match operation.disposition {
@@ -204,7 +204,7 @@ impl Replay {
                 Disposition::Duplicate { of: memory }
             }
             Disposition::Supersede { old, memory } if !there(&old) => Disposition::Add { memory },
-            // What is gone is not decided about any more.
+            // Nothing is left to settle with a missing memory.
             Disposition::Settle { memory, with, .. } if !there(&memory) || !there(&with) => {
                 Disposition::Settle { memory, with, how: Settlement::Apart }
             }
@@ -227,7 +227,7 @@ impl Replay {
     }
 }
 
-/// A memory that no plan made, without these sources.
+/// A memory that no plan made, without these sources; `None` if no source is left.
 fn without(memory: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
     let mut rest = memory.clone();
     rest.sources.retain(|source| !gone.contains(source));
@@ -235,7 +235,7 @@ fn without(memory: &Memory, gone: &BTreeSet<RecordId>) -> Option<Memory> {
     (!emptied).then_some(rest)
 }
 
-/// `rest` with everything in which `actual` differs from `full`.
+/// Applies the differences between `full` and `actual` to `rest`.
 pub(super) fn carry(full: &Memory, rest: &Memory, actual: &Memory) -> Memory {
     fn pick<T: Clone + PartialEq>(full: &T, rest: &T, actual: &T) -> T {
         if full == actual { rest.clone() } else { actual.clone() }

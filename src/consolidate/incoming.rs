@@ -1,4 +1,4 @@
-//! A record as it comes in: its claim, its speakers, and whether its evidence speaks of a change.
+//! An incoming record: its claim, its speakers, and whether its evidence mentions a change.
 
 use super::phrases::says_change;
 use super::subject::Subject;
@@ -7,7 +7,7 @@ use crate::domain::{Claim, Facts, Memory, MemoryId, Record, SessionId, Speaker, 
 use crate::text::tokens::folded;
 use std::rc::Rc;
 
-/// A record and everything that follows from it alone.
+/// A record and everything derived from it alone.
 #[derive(Debug)]
 pub(super) struct Incoming<'a> {
     pub(super) record: &'a Record,
@@ -16,9 +16,9 @@ pub(super) struct Incoming<'a> {
     pub(super) own: MemoryId,
     pub(super) person: bool,
     pub(super) hearsay: bool,
-    /// The most trusted speaker who speaks of a change.
+    /// Most trusted speaker who mentions a change.
     pub(super) change_by: Option<Speaker>,
-    /// Words that its claim and its evidence give up.
+    /// Words that its claim and its evidence retract.
     pub(super) turning: Turning,
     pub(super) place: RecordPlace,
 }
@@ -48,7 +48,7 @@ impl<'a> Incoming<'a> {
         }
     }
 
-    /// The order to the beginning of `memory`: by time, and within one conversation by place.
+    /// Order relative to the start of `memory`: by time, then by position in one conversation.
     pub(super) fn order_to(&self, memory: &Memory, there: Option<RecordPlace>) -> Order {
         let by_time = self.facts.at.zip(memory.valid_from).map(|(at, then)| at.cmp(&then));
         let together = there.filter(|there| there.session == self.place.session);
@@ -62,7 +62,6 @@ impl<'a> Incoming<'a> {
     }
 }
 
-/// The most trusted speaker of a record.
 pub(super) fn said_by(record: &Record) -> Speaker {
     record.evidence.iter().map(|it| it.speaker).min().unwrap_or(Speaker::Web)
 }

@@ -1,12 +1,12 @@
-//! Sets of keys of words, as sorted lists without repetitions.
+//! Sets of word keys, as sorted lists without duplicates.
 
-/// Sorted, each once.
+/// Sorts the keys and removes duplicates.
 pub(super) fn sort(keys: &mut Vec<u64>) {
     keys.sort_unstable();
     keys.dedup();
 }
 
-/// Number of keys that both sets have.
+/// Number of keys in both sets.
 pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
     let (mut left, mut right, mut count) = (one, other, 0);
     while let ([first, rest @ ..], [second, after @ ..]) = (left, right) {
@@ -22,12 +22,12 @@ pub(super) fn shared(one: &[u64], other: &[u64]) -> usize {
     count
 }
 
-/// The elements of `one`, which is sorted, that `other`, sorted too, lacks.
+/// Keys of `one` that `other` lacks.
 pub(super) fn without(one: &[u64], other: &[u64]) -> Vec<u64> {
     one.iter().filter(|key| other.binary_search(key).is_err()).copied().collect()
 }
 
-/// The keys that both sets have.
+/// Keys in both sets.
 pub(super) fn both(one: &[u64], other: &[u64]) -> Vec<u64> {
     one.iter().filter(|key| other.binary_search(key).is_ok()).copied().collect()
 }

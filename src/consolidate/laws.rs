@@ -18,7 +18,7 @@ const VERDICTS: [Verdict; 5] = [
 ];
 const SPEAKERS: [Speaker; 4] = [Speaker::Person, Speaker::Assistant, Speaker::Tool, Speaker::Web];
 
-/// Claims that meet one another often: few subjects, few values, few ways to say them.
+/// Claims that often relate to one another: few subjects, few values, few wordings.
 fn claim() -> impl Strategy<Value = Claim> {
     (0..4_usize, 0..4_usize, 0..4_usize, 0..7_u8).prop_map(|(subject, value, mark, kind)| {
         let (about, mark) = (SUBJECTS[subject], MARKS[mark]);
@@ -55,7 +55,7 @@ pub(super) fn records() -> impl Strategy<Value = Vec<Record>> {
     prop::collection::vec(one, 0..24)
 }
 
-/// Plans and applies each batch; the plans.
+/// Plans and applies each batch; returns the plans.
 pub(super) fn run(batches: &[&[Record]], state: &mut MemoryMap) -> Vec<Plan> {
     batches.iter().map(|records| plan(records, state)).collect()
 }
@@ -65,7 +65,7 @@ pub(super) fn consolidated(records: &[Record], state: &MemoryMap, verdicts: &Ver
 }
 
 proptest! {
-    // Five hundred plans, as many again on top of them, each undone to the same.
+    // Five hundred cases of two plans each, all of them undone.
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]

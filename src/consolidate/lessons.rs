@@ -1,5 +1,5 @@
-//! Lessons that a model draws from records, batch by batch, each checked word by word: most of its words, every name,
-//! number and negation must be in the records that it names. What the records do not show is dropped.
+//! Lessons that a model draws from records, batch by batch, each checked: half of its words and
+//! every name, number and negation must be in the records it cites. Unproven lessons are dropped.
 
 use super::dialogue::{
     Answer, AskSpec, BATCH_TOKENS_MAX, BatchTask, Dialogue, DialogueSummary, record_index,
@@ -23,22 +23,22 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Lessons of one batch that are kept; the prompt says so too.
+/// Maximum number of lessons kept per batch; the prompt states it too.
 const LESSONS_MAX: usize = 12;
 const LESSON_LETTERS_MAX: usize = 300;
-/// Records that one lesson rests on: together, more of them would hold any word.
+/// Maximum number of records per lesson; together, more would have any word.
 const LESSON_RECORDS_MAX: usize = 8;
-/// Share of a lesson's words that its records must have, in percent: the others join them to a sentence.
+/// Minimum share of a lesson's words in its records, in percent; the others connect them.
 const WORDS_PERCENT_MIN: usize = 50;
-/// Words in common, however short the lesson is: one proves nothing.
+/// Minimum number of such words, however short the lesson is: one proves nothing.
 const WORDS_MIN: usize = 2;
 const BATCH_RECORDS_MAX: usize = 60;
-/// Batches of one retrospective; of more the latest are shown. That bounds what a look back at years of work costs.
+/// Maximum number of batches per retrospective, latest first; bounds the cost of reviewing years of work.
 const BATCHES_MAX: usize = 20;
 
 /// Name of the tool that hands over lessons.
 pub(super) const REFLECT_TOOL_NAME: &str = "write_reflection";
-/// Version of the published schema. A breaking change makes the next one.
+/// Version of the published schema. A breaking change increments it.
 const SCHEMA_VERSION: u32 = 1;
 const TOOL_DESCRIPTION: &str =
     "Hands over what the records teach about how the work went. Call it once, with every lesson.";
@@ -69,7 +69,7 @@ pub(crate) fn reflect_schema_files() -> Vec<(String, String)> {
     schema_files_of::<WriteReflection>(REFLECT_TOOL_NAME, SCHEMA_VERSION)
 }
 
-/// Model, prompt and gate of lessons.
+/// Model, prompt and privacy gate of lessons.
 #[derive(Debug)]
 pub(crate) struct LessonSpec {
     /// Model, prompt and tool.
@@ -78,7 +78,7 @@ pub(crate) struct LessonSpec {
 }
 
 impl LessonSpec {
-    /// Asks `model` with `prompt`, about texts that are mostly in `language`; what it writes goes through `gate`.
+    /// Asks `model` with `prompt`, about texts that are mostly in `language`; answers pass through `gate`.
     pub(crate) fn new(
         model: impl Into<String>,
         language: &str,
@@ -104,19 +104,19 @@ pub(crate) struct Lessons {
     pub summary: DialogueSummary,
 }
 
-/// The drawing of lessons from one batch.
+/// Task of drawing lessons from one batch.
 #[derive(Debug)]
 pub(crate) struct LessonTask {
     spec: Arc<LessonSpec>,
     batch: LessonBatch,
     lessons: Vec<Note>,
-    /// The last answer had the shape that was asked for, and nothing in it was refused.
+    /// True if the last answer was well formed and nothing in it was rejected.
     sound: bool,
     unproven: usize,
 }
 
 impl LessonTask {
-    /// Begins with `rung`, the best output mode that the endpoint is known to take.
+    /// Starts with `rung`, the best output mode that the endpoint is known to support.
     pub(crate) fn start(
         spec: &Arc<LessonSpec>,
         batch: LessonBatch,
@@ -126,7 +126,7 @@ impl LessonTask {
         Dialogue::start(LessonTask { spec, batch, lessons, sound: false, unproven: 0 }, rung)
     }
 
-    /// Checks one lesson that has the right shape and keeps it if its records show it.
+    /// Checks a well-formed lesson and keeps it if its records support it.
     fn take(&mut self, lesson: ShapedLesson, here: &str, answer: &mut Answer) {
         let ShapedLesson { category, text, records } = lesson;
         let shown = records.iter().filter_map(|at| self.batch.records.get(*at));
@@ -206,14 +206,14 @@ impl BatchTask for LessonTask {
     }
 }
 
-/// A lesson that has the right shape, with the indices of its records.
+/// A well-formed lesson, with the indices of its records.
 struct ShapedLesson {
     category: Category,
     text: Redacted,
     records: BTreeSet<usize>,
 }
 
-/// Why an entry cannot be used: the rule, and the expected form without words of a conversation.
+/// Rule that an entry breaks, and the expected form, without words of a conversation.
 type Problem = (&'static str, String);
 
 fn shaped(lesson: &Lesson, batch: &LessonBatch, gate: &Gate) -> Result<ShapedLesson, Problem> {
@@ -230,7 +230,7 @@ fn shaped(lesson: &Lesson, batch: &LessonBatch, gate: &Gate) -> Result<ShapedLes
         let problem = format!(".records: expected 1 to {LESSON_RECORDS_MAX} of them");
         return Err(("record-count", problem));
     }
-    // What was written with escapes is a word only now.
+    // JSON escapes may have hidden a secret until now.
     let passed = gate.redact(&one_line(&lesson.lesson));
     let text = gate.redact(&one_line(passed.as_str()));
     let letters = text.as_str().chars().count();
@@ -241,13 +241,13 @@ fn shaped(lesson: &Lesson, batch: &LessonBatch, gate: &Gate) -> Result<ShapedLes
     Ok(ShapedLesson { category, text, records })
 }
 
-/// The words with single blanks, and nothing that moves a cursor.
+/// Replaces control characters and runs of whitespace with single blanks.
 fn one_line(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Why `lesson` does not rest on these records; `None` if it does.
+/// Reason why these records do not support `lesson`; `None` if they do.
 fn unproven(lesson: &Redacted, records: &[&ShownRecord]) -> Option<&'static str> {
     let flat = folded(lesson.as_str());
     let mut said = keys(&flat);
@@ -303,7 +303,7 @@ impl ShownRecord {
     }
 }
 
-/// Records that are shown together, conversation by conversation, under short ids that mean nothing outside of the
+/// Records of one request, conversation by conversation, under short ids that are valid only in the
 /// batch.
 #[derive(Clone, Debug)]
 pub(crate) struct LessonBatch {
@@ -332,8 +332,8 @@ struct ShownLine<'a> {
     claim: &'a Claim,
 }
 
-/// Staged `records` in batches, and how many of them are in none: too long, or earlier than the batches that fit. The
-/// order of `records` does not matter; later records leave the batches before them as they are.
+/// Batches of staged `records`, and the number of records in none: too long, or earlier than the batches that fit.
+/// The order of `records` does not matter; later records leave earlier batches unchanged.
 pub(crate) fn lesson_batches(records: &[Record], gate: &Gate) -> (Vec<LessonBatch>, usize) {
     let mut sessions: BTreeMap<SessionId, Vec<&Record>> = BTreeMap::new();
     let mut seen = BTreeSet::new();
@@ -374,7 +374,7 @@ struct Draft {
 }
 
 impl Draft {
-    /// Adds a record, or leaves it out if it is too long for any batch; false if it belongs into the next one.
+    /// Adds a record, or skips it if it fits no batch; false if it belongs in the next one.
     fn add(&mut self, record: &Record, claim: &Claim) -> bool {
         let shown = ShownLine {
             id: format!("R{}", self.records.len() + 1),
@@ -398,7 +398,7 @@ impl Draft {
     }
 
     fn finish(self, gate: &Gate) -> Option<LessonBatch> {
-        // Texts side by side may show what none of them showed alone.
+        // Adjacent texts may reveal together what none of them reveals alone.
         let text = gate.redact(self.text.trim_end());
         (!self.records.is_empty()).then_some(LessonBatch { records: self.records, text })
     }

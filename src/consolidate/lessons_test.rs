@@ -6,7 +6,7 @@ use crate::domain::{ASKS_MAX, Call, Finish, MemoryMap, MemoryState, Reply, Usage
 use crate::privacy::Pii;
 use serde_json::{Value, json};
 
-/// Two attempts that failed, what was chosen then, and a wish; R1 to R4 in this order.
+/// Two failed attempts, the decision after them, and a request; R1 to R4 in this order.
 fn work() -> Vec<Record> {
     let by = |claim, on| record(claim, Speaker::Person, on);
     vec![
@@ -49,7 +49,7 @@ fn start(records: &[Record]) -> (Dialogue<LessonTask>, Request) {
     LessonTask::start(&reflecting, batches.remove(0), OutputMode::ForcedTool)
 }
 
-/// What comes of the same answer, however often it is given.
+/// Outcome of a model that gives the same answer every time.
 #[track_caller]
 fn learned(reply: &Reply) -> Lessons {
     let (mut talk, _) = start(&work());
@@ -62,12 +62,12 @@ fn learned(reply: &Reply) -> Lessons {
     learned
 }
 
-/// Rules of the findings, each once.
+/// Rules of the findings, without duplicates.
 fn rules(learned: &Lessons) -> BTreeSet<&str> {
     learned.summary.findings.iter().map(|it| it.rule.as_ref()).collect()
 }
 
-/// One entry that stands, with these records behind it.
+/// Checks that an entry is accepted, with these records as evidence.
 #[track_caller]
 fn stands(entry: Value, behind: &[usize]) {
     let told = learned(&called(&[entry]));
@@ -78,7 +78,7 @@ fn stands(entry: Value, behind: &[usize]) {
     assert!(told.usable && told.lessons.len() == 1);
 }
 
-/// One entry that does not, for this reason alone; then there is no answer.
+/// Checks that an entry is rejected by this rule alone, which leaves no usable answer.
 #[track_caller]
 fn falls(entry: Value, rule: &str) {
     let told = learned(&called(std::slice::from_ref(&entry)));
@@ -133,7 +133,7 @@ fn what_the_records_do_not_show_falls() {
     for lesson in invented {
         falls(says("quality", lesson, &["R1"]), "unproven-lesson");
     }
-    // True, and of other records than it names.
+    // True, but of other records than it cites.
     falls(says("quality", TIMEOUT, &["R3"]), "unproven-lesson");
     let turned = "The queue must never survive a restart.";
     falls(says("architecture", turned, &["R3"]), "unproven-lesson");

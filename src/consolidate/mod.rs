@@ -1,5 +1,5 @@
-//! Turns staged records into memory: candidates → rules → adjudication → plan. It plans and changes nothing; in doubt
-//! both sides are kept.
+//! Turns staged records into memory: candidates → rules → adjudication → plan. Only plans, never
+//! changes anything; keeps both sides when in doubt.
 
 mod adjudication;
 mod candidates;

@@ -82,7 +82,7 @@ fn a_day_is_looked_back_at_as_it_was_believed_then() {
     let (old, new) =
         (chosen("Redis", "Redis it is", 1), chosen("Postgres", "Postgres after all", 4));
     let mut state = MemoryMap::new();
-    // The older choice comes in last.
+    // The older choice arrives last.
     let plans = [
         plan(&[asked.clone(), done, new.clone()], &mut state),
         plan(std::slice::from_ref(&old), &mut state),

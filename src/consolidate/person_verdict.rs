@@ -1,5 +1,5 @@
-//! Plans of a person's verdicts on memories: operations as any others, that can be undone. They decide nothing by
-//! themselves.
+//! Plans for a person's verdicts on memories: ordinary operations that can be undone. No verdict is
+//! made here.
 
 use crate::domain::{
     Disposition, Effect, Facts, Memory, MemoryId, MemoryMap, MemoryState, Operation, Plan,
@@ -11,15 +11,15 @@ use std::collections::BTreeSet;
 /// A verdict on one memory or two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PersonVerdict {
-    /// Both hold.
+    /// Both are valid.
     KeepBoth { one: MemoryId, other: MemoryId },
-    /// The new one takes the place of the old one.
+    /// The new one supersedes the old one.
     Supersede { old: MemoryId, new: MemoryId },
-    /// A request is fulfilled, a question answered, a failure solved.
+    /// The request is fulfilled, the question answered or the failure solved.
     Close { memory: MemoryId },
-    /// It is open again; what was out of use holds again.
+    /// Reopens the memory, or puts it back into use.
     Reopen { memory: MemoryId },
-    /// It is wrong, and nothing takes its place.
+    /// The memory is wrong and has no replacement.
     Retract { memory: MemoryId },
 }
 
@@ -45,7 +45,7 @@ impl PersonVerdict {
     }
 }
 
-/// A pair that was left open: a record, the memory that rests on it, and the other one.
+/// Pair that was left open: a record, the memory that rests on it, and the other one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct UnsettledPair {
     pub record: RecordId,
@@ -53,8 +53,8 @@ pub(crate) struct UnsettledPair {
     pub memory: MemoryId,
 }
 
-/// The plan of `verdict` on `memories`, which holds them; `open` are pairs of theirs. An error says why it makes no
-/// sense.
+/// Plans `verdict` on its memories in `memories`; `open` are their open pairs. The error says why
+/// the verdict makes no sense.
 pub(crate) fn decide(
     verdict: PersonVerdict,
     memories: &MemoryMap,
@@ -79,7 +79,7 @@ pub(crate) fn decide(
     Ok(Plan::new(namespace, operations, before, Vec::new()))
 }
 
-/// Two memories, in the order in which they were named.
+/// Two memories, in the order given.
 #[derive(Clone, Copy)]
 struct Two<'a> {
     one: &'a Memory,
@@ -147,7 +147,7 @@ impl<'a> Deciding<'a> {
         })?;
         let stage = Some(stage).filter(|_| memory.is_open());
         let mut operations = self.alone(memory, Effect { stage, ..self.effect(memory, memory) });
-        // What may have closed it is asked about no more.
+        // Settles the pairs that ask what closed it.
         let of_it = |it: &&UnsettledPair| it.home == memory.id || it.memory == memory.id;
         operations.extend(open.iter().filter(of_it).map(|pair| {
             let (home, with) = (pair.home, pair.memory);
@@ -166,7 +166,7 @@ impl<'a> Deciding<'a> {
         }
         let by = memory.superseded_by.and_then(|by| self.memories.get(&by)).unwrap_or(memory);
         let effect = self.effect(memory, by);
-        // What was out of use holds again as it did.
+        // A memory that comes back into use keeps its stage.
         Ok(self
             .alone(memory, Effect { stage: stage.filter(|_| is_active), restores: true, ..effect }))
     }
@@ -178,7 +178,7 @@ impl<'a> Deciding<'a> {
         Ok(self.alone(memory, Effect { retracts: true, ..self.effect(memory, memory) }))
     }
 
-    /// The effect by which `memory` holds again beside `other`, if it was superseded by that.
+    /// Effect that restores `memory` beside `other`, if that superseded it.
     fn revived(&self, memory: &Memory, other: &Memory) -> Result<Option<Effect>, String> {
         if memory.state == MemoryState::Active {
             return Ok(None);
@@ -202,7 +202,7 @@ impl<'a> Deciding<'a> {
         }
     }
 
-    /// Settles every pair of the two that is open, and one that is not where there is none.
+    /// Settles every open pair of the two, or a new one if there is none.
     fn settle(&self, two: Two<'_>, open: &[UnsettledPair], effects: Vec<Effect>) -> Vec<Operation> {
         let Two { one, other } = two;
         let ids = [(one.id, other.id), (other.id, one.id)];
@@ -237,7 +237,7 @@ impl<'a> Deciding<'a> {
     }
 }
 
-/// The first record that a memory rests on; where a person wrote it, an id of its own.
+/// First record of a memory; for a memory that a person wrote, an id of its own.
 fn first_record(memory: &Memory) -> RecordId {
     memory.sources.first().copied().unwrap_or(RecordId(memory.id.0))
 }
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
     use crate::domain::{Record, Stage};
 
-    /// Two choices, the later one with words of a change or without, and what the rules make of them.
+    /// Two choices, the later one with or without words of change, and what the rules make of them.
     fn choices(words: &str) -> ([MemoryId; 2], MemoryMap, Vec<UnsettledPair>, [Record; 2]) {
         let stores = ["Redis", "Postgres"];
         let old = decision(&stores, "Redis", "the queue needs low latency");
@@ -272,7 +272,7 @@ mod tests {
         (ids, state, open, [old, new])
     }
 
-    /// Applies a verdict, and checks that it can be undone.
+    /// Applies a verdict and checks that it can be undone.
     #[track_caller]
     fn apply(verdict: PersonVerdict, state: &mut MemoryMap, open: &[UnsettledPair]) -> Plan {
         let plan = decide(verdict, state, open, day(9)).unwrap();
@@ -325,7 +325,7 @@ mod tests {
             let mut state = state.clone();
             apply(verdict, &mut state, &open);
             assert_eq!(states(&state, ids), expected);
-            // The same was said again, before the person decided.
+            // The later choice was repeated before the person decided.
             let again = record_of(records[1].claim.clone(), &[(Speaker::Person, words)], 5);
             plan(&[again], &mut state);
             assert_eq!(state[&old].state, ACTIVE, "{verdict:?}");

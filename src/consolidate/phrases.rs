@@ -1,5 +1,5 @@
-//! Words that decide how two statements relate: words of change, words that turn a statement round, and words that name
-//! a thing exactly. English, German, Turkish, Spanish, French, Japanese, Chinese.
+//! Words that decide how two statements relate: words of change, words that limit or negate, and exact names. In
+//! English, German, Turkish, Spanish, French, Japanese, Chinese and, in part, others.
 
 use crate::text::negation::{NEGATIONS, is_no};
 use crate::text::tokens::{hash, search_keys};
@@ -7,7 +7,7 @@ use aho_corasick::AhoCorasick;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-/// Words that say that something is no more as it was.
+/// Words saying that something is no longer as it was.
 const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any more|anymore|no more|rather than|now|\
      in favour of|in favor of|changed my mind|change my mind|changed our mind|\
      on second thought|scratch that|revert|reverted|reverse|reversed|undo|undone|drop|dropped|abolish|abolished|forget the|\
@@ -18,7 +18,7 @@ const CHANGES: &str = "instead|after all|no longer|not any more|not anymore|any 
      changé d'avis|désormais|dorénavant|non,|invece di|d'ora in poi|non più|adesso|em vez de|a partir de agora|não mais|agora|\
      вместо|теперь|отныне|больше не|やっぱり|やはり|ではなく|じゃなくて|代わりに|に戻|やめて|今後|还是用|不再";
 
-/// Verbs that move something from one value to another.
+/// Verbs that change something from one value to another.
 const SHIFTS: &str = "switch|switched|switches|switching|changed|change|changes|changing|go back to|goes back to|went back to|\
      replace|replaces|replaced|raise|raised|lower|lowered|increase|increased|reduce|reduced|extend|extended|lengthen|\
      lengthened|shorten|shortened|cut|bump|bumped|halve|halved|doubled|tripled|upgrade|upgraded|downgrade|\
@@ -30,7 +30,7 @@ const SHIFTS: &str = "switch|switched|switches|switching|changed|change|changes|
      réduit|déplacer|déplacé|déplacée|reporté|reportée|passare|passiamo|cambiare|spostare|spostato|mudar|mudamos|passamos|\
      заменить|заменяем|меняем|перенести|переносим|перенесли|увеличить|уменьшить|перейти|переходим|に変更|切り替え|改用|換成|换成";
 
-/// Words that tell that the speaker has said so before, and that may tell it.
+/// Words saying that the speaker repeats something; those in `REMINDS` only suggest it.
 const REPEATS: &str = "repeat|as i said|as said|as we said|like i said|said before|already said|told you|as agreed|once more|\
      wie gesagt|wiederhole|noch einmal|rappel|répète|encore une fois|déjà dit|repito|te lo dije|otra vez|ripeto|повторяю|\
      напоминаю|söylediğim gibi|もう一度|言ったとおり|繰り返|how often|how many times|said again|second time|third time|\
@@ -39,19 +39,19 @@ const REPEATS: &str = "repeat|as i said|as said|as we said|like i said|said befo
 const REMINDS: &str =
     "again|remember|still|as before|wieder|nochmal|recuerda|ricorda|опять|снова|tekrar";
 
-/// Nouns for what is measured.
+/// Nouns for measured quantities.
 pub(super) const MEASURE_NOUNS: &str = "limit interval number amount size length width height duration period timeout rate \
      frequency price cost fee quota grenze intervall anzahl menge größe länge breite höhe dauer frist preis kosten gebühr \
      nombre taille longueur durée délai prix coût límite intervalo número tamaño duración plazo precio coste cuota";
 
-/// Words that a request or a plan is taken back with, folded.
+/// Words that withdraw a request or plan, folded.
 const WITHDRAWN: &str = "cancel|cancelled|canceled|take back|taken back|took back|withdraw|withdrawn|drop|dropped|\
      scrap|scrapped|abandon|abandoned|no longer needed|not needed any more|not needed anymore|never mind|nevermind|\
      forget|called off|hat sich erledigt|sich erledigt|gestrichen|verworfen|wird nicht gebaut|nicht mehr nötig|\
      zurückgezogen|zurückgenommen|abgesagt|laisse tomber|laissons tomber|annulé|annule|abandonné|plus besoin|\
      cancelar|cancelado|ya no hace falta|descartado|olvida|iptal|vazgeçtik|vazgeçtim|gerek kalmadı|やめる|やめた|不要|取消";
 
-/// Words for an action that does not do what was asked: it was looked into, planned or begun.
+/// Words for an action that only investigates, plans or begins what was asked.
 const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggered|plan|planned|outline|outlined|draft|drafted|sketch|\
      sketched|design|investigate|investigated|analysed|analyzed|looked|measured|profiled|estimated|researched|compared|\
      compare|compares|comparing|analyse|analyze|measure|estimate|research|propose|suggest|proposed|suggested|prepared|began|\
@@ -59,21 +59,21 @@ const NO_DEED: &str = "reproduce|reproduced|reproduces|trigger|triggers|triggere
      reproduziert|geplant|entwurf|entworfen|gliederung|skizziert|untersucht|analysiert|gemessen|vorbereitet|begonnen|\
      zur hälfte|planifié|ébauche|brouillon|esquisse|commencé|analysé|mesuré|reproduit|planeado|borrador|esquema|\
      empezado|reproducido|planlandı|taslak";
-/// Words with which an attempt says that something is left to do.
+/// Words by which an attempt says that something is left to do.
 const UNFINISHED: &str = "no code|partly|partially|is next|comes next|next step|next week|not done|not fixed|not implemented|\
      yet|not started|not begun|still open|left to do|remains to|remain to|missing|pending|waits for|waiting for|\
      still to do|todo|fehlt|fehlen|wartet auf|manque|manquent|falta|faltan|\
      noch nicht|noch offen|steht aus|stehen aus|nicht begonnen|nicht angefangen|teilweise|folgt|beginnt|\
      pas encore|pas commencé|reste à|restent à|en partie|todavía no|aún no|sin empezar|queda por|quedan por|\
      parcialmente|henüz|kısmen";
-/// Words with which a decision leaves something else for another day.
+/// Words by which a decision postpones something.
 const POSTPONED: &str = "another time|some other time|undecided|not decided|to be decided|for later|decide later|decided later|\
      ein andermal|unentschieden|noch offen|später|une autre fois|plus tard|otro día|más adelante|sin decidir";
-/// Words in an attempt that tell of taking something away.
+/// Words by which an attempt removes something.
 const REMOVALS: &str = "remove|removed|deleted|delete|dropped|uninstalled|disabled|ausgebaut|entfernt|gelöscht|deaktiviert|supprimé|\
      retiré|eliminado|quitado|borrado|kaldırıldı|silindi|rid";
 
-/// Words that name no matter: articles, pronouns, prepositions and verbs that stand in statements about anything.
+/// Stop words: articles, pronouns, prepositions and verbs that occur in statements on any topic.
 const LIGHT: &str = "a an the of to in and for is are was were be been being on with at by from it its as their our that which who \
      this these those there here we you i he she they them us your his her my me do does did done has have had will would \
      should can could may might must shall each every any all some such via into out up down over under about after before \
@@ -93,15 +93,15 @@ const LIGHT: &str = "a an the of to in and for is are was were be been being on 
      и в во на с со к по за до от из у не для что это при мы его \
      bir ve ile için bu şu da de mi her";
 
-/// Words that ask a person for leave.
+/// Words for a person's permission.
 pub(super) const LEAVE: &str = "ask asks asked asking permission consent approval yes ok okay says said saying confirm confirms \
      confirmation agree agrees agreed explicit explicitly person user fragen gefragt nachfragen rückfrage zustimmung \
      erlaubnis freigabe demander demandé accord autorisation preguntar permiso consultar confirmación";
-/// Words before what needs it.
+/// Words before an action that needs permission.
 pub(super) const NEEDS_LEAVE: &str =
     "before prior unless until without vor bevor ohne bis avant sans antes sin hasta";
 
-/// Forms of verbs that their endings do not tell, each row beginning with the plainest.
+/// Irregular verb forms; each row begins with the base form.
 const FORMS: &str = "send sent|show shown showed|build built|write written wrote|hold held|pay paid|sell sold|buy bought|\
      draw drawn drew|hide hidden hid|choose chosen chose|break broken broke|drive driven drove|bring brought|lend lent|\
      spend spent|lose lost|find found|teach taught|catch caught|feed fed|lead led|wear worn|grow grown grew|see seen saw|\
@@ -113,12 +113,12 @@ static FORM_WORDS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     rows.flat_map(|(first, row)| row.split(' ').map(move |word| (word, first))).collect()
 });
 
-/// Calls `each` with the keys of a folded word that names a matter; forms of one verb have the same.
+/// Calls `each` with the keys of a folded topic word; forms of one verb have the same keys.
 pub(super) fn matter_keys(word: &str, each: impl FnMut(u64)) {
     if let Some(plain) = FORM_WORDS.get(word) {
         return search_keys(plain, each);
     }
-    // `shipping` and `shipped` of `ship`, `gespeichert` of `speichern`.
+    // `shipping` and `shipped` become `ship`, `gespeichert` becomes `speichert`.
     let stem = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed")).unwrap_or_default();
     let twice = stem.as_bytes().last_chunk().is_some_and(|[one, other]| one == other);
     let doubled = twice && stem.len() > 4 && !stem.ends_with(['l', 's', 'e', 'o']);
@@ -127,8 +127,8 @@ pub(super) fn matter_keys(word: &str, each: impl FnMut(u64)) {
     search_keys(single.or(participle).unwrap_or(word), each);
 }
 
-/// Words that set the bounds of a statement, folded: two statements that differ in one of them, or in one of [`NEGATIONS`], do
-/// not say the same, however many others they share.
+/// Words that bound a statement, folded. Two statements that differ in one of these, or in one of
+/// [`NEGATIONS`], do not say the same, whatever else they share.
 const TURNS: &str = "avoid|stop|disable|before|after|only|until|unless|except|if|off|out|down|under|below|over|\
      above|less|instead|all|every|any|nur|vor|nach|bis|aus|sadece|önce|sonra|solo|sólo|antes|\
      después|ne|seulement|avant|après";
@@ -137,7 +137,7 @@ const TURNS_INSIDE: &[&str] = &["だけ", "只", "前に", "後に"];
 
 const NOES_INSIDE: &[&str] = &["ない", "ません", "禁止", "不", "别", "勿", "没"];
 
-/// Words that say no of everybody or everything.
+/// Words that negate everybody or everything.
 const NOBODY: &[&str] = &[
     "nobody", "nothing", "none", "neither", "niemand", "nichts", "personne", "rien", "nadie",
     "nada", "hiçbir",
@@ -152,7 +152,7 @@ static LIGHT_WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     LIGHT.split_whitespace().chain(lists.filter(|words| !words.contains(' '))).collect()
 });
 
-/// A list of phrases, found in whole words.
+/// Phrases, matched as whole words.
 struct Phrases(LazyLock<Option<AhoCorasick>>);
 
 static CHANGED: Phrases = Phrases(LazyLock::new(|| AhoCorasick::new(CHANGES.split('|')).ok()));
@@ -170,7 +170,7 @@ pub(super) fn says_change(folded: &str) -> bool {
     CHANGED.is_in(folded) || says_shift(folded)
 }
 
-/// Moves something from one value to another.
+/// True if the text changes something from one value to another.
 pub(super) fn says_shift(folded: &str) -> bool {
     SHIFTED.is_in(folded)
 }
@@ -183,17 +183,17 @@ pub(super) fn may_say_again(folded: &str) -> bool {
     REMINDED.is_in(folded)
 }
 
-/// Takes something back that was asked for or planned.
+/// True if the text withdraws a request or plan.
 pub(super) fn says_withdrawn(folded: &str) -> bool {
     TAKEN_BACK.is_in(folded)
 }
 
-/// The action is the deed itself, and the whole text says of nothing that it is left to do.
+/// True if the action was carried out and the whole text leaves nothing to do.
 pub(super) fn is_deed(action: &str, whole: &str) -> bool {
     !UNDONE.is_in(action) && !UNFINISHED_WORK.is_in(whole)
 }
 
-/// Leaves something undecided.
+/// True if the text leaves something undecided.
 pub(super) fn says_postponed(folded: &str) -> bool {
     LATER.is_in(folded)
 }
@@ -202,7 +202,7 @@ pub(super) fn says_removed(folded: &str) -> bool {
     REMOVED.is_in(folded)
 }
 
-/// True for a folded word that names no matter.
+/// True for a folded stop word.
 pub(super) fn is_light(word: &str) -> bool {
     LIGHT_WORDS.contains(word)
 }
@@ -224,13 +224,13 @@ impl Phrases {
     }
 }
 
-/// A letter of a script that puts blanks between words.
+/// True for letters of scripts with blanks between words.
 fn spelled(letter: char) -> bool {
     letter.is_alphabetic() && u32::from(letter) < 0x0E00
 }
 
-/// The words of `folded` that must not differ between equal statements: turning words, and exact names (numbers,
-/// versions, paths, identifiers). Hashes, sorted, with repetitions.
+/// Hashes of the words in which equal statements must agree: bounds, and exact names (numbers,
+/// versions, paths, identifiers). Sorted, with duplicates.
 pub(super) fn hard_words(folded: &str) -> Vec<u64> {
     let mut hard = Vec::new();
     for word in folded.split(' ').map(bare) {
@@ -247,12 +247,12 @@ pub(super) fn hard_words(folded: &str) -> Vec<u64> {
     hard
 }
 
-/// The words of `folded` that name a thing exactly. Hashes, in their order.
+/// Hashes of the words of `folded` that are exact names, in order.
 pub(super) fn exact_words(folded: &str) -> impl Iterator<Item = u64> + '_ {
     folded.split(' ').map(bare).filter(|word| is_exact(word)).map(hash)
 }
 
-/// True for the key of a word that says no.
+/// True for the key of a negation.
 pub(super) fn is_negation(key: u64) -> bool {
     NEGATIONS.iter().chain(NOES_INSIDE).any(|word| hash(word) == key)
 }
@@ -263,12 +263,12 @@ pub(super) fn says_no(folded: &str) -> bool {
         || (!folded.is_ascii() && inside())
 }
 
-/// A word without the marks around it.
+/// Strips punctuation around a word.
 fn bare(word: &str) -> &str {
     word.trim_matches(|letter: char| !letter.is_alphanumeric())
 }
 
-/// True for a folded word that names a thing exactly: a number, a path, an identifier.
+/// True for a folded word that is an exact name: a number, a path, an identifier.
 pub(super) fn is_exact(word: &str) -> bool {
     let inner = |letter: char| matches!(letter, '_' | '/' | '\\' | '.' | ':' | '@' | '=' | '<');
     word.chars().any(|letter| letter.is_numeric() || inner(letter))

@@ -1,5 +1,5 @@
-//! Makes a plan: takes the records by time, asks the rules about each and the memories that it may touch, and applies each
-//! operation to a working set for the records that follow.
+//! Makes a plan: takes the records in order of time, applies the rules to each and its candidates,
+//! and folds each operation into a working set for the records that follow.
 
 use super::candidates::{Candidate, Memories, RELATED_NEAR, WorkingSet};
 use super::cross_kind::{View, across, followed};
@@ -17,13 +17,13 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// Maximum number of open pairs of one record that contradict or repeat it.
+/// Maximum number of open pairs per record with a contradiction or repetition.
 const OPEN_MAX: usize = 3;
-/// Maximum number of pairs of one record that may be related, so that somebody is asked about them.
+/// Maximum number of open pairs per record that may be related.
 const RELATED_MAX: usize = 2;
 
-/// Plans one operation for each of `records` that was not dealt with yet, in the namespace of `memories`. `verdicts`
-/// decide where the rules do not; without one both sides are kept and the pair is listed as open.
+/// Plans one operation for each of `records` that was not processed yet, in the namespace of `memories`. `verdicts`
+/// decide where the rules do not; without one, both sides are kept and the pair is left open.
 pub fn consolidate(
     records: &[Record],
     memories: &Memories,
@@ -32,8 +32,8 @@ pub fn consolidate(
     consolidate_with(records, &[], memories, verdicts)
 }
 
-/// As [`consolidate`], and first settles pairs that earlier plans left `open`, where there are verdicts: they were
-/// said before. A pair without a verdict stays open.
+/// Like [`consolidate`], but first settles the pairs that earlier plans left `open` and that have
+/// verdicts, because they were said earlier. Other pairs stay open.
 pub(crate) fn consolidate_with(
     records: &[Record],
     open: &[OpenPair],
@@ -44,18 +44,17 @@ pub(crate) fn consolidate_with(
     (plan, findings)
 }
 
-/// A plan of the memories that are loaded.
+/// Plan made from the loaded memories.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub(crate) plan: Plan,
     pub(crate) findings: Vec<Finding>,
-    /// Memories of the index that must be loaded for it to be the plan that all memories give; more may be missing once
-    /// they are.
+    /// Indexed memories that must be loaded for the plan to be the one that all memories give. Once
+    /// they are loaded, more may be missing.
     pub(crate) missing: BTreeSet<MemoryId>,
 }
 
 impl Draft {
-    /// Plans as [`consolidate_with`] does.
     pub(crate) fn of(
         records: &[Record],
         open: &[OpenPair],
@@ -75,7 +74,7 @@ impl Draft {
     }
 }
 
-/// The records to deal with, the earliest first; those without a time come last, each conversation in its order.
+/// Unprocessed records, earliest first; those without a time come last, each conversation in order.
 fn in_order<'a>(records: &'a [Record], memories: &Memories) -> Vec<&'a Record> {
     let mut seen = HashSet::new();
     let fresh = |record: &&Record| !memories.has_taken(record.id) && seen.insert(record.id);
@@ -94,9 +93,9 @@ struct Planner<'a> {
     places: HashMap<MemoryId, RecordPlace>,
     operations: Vec<Operation>,
     open: BTreeSet<LeftOpen>,
-    /// The memories that the record in hand was left open beside.
+    /// Memories with which the current record was left open.
     beside: Vec<MemoryId>,
-    /// The pairs of the record in hand that may be related, and how near they are.
+    /// Possibly related memories of the current record, and how near they are.
     related: Vec<(f64, MemoryId)>,
     findings: Vec<Finding>,
 }
@@ -115,7 +114,7 @@ struct RankedRuling {
 }
 
 impl RankedRuling {
-    /// The nearest first; of equals the earliest, then by id.
+    /// Active memories first, then duplicates, the nearest, the earliest; ties by id.
     fn order(&self, other: &RankedRuling) -> Ordering {
         let near = other.words.total_cmp(&self.words);
         let exact = |it: &RankedRuling| it.ruling != Ruling::Duplicate;
@@ -167,7 +166,7 @@ impl<'a> Planner<'a> {
     fn take(&mut self, record: &Record) {
         let own = Memory::id_of(self.namespace, record.id);
         let new = Incoming::new(record, own);
-        // It began a memory that others bear since it was withdrawn.
+        // Other records kept its memory alive after it was withdrawn.
         let came_back = self.working.get(own).is_some_and(|memory| !memory.is_hollow());
         let choice = match self.refuse(&new) {
             Some(rule) => Choice::new(Disposition::Discard, rule),
@@ -177,7 +176,7 @@ impl<'a> Planner<'a> {
         self.settle(&new, choice);
     }
 
-    /// Why a record becomes no memory whatever stands beside it.
+    /// Reason why a record becomes no memory, regardless of other memories.
     fn refuse(&self, new: &Incoming<'_>) -> Option<&'static str> {
         let record = new.record;
         let told = match new.subject.search.kind {
@@ -199,11 +198,11 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Chooses among the rulings the one that keeps the most.
+    /// Chooses the ruling that keeps the most.
     fn choose(&mut self, new: &Incoming<'_>) -> Choice {
         let mut judged = self.judge(new);
         judged.sort_by(RankedRuling::order);
-        // Words of change are about one memory; where several fit, they do not tell which.
+        // Words of change are about one memory; if several fit, it is unclear which.
         if judged.iter().filter(|it| it.ruling == Ruling::Supersede).count() > 1 {
             let is_guess = |rule: &str| [PRESUPPOSED, REPLACED, TAKEN_BACK].contains(&rule);
             let guessed = judged.iter_mut().filter(|it| is_guess(it.rule));
@@ -322,7 +321,7 @@ impl<'a> Planner<'a> {
         self.findings.push(Finding::new(Severity::Warning, REFUSED, 0, detail));
     }
 
-    /// Writes the operation down and lets its results stand for the records that follow.
+    /// Adds the operation to the plan and applies it to the working set.
     fn settle(&mut self, new: &Incoming<'_>, choice: Choice) {
         let Choice { disposition, rule, effects, stage } = choice;
         let stage = stage.unwrap_or(new.facts.stage);
@@ -348,7 +347,7 @@ impl<'a> Planner<'a> {
         self.operations.push(operation);
     }
 
-    /// Lists the nearest of the pairs that may be related, as far as nothing else was left open about the record.
+    /// Leaves the nearest possibly related pairs open, if the record has few other open pairs.
     fn leave_related(&mut self, new: &Incoming<'_>) {
         let record = new.record.id;
         let mut related = std::mem::take(&mut self.related);
@@ -394,10 +393,10 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// The rule of a verdict that the host does not allow.
+/// Rule of a verdict that the policy forbids.
 const REFUSED: &str = "verdict-refused";
 
-/// The rule of a memory that a model held to be about something else.
+/// Rule of a memory that a model judged unrelated.
 const UNRELATED: &str = "judged-unrelated";
 
 /// True if a model decided by this rule.
@@ -409,7 +408,7 @@ fn apply(verdict: Verdict, pair: &RulePair<'_>) -> Option<(&'static str, Ruling)
     let attempts = pair.subject.search.kind == ClaimKind::Attempt;
     Some(match verdict {
         Verdict::Unrelated => (UNRELATED, Ruling::Unrelated),
-        // The fuller words stay: a condition or a value that only the record has is not lost.
+        // Keeps the fuller statement: it may have a condition or value that the other lacks.
         Verdict::Same if pair.says_more() && pair.may_follow() => {
             ("judged-restated", Ruling::Supersede)
         }
@@ -444,7 +443,7 @@ fn join(twin: &RankedRuling) -> Choice {
     Choice { stage, ..Choice::new(disposition, twin.rule) }
 }
 
-/// The effect that a failure is a lesson from now on, and in nobody's way.
+/// Effect that marks a failure as solved: a lesson, and no longer open.
 fn solved(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'static str) -> Effect {
     let rule = Cow::Borrowed(rule);
     let stage = Some(Stage::Refuted);
@@ -456,28 +455,28 @@ fn replaced(memory: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &'stati
     Effect { memory, by, stage: None, supersedes: true, restores: false, retracts: false, at, rule }
 }
 
-/// An open pair as it stands now.
+/// An open pair in its current state.
 struct OpenLink<'a> {
     verdict: Verdict,
     new: &'a Incoming<'a>,
     /// The memory that rests on the record.
     home: &'a Memory,
     memory: &'a Memory,
-    /// The place of the record that began `memory`, if it is known.
+    /// Position of the record that began `memory`, if known.
     place: Option<RecordPlace>,
 }
 
-/// The settlement of a pair, its rule in the ledger, and effects on other memories.
+/// Settlement of a pair, its rule in the ledger, and effects on other memories.
 type Settled = (Settlement, &'static str, Vec<Effect>);
 
 impl Planner<'_> {
-    /// Settles `pair` if there is a verdict that the policy allows; else it stays open.
+    /// Settles `pair` if it has a verdict that the policy allows; otherwise it stays open.
     fn settle_pair(&mut self, pair: &OpenPair) {
         let record = &pair.record;
         let Some(verdict) = self.verdicts.get(record.id, pair.memory) else { return };
         let both = self.working.get(pair.home).zip(self.working.get(pair.memory));
         let in_use = |it: &Memory| it.state == MemoryState::Active;
-        // What another settlement took out of use is decided already.
+        // Another settlement may have taken one out of use already.
         let both = both.filter(|(home, memory)| in_use(home) && in_use(memory));
         let Some((home, memory)) = both else { return };
         let new = Incoming::new(record, pair.home);
@@ -500,7 +499,7 @@ impl Planner<'_> {
 }
 
 impl OpenLink<'_> {
-    /// `None` where the policy forbids the verdict.
+    /// Returns `None` if the policy forbids the verdict.
     fn settle(&self) -> Option<Settled> {
         let OpenLink { verdict, new, home, memory, place } = *self;
         let order = new.order_to(memory, place);
@@ -508,9 +507,9 @@ impl OpenLink<'_> {
         let (how, rule) = match verdict {
             Verdict::Unrelated => (Settlement::Apart, UNRELATED),
             Verdict::Conflict => (Settlement::Beside, "judged-conflict"),
-            // A memory of another kind says something else.
+            // Memories of different kinds never say the same.
             Verdict::Same | Verdict::Nothing if !alike => return None,
-            // The words that stay must not be those of a speaker who is trusted less.
+            // The remaining words must not be those of a less trusted speaker.
             Verdict::Same if is_protected(home) && !is_protected(memory) => return None,
             Verdict::Same if home.confirmed && !memory.confirmed => return None,
             Verdict::Same => (Settlement::Joined, "judged-same"),

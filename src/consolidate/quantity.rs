@@ -1,5 +1,5 @@
-//! Quantities of a statement, made comparable: `30 s`, `30 seconds` and `half a minute` are one, as are `:8443` and
-//! `port 8443`.
+//! Comparable quantities of a statement: `30 s`, `30 seconds` and `half a minute` are equal, as are
+//! `:8443` and `port 8443`.
 
 use super::phrases::is_light;
 use crate::text::numbers::{number, unit};
@@ -7,7 +7,7 @@ use crate::text::tokens::hash;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Words that end with a half: the words, the amount.
+/// Words for a half or a quarter of a unit, and the amount.
 const HALVES: [(&[&str], f64); 6] = [
     (&["one", "and", "a", "half"], 1.5),
     (&["a", "quarter", "of", "an"], 0.25),
@@ -17,7 +17,7 @@ const HALVES: [(&[&str], f64); 6] = [
     (&["halbe"], 0.5),
 ];
 
-/// Parts of a whole, in percent.
+/// Words for a part of a whole, in percent.
 const SHARES: [(&str, f64); 7] = [
     ("a quarter of", 25.0),
     ("half of", 50.0),
@@ -28,7 +28,7 @@ const SHARES: [(&str, f64); 7] = [
     ("la mitad de", 50.0),
 ];
 
-/// Days of the week, in the languages that agents are talked to in.
+/// Days of the week, in several languages.
 const WEEKDAYS: [&str; 7] = [
     "monday mondays montag montags lundi lundis lunes lunedì понедельник понедельникам",
     "tuesday tuesdays dienstag dienstags mardi mardis martes martedì вторник вторникам",
@@ -46,13 +46,13 @@ static DAY_OF_WORD: LazyLock<HashMap<&str, u64>> = LazyLock::new(|| {
 
 /// A quantity among the words of a statement.
 pub(super) struct Quantity {
-    /// The same for equal amounts of one dimension.
+    /// Equal for equal amounts of one dimension.
     pub(super) key: u64,
-    /// Number of words that say it.
+    /// Number of words that it takes up.
     pub(super) words: usize,
 }
 
-/// A word without the marks around it and an article glued to it, as in `l'import`; a path keeps its slash.
+/// Strips punctuation and a joined article (`l'import`) from a word; a path keeps its slash.
 pub(super) fn bare(word: &str) -> &str {
     let word = match word.split_once(['\'', '’']) {
         Some(("l" | "d" | "n" | "s" | "qu" | "j" | "dell" | "all" | "nell", rest)) => rest,
@@ -63,7 +63,7 @@ pub(super) fn bare(word: &str) -> &str {
     word.trim_end_matches(marks).trim_start_matches(|letter| marks(letter) && letter != ':')
 }
 
-/// The quantity at the beginning of `words`, which are folded and bare.
+/// Quantity at the start of `words`, which are folded and bare.
 pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     let first = words.first()?;
     if let Some(key) = DAY_OF_WORD.get(first) {
@@ -96,7 +96,7 @@ pub(super) fn quantity(words: &[&str]) -> Option<Quantity> {
     Some(Quantity { key: key(dimension, amount * scale), words: count })
 }
 
-/// True if one of `values` is a day of the week: beside another value, it is a condition.
+/// True if one of `values` is a day of the week, which is a condition beside another value.
 pub(super) fn has_day(values: &[u64]) -> bool {
     WEEKDAYS.iter().any(|day| values.contains(&hash(day)))
 }
@@ -105,18 +105,18 @@ fn key(dimension: &str, amount: f64) -> u64 {
     hash(&format!("{dimension} {amount:.3}"))
 }
 
-/// An amount, and what is written right behind its digits.
+/// Amount at the start of a word, and the suffix after its digits.
 fn written(word: &str) -> Option<(f64, &str)> {
     let digits = word.bytes().take_while(|byte| byte.is_ascii_digit() || b".,".contains(byte));
     let (digits, suffix) = word.split_at(digits.count());
     if digits.starts_with(|first: char| first.is_ascii_digit()) {
         return Some((amount(digits)?, suffix));
     }
-    // An article is no number.
+    // An article is not a number.
     number(word).filter(|_| !is_light(word)).map(|number| (number as f64, ""))
 }
 
-/// `18,300` and `22.410` have thousands, `0,5` and `6.12` have fractions.
+/// Parses digits: `18,300` and `22.410` have thousands, `0,5` and `6.12` have fractions.
 fn amount(digits: &str) -> Option<f64> {
     let mut parts = digits.split([',', '.']);
     let head = parts.next()?;
@@ -128,7 +128,7 @@ fn amount(digits: &str) -> Option<f64> {
     match rest.as_slice() {
         [] => head.parse().ok(),
         [fraction] => format!("{head}.{fraction}").parse().ok(),
-        // A version or a date is a name.
+        // Versions and dates are names.
         _ => None,
     }
 }

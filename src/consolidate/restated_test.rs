@@ -5,7 +5,7 @@ use serde::Deserialize;
 /// Two statements of a person, two days apart.
 #[derive(Deserialize)]
 struct Pair {
-    /// `merged`, `open` (the same, for a model to tell) or `different`.
+    /// `merged`, `open` (the same, but left to a model) or `different`.
     expected: String,
     former: String,
     later: String,

@@ -1,5 +1,5 @@
-//! Retrospectives: the records of some sessions in five categories. By rule a note is a headline of records and their ids;
-//! a model's notes are lessons that were checked.
+//! Retrospectives: the records of some sessions in five categories. A note by rule is a headline of
+//! records and their ids; a note by a model is a checked lesson.
 
 use super::subject::Subject;
 use crate::domain::{
@@ -63,32 +63,32 @@ pub(crate) enum Made {
     },
 }
 
-/// Look back on some sessions.
+/// Review of some sessions.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
 pub(crate) struct Retrospective {
     /// Its origin.
     pub made: Made,
-    /// Records by kind.
+    /// Number of records by kind.
     pub kinds: BTreeMap<&'static str, usize>,
-    /// Attempts that failed or succeeded in part.
+    /// Number of attempts that failed or succeeded in part.
     pub failed: usize,
-    /// Conversations.
+    /// Number of conversations.
     pub sessions: usize,
-    /// By category; in each the most repeated first, then the latest.
+    /// Notes by category; in each, the most repeated first, then the latest.
     pub notes: Vec<Note>,
 }
 
-/// Words of user interfaces.
+/// Words about user interfaces.
 const UX: &str = "ui ux button layout screen page dialog menu form tooltip accessibility readability \
      usability wording colour color font icon navigation onboarding frontend css oberfläche \
      arayüz interfaz";
-/// Words by which something is known to be about quality.
+/// Words about quality.
 const QUALITY: &str = "test tests lint bug bugs fix fixed regression flaky coverage crash panic leak review clippy \
      ci fehler hata error errors";
 
 type Key = (ClaimKind, Vec<u64>, Vec<u64>, Option<u64>);
 
-/// A retrospective by rule. Quarantined and replaced records do not count; the order does not matter.
+/// Makes a retrospective by rule. Ignores quarantined and replaced records and the order of records.
 pub(crate) fn reflect(records: &[Record]) -> Retrospective {
     let mut retrospective = Retrospective::default();
     let mut groups: BTreeMap<Key, Vec<&Record>> = BTreeMap::new();
@@ -120,7 +120,7 @@ pub(crate) fn reflect_with(records: &[Record], model: &str, lessons: Vec<Note>) 
     Retrospective { made, notes: in_order(lessons), ..reflect(records) }
 }
 
-/// `records` without those on which only retracted memories rest.
+/// Drops the records on which only retracted memories rest.
 pub(crate) fn standing(records: Vec<Record>, memories: &MemoryMap) -> Vec<Record> {
     let (mut stands, mut withdrawn) = (BTreeSet::new(), BTreeSet::new());
     for memory in memories.values() {
@@ -134,7 +134,7 @@ pub(crate) fn standing(records: Vec<Record>, memories: &MemoryMap) -> Vec<Record
     records.into_iter().filter(keep).collect()
 }
 
-/// Sorts by category, number of records and time, and bounds each category.
+/// Sorts by category, number of records and time, and limits each category.
 fn in_order(mut notes: Vec<Note>) -> Vec<Note> {
     notes.sort_by_cached_key(|note| {
         let (many, last) = (Reverse(note.records.len()), Reverse(note.at));
@@ -179,12 +179,12 @@ fn category(record: &Record, times: usize, failed: usize) -> Option<Category> {
         ClaimKind::Discussion => Some(Category::Knowledge),
         ClaimKind::Attempt if failed > 0 || about(QUALITY) => Some(Category::Quality),
         ClaimKind::Attempt => Some(Category::Knowledge),
-        // A wish alone shows nothing of how the work went.
+        // A request alone tells nothing about how the work went.
         ClaimKind::Request => None,
     }
 }
 
-/// The key of a word as texts have it.
+/// Key that a word has in texts.
 fn key(word: &str) -> Option<u64> {
     let mut key = None;
     words(word, |word| key = Some(word.key));

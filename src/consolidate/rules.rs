@@ -1,8 +1,8 @@
-//! The policy between a record and a memory of the same kind, rule by rule. The first rule that knows the case decides;
-//! without one the two are unrelated.
+//! Policy for a record and a memory of the same kind, rule by rule. The first rule that applies
+//! decides; if none does, the two may be related.
 //!
-//! A person's words change only by a person's later words; nothing changes without words that speak of a change; tools and
-//! the web alone change nothing. In doubt both are kept.
+//! A person's words change only by a person's later words. As a rule, nothing changes without words
+//! of change. Tools and the web alone change nothing. When in doubt, both are kept.
 
 use super::incoming::{Incoming, Order};
 use super::key_set::shared;
@@ -21,45 +21,45 @@ pub(super) struct RulePair<'a> {
     pub(super) like: Likeness,
     pub(super) order: Order,
     pub(super) together: bool,
-    /// A person agreed to what the record says, in words beside its evidence.
+    /// True if a person agreed to the record, in words near its evidence.
     pub(super) agreed: bool,
 }
 
-/// The judgement of a rule.
+/// Outcome of a rule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Ruling {
     Unrelated,
     Duplicate,
     Merge(Merging),
-    /// The same attempt with another outcome: the stage it comes to.
+    /// The same attempt with another outcome, and the resulting stage.
     Outcome(Stage),
     Supersede,
-    /// The memory had taken the record's place before it came.
+    /// The memory replaced the record before the record arrived.
     Late,
-    /// The record is a success where the memory failed.
+    /// The record succeeds where the memory failed.
     Solves,
-    /// The memory, which is later, is a success where the record failed.
+    /// The memory is later and succeeds where the record failed.
     Solved,
     Discard,
     Conflict,
     Doubt,
-    /// Words of change and the memory's value or many of its words: it may be out of date.
+    /// Words of change with the memory's value or many of its words: it may be outdated.
     Suspect,
-    /// Both may be about one matter; nothing else is known.
+    /// Both may have the same topic; nothing else is known.
     Related,
 }
 
 impl Ruling {
-    /// A model may decide it.
+    /// True if a model may decide instead.
     pub(super) fn is_uncertain(self) -> bool {
         matches!(self, Ruling::Conflict | Ruling::Doubt | Ruling::Suspect | Ruling::Related)
     }
 }
 
-/// A rule; `None` if it does not know the case.
+/// A rule; `None` if it does not apply.
 type Rule = fn(&RulePair<'_>) -> Option<Ruling>;
 
-/// The rules in the order in which they are asked, with their names in the ledger.
+/// Rules in order of precedence, with their names in the ledger.
 pub(super) const RULES: [(&str, Rule); 17] = [
     ("retracted", retracted),
     ("past", past),
@@ -80,25 +80,25 @@ pub(super) const RULES: [(&str, Rule); 17] = [
     ("may-replace", may_replace),
 ];
 
-/// The rules by which a decision gives up what an earlier one says.
+/// Rules by which a decision retracts an earlier one.
 pub(super) const REPLACED: &str = "replaced";
 pub(super) const TAKEN_BACK: &str = "taken-back";
 
-/// The rule by which words of change replace a memory that says more than they repeat.
+/// Rule by which words of change replace a memory although they repeat only a part of it.
 pub(super) const PRESUPPOSED: &str = "presupposed";
 
-/// Days within which the same action, done again, is the same attempt: two weeks of working at one thing.
+/// Days within which a repeated action is the same attempt: two weeks of work on one thing.
 const EPISODE_DAYS_MAX: u64 = 14;
-/// Words that an action must have to be known again in another conversation; `ran cargo test` has fewer.
+/// Minimum words of an action for a match across conversations; `ran cargo test` has fewer.
 const EPISODE_WORDS_MIN: usize = 4;
-/// The share of a failed action's words that a later one must have to be the same thing, done again.
+/// Minimum share of a failed action's words in a later one that retries it.
 const SOLVED: f64 = 0.6;
-/// Words that both must have, where the later one does not have them all.
+/// Minimum number of shared words, unless the later one has them all.
 const SOLVED_WORDS_MIN: usize = 3;
-/// The share of words above which two statements may be about the same, where only one says more.
+/// Minimum share of words of statements that may agree: if one contains the other, and if not.
 const ALIKE_ONE_SIDED: f64 = 0.6;
 const ALIKE_TWO_SIDED: f64 = 0.75;
-/// The share of words above which words of change may be about the memory.
+/// Minimum share of common words at which words of change may be about the memory.
 const REPLACED_WORDS: f64 = 0.3;
 
 impl RulePair<'_> {
@@ -110,7 +110,7 @@ impl RulePair<'_> {
         !self.new.hearsay && (!self.is_protected() || self.new.person || self.agreed)
     }
 
-    /// The record is later and speaks of a change, against a person's word by a person.
+    /// True if the record is later and mentions a change; a person's words need a person.
     pub(super) fn may_supersede(&self) -> bool {
         let heard = match self.new.change_by {
             Some(Speaker::Person) => true,
@@ -124,7 +124,7 @@ impl RulePair<'_> {
         self.may_extend() && self.order == Order::Later && self.is_active() && !self.is_decided()
     }
 
-    /// The later of both decisions takes the place of the other where it turns from it, as `turns` says.
+    /// Ruling on two decisions of which the later one retracts the earlier, as `turns` tells.
     fn turned(&self, turns: fn(&Statement, &Statement, &Turning) -> bool) -> Option<Ruling> {
         if self.kind() != ClaimKind::Decision || !self.is_active() {
             return None;
@@ -142,18 +142,18 @@ impl RulePair<'_> {
         }
     }
 
-    /// A person decided on the memory after the record was said.
+    /// True if a person decided on the memory after the record was said.
     fn is_decided(&self) -> bool {
         self.memory.is_decided_after(self.new.facts.at)
     }
 
-    /// The memory is later, and what it rests on is trusted no less.
+    /// True if the memory is later and no less trusted.
     pub(super) fn may_precede(&self) -> bool {
         let trusted = self.memory.confirmed || self.memory.said_by <= self.new.facts.said_by;
         self.order == Order::Earlier && self.is_active() && trusted
     }
 
-    /// The record has a value or a condition that the memory lacks, and lacks nothing that the memory says.
+    /// True if the record has a value or a condition that the memory lacks, and lacks none of the memory.
     pub(super) fn says_more(&self) -> bool {
         let (new, old) = (&self.new.subject, self.subject);
         let (common, all) = new.statement.covers(&old.statement);
@@ -162,7 +162,7 @@ impl RulePair<'_> {
         adds > 0 && common == all && new.statement.lacks_nothing(&old.statement)
     }
 
-    /// A person let stand what an assistant did.
+    /// True if a person accepted what an assistant did.
     fn is_let_stand(&self) -> bool {
         let by_assistant = self
             .new
@@ -202,7 +202,7 @@ pub(super) fn is_protected(memory: &Memory) -> bool {
     memory.confirmed || memory.said_by == Speaker::Person
 }
 
-/// A retracted memory does not come back by itself; a person can bring it up again later.
+/// A retracted memory stays retracted, unless a person raises it again later.
 fn retracted(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.memory.state != MemoryState::Retracted {
         return None;
@@ -213,7 +213,7 @@ fn retracted(pair: &RulePair<'_>) -> Option<Ruling> {
     Some(if pair.is_repeated() && !again { Ruling::Discard } else { Ruling::Unrelated })
 }
 
-/// A superseded memory stays as it is; a record from its time repeats it.
+/// A superseded memory stays as it is; a record from its time duplicates it.
 fn past(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.memory.state != MemoryState::Superseded {
         return None;
@@ -225,7 +225,7 @@ fn past(pair: &RulePair<'_>) -> Option<Ruling> {
     Some(if held && pair.is_repeated() { Ruling::Duplicate } else { Ruling::Unrelated })
 }
 
-/// A request that was fulfilled can be made again.
+/// A fulfilled request can be made again.
 fn asked_again(pair: &RulePair<'_>) -> Option<Ruling> {
     let done = pair.kind() == ClaimKind::Request && pair.memory.stage == Stage::Decided;
     (done && pair.order == Order::Later && pair.is_repeated()).then_some(Ruling::Unrelated)
@@ -235,7 +235,7 @@ fn equal(pair: &RulePair<'_>) -> Option<Ruling> {
     pair.is_equal().then_some(Ruling::Duplicate)
 }
 
-/// The same thing was tried: the later outcome stands.
+/// The same attempt again: the later outcome counts.
 fn outcome(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.kind() != ClaimKind::Attempt {
         return None;
@@ -281,7 +281,7 @@ fn reaffirmed(pair: &RulePair<'_>) -> Option<Ruling> {
     Some(Ruling::Merge(if learn { Merging::Extend } else { Merging::Provenance }))
 }
 
-/// Another choice among the same alternatives.
+/// A different choice among the same alternatives.
 fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject, pair.subject);
     let (chosen, former) = (new.chosen?, old.chosen?);
@@ -301,7 +301,7 @@ fn reversal(pair: &RulePair<'_>) -> Option<Ruling> {
     })
 }
 
-/// Differs in nothing but case, marks, fillers or a missing word.
+/// The same but for case, punctuation, fillers or a missing word.
 fn near(pair: &RulePair<'_>) -> Option<Ruling> {
     if !pair.like.is_near() || !pair.same_choice() {
         return None;
@@ -315,7 +315,7 @@ fn near(pair: &RulePair<'_>) -> Option<Ruling> {
     }
 }
 
-/// The same thing was tried again, and works.
+/// A failed attempt was retried and works.
 fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.kind() != ClaimKind::Attempt || !pair.is_active() {
         return None;
@@ -332,7 +332,7 @@ fn solved(pair: &RulePair<'_>) -> Option<Ruling> {
     (again && works.is_deed).then_some(ruling)
 }
 
-/// The same values in the same matter, in other words.
+/// The same values for the same topic, in other words.
 fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let same = new.repeats(old) || (pair.order == Order::Later && new.retains(old));
@@ -343,17 +343,17 @@ fn restated(pair: &RulePair<'_>) -> Option<Ruling> {
     (says && same && pair.is_active()).then_some(Ruling::Merge(Merging::Provenance))
 }
 
-/// Something else, in words that name what it takes the place of.
+/// A different decision, in words that name what it replaces.
 fn replaced(pair: &RulePair<'_>) -> Option<Ruling> {
     pair.turned(Statement::replaces)
 }
 
-/// Something else, in words that take the former decision back.
+/// A different decision, in words that retract the former one.
 fn taken_back(pair: &RulePair<'_>) -> Option<Ruling> {
     pair.turned(Statement::takes_back)
 }
 
-/// Another value in the very matter: it takes the former one's place where words speak of a change.
+/// Another value for exactly this topic; it replaces the former one if words mention a change.
 fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
     let asks = match pair.kind() {
         ClaimKind::Request | ClaimKind::Decision => true,
@@ -378,7 +378,7 @@ fn revised(pair: &RulePair<'_>) -> Option<Ruling> {
     }
 }
 
-/// A person says that it was said before, and it has the same values.
+/// A person says that this was said before, and the values are the same.
 fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let decides = pair.kind() == ClaimKind::Decision && pair.is_active();
@@ -391,7 +391,7 @@ fn said_again(pair: &RulePair<'_>) -> Option<Ruling> {
     (decides && again && trusted).then_some(Ruling::Merge(Merging::Provenance))
 }
 
-/// Words of change that repeat a part of what the memory says.
+/// Words of change that repeat a part of the memory.
 fn presupposed(pair: &RulePair<'_>) -> Option<Ruling> {
     if pair.kind() != ClaimKind::Decision || !pair.is_active() {
         return None;
@@ -413,7 +413,7 @@ fn alike(pair: &RulePair<'_>) -> Option<Ruling> {
     (many && pair.like.words >= limit).then_some(Ruling::Doubt)
 }
 
-/// Speaks of a change of what the memory may be about.
+/// Words of change about something that may be the memory's topic.
 fn may_replace(pair: &RulePair<'_>) -> Option<Ruling> {
     let (new, old) = (&pair.new.subject.statement, &pair.subject.statement);
     let decides = pair.kind() == ClaimKind::Decision && pair.is_active() && !pair.new.hearsay;

@@ -1,4 +1,4 @@
-//! Pairs that were left open, settled later.
+//! Pairs that were left open and are settled later.
 
 use super::fixture::*;
 use super::{Memories, OpenPair, Undecided, Verdict, Verdicts, consolidate_with, forget};
@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const STORES: [&str; 2] = ["Redis", "Postgres"];
 
-/// Two choices that contradict one another, the later one said by `by` without a word of change.
+/// Two contradicting choices, the later one by `by` without words of change.
 fn choices(by: Speaker) -> [Record; 2] {
     let old = record(decision(&STORES, "Redis", "the queue needs low latency"), Speaker::Person, 1);
     let new = decision(&STORES, "Postgres", "the queue must survive a restart");
     [old, record_of(new, &[(by, "Postgres it is, the queue must survive a restart")], 4)]
 }
 
-/// The state by rule, the plan behind it, and the pairs that it left open.
+/// State and plan by rule, and the pairs that were left open.
 fn left_open(records: &[Record]) -> (MemoryMap, Plan, Vec<OpenPair>) {
     let mut state = MemoryMap::new();
     let made = plan(records, &mut state);
@@ -30,7 +30,7 @@ fn left_open(records: &[Record]) -> (MemoryMap, Plan, Vec<OpenPair>) {
     (state, made, pairs)
 }
 
-/// Settles the one open pair of `records` by `verdict`; what was done, and the rules of the findings.
+/// Settles the one open pair of `records` by `verdict`; checks the operations and the findings.
 #[track_caller]
 fn check(records: &[Record], verdict: Verdict, expected: &[&str], found: &[&str]) -> MemoryMap {
     let (mut state, made, pairs) = left_open(records);
@@ -46,7 +46,7 @@ fn check(records: &[Record], verdict: Verdict, expected: &[&str], found: &[&str]
     );
     let before = state.clone();
     finish(&[], &settled, memories, &mut state);
-    // Forgetting the later record leaves what the earlier one alone had made.
+    // Forgetting the later record leaves what the earlier one alone makes.
     let gone = BTreeSet::from([pair.record.id]);
     let mut rest = state.clone();
     forget(&gone, &state, &[made.clone(), settled.clone()]).apply(&mut rest);
@@ -95,7 +95,7 @@ fn what_is_apart_or_contradicts_stands_and_is_decided() {
 fn an_assistant_or_a_tool_takes_a_persons_memory_out_of_use_in_no_way() {
     for by in [Speaker::Assistant, Speaker::Tool] {
         let mut records = choices(by);
-        // By tools alone it would not be kept at all.
+        // With tool evidence alone it would not be kept at all.
         let more = records[1].evidence[0].clone();
         records[1].evidence.push(crate::domain::Evidence { speaker: Speaker::Assistant, ..more });
         check(&records, Verdict::Replaces { agreed: false }, &[], &["verdict-refused"]);

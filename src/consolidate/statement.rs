@@ -1,5 +1,5 @@
-//! The head of a claim taken apart for the rules: the words that name its matter, its values, whether it says no. Two
-//! statements are of one matter if neither has a word for the matter that the other lacks.
+//! Main string of a claim, analysed for the rules: topic words, values, negation. Two statements
+//! have the same topic if neither has a topic word that the other lacks.
 
 use super::key_set::{both, shared, sort, without};
 use super::phrases::{
@@ -13,43 +13,43 @@ use crate::text::tokens::{folded, hash};
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-/// Words of the matter that both must have, so that they have one at all.
+/// Minimum number of shared topic words; with fewer there is no topic.
 const MATTER_MIN: usize = 2;
-/// Words of the matter that a later statement may leave out when it names the value that it replaces.
+/// Maximum number of topic words that a later statement may omit if it names the value it replaces.
 const LEFT_OUT_MAX: usize = 3;
 
-/// A claim's head, and what else it says about values and change.
+/// Main string of a claim, and what the rest says about values and change.
 #[derive(Clone, Debug)]
 pub(super) struct Statement {
-    /// The words that name the matter, sorted.
+    /// Topic words, sorted.
     matter: Vec<u64>,
-    /// Quantities and exact names of the head, sorted.
+    /// Quantities and exact names of the main string, sorted.
     values: Vec<u64>,
-    /// Quantities, exact names and words of everything the claim says, sorted.
+    /// Quantities, exact names and words of the whole claim, sorted.
     all: Vec<u64>,
-    /// Words that only some of its options have, or that it sets against each other: they are values too.
+    /// Words that only some options have, or that the main string contrasts; they count as values.
     choices: Vec<u64>,
     pub(super) says_no: bool,
-    /// Asks a person for leave, as `ask before …` and `not … without asking` do.
+    /// Requires a person's permission, as `ask before …` and `not … without asking` do.
     needs_leave: bool,
-    /// The matter's words as they stand, where their order makes the meaning, as in `from A to B`.
+    /// Topic words in order, if the order carries meaning, as in `from A to B`.
     order: WordOrder,
-    /// Bounds that its light words set, such as `before` and `below`, sorted.
+    /// Bounds set by stop words such as `before` and `below`, sorted.
     bounds: Vec<usize>,
-    /// Words of the matter right behind a form of `be`, as in `mails are sent`, sorted.
+    /// Topic words right after a form of `be`, as in `mails are sent`, sorted.
     predicates: Vec<u64>,
     /// Says that something stays as it is.
     keeps: bool,
     pub(super) says_change: bool,
-    /// Tells that it was said before.
+    /// Says that it was said before.
     says_again: bool,
     may_say_again: bool,
-    /// Its head names several things, as in `A and B`.
+    /// The main string names several things, as in `A and B`.
     pub(super) is_list: bool,
-    /// Tells of something that was done, and not only looked into, planned or begun.
+    /// Something was done, and not only investigated, planned or begun.
     pub(super) is_deed: bool,
     stated: Stated,
-    /// Words and values of options that were not taken, sorted.
+    /// Words and values of rejected options, sorted.
     weighed: Vec<u64>,
     pub(super) turning: Turning,
 }
@@ -97,7 +97,7 @@ impl Statement {
         }
     }
 
-    /// True if both say the same of the same matter.
+    /// True if both say the same about the same topic.
     pub(super) fn repeats(&self, other: &Statement) -> bool {
         let matter = without(&self.matter, &CLASSES);
         let weight = self.matter.len() + self.values.len() + self.bounds.len();
@@ -107,7 +107,7 @@ impl Statement {
             && weight + usize::from(self.needs_leave) > MATTER_MIN
     }
 
-    /// True if this statement chose, among alternatives, to keep what `former` says, without a word that `former` lacks.
+    /// True if this chose to keep what `former` says, without a topic word that `former` lacks.
     pub(super) fn retains(&self, former: &Statement) -> bool {
         let chosen = both(&self.matter, &self.choices);
         let left_out = without(&former.matter, &self.matter);
@@ -119,7 +119,7 @@ impl Statement {
             && without(&left_out, &former.predicates).is_empty()
     }
 
-    /// True if the order of the words tells no difference.
+    /// True if word order makes no difference between the two.
     pub(super) fn is_ordered_as(&self, other: &Statement) -> bool {
         self.order.says_as(&other.order) && self.stated.only == other.stated.only
     }
@@ -134,8 +134,8 @@ impl Statement {
             && self.stated.only == other.stated.only
     }
 
-    /// True if this statement, the later one, is about the very matter of `former` with another value: it adds no word
-    /// that narrows the matter, and leaves out some only where it names the former value.
+    /// True if this later statement gives the exact topic of `former` another value. It may add no
+    /// topic word, and omit some only if it names the former value.
     pub(super) fn revises(&self, former: &Statement) -> bool {
         let Matters { choices, own, before, common } = self.beside(former);
         let leaves_out = before.len() - common;
@@ -149,15 +149,15 @@ impl Statement {
         differs && enough && own.len() == common && whole && !self.narrows(former)
     }
 
-    /// True if this statement, a later one that speaks of a change, gives the matter of `former` in fewer words another
-    /// value, or says no to it: words of change are about something that was said before.
+    /// True if this later statement, which mentions a change, negates the topic of `former` or
+    /// gives it another value in fewer words: words of change refer to an earlier statement.
     pub(super) fn presupposes(&self, former: &Statement) -> bool {
         let Matters { own, before, common, .. } = self.beside(former);
         let measured = !both(&before, &MEASURES).is_empty();
         let adds = without(&without(&own, &before), if measured { &[] } else { &MEASURES });
         let leaves_out = before.len() - common;
         let valued = !self.values.is_empty() && !former.values.is_empty();
-        // What it says no to may be one of its own alternatives; no to the whole is no to a part of it.
+        // It may negate one of its own alternatives. Negating the whole negates a part of it.
         let turns = self.says_no && !former.says_no && self.is_within(former);
         let least = if turns { LEFT_OUT_MAX } else { common.min(LEFT_OUT_MAX) };
         let is_about_it = common >= MATTER_MIN && leaves_out <= least && adds.is_empty();
@@ -165,7 +165,7 @@ impl Statement {
         is_about_it && differs && !self.narrows(former)
     }
 
-    /// True if it gives a value for a day of the week only.
+    /// True if its value holds only on a day of the week.
     fn narrows(&self, former: &Statement) -> bool {
         has_day(&self.values) && !has_day(&former.values) && !former.values.is_empty()
     }
@@ -178,8 +178,8 @@ impl Statement {
         Matters { common: shared(&own, &before), choices, own, before }
     }
 
-    /// True if this statement tells that it was said before, and `other` says it in other words; where that is less than
-    /// certain, in more or in fewer words.
+    /// True if this statement says that it repeats something, and `other` says it in other words.
+    /// If it only may say so, one must contain the other.
     pub(super) fn says_again(&self, other: &Statement, turning: &Turning) -> bool {
         let common = shared(&self.matter, &other.matter);
         let (adds, leaves_out) = (self.matter.len() - common, other.matter.len() - common);
@@ -195,21 +195,21 @@ impl Statement {
             && (close || within)
     }
 
-    /// True if the rest of what it says names a value of `former`, so that it knows of it.
+    /// True if the rest of the claim names a value of `former`, so that it knows of it.
     pub(super) fn knows(&self, former: &Statement) -> bool {
         let rest = without(&self.all, &self.values);
         !self.values.is_empty() && shared(&rest, &former.values) > 0
     }
 
-    /// True if this statement, the later one, gives up what `former` says and puts something else in its place. `turning` is
-    /// everything that is known of it.
+    /// True if this later statement drops what `former` says and puts something else in its place.
+    /// `turning` is about the whole claim.
     pub(super) fn replaces(&self, former: &Statement, turning: &Turning) -> bool {
         let (own, before) = (&self.stated, &former.stated);
         let lost = without(&before.keys, &own.keys);
         let mut given = [turning.given.as_slice(), &self.weighed].concat();
         sort(&mut given);
         let (common, named) = (shared(&own.keys, &before.keys), shared(&lost, &given));
-        // Of what is lost, a verb may be another one; else there is a word that nothing tells of.
+        // A lost verb may have been exchanged; most other lost words must be mentioned.
         let untold = without(&lost, &turning.all);
         let verbs = |key: &u64| {
             former.predicates.binary_search(key).is_ok() || before.sequence.first() == Some(key)
@@ -231,8 +231,8 @@ impl Statement {
             && !own.narrows(before, of_amount, &turning.all)
     }
 
-    /// True if this statement, the later one, says something else of the subject of `former`, and takes back what was said of
-    /// it.
+    /// True if this later statement says something else about the subject of `former` and retracts
+    /// what was said about it.
     pub(super) fn takes_back(&self, former: &Statement, turning: &Turning) -> bool {
         let (own, before) = (&self.stated, &former.stated);
         let regrets = |words: &Vec<u64>| {
@@ -250,20 +250,20 @@ impl Statement {
         denied || (back && !own.is_of_a_part(before, false, &turning.all))
     }
 
-    /// True if it names one of the alternatives of `question`, and all else that this is about.
+    /// True if it names an alternative of `question` and everything else that is asked.
     pub(super) fn answers(&self, question: &Statement) -> bool {
         let about = without(&question.matter, &question.choices);
         let named = shared(&question.choices, &self.matter);
         named > 0 && !about.is_empty() && without(&about, &self.matter).is_empty()
     }
 
-    /// True if it has no word for the matter that `other` lacks.
+    /// True if it has no topic word that `other` lacks.
     pub(super) fn is_within(&self, other: &Statement) -> bool {
         without(&self.matter, &other.all).is_empty()
     }
 
-    /// True if it names a value of `former`, the earlier one, or what that chose among alternatives; of its own
-    /// alternatives it must name more than one word of that, or share the matter too.
+    /// True if it names a value of the earlier `former`, or what that chose among alternatives. If only this
+    /// one has alternatives, `former` must have several of their words, or share the topic.
     pub(super) fn gives_up(&self, former: &Statement) -> bool {
         let own = both(&former.matter, &self.choices);
         let matter = shared(&self.matter, &former.matter);
@@ -272,29 +272,29 @@ impl Statement {
             || (!own.is_empty() && matter > own.len())
     }
 
-    /// True if it names a value of `former`, or a word of its matter that is one of `choices`.
+    /// True if it names a value of `former`, or one of its topic words in `choices`.
     fn names_value(&self, former: &Statement, choices: &[u64]) -> bool {
         shared(&self.all, &former.values) > 0
             || shared(&self.all, &both(&former.matter, choices)) > 0
     }
 
-    /// True if every value of `other` is one of this too.
+    /// True if it has every value of `other`.
     pub(super) fn lacks_nothing(&self, other: &Statement) -> bool {
         without(&other.values, &self.values).is_empty()
     }
 
-    /// Number of words that name the matter of `other` and stand anywhere in this one, and of all of them.
+    /// Number of topic words of `other` that this claim has anywhere, and number of all of them.
     pub(super) fn covers(&self, other: &Statement) -> (usize, usize) {
         (shared(&self.all, &other.matter), other.matter.len())
     }
 
-    /// As [`covers`](Statement::covers), of the head alone.
+    /// Like [`covers`](Statement::covers), for the main string only.
     pub(super) fn names(&self, other: &Statement) -> usize {
         shared(&self.matter, &other.matter)
     }
 }
 
-/// Two statements without the words that either weighs.
+/// Topic words of two statements, without those of alternatives.
 struct Matters {
     choices: Vec<u64>,
     own: Vec<u64>,
@@ -302,7 +302,7 @@ struct Matters {
     common: usize,
 }
 
-/// The first thing that a claim says: the words that a reader would repeat.
+/// Main string of a claim: the words that a reader would repeat.
 fn head(claim: &Claim) -> String {
     match claim {
         Claim::Decision(it) => it.chosen.clone(),
@@ -312,8 +312,8 @@ fn head(claim: &Claim) -> String {
     }
 }
 
-/// Everything that a claim says, which is `whole`; of an attempt's result only what does not say no: a thing that is
-/// missing was not done.
+/// Full text of a claim, which is `whole`. Leaves out negative clauses of an attempt's result: what
+/// is missing was not done.
 fn affirmed(claim: &Claim, whole: &str) -> String {
     let Claim::Attempt(it) = claim else { return whole.to_owned() };
     let clauses = it.result.split("; ").flat_map(|part| part.split(", "));
@@ -322,7 +322,7 @@ fn affirmed(claim: &Claim, whole: &str) -> String {
     clauses.join("\n")
 }
 
-/// Words that some options of a decision have and others lack, and those that its head sets against each other.
+/// Words that only some options of a decision have, and those that its main string contrasts.
 fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     let options = if let Claim::Decision(it) = claim { it.options.as_slice() } else { &[] };
     let options: Vec<Vec<u64>> = options.iter().map(|option| Parts::of(option).matter).collect();
@@ -340,7 +340,7 @@ fn choices(claim: &Claim, head: &str) -> Vec<u64> {
     choices
 }
 
-/// Words and values of options other than the one that `stated` says; none where it says no option.
+/// Words and values of the options other than the `stated` one; none if no option is stated.
 fn weighed(claim: &Claim, stated: &Stated) -> Vec<u64> {
     let Claim::Decision(it) = claim else { return Vec::new() };
     let options = it.options.iter().map(|option| Stated::of(&folded(option), false).keys);
@@ -352,7 +352,7 @@ fn weighed(claim: &Claim, stated: &Stated) -> Vec<u64> {
     without(&all, &stated.keys)
 }
 
-/// Words for what was said before.
+/// Words for an earlier statement.
 static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
     keys_of(
         "said say earlier former old person decision rule alte ansage gilt gelten entscheidung regel ancienne décision règle \
@@ -360,28 +360,27 @@ static FORMER: LazyLock<Vec<u64>> = LazyLock::new(|| {
     )
 });
 
-/// Words that join two things.
+/// Conjunctions.
 const AND: &str = "and und et y e и ve";
 
-/// Words between which one thing is put in another's place.
+/// Words between a thing and what it replaces.
 const OPPOSED: &str = "instead of|rather than|statt|anstatt|anstelle|au lieu de|en vez de|en lugar de|invece di|вместо";
 /// Words between the alternatives of a question.
 const OR: &str = "or|oder|ou|o|или";
-/// Words before what something is moved from, and to.
+/// Prepositions for the source and target of a move.
 const MOVES: &str = "from to von auf zu à на";
 
-/// Nouns for the class of a thing that has a name, as in `Parquet files`: they add nothing.
+/// Nouns for the class of a named thing, as in `Parquet files`: they add nothing.
 static CLASSES: LazyLock<Vec<u64>> = LazyLock::new(|| {
     keys_of(
         "file files system systems day days datei dateien tag tage fichier fichiers archivo archivos",
     )
 });
 
-/// Nouns for what is measured: with a value, a statement may name it or not.
+/// Nouns for measured quantities; optional beside a value.
 static MEASURES: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(MEASURE_NOUNS));
 
-/// Words of `head`, which is folded, on both sides of words that set one against the other, or behind words that tell
-/// where something moves.
+/// Words of the folded `head` on both sides of a phrase in `by`, or after prepositions of a move.
 fn opposed(head: &str, by: &str) -> Vec<u64> {
     let words: Vec<&str> = head.split(' ').map(bare).collect();
     let is_said = |word: &&&str| !is_light(word) && quantity(&[word]).is_none();
@@ -404,7 +403,7 @@ fn opposed(head: &str, by: &str) -> Vec<u64> {
     found
 }
 
-/// A text taken apart.
+/// A parsed text.
 struct Parts {
     folded: String,
     matter: Vec<u64>,
@@ -415,7 +414,7 @@ struct Parts {
     keeps: bool,
 }
 
-/// True if the folded head tells to ask a person before something is done.
+/// True if the folded main string requires a person's permission.
 fn needs_leave(head: &str) -> bool {
     let says = |list: &str| {
         head.split(' ').map(bare).any(|word| list.split_whitespace().any(|it| it == word))
@@ -425,7 +424,6 @@ fn needs_leave(head: &str) -> bool {
 
 static LEAVE_WORDS: LazyLock<Vec<u64>> = LazyLock::new(|| keys_of(LEAVE));
 
-/// The keys of words, sorted.
 fn keys_of(words: &str) -> Vec<u64> {
     let mut keys = Vec::new();
     words.split_whitespace().for_each(|word| matter_keys(word, |key| keys.push(key)));
@@ -433,22 +431,22 @@ fn keys_of(words: &str) -> Vec<u64> {
     keys
 }
 
-/// Words of a matter as they stand; empty where their order makes no difference.
+/// Topic words in order; empty if the order makes no difference.
 #[derive(Clone, Debug)]
 struct WordOrder {
     words: Vec<u64>,
-    /// Number of words before the only word that tells a direction.
+    /// Number of words before the direction word, if there is only one.
     turn: Option<usize>,
 }
 
 impl WordOrder {
-    /// True if both go from one thing to another, and not the same way.
+    /// True if both go from one thing to another, but not the same way.
     fn is_turned(&self, other: &WordOrder) -> bool {
         let spans = |it: &WordOrder| it.turn.is_none() && !it.words.is_empty();
         spans(self) && spans(other) && self.words != other.words
     }
 
-    /// True if both are the same, or one of them begins where the other turns: `after B do A` is `do A after B`.
+    /// True if both are equal, or equal once swapped at a direction: `after B do A` is `do A after B`.
     fn says_as(&self, other: &WordOrder) -> bool {
         let begins = |one: &WordOrder, at: usize, other: &WordOrder| {
             let (head, tail) = one.words.split_at_checked(at).unwrap_or_default();
@@ -460,7 +458,7 @@ impl WordOrder {
     }
 }
 
-/// Words that set bounds, or say how far a statement binds; two statements with words of different rows differ.
+/// Words that set bounds or say how binding a statement is; words of different rows differ.
 const BOUNDS: [&str; 10] = [
     "before prior vor avant antes önce",
     "after nach après después sonra",
@@ -473,13 +471,13 @@ const BOUNDS: [&str; 10] = [
     "least minimum mindestens mínimo",
     "may can might could darf dürfen kann können peut peuvent puede pueden",
 ];
-/// Forms of `be`, behind which a predicate stands.
+/// Forms of `be`, which precede a predicate.
 const BE: &str = "is are was were be been ist sind wird werden est sont es son";
-/// Words that say that something stays as it is.
+/// Words saying that something stays as it is.
 const KEEPS: &str = "keep keeps stay stays remain remains leave behalten beibehalten bleibt bleiben garder garde reste \
      restent mantener mantiene seguir";
 
-/// Words with which the order of the others counts.
+/// Words that make the order of the others matter.
 const DIRECTIONS: &str = "from to before prior after into until von zu nach vor bis desde hasta antes después avant après depuis \
      から まで önce sonra";
 
@@ -509,10 +507,10 @@ impl Parts {
                 continue;
             }
             rest = after;
-            // `up to` an amount is at most that.
+            // `up to` an amount means at most.
             let at_most = *word == "up" && rest.first().is_some_and(|next| *next == "to");
             bounds.extend(BOUND_WORDS.get(if at_most { "most" } else { word }));
-            // `prior to` is one word.
+            // `prior to` counts as one word.
             if DIRECTION_WORDS.contains(word) && last != "prior" && last != "up" {
                 turns.push(matter.len());
             }
@@ -527,13 +525,13 @@ impl Parts {
                 });
             }
         }
-        // `de Lugo a Vigo`; alone, both words are everywhere.
+        // `de Lugo a Vigo`; either word alone is too common.
         let spans = words.windows(3).any(|it| matches!(it, ["de", _, "a" | "à"]));
         let order = WordOrder {
             words: if turns.is_empty() && !spans { Vec::new() } else { matter.clone() },
             turn: turns.first().copied().filter(|_| turns.len() == 1),
         };
-        // In German it stands at the end.
+        // German puts the predicate at the end.
         let is_german = words.iter().any(|word| matches!(*word, "wird" | "werden"));
         predicates.extend(matter.last().filter(|_| is_german));
         sort(&mut matter);

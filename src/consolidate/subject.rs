@@ -1,6 +1,6 @@
-//! The subject of a claim as it is compared, and the likeness of two subjects. Text is folded as evidence is, so that
-//! case, quotes and Markdown make no difference. A Turkish dotless i equals the dotted one where candidates are looked
-//! for, not where two claims are called equal.
+//! The subject of a claim in comparable form, and the similarity of two subjects. Text is folded
+//! like evidence, so case, quotes and Markdown make no difference. Dotless and dotted i are equal
+//! in candidate lookups, but not when two claims are compared for equality.
 
 use super::key_set::{shared, sort};
 use super::phrases::{hard_words, is_light};
@@ -10,18 +10,18 @@ use crate::text::tokens::{folded, hash, keys, search_keys};
 use crate::text::truncate;
 use std::sync::LazyLock;
 
-/// Maximum number of alternatives of one decision that are compared.
+/// Maximum number of alternatives of one decision to compare.
 pub(super) const ALTERNATIVES_MAX: usize = 16;
-/// Maximum length of a subject, and of the text around it, that is compared: a long paragraph.
+/// Maximum length of a subject, and of the text around it, to compare: a long paragraph.
 const TEXT_BYTES_MAX: usize = 2_000;
 
 /// Keys by which a claim is found.
 #[derive(Clone, Debug)]
 pub(crate) struct SearchKeys {
     pub(super) kind: ClaimKind,
-    /// Digest of everything it says; equal ones say the same.
+    /// Digest of the whole claim; equal ones say the same.
     pub(super) content: Digest,
-    /// Words of everything it says, sorted.
+    /// Words of the whole claim, sorted.
     pub(super) terms: Vec<Term>,
 }
 
@@ -31,17 +31,17 @@ impl SearchKeys {
     }
 }
 
-/// A claim taken apart for comparing.
+/// A claim prepared for comparison.
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) search: SearchKeys,
-    /// The words of the subject, sorted, without repetitions.
+    /// Words of the subject, sorted, without duplicates.
     pub(super) words: Vec<u64>,
     pub(super) statement: Statement,
-    /// Neighbours among them, sorted, each once: the same words in another order say something else.
+    /// Adjacent words, sorted, without duplicates; another order means something else.
     pub(super) pairs: Vec<u64>,
     pub(super) hard: Vec<u64>,
-    /// The words of the rest: rationale, points, result, intent.
+    /// Words of the rest: rationale, points, result, intent.
     pub(super) around: Vec<u64>,
     pub(super) alternatives: Vec<u64>,
     pub(super) chosen: Option<u64>,
@@ -78,7 +78,7 @@ impl Subject {
         self.words.is_empty() && self.hard.is_empty()
     }
 
-    /// Words of the subject and around it, sorted, without repetitions.
+    /// Words of the subject and the rest, sorted, without duplicates.
     pub(super) fn all(&self) -> Vec<u64> {
         let mut all = [self.words.as_slice(), self.around.as_slice()].concat();
         sort(&mut all);
@@ -90,15 +90,15 @@ impl Subject {
     }
 }
 
-/// A word that a claim is searched by.
+/// Search term of a claim.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Term {
     pub(super) key: u64,
-    /// Number of times that the claim says it.
+    /// Occurrences in the claim.
     pub(super) times: u16,
 }
 
-/// The words of everything that a claim says, light ones left out.
+/// Words of the whole claim, without stop words.
 fn terms(claim: &Claim) -> Vec<Term> {
     let mut keys = Vec::new();
     for (_, text) in claim.strings() {
@@ -117,7 +117,7 @@ fn is_mark(letter: char) -> bool {
     !letter.is_alphanumeric()
 }
 
-/// The text that names a claim's subject, and the rest of it.
+/// Text that names a claim's subject, and the rest.
 fn texts(claim: &Claim) -> (String, String) {
     match claim {
         Claim::Decision(it) => {
@@ -139,12 +139,12 @@ fn cut(text: &str) -> &str {
     truncate::bytes(text, TEXT_BYTES_MAX)
 }
 
-/// Two words next to one another as one.
+/// Combines two adjacent words.
 fn pair(two: &[u64]) -> u64 {
     two.iter().fold(0x9e37_79b9_7f4a_7c15, |all, key| mix(all, *key))
 }
 
-/// Joins two keys; the order counts.
+/// Combines two keys; their order matters.
 pub(super) fn mix(one: u64, other: u64) -> u64 {
     (one.rotate_left(23) ^ other).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
@@ -168,7 +168,7 @@ fn alternatives(claim: &Claim) -> (Vec<u64>, Option<u64>, Vec<Vec<u64>>) {
     (all, Some(chosen), named)
 }
 
-/// Everything that a claim says; the order of options and points does not count.
+/// Digest of the whole claim, regardless of the order of options and points.
 fn content(claim: &Claim) -> Digest {
     let list = |items: &[String]| {
         let mut items: Vec<String> = items.iter().map(|item| folded(item)).collect();
@@ -201,11 +201,11 @@ fn content(claim: &Claim) -> Digest {
     Digest::of(&all)
 }
 
-/// The least share of words in common with which one statement repeats another that says a word more.
+/// Minimum share of common words at which a statement repeats one with more words.
 const NEAR_WORDS: f64 = 0.8;
-/// The least share of neighbouring words in common: order makes meaning.
+/// Minimum share of common word pairs: order carries meaning.
 const NEAR_PAIRS: f64 = 0.5;
-/// Alternatives that stand in decisions about anything.
+/// Alternatives in decisions about anything.
 const GENERIC: &str = "yes|no|on|off|true|false|keep|remove|now|later|both|none|a|b|c|option a|option b|option 1|option 2|\
      enable|disable|ja|nein|evet|hayır|sí|si|oui|non|はい|いいえ|accept|reject|approve|wait";
 
@@ -225,11 +225,11 @@ pub(super) struct Likeness {
     hard: bool,
     common: bool,
     hard_any: bool,
-    /// Words of their reasons in common, those of the alternatives left out: that both are about one matter.
+    /// Common words of the rationales, without the alternatives: signs of the same topic.
     pub(super) rationale: usize,
     /// Number of generic alternatives in common.
     pub(super) generic: usize,
-    /// The new one has words around its subject that the old one lacks.
+    /// True if the new one has words around its subject that the old one lacks.
     pub(super) says_more: bool,
 }
 

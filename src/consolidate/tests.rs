@@ -2,7 +2,7 @@ use super::fixture::*;
 use crate::domain::{Claim, Memory, MemoryMap, MemoryState, Record, Speaker, Stage};
 use Speaker::{Assistant, Person, Tool, Web};
 
-/// Plans all records at once, in the order given and in reverse, and tells what became of each.
+/// Plans all records at once, in the given and in reverse order, and checks each disposition.
 #[track_caller]
 fn check(records: &[Record], expected: &[&str]) -> MemoryMap {
     let (mut state, mut other) = (MemoryMap::new(), MemoryMap::new());

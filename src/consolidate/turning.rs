@@ -1,5 +1,5 @@
-//! Words that a text gives up: it sets them aside for others, in whole clauses or behind words such as `instead of`. A
-//! word that is given up here and stated by an earlier decision tells that both are about one thing.
+//! Words that a text retracts, in whole clauses or after phrases such as `instead of`. A word that
+//! is retracted here and stated by an earlier decision shows that both are about the same thing.
 
 use super::key_set::{both, sort, without};
 use super::phrases::{
@@ -10,14 +10,14 @@ use crate::text::tokens::hash;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Words behind which stands what is given up.
+/// Phrases before what is retracted.
 static AHEAD: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "instead of|rather than|in place of|no longer|no more|away from|moved off|move off|goodbye to|statt|anstatt|\
      anstelle|nicht mehr|weg von|au lieu de|au lieu du|plutôt que|à la place de|à la place du|et non|en vez de|en vez del|en lugar de|en lugar del|ya no|adiós a",
     )
 });
-/// The same, where a clause that goes on with a preposition gives up what stands before them.
+/// Same; but if a preposition follows directly, what precedes is retracted.
 static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "replaces|replace|replaced|swap|swapped|drop|drops|dropped|ditch|ditched|retire|retired|abandon|abandoned|forget|\
@@ -25,10 +25,10 @@ static VERBS: LazyLock<Phrases> = LazyLock::new(|| {
      abandonne|abandonné|sustituye|reemplaza|deja de|dejamos de|abandona",
     )
 });
-/// Words behind which stands what is given up where the text speaks of a change.
+/// Phrases before what is retracted, in texts that mention a change.
 static DENIED: LazyLock<Phrases> =
     LazyLock::new(|| Phrases::between_bars("not|no|nicht|kein|keine|keinen|pas"));
-/// Words before which stands what is given up.
+/// Phrases after what is retracted.
 static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "is history|are history|is gone|are gone|is out|are out|is over|are over|is dead|is obsolete|are obsolete|\
@@ -38,14 +38,14 @@ static BEHIND: LazyLock<Phrases> = LazyLock::new(|| {
      remplacée par|fue|era|eran|se acabó|desaparece|queda eliminado|queda eliminada|sustituido por|reemplazado por",
     )
 });
-/// Words at which what is given up ends.
+/// Words that end what is retracted.
 static ENDS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "but to for by with and or any because since from now sondern auf für durch mit und oder weil seit ab mais à \
      pour par avec et ou car depuis sino para por con y o porque desde",
     )
 });
-/// Words from which a thing moves, and words for a move.
+/// Prepositions for the source of a move, and words for a move.
 static FROM: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("from von vom de du"));
 static MOVES: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
@@ -53,22 +53,22 @@ static MOVES: LazyLock<Phrases> = LazyLock::new(|| {
      umgestiegen umgestellt gewechselt wechseln passer passons passé migré pasar pasamos pasado cambiar cambiamos cambiado",
     )
 });
-/// Words to which it moves.
+/// Prepositions for its target.
 static TO: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("to auf zu nach à a"));
-/// Words before what tells one thing of a kind from the others.
+/// Words before a qualifier, which tells one thing of a kind from the others.
 static OF_A_PART: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "for of that which who whose where when if while during inside für wenn falls bei beim während pour qui \
      quand lorsque dans si para cuando quien",
     )
 });
-/// More of them, which can stand before a name, but not before a word beside an amount.
+/// More of them, which count only in statements about amounts.
 static OF_AN_AMOUNT: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "to with in on at im am in an zu zum zur mit von aus avec de des con en del der",
     )
 });
-/// More words between two things, and articles.
+/// Other prepositions, and articles.
 static BETWEEN: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "by via through over into behind near as unter über durch sur par vía sobre",
@@ -79,9 +79,9 @@ static ARTICLES: LazyLock<Phrases> = LazyLock::new(|| {
         "the a an der die das den dem ein eine einen einem einer le la les un une el los las una",
     )
 });
-/// Words that do so behind a noun.
+/// Words before a qualifier that follow a noun.
 static OF: LazyLock<Phrases> = LazyLock::new(|| Phrases::between_blanks("der des de du del di"));
-/// Words that take a former decision back as a whole.
+/// Phrases that retract a former decision as a whole.
 static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "mistake|overkill|regret|was wrong|were wrong|bad idea|backfired|changed my mind|changed their mind|\
@@ -91,7 +91,7 @@ static REGRETS: LazyLock<Phrases> = LazyLock::new(|| {
      un error|mala idea|cambiado de idea|cambié de idea|me arrepiento|mejor no|al final no",
     )
 });
-/// Words that shut all others out, and those of them that stand behind the one that is left.
+/// Words that exclude all others; those in `ALONE` follow the one that is left.
 static ONLY: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_blanks(
         "only alone nobody none nur allein alleine niemand sólo solo solamente nadie seulement uniquement seul seule personne",
@@ -104,7 +104,7 @@ static NOBODY_ELSE: LazyLock<Phrases> = LazyLock::new(|| {
      nadie más que|personne sauf|personne à part|personne d'autre que",
     )
 });
-/// Words of a person that let stand what an assistant did.
+/// Words by which a person accepts what an assistant did.
 static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "ok|okay|fine|good|great|perfect|agreed|agrees|approved|accepted|confirmed|sure|makes sense|leave it|keep it|\
@@ -112,14 +112,14 @@ static CONSENTS: LazyLock<Phrases> = LazyLock::new(|| {
      parfait|ça me va|très bien|de acuerdo|vale|perfecto|está bien|me parece bien",
     )
 });
-/// Words that tell that something is as it was.
+/// Phrases saying that something is as it was.
 static AS_EVER: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "as always|as ever|as usual|once again|still stands|still holds|still applies|still the rule|wie immer|\
      nach wie vor|gilt weiterhin|gilt immer noch|comme toujours|comme d'habitude|como siempre",
     )
 });
-/// Words that tell that something proposed was not taken.
+/// Words saying that a proposal was rejected.
 static REFUSALS: LazyLock<Phrases> = LazyLock::new(|| {
     Phrases::between_bars(
         "refused|refuses|declined|rejected|turned down|abgelehnt|lehnt ab|lehnte|refusé|refuse|rejeté|rechazado|\
@@ -127,16 +127,16 @@ static REFUSALS: LazyLock<Phrases> = LazyLock::new(|| {
     )
 });
 
-/// A text, with what it gives up.
+/// A text, with what it retracts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Turning {
-    /// Every word and value, sorted.
+    /// All words and values, sorted.
     pub(super) all: Vec<u64>,
-    /// Words and values that are given up, sorted.
+    /// Retracted words and values, sorted.
     pub(super) given: Vec<u64>,
-    /// Words and values of clauses that take a decision back, sorted, if there are such clauses.
+    /// Words and values of clauses that retract a decision, sorted, if there are any.
     pub(super) regrets: Option<Vec<u64>>,
-    /// A person lets stand what was done.
+    /// A person accepts what was done.
     pub(super) consents: bool,
     pub(super) refuses: bool,
     pub(super) changes: bool,
@@ -144,7 +144,7 @@ pub(super) struct Turning {
 }
 
 impl Turning {
-    /// Reads a folded text.
+    /// Parses a folded text.
     pub(super) fn of(folded: &str) -> Turning {
         let mut it = Turning {
             consents: has(folded, &CONSENTS),
@@ -172,28 +172,28 @@ impl Turning {
     }
 }
 
-/// Words that a head states, without those that it gives up.
+/// Words that a main string states, without those that it retracts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stated {
-    /// Words and values as they stand.
+    /// Words and values in order.
     pub(super) sequence: Vec<u64>,
     /// The same, sorted.
     pub(super) keys: Vec<u64>,
-    /// Words that name nothing before each word of `sequence`.
+    /// Kind of stop words before each word of `sequence`.
     glue: Vec<Glue>,
-    /// Words that tell one thing of a kind from the others, sorted.
+    /// Qualifiers, sorted.
     parts: Vec<u64>,
-    /// Words that do so beside an amount, sorted.
+    /// Qualifiers beside an amount, sorted.
     amounts: Vec<u64>,
-    /// Words of a first clause that says no, where others follow, sorted.
+    /// Words of a negative first clause that others follow, sorted.
     pub(super) denied: Vec<u64>,
-    /// The one that it is true of, as in `only Ann`, `Ann alone`, `nobody but Ann`.
+    /// The only one that it applies to, as in `only Ann`, `Ann alone`, `nobody but Ann`.
     pub(super) only: Option<u64>,
     pub(super) nobody_else: bool,
 }
 
 impl Stated {
-    /// Reads the folded head of a claim; `changes` tells that the claim speaks of a change.
+    /// Parses the folded main string of a claim; `changes` is true if the claim mentions a change.
     pub(super) fn of(head: &str, changes: bool) -> Stated {
         let mut it = Stated::default();
         let head = head.replace(" d'", " de ");
@@ -239,8 +239,8 @@ impl Stated {
         it
     }
 
-    /// True if it is about a part only of what `former` is about: it tells the thing from others of its kind, or adds
-    /// words where none of `former` was lost, or before everything else puts words for those of `former` that are not `told`.
+    /// True if it is about only a part of what `former` is about: it has a qualifier, adds words where `former` lost
+    /// none, or begins with new words although the first of `former` is not `told`.
     pub(super) fn narrows(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
         if self.is_of_a_part(former, of_amount, told) {
             return true;
@@ -265,44 +265,43 @@ impl Stated {
                 return true;
             }
             let same = lost.iter().any(|other| other.meets(gap));
-            // A value may change from one end of a sentence to the other.
+            // A value may move from one end of a sentence to the other.
             let alone = gap.after.is_none() && added.len() == 1 && lost.len() == 1;
             let turned = alone || (gap.is_end() && at_end(&added) == 1 && at_end(&lost) > 0);
             !same && !turned
         })
     }
 
-    /// True if it names a part that `former` does not name, unless that named another which is `told` of.
+    /// True if it names a part that `former` does not, unless `former` names another one that is `told`.
     pub(super) fn is_of_a_part(&self, former: &Stated, of_amount: bool, told: &[u64]) -> bool {
         let parts = |it: &Stated| if of_amount { it.amounts.clone() } else { it.parts.clone() };
         let other = both(&without(&parts(former), &self.keys), told);
         other.is_empty() && !without(&parts(self), &former.keys).is_empty()
     }
 
-    /// True if it differs from `former` in one place only.
     pub(super) fn swaps(&self, former: &Stated) -> bool {
         let (added, lost) = (gaps(self, former), gaps(former, self));
         added.len() == 1 && added == lost
     }
 
-    /// True if the first thing that it speaks of is what `former` speaks of first, or before that it only has words that
-    /// took the place of others.
+    /// True if it begins with the subject of `former`, or has before it only words that replace
+    /// others.
     pub(super) fn is_of_subject(&self, former: &Stated) -> bool {
         let leads = |gaps: Vec<Gap>| gaps.iter().any(|gap| gap.before.is_none());
         !leads(gaps(self, former)) || leads(gaps(former, self))
     }
 }
 
-/// Words that name nothing, between two that do.
+/// Stop words between two other words.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Glue {
     Nothing,
-    /// Only a preposition, and perhaps an article.
+    /// Only a preposition, perhaps with an article.
     Preposition,
     Other,
 }
 
-/// A run of words that another text lacks, between two that both have.
+/// Run of words that another text lacks, between two that both have.
 #[derive(PartialEq)]
 struct Gap {
     before: Option<u64>,
@@ -314,7 +313,7 @@ impl Gap {
         self.before.is_none() || self.after.is_none()
     }
 
-    /// True if both stand behind or before the same word.
+    /// True if both follow or precede the same word.
     fn meets(&self, other: &Gap) -> bool {
         self.before == other.before || self.after == other.after
     }
@@ -339,7 +338,7 @@ fn gaps(of: &Stated, other: &Stated) -> Vec<Gap> {
     gaps
 }
 
-/// The thing beside a word that shuts all others out: the one behind it, at the end of a clause the one before.
+/// The thing beside a word that excludes all others: after it, or before it at the end of a clause.
 fn only(tokens: &[Token<'_>]) -> Option<u64> {
     let at = tokens.iter().position(|token| ONLY.has_word(token.word))?;
     let (before, after) = tokens.split_at(at);
@@ -351,13 +350,13 @@ fn only(tokens: &[Token<'_>]) -> Option<u64> {
 /// A word of a clause, or a quantity.
 struct Token<'a> {
     word: &'a str,
-    /// None of a word that names no matter.
+    /// Empty for a stop word.
     keys: Vec<u64>,
     is_value: bool,
     given: bool,
 }
 
-/// The words of a clause; those that it gives up are marked.
+/// Tokens of a clause; retracted ones are marked.
 fn tokens(clause: &str, changes: bool) -> Vec<Token<'_>> {
     let words = words_of(clause);
     let mut tokens: Vec<Token<'_>> = Vec::new();
@@ -426,7 +425,7 @@ fn words_of(folded: &str) -> Vec<&str> {
 struct Phrases(HashMap<&'static str, Vec<Vec<&'static str>>>);
 
 impl Phrases {
-    /// Those of a list with bars between them.
+    /// Parses a list separated by bars.
     fn between_bars(list: &'static str) -> Phrases {
         let mut found: HashMap<&str, Vec<Vec<&str>>> = HashMap::new();
         for phrase in list.split('|') {
@@ -436,7 +435,7 @@ impl Phrases {
         Phrases(found)
     }
 
-    /// Those of a list with blanks between them.
+    /// Parses a list separated by blanks.
     fn between_blanks(list: &'static str) -> Phrases {
         Phrases(list.split_whitespace().map(|word| (word, vec![vec![word]])).collect())
     }
@@ -445,7 +444,7 @@ impl Phrases {
         self.0.contains_key(word)
     }
 
-    /// Number of the words with which `words` begins and which are one of these.
+    /// Length of the phrase with which `words` begins.
     fn begin(&self, words: &[&str]) -> Option<usize> {
         let of_word = self.0.get(words.first()?)?;
         of_word.iter().find(|phrase| words.starts_with(phrase)).map(Vec::len)
@@ -457,7 +456,7 @@ fn has(folded: &str, list: &Phrases) -> bool {
     (0..words.len()).any(|at| list.begin(words.get(at..).unwrap_or_default()).is_some())
 }
 
-/// The parts of a folded text between marks.
+/// Parts of a folded text between punctuation marks.
 fn clauses(folded: &str) -> impl Iterator<Item = &str> {
     let mark =
         |letter: char| matches!(letter, ',' | ';' | ':' | '.' | '!' | '?' | '(' | ')' | '—' | '–');

@@ -1,5 +1,5 @@
-//! Pairs that a plan left open, and a model's verdicts on pairs after the host checked every id. Planning takes a
-//! verdict as advice: the policy still says what may change what.
+//! Pairs that a plan left open, and a model's verdicts on pairs once every id was checked. Planning
+//! treats a verdict as advice: the policy still decides what may change.
 
 use crate::domain::{MemoryId, Record, RecordId};
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 pub enum Verdict {
     Unrelated,
     Same,
-    /// One of both takes the other's place, or something follows for it.
+    /// One replaces the other, or has a consequence for it.
     Replaces {
-        /// A person agreed to it, beside the words of the record.
+        /// True if a person agreed, in words near the record's evidence.
         agreed: bool,
     },
     Conflict,
-    /// The record says nothing that is worth keeping beside the memory.
+    /// The record has nothing that is worth keeping beside the memory.
     Nothing,
 }
 
@@ -34,17 +34,17 @@ impl Verdicts {
         Verdicts::default()
     }
 
-    /// The verdict of `record` and `memory`.
+    /// Verdict on `record` and `memory`.
     pub fn get(&self, record: RecordId, memory: MemoryId) -> Option<Verdict> {
         self.0.get(&(record, memory)).copied()
     }
 
-    /// Notes one; a later one counts.
+    /// Adds a verdict, which replaces an earlier one.
     pub fn insert(&mut self, record: RecordId, memory: MemoryId, verdict: Verdict) {
         self.0.insert((record, memory), verdict);
     }
 
-    /// Takes up the verdicts of another batch.
+    /// Adds the verdicts of another batch.
     pub fn extend(&mut self, others: Verdicts) {
         self.0.extend(others.0);
     }
@@ -60,13 +60,13 @@ impl Verdicts {
     }
 }
 
-/// A pair that an earlier plan left open: a record that became a memory of its own, and the memory beside it.
+/// Pair that an earlier plan left open: a record with a memory of its own, and the other memory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenPair {
     pub record: Record,
     pub home: MemoryId,
     pub memory: MemoryId,
-    /// The record that began that one, where it is known: tells the order within one conversation.
+    /// Record that began `memory`, if known; tells the order within one conversation.
     pub first: Option<Record>,
     pub rule: String,
 }

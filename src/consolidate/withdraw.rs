@@ -1,5 +1,5 @@
-//! Withdraws records whose conversation was read anew. Only memories that rested on them alone go out of use. It follows
-//! the newer reading, so that a memory which both readings support keeps its id and its place in the directory.
+//! Withdraws records whose conversation was extracted again. Only memories that rested on them alone go out of use.
+//! Runs after the new records are planned, so that a memory which both support keeps its id and its place.
 
 use super::history::forget;
 use super::incoming::Incoming;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const RULE: &str = "read-anew";
 
-/// A record that counts no more, and the memory that came of it.
+/// A withdrawn record, and the memory made from it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Withdrawn {
     pub record: Record,
@@ -24,8 +24,8 @@ pub(crate) fn rests_on_nothing_else(memory: &Memory, withdrawn: &BTreeSet<Record
     all && !memory.sources.is_empty() && !memory.confirmed
 }
 
-/// Adds the withdrawal to `plan`, which was made of the memories `known`; `applied` are the plans that stand in the
-/// namespace, the earliest first.
+/// Adds the withdrawal to `plan`, which was made from the memories `known`; `applied` are the
+/// applied plans of the namespace, earliest first.
 pub(crate) fn withdraw(
     plan: Plan,
     withdrawn: &[Withdrawn],
@@ -62,7 +62,7 @@ pub(crate) fn withdraw(
     whole(plan, operations, known)
 }
 
-/// The plan with more operations, and with all that they touch.
+/// Adds operations to the plan, with the memories that they touch.
 fn whole(plan: Plan, more: Vec<Operation>, known: &MemoryMap) -> Plan {
     let Plan { namespace, mut operations, before, mut left_open, .. } = plan;
     let mut before: MemoryMap = before.into_iter().map(|it| (it.id, it)).collect();
@@ -74,7 +74,7 @@ fn whole(plan: Plan, more: Vec<Operation>, known: &MemoryMap) -> Plan {
     operations.extend(more);
     let made = Plan::new(namespace, operations, before.into_values().collect(), Vec::new());
     let after = made.after();
-    // There is nothing to decide about what nobody believes.
+    // Pairs with a memory out of use need no decision.
     let in_use = |id: &MemoryId| {
         let memory = after.get(id).or_else(|| known.get(id));
         memory.is_some_and(|memory| memory.state == MemoryState::Active)
@@ -83,8 +83,8 @@ fn whole(plan: Plan, more: Vec<Operation>, known: &MemoryMap) -> Plan {
     Plan::new(made.namespace, made.operations, made.before, left_open)
 }
 
-/// An operation for each record and each memory that rests on it. A record that bears no memory is noted with the one
-/// that came of it.
+/// One operation per record and memory that rests on it. A record without one is listed with the
+/// memory made from it.
 fn taken_back(withdrawn: &[Withdrawn], now: &MemoryMap, plans: &[Plan]) -> Vec<Operation> {
     let mut gone: BTreeSet<RecordId> = withdrawn.iter().map(|it| it.record.id).collect();
     let mut bears: BTreeMap<RecordId, Vec<MemoryId>> = BTreeMap::new();
@@ -111,7 +111,7 @@ fn taken_back(withdrawn: &[Withdrawn], now: &MemoryMap, plans: &[Plan]) -> Vec<O
     operations
 }
 
-/// Restatements of memories whose words change, by the records that are left.
+/// Restatements of memories whose words change, from the remaining records.
 fn restated(
     targets: &BTreeMap<MemoryId, Memory>,
     now: &MemoryMap,
@@ -132,11 +132,11 @@ fn restated(
             let found = facts.get(source);
             sources.extend(found.map(|(facts, (made, at))| (*source, *facts, *made, *at)));
         }
-        // Words of what is not known cannot be left out.
+        // A restatement needs the words of every source.
         if sources.len() < target.sources.len() {
             continue;
         }
-        // Those that became this memory in their order, then those of one that joined it.
+        // Sources that made this memory, in order, then those of a memory that joined it.
         sources.sort_by_key(|(_, _, made, at)| (made.home() != Some(target.id), *at));
         for (first, (record, facts, made, _)) in sources.into_iter().enumerate() {
             let mut how = Merging::Provenance;
@@ -167,8 +167,8 @@ fn facts_of<'p>(
     wanted.map(|(at, it)| (it.record, (&it.facts, (it.disposition, at)))).collect()
 }
 
-/// The last withdrawal by which each of these memories comes to something else: one of a record that once touched it.
-/// The last operation of all is a withdrawal too.
+/// Index of the last withdrawal that changes each of these memories: of a record that once touched
+/// it. For others it is the last operation, which is a withdrawal too.
 fn responsible(
     effects: &BTreeMap<MemoryId, Vec<Effect>>,
     operations: &[Operation],

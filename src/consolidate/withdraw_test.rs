@@ -12,7 +12,7 @@ fn chosen(name: &str, by: &str, on: i64) -> Record {
     record_of(claim, &[(Speaker::Person, by)], on)
 }
 
-/// `record`, as a newer reading of the same conversation has it.
+/// `record`, as extracted again from the same conversation.
 fn anew(record: &Record) -> Record {
     let words = record.evidence[0].words.as_str().to_owned() + ".";
     let mut anew = record_of(record.claim.clone(), &[(record.evidence[0].speaker, &words)], 0);
@@ -33,7 +33,7 @@ fn gone(records: &[&Record], plans: &[Plan]) -> Vec<Withdrawn> {
     all.collect()
 }
 
-/// Plans what `new` says and what withdrawing `old` comes to, and applies it, as a worker does.
+/// Plans `new` and the withdrawal of `old`, and applies both, as a worker does.
 #[track_caller]
 fn reread(new: &[Record], old: &[&Record], plans: &mut Vec<Plan>, state: &mut MemoryMap) {
     let plan = consolidated(new, state, &Verdicts::none());
@@ -83,7 +83,7 @@ fn what_a_withdrawn_record_had_done_to_others_is_taken_back() {
     reread(&[], &[&done, &second], &mut plans, &mut state);
     assert!(before.iter().all(|(id, memory)| state[id] == *memory));
     assert_eq!(state.values().filter(|memory| memory.is_hollow()).count(), 2);
-    // The older reading counts again.
+    // Back to the older reading.
     reread(&[done.clone(), second.clone()], &[], &mut plans, &mut state);
     assert_eq!(of(&state, &second).state, MemoryState::Active);
     assert_eq!(of(&state, &asked).stage, Stage::Decided);
@@ -147,7 +147,7 @@ proptest! {
         let mut plans = run(&[&first, &second], &mut state);
         let is_old = |record: &&Record| record.id.0.short() & pick & 1 == 0;
         let old: Vec<&Record> = first.iter().chain(&second).filter(is_old).collect();
-        // No record counts and counts no more.
+        // No record is both new and withdrawn.
         let mut new = new;
         new.retain(|record| old.iter().all(|it| it.id != record.id));
         if again {
@@ -169,7 +169,7 @@ proptest! {
             }
             prop_assert!(memory.sources.iter().all(|source| !ids.contains(source)));
         }
-        // What is forgotten later leaves no word in the plans.
+        // Records forgotten later leave no words in the plans.
         let some: BTreeSet<RecordId> =
             new.iter().chain(&first).map(|it| it.id).filter(|id| id.0.short() & 2 == 0).collect();
         let forgotten = forget(&some, &state, &plans);
@@ -177,7 +177,7 @@ proptest! {
             let text = serde_json::to_string(plan).unwrap();
             prop_assert!(some.iter().all(|id| !text.contains(&id.to_string())));
         }
-        // The older reading counts again.
+        // Back to the older reading.
         let back: Vec<Record> = old.into_iter().cloned().collect();
         reread(&back, &[], &mut plans, &mut state);
     }

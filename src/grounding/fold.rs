@@ -1,5 +1,5 @@
-//! Text folded for comparing, with the way back to the bytes of the original. Labels of a slice, and marks of omitted
-//! tool output, are not part of it: their figures and digests are nobody's words.
+//! Text folded for comparison, with a map back to the original bytes. Labels of a slice and elision
+//! marks are excluded: their numbers and digests are not part of the conversation.
 
 use super::numbers::{SpokenNumbers, unit_behind};
 use crate::domain::Slice;
@@ -10,14 +10,14 @@ use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Stands between entries, and where something was left out of one. No folded text holds it, so that
-/// nothing is found across.
+/// Separator between entries and where a mark was elided. Folded text never contains it, so no
+/// match crosses it.
 const GAP: char = '\0';
 
-/// The most places of a first piece from which the others are looked for.
+/// Maximum occurrences of the first piece to start from.
 const STARTS_MAX: usize = 256;
 
-/// Mark of omitted tool output, as slices have it.
+/// Mark of elided tool output, as slices contain it.
 static MARK: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"\[… [0-9]{1,20} bytes left out; digest of the whole [^\]\n]{0,80} …\]").ok()
 });
@@ -26,13 +26,13 @@ static MARK: LazyLock<Option<Regex>> = LazyLock::new(|| {
 #[derive(Debug)]
 pub(super) struct Folded {
     text: String,
-    /// For each byte of `text`, the byte of the original that it came from.
+    /// Offset in the original of each byte of `text`.
     from: Vec<u32>,
-    /// The entries' stretches of `text`, in order.
+    /// Range of each entry in `text`, in order.
     entries: Vec<Range<usize>>,
-    /// Bytes of the original inside entries that are no entry's words, in order.
+    /// Ranges of elision marks in the original, in order.
     marks: Vec<Range<usize>>,
-    /// Numbers in words; read when a number is missing.
+    /// Numbers in words; parsed once a number is not found in digits.
     spoken: OnceCell<SpokenNumbers>,
 }
 
@@ -44,8 +44,8 @@ impl Folded {
         folded
     }
 
-    /// The words of the entries alone: no marks of what was left out, and of labels only the tool's
-    /// name and exit code, which stand nowhere else.
+    /// Folds the text of the entries without elision marks. Of labels it keeps only the tool name
+    /// and exit code, which occur nowhere else.
     pub(super) fn of_slice(slice: &Slice) -> Folded {
         let whole = slice.text.as_str();
         let mut folded = Folded::empty(whole.len());
@@ -109,39 +109,38 @@ impl Folded {
         }
     }
 
-    /// Returns whether `span` of the original overlaps a mark.
+    /// True if `span` of the original overlaps an elision mark.
     pub(super) fn is_marked(&self, span: &Range<usize>) -> bool {
         let first = self.marks.partition_point(|mark| mark.end <= span.start);
         self.marks.get(first).is_some_and(|mark| mark.start < span.end)
     }
 
-    /// The folded text.
     pub(super) fn as_str(&self) -> &str {
         self.text.trim_end()
     }
 
-    /// Positions of `needle`, folded too, in the original, in order.
+    /// Ranges in the original of `needle`, which is folded, in order.
     pub(super) fn find<'a>(&'a self, needle: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
         let found = memchr::memmem::find_iter(self.text.as_bytes(), needle.as_bytes());
         found.map(|start| self.original(start, start + needle.len()))
     }
 
-    /// Position of `needle`, folded too; where it begins or ends with a letter or digit, only as
-    /// whole words.
+    /// Range in the original of `needle`, which is folded. An end of `needle` that is a letter or
+    /// digit must be the end of a word.
     pub(super) fn has_whole(&self, needle: &str) -> Option<Range<usize>> {
         let (start, end) = self.apart(needle, 0..self.text.len(), char::is_alphanumeric).next()?;
         Some(self.original(start, end))
     }
 
-    /// Position of a word that begins with `start`, folded too.
+    /// Range in the original of a word that begins with `start`, which is folded.
     pub(super) fn has_start(&self, start: &str) -> Option<Range<usize>> {
         let found = memchr::memmem::find_iter(self.text.as_bytes(), start.as_bytes());
         let is_begun = |at: &usize| !self.text[..*at].ends_with(char::is_alphanumeric);
         found.into_iter().find(is_begun).map(|at| self.original(at, at + start.len()))
     }
 
-    /// Where all of `pieces`, folded too, stand as whole words in one entry, one after another and
-    /// within `bytes_max` bytes; gives the stretch.
+    /// Range in the original where all of `pieces`, which are folded, occur as whole words of one
+    /// entry, in order and within `bytes_max` bytes.
     pub(super) fn has_in_order(&self, pieces: &[&str], bytes_max: usize) -> Option<Range<usize>> {
         let (first, rest) = pieces.split_first()?;
         let one = char::is_alphanumeric;
@@ -157,7 +156,7 @@ impl Folded {
         starts.next()
     }
 
-    /// Where `one` stands as a whole word in an entry that has `other` too.
+    /// Range of `one` as a whole word in an entry that also has `other`.
     pub(super) fn has_both(&self, one: &str, other: &str) -> Option<Range<usize>> {
         let find = |needle: &str, entry: &Range<usize>| {
             self.apart(needle, entry.clone(), char::is_alphanumeric).next()
@@ -173,7 +172,7 @@ impl Folded {
         self.entries[..after].last().map(|entry| entry.end)
     }
 
-    /// Position of `needle`, a number in digits or words, as a whole one without another unit than `unit`.
+    /// Range of `needle` as a whole number, in digits or words, that no unit other than `unit` follows.
     pub(super) fn has_number(&self, needle: &str, unit: Option<Unit>) -> Option<Range<usize>> {
         let digits = self.apart(needle, 0..self.text.len(), |letter| letter.is_ascii_digit());
         let digits = digits.filter(|(start, end)| !self.is_group(*start, *end));
@@ -189,7 +188,7 @@ impl Folded {
         found.map(|(start, end)| self.original(start, end))
     }
 
-    /// Returns whether these digits are the end of a number with thousands: `200` of `1,200`. A list has no blanks.
+    /// True if these digits end a number with thousands separators: `200` of `1,200`. Lists have no blanks.
     fn is_group(&self, start: usize, end: usize) -> bool {
         let digits = |letter: char| letter.is_ascii_digit();
         let Some(before) = self.text[..start].strip_suffix(',') else { return false };
@@ -199,8 +198,8 @@ impl Folded {
         (1..=3).contains(&thousands) && end - start == 3 && !is_list
     }
 
-    /// The places of `needle` within a stretch of the folded text where no letter that is `one` of
-    /// its kind is glued to its ends.
+    /// Ranges of `needle` in a range of the folded text where `one` does not hold for both an end
+    /// of the needle and its neighbour.
     fn apart<'a>(
         &'a self,
         needle: &'a str,
@@ -226,12 +225,12 @@ impl Folded {
     fn original(&self, start: usize, end: usize) -> Range<usize> {
         let at = |index: usize| self.from.get(index).map_or(usize::MAX, |at| *at as usize);
         let last = at(end.saturating_sub(1));
-        // The byte after the last one may be far away, behind marks that were left out.
+        // The origin of the next byte may be far away, behind an elision mark.
         at(start)..last.saturating_add(1)
     }
 }
 
-/// Returns whether the mark at `at` only joins single letters: `U.S`, `V_C_R`.
+/// True if the `.` or `_` at `at` joins single letters: `U.S`, `V_C_R`.
 fn is_initialism(text: &str, at: usize) -> bool {
     fn is_single(mut letters: impl Iterator<Item = char>) -> bool {
         letters.next().is_some_and(char::is_alphabetic)
@@ -242,13 +241,13 @@ fn is_initialism(text: &str, at: usize) -> bool {
         && is_single(text[at + 1..].chars())
 }
 
-/// Marks of omitted tool output in `text`, in order.
+/// Elision marks in `text`, in order.
 fn marks(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     MARK.iter().flat_map(|mark| mark.find_iter(text)).map(|found| found.range())
 }
 
-/// The part of the label at the end of `label` that is from the transcript: the tool's name, how the call ended
-/// and its exit code.
+/// Part of the last label in `label` that comes from the transcript: the tool name, how the call
+/// ended and its exit code.
 fn named(label: &str) -> Option<Range<usize>> {
     let from = label.rfind('[')?;
     let to = from + label[from..].find(']')?;

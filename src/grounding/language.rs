@@ -1,11 +1,11 @@
-//! Language of a slice and of a claim about it. Words that only share a meaning cannot be compared.
+//! Language of a slice and of its claims. Across languages, words cannot be compared.
 
 use crate::domain::{Slice, Speaker};
 use std::cmp::Ordering;
 
-/// Function words that English text cannot do without.
+/// English function words.
 const ENGLISH: &[&str] = &["the", "and", "to", "of", "is", "that", "it", "for", "this", "with"];
-/// The same of languages in Latin letters that agents are talked to in; none is an English word.
+/// Function words of other languages in Latin script; none is an English word.
 const OTHER: &[&str] = &[
     "und", "der", "nicht", "ist", "das", "ich", "wir", "mit", "que", "los", "para", "por", "una",
     "el", "les", "des", "est", "pas", "nous", "pour", "dans", "che", "di", "per", "non", "sono",
@@ -14,12 +14,12 @@ const OTHER: &[&str] = &[
 ];
 /// Maximum length of these words, in bytes.
 const FUNCTION_WORD_BYTES_MAX: usize = 6;
-/// The share of letters outside Latin above which a text is in another script, in percent.
+/// Share of non-Latin letters above which a text counts as another script, in percent.
 const OTHER_SCRIPT_PERCENT: usize = 15;
-/// Maximum size of a text that is read, in bytes.
+/// Size of the sample, in bytes.
 const LOOK_BYTES_MAX: usize = 3 * 1024;
 
-/// Language of a text, as far as the comparison of words needs it.
+/// Language of a text, as coarse as word comparison needs it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Language {
     /// Latin letters, mostly with English function words.
@@ -28,12 +28,12 @@ pub(super) enum Language {
     OtherLatin,
     /// Letters of another script.
     OtherScript,
-    /// Latin letters, and no function words that tell.
+    /// Latin letters, without enough function words to tell.
     Unknown,
 }
 
 impl Language {
-    /// Language of people and assistants in `slice`.
+    /// Language of what people and assistants say in `slice`.
     pub(super) fn of_slice(slice: &Slice) -> Language {
         let said = slice.parts.iter();
         let said = said
@@ -54,7 +54,7 @@ impl Language {
         counts.language()
     }
 
-    /// Returns whether words of a claim in `claim` cannot be compared with those of a slice in this.
+    /// True if the words of a claim in `claim` cannot be compared with a slice in this language.
     pub(super) fn is_foreign_to(self, claim: Language) -> bool {
         match self {
             Language::English | Language::Unknown => false,
@@ -82,7 +82,7 @@ impl Counts {
         }
         let mut lower = String::with_capacity(FUNCTION_WORD_BYTES_MAX);
         for word in text.split(|letter: char| !letter.is_alphabetic()) {
-            // Most words need no look.
+            // Other words cannot be in the lists.
             if (2..=FUNCTION_WORD_BYTES_MAX).contains(&word.len()) {
                 lower.clear();
                 lower.push_str(word);

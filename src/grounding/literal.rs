@@ -1,5 +1,5 @@
-//! Literals, which may not be paraphrased: identifiers, paths, commands, numbers and quotes. Each must occur in
-//! the slice.
+//! Literals of a claim: identifiers, paths, commands, numbers and quotes. They may not be
+//! paraphrased; each must occur in the slice.
 
 use super::fold::Folded;
 use super::numbers::unit_behind;
@@ -8,32 +8,31 @@ use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// The longest quote that counts as one, in bytes; longer ones are passages, found by overlap. Code
-/// of any length counts.
+/// Maximum length of a quote, in bytes; longer ones are passages, found by overlap. Code has no
+/// limit.
 const QUOTE_BYTES_MAX: usize = 160;
-/// The longest stretch that the pieces of code may be spread over, in bytes: a few lines. Code that
-/// is longer than half of it may take twice its own length.
+/// Range in which all pieces of code must occur, in bytes: a few lines. Code longer than half of
+/// this may take twice its own length.
 const PIECES_BYTES_MAX: usize = 400;
 
-/// Minimum length of the beginning that two forms of a word share; of longer words it is half.
+/// Minimum length of the stem that forms of a word share; half the word if that is longer.
 const STEM_BYTES_MIN: usize = 4;
-/// Shorter names meet by chance once a letter is added.
+/// Minimum length of a name to try as plural or singular; shorter ones match by chance.
 const INFLECTED_BYTES_MIN: usize = 3;
-/// Sounds that stand between the words of people who speak.
+/// Filler words in speech.
 const FILLERS: [&str; 6] = ["uh", "um", "uhm", "er", "erm", "hm"];
 
 /// A literal of a claim.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Literal {
-    /// Which rule took it for one.
+    /// Name of the rule that matched.
     pub(super) rule: &'static str,
-    /// Its text.
     pub(super) text: String,
-    /// The unit behind a number.
+    /// Unit after a number.
     unit: Option<Unit>,
 }
 
-/// Code in backticks, then quotes, then what looks like a path, an option, an identifier, a digest
+/// Code in backticks, quotes, then anything shaped like a path, an option, an identifier, a digest
 /// or a number. Each alternative is one rule.
 static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
@@ -48,7 +47,7 @@ static SHAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Every literal of `text`, once each.
+/// Literals of `text`, without duplicates.
 pub(super) fn literals(text: &str) -> Vec<Literal> {
     let mut found: Vec<Literal> = Vec::new();
     let Some(shapes) = SHAPES.as_ref() else { return found };
@@ -58,7 +57,7 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
         let Some((rule, hit)) = hit else { continue };
         let inner = hit.as_str().trim_matches(['`', '"', '“', '”']).trim();
         let after = &text[hit.end()..];
-        // A field that is nothing but `feature/foo` names something, and so does a folder: `src/`.
+        // A path that is the whole field (`feature/foo`) or a folder (`src/`) is not prose.
         let named = inner.len() == text.trim().len() || after.starts_with('/');
         let prose = rule == "path" && !named && !is_path(inner);
         let word = rule == "digest" && !is_digest(inner);
@@ -76,13 +75,13 @@ pub(super) fn literals(text: &str) -> Vec<Literal> {
     found
 }
 
-/// `read/write` and `and/or` are prose; a path has a dot, or a leading or a second slash.
+/// True for paths: no slash, several, a leading one, or a dot. `read/write` and `and/or` are prose.
 fn is_path(text: &str) -> bool {
     let slashes = text.matches('/').count();
     slashes == 0 || slashes > 1 || text.starts_with(['/', '~', '.']) || text.contains('.')
 }
 
-/// Returns whether `text` is the digest of a commit: letters and digits, as no word or number has them.
+/// True if `text` looks like a commit digest: it has both letters and digits.
 fn is_digest(text: &str) -> bool {
     text.contains(|letter: char| letter.is_ascii_digit())
         && text.contains(|letter: char| letter.is_ascii_lowercase())
@@ -111,7 +110,7 @@ pub(super) fn find(literal: &Literal, slice: &Folded) -> Option<Range<usize>> {
     }
 }
 
-/// A whole number with `mark` between its thousands.
+/// Groups the thousands of a whole number with `mark`.
 fn grouped(number: &str, mark: &str) -> String {
     if number.contains(|letter: char| !letter.is_ascii_digit()) {
         return number.to_owned();
@@ -122,7 +121,7 @@ fn grouped(number: &str, mark: &str) -> String {
     groups.join(mark)
 }
 
-/// One of them where the slice has several, or the other way round: `have`, `have`s.
+/// Position of the plural or singular of `text`: `have` for `have`s.
 fn inflected(text: &str, slice: &Folded) -> Option<Range<usize>> {
     if text.len() < INFLECTED_BYTES_MIN || !text.ends_with(char::is_alphanumeric) {
         return None;
@@ -132,7 +131,7 @@ fn inflected(text: &str, slice: &Folded) -> Option<Range<usize>> {
     slice.has_whole(&format!("{text}s")).or_else(singular).or_else(of_y)
 }
 
-/// `create/modify/delete`: alternatives in prose, each of which stands somewhere as a word, `creating` too.
+/// Position of alternatives such as `create/modify/delete`, if each occurs as a word or another form of it.
 fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
     let mut places = text.split('/').map(|word| {
@@ -144,7 +143,7 @@ fn alternatives(text: &str, slice: &Folded) -> Option<Range<usize>> {
     places.all(|place| place.is_some()).then_some(first)
 }
 
-/// A quote of somebody who spoke, without the "uh" and "um" between the words.
+/// Position of a spoken quote, ignoring fillers between its words.
 fn without_fillers(text: &str, slice: &Folded) -> Option<Range<usize>> {
     let words: Vec<&str> = text
         .split(|letter: char| !letter.is_alphanumeric() && letter != '\'')
@@ -154,9 +153,9 @@ fn without_fillers(text: &str, slice: &Folded) -> Option<Range<usize>> {
     (words.len() > 1).then_some(spoken)
 }
 
-/// Code is also said in pieces: `tokenizers==0.20.0` of a line `tokenizers 0.20.0`. Every name,
-/// option and number of it must stand in one entry, in order and close together; only a member, like
-/// `Coder.__init__` of a long class, may stand anywhere in the entry that has its owner.
+/// Position of code that occurs in pieces: `tokenizers==0.20.0` in the line `tokenizers 0.20.0`.
+/// Its names, options and numbers must occur in one entry, in order and close together. Only a
+/// member such as `Coder.__init__` may be anywhere in its owner's entry, because classes are long.
 fn composed(code: &str, slice: &Folded) -> Option<Range<usize>> {
     let pieces = pieces(code);
     if let [owner, member] = pieces.as_slice() {
@@ -184,7 +183,7 @@ fn pieces(code: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A call without its brackets, a sentence without its full stop.
+/// Strips the parentheses of a call and the punctuation after a sentence.
 fn bare(text: &str) -> Option<&str> {
     let bare = text.trim_end_matches(['.', ',', ';', ':', '!', '?', '…']);
     let bare = bare.strip_suffix("()").unwrap_or(bare);

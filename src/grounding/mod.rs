@@ -1,5 +1,5 @@
-//! Finds the words that support a claim, without a model: each string of a claim is searched in the slice, exactly, then
-//! folded, then by its rare words. A claim without support, or with a literal that does not occur, is quarantined.
+//! Finds evidence for claims without a model: searches each string in the slice exactly, then
+//! folded, then by rare words. Quarantines claims without support or with an absent literal.
 
 mod fold;
 mod language;
@@ -13,7 +13,7 @@ mod verdict;
 
 pub use verdict::{Grounded, ground};
 
-/// The most evidence kept for one string of a claim, in pieces.
+/// Maximum pieces of evidence for one string of a claim.
 const EVIDENCE_PER_STRING_MAX: usize = 3;
-/// The longest piece of evidence that is copied out of an entry, in bytes.
+/// Maximum length of one piece of evidence, in bytes.
 const EVIDENCE_BYTES_MAX: usize = 400;

@@ -1,4 +1,4 @@
-//! Names of the people who talk in a slice, where their words begin with one: `Anna: let us take Redis`.
+//! Speaker names at the start of lines: `Anna: let us take Redis`.
 
 use crate::domain::{Part, Slice, Speaker};
 use std::collections::BTreeSet;
@@ -8,10 +8,10 @@ use std::ops::Range;
 const NAME_BYTES_MAX: usize = 40;
 /// Maximum number of words of a name.
 const NAME_WORDS_MAX: usize = 3;
-/// Minimum number of turns; fewer may be headings of a text.
+/// Minimum number of named turns; fewer may be headings of a text.
 const TURNS_MIN: usize = 3;
 
-/// Positions of the names in the slice's text, in order; none unless several people talk.
+/// Positions of speaker names in the slice's text, in order; empty unless several people talk.
 #[derive(Debug)]
 pub(super) struct SpeakerNames(Vec<Range<usize>>);
 
@@ -31,13 +31,13 @@ impl SpeakerNames {
         }
         let different: BTreeSet<&str> =
             names.iter().filter_map(|name| slice.text.as_str().get(name.clone())).collect();
-        // Some line has no name, and somebody speaks twice; headings are all different.
+        // Names begin half of the lines or messages, and one repeats; headings all differ.
         let mostly = lines <= names.len() * 2 || parts < named * 2;
         let talk = TURNS_MIN <= names.len() && (2..names.len()).contains(&different.len());
         SpeakerNames(if talk && mostly { names } else { Vec::new() })
     }
 
-    /// Turns of the people whom `text` names.
+    /// Turns of the speakers whom `text` mentions.
     pub(super) fn turns_of(&self, text: &str, slice: &Slice) -> Vec<Range<usize>> {
         let whole = slice.text.as_str();
         let turn = |(at, name): (usize, &Range<usize>)| {
@@ -48,7 +48,7 @@ impl SpeakerNames {
         self.0.iter().enumerate().filter_map(turn).collect()
     }
 
-    /// Position of the name of the person who says most of `span`, in `part`.
+    /// Position of the name of whoever says most of `span`, in `part`.
     pub(super) fn of_span(&self, part: &Part, span: &Range<usize>) -> Option<Range<usize>> {
         let known = self.0.partition_point(|name| name.start < span.end);
         let mut end = span.end;

@@ -1,4 +1,4 @@
-//! Evidence that says the opposite of its claim: "keep Redis" where somebody said "not Redis".
+//! Detects evidence that contradicts its claim: "keep Redis" where somebody said "not Redis".
 
 use crate::domain::{Claim, Evidence, Slice};
 use crate::text::negation::is_no;
@@ -7,29 +7,29 @@ use crate::text::tokens::words;
 use std::collections::HashSet;
 use std::ops::Range;
 
-/// Beginnings of words with which a claim itself says that something is not, or is taken away.
+/// Stems of words by which a claim itself negates or removes something.
 const CONTRASTS: [&str; 22] = [
     "instead", "rather", "avoid", "stop", "drop", "remov", "refus", "reject", "skip", "disabl",
     "fail", "unable", "against", "declin", "den", "forbid", "prevent", "exclud", "ignor", "delet",
     "lack", "miss",
 ];
-/// Negations behind the word that they turn round.
+/// Negations that follow the word they negate.
 const POSTPOSED: [&str; 3] = ["değil", "yok", "olmadan"];
-/// Negations of one thing among others: "without photos we lose" denies little of what else is said.
+/// Negations of one thing among others: "without photos we lose" denies little else.
 const PARTIAL: [&str; 5] = ["without", "ohne", "sans", "sin", "olmadan"];
-/// Words that a sentence shares with a claim, above which those are left alone.
+/// Maximum number of words that a sentence shares with a claim for `PARTIAL` to count.
 const SHARED_WORDS_MAX: usize = 2;
-/// Turkish verbs that say no, by what is inside of them.
+/// Infixes of negated Turkish verbs.
 const VERBS: [&str; 4] = ["mıyor", "miyor", "muyor", "müyor"];
-/// Words before a claim's word in which a negation turns it round.
+/// Number of words after a negation that it negates.
 const REACH_WORDS: usize = 2;
-/// Share of a field's words that a sentence must hold to be about it, in percent.
+/// Minimum share of a field's words in a sentence about the field, in percent.
 const ABOUT_PERCENT_MIN: usize = 50;
 
-/// Letters that end a sentence, or a line.
+/// Characters that end a sentence or line.
 const SENTENCE_ENDS: [char; 4] = ['.', '!', '?', '\n'];
 
-/// The main field of `claim` whose evidence says the opposite, if there is one.
+/// Returns the main field of `claim` that its evidence contradicts.
 pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Option<&'static str> {
     let fields = match claim {
         Claim::Decision(it) => vec![("chosen", it.chosen.as_str())],
@@ -38,7 +38,7 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
         }
         Claim::Attempt(_) | Claim::Discussion(_) | Claim::Request(_) => Vec::new(),
     };
-    // What a decision is for may say no; what was done, and how it ended, belong together.
+    // Skips negative claims. A rationale may be negative; action and result count as one.
     if fields.iter().any(|(_, text)| is_negative(text)) {
         return None;
     }
@@ -48,7 +48,7 @@ pub(super) fn negated(claim: &Claim, evidence: &[Evidence], slice: &Slice) -> Op
         .map(|(field, _)| field)
 }
 
-/// Returns whether every sentence of the evidence that is about `text` negates one of its words.
+/// True if the evidence has sentences about `text`, and each negates one of its words.
 fn is_turned(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> bool {
     let mut wanted = HashSet::new();
     words(text, |word| {
@@ -62,7 +62,7 @@ fn is_turned(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> b
         words(sentence, |word| {
             held.extend(wanted.contains(&word.key).then_some(word.key));
         });
-        // A question says neither.
+        // A question neither affirms nor denies.
         let asks = sentence.trim_end().ends_with('?');
         if asks || held.is_empty() || held.len() * 100 < wanted.len() * ABOUT_PERCENT_MIN {
             continue;
@@ -75,7 +75,7 @@ fn is_turned(text: &str, field: &str, evidence: &[Evidence], slice: &Slice) -> b
     turned
 }
 
-/// The words of `evidence` from the beginning of their first sentence on.
+/// Words of `evidence`, extended back to the start of its first sentence.
 fn whole_sentences<'a>(evidence: &Evidence, slice: &'a Slice) -> &'a str {
     let parts = slice.parts.iter().filter(|part| part.ordinal == evidence.ordinal);
     let mut texts = parts.filter_map(|part| {
@@ -88,7 +88,7 @@ fn whole_sentences<'a>(evidence: &Evidence, slice: &'a Slice) -> &'a str {
     texts.next().unwrap_or_default()
 }
 
-/// Returns whether a negation turns one of the words in `held` round that no clause of the sentence affirms.
+/// True if some word in `held` is negated and no clause of the sentence affirms it.
 fn negates(sentence: &str, held: &HashSet<u64>) -> bool {
     let (mut turned, mut affirmed) = (HashSet::new(), HashSet::new());
     for clause in sentence.split([',', ';', ':', '(', ')']) {

@@ -1,9 +1,9 @@
-//! Numbers: those that a slice says in words (`twelve fifty`, `half a minute`), and the units behind them.
+//! Numbers in words, such as `twelve fifty` and `half a minute`, and the units after numbers.
 
 use crate::text::numbers::{Unit, number, unit};
 use std::ops::Range;
 
-/// Parts of a minute, of an hour or of a hundred.
+/// Fractions of a minute, an hour or a hundred.
 const PARTS: [(&str, f64); 6] = [
     ("half a minute", 30.0),
     ("half an hour", 30.0),
@@ -15,7 +15,7 @@ const PARTS: [(&str, f64); 6] = [
 /// Maximum number of words of one number.
 const WORDS_MAX: usize = 6;
 
-/// The unit that `text` begins with, after a blank or a hyphen.
+/// Unit at the start of `text`, after an optional blank or hyphen.
 pub(super) fn unit_behind(text: &str) -> Option<Unit> {
     let text = text.strip_prefix([' ', '-']).unwrap_or(text);
     let end = text.find(|letter: char| !letter.is_alphabetic()).unwrap_or(text.len());
@@ -23,12 +23,12 @@ pub(super) fn unit_behind(text: &str) -> Option<Unit> {
     unit(&word.to_lowercase())
 }
 
-/// The numbers in words of one text, in order.
+/// Values and positions of the numbers in words of one text.
 #[derive(Debug)]
 pub(super) struct SpokenNumbers(Vec<(f64, Range<usize>)>);
 
 impl SpokenNumbers {
-    /// Reads `text`, which is folded.
+    /// Parses `text`, which is folded.
     pub(super) fn new(text: &str) -> SpokenNumbers {
         let mut found = Vec::new();
         let mut run: Vec<Range<usize>> = Vec::new();
@@ -71,7 +71,7 @@ fn is_and(word: &str) -> bool {
     matches!(word, "and" | "et" | "y" | "und")
 }
 
-/// Meanings of `words`: one number, or two of which the second is its hundredths, as prices are said.
+/// Possible values of `words`: one number, or two where the second is hundredths, as in prices.
 fn values(words: &[&str]) -> Vec<f64> {
     let mut values: Vec<f64> = whole(words).map(|value| value as f64).into_iter().collect();
     if let ["point", right @ ..] = words

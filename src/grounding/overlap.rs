@@ -1,5 +1,5 @@
-//! Support by rare words: which entries of the slice hold the words of a claim, and where they stand
-//! closest together.
+//! Support by word overlap: the entries that hold a claim's rare words, and the windows where they
+//! are densest.
 
 use super::fold::Folded;
 use super::negation::negations;
@@ -10,17 +10,17 @@ use crate::text::tokens::words;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A further window is evidence, and one of a preferred speaker leads, only if it adds this share of the claim's weight, in percent.
+/// Minimum share of a string's weight in a further window, or in a preferred speaker's first one, in percent.
 const GAIN_PERCENT_MIN: f64 = 12.0;
-/// The share that a further window of a single word adds; most such words stand there by chance.
+/// Same for a further window of a single word, in percent; most single words match by chance.
 const WORD_GAIN_PERCENT_MIN: f64 = 25.0;
-/// Weight of a negation for a claim that has one: of two windows with the same words it prefers the one that denies. It
-/// counts in no score.
+/// Weight of a negation in a claim that has one: of two windows with the same words, the negating
+/// one wins. Excluded from scores.
 const NEGATION_WEIGHT: f64 = 0.6;
-/// The most places of one word in one entry that are looked at.
+/// Maximum indexed occurrences of one word in one entry.
 const PLACES_MAX: usize = 64;
 
-/// Position of a word: the part of the slice, and its bytes in the slice's text.
+/// Position of a word: index of its part, and byte range in the slice's text.
 #[derive(Clone, Copy, Debug)]
 struct WordPosition {
     part: u32,
@@ -28,42 +28,42 @@ struct WordPosition {
     end: u32,
 }
 
-/// A stretch of one entry, with the words of a claim that it holds.
+/// Range of one entry, with the claim's words that it holds.
 #[derive(Debug)]
 struct Window {
     part: u32,
-    /// Bytes of the slice's text.
+    /// Byte range in the slice's text.
     span: Range<usize>,
     /// Ids of the words.
     held: Vec<u32>,
-    /// Their weight.
+    /// Total weight of `held`.
     gain: f64,
 }
 
-/// Positions of the words of all claims in one slice. Built in one pass over its text.
+/// Positions of all claims' words in one slice. Built in one pass over its text.
 #[derive(Debug)]
 pub(super) struct WordIndex<'a> {
     slice: &'a Slice,
     ids: HashMap<u64, u32>,
     places: Vec<Vec<WordPosition>>,
-    /// Weight of each word.
+    /// Weight of each word, by id.
     weights: Vec<f64>,
-    /// Number of all negations, if a claim has one.
+    /// Id shared by all negations, if a claim has one.
     negation: Option<u32>,
 }
 
-/// Support of a string.
+/// Support for one string of a claim.
 #[derive(Debug, Default)]
 pub(super) struct WordSupport {
-    /// The share of the string's weight that is covered, 0 to 1.
+    /// Share of the string's weight that is covered, 0 to 1.
     pub(super) score: f64,
-    /// Weight of the string in its record.
+    /// Weight of the string in the record's score.
     pub(super) weight: f64,
-    /// Number of its different words.
+    /// Number of distinct words.
     pub(super) words: usize,
-    /// Its different words in the slice, by number.
+    /// Ids of the distinct words that the slice has.
     pub(super) shared: Vec<u32>,
-    /// Bytes of the slice's text, best first, each with the weight that its entry covers.
+    /// Ranges of the slice's text, best first, each with the weight that it covers.
     pub(super) spans: Vec<(Range<usize>, f64)>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> WordIndex<'a> {
         let numbers = ids.len() + usize::from(denies);
         let mut places: Vec<Vec<WordPosition>> = vec![Vec::new(); numbers];
         let mut parts_with = vec![0; numbers];
-        // The part that each word was last seen in, and how often.
+        // Part in which each word was last seen, and its occurrences there.
         let mut counted = vec![(u32::MAX, 0); numbers];
         for (number, part) in (0u32..).zip(&slice.parts) {
             let text = slice.text.as_str().get(part.span.clone()).unwrap_or_default();
@@ -106,7 +106,7 @@ impl<'a> WordIndex<'a> {
             };
             words(text, |word| {
                 let span = || part.span.start + word.start..part.span.start + word.end;
-                // Our mark of what was left out is nobody's words.
+                // Elision marks are not part of the conversation.
                 if let Some(id) = ids.get(&word.key)
                     && !folded.is_marked(&span())
                 {
@@ -126,7 +126,7 @@ impl<'a> WordIndex<'a> {
         WordIndex { slice, ids, places, weights, negation }
     }
 
-    /// Places of the words of all `strings`.
+    /// Positions of the words of all `strings`.
     pub(super) fn claim_words<'s>(&self, strings: impl Iterator<Item = &'s str>) -> ClaimWords {
         let mut ids: Vec<u32> = strings.flat_map(|string| self.wanted(string)).collect();
         ids.sort_unstable();
@@ -138,7 +138,7 @@ impl<'a> WordIndex<'a> {
         ClaimWords::new(places, ids.iter().map(|id| self.weight(*id)).collect())
     }
 
-    /// Support of `string` by the slice: the windows that hold most of its words, the preferred ones first.
+    /// Finds the windows that hold most of the words of `string`, preferred ones first.
     pub(super) fn support(&self, string: &str, preference: &Preference<'_>) -> WordSupport {
         let wanted = self.wanted(string);
         let total: f64 = wanted.iter().map(|id| self.weight(*id)).sum();
@@ -192,7 +192,7 @@ impl<'a> WordIndex<'a> {
         support
     }
 
-    /// Puts a person's windows first, and of those the one that says most of the whole claim.
+    /// Sorts a person's windows first, then by share of the whole claim.
     fn sort(&self, spans: &mut [(Range<usize>, f64)], preference: &Preference<'_>) {
         let rank = |(span, _): &(Range<usize>, f64)| {
             let part = self.slice.part_at(span.start);
@@ -202,7 +202,7 @@ impl<'a> WordIndex<'a> {
         spans.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
     }
 
-    /// The different words of `string`, by number.
+    /// Ids of the distinct words of `string`.
     pub(super) fn wanted(&self, string: &str) -> Vec<u32> {
         let mut wanted: Vec<u32> = Vec::new();
         words(string, |word| {
@@ -219,7 +219,7 @@ impl<'a> WordIndex<'a> {
         self.weights[id as usize]
     }
 
-    /// The window of one entry with the most weight of the `open` words, by how far it is preferred.
+    /// Window of one entry with the greatest weight of `open` words, after preference.
     fn best_window(
         &self,
         open: &[u32],
@@ -253,7 +253,7 @@ impl<'a> WordIndex<'a> {
         best.map(|(_, window)| window)
     }
 
-    /// The stretch with most of the wanted words; `places` are those in one entry, in order.
+    /// Window with the most weight of wanted words; `places` are those of one entry, in order.
     fn window(&self, places: &[(WordPosition, usize)], open: &[u32]) -> Window {
         let mut times = vec![0u32; open.len()];
         let weigh = |slot: usize| self.weight(open[slot]);
@@ -261,7 +261,7 @@ impl<'a> WordIndex<'a> {
         for (last, (to, slot)) in places.iter().enumerate() {
             times[*slot] += 1;
             weight += if times[*slot] == 1 { weigh(*slot) } else { 0.0 };
-            // What no longer fits leaves at the front, and so does what stands again further on.
+            // Drops words at the front that no longer fit or that occur again in the window.
             while (to.end - places[first].0.start) as usize > EVIDENCE_BYTES_MAX
                 || times[places[first].1] > 1
             {
@@ -295,7 +295,7 @@ impl<'a> WordIndex<'a> {
         let low = low.min(span.start);
         let start = match last_end(&text[low..span.start]) {
             Some(end) => low + end,
-            // No sentence begins near: a word does.
+            // No sentence begins nearby; begin at a word.
             None if low > part.span.start => {
                 text[low..span.start].find(' ').map_or(span.start, |at| low + at + 1)
             }
@@ -313,8 +313,8 @@ impl<'a> WordIndex<'a> {
     }
 }
 
-/// Rare words weigh more; a word that is nowhere in the slice weighs nearly like the rarest that are there, else the words
-/// of a stranger would count for less the longer the slice is.
+/// Weight of a word by rarity. An absent word weighs nearly as much as the rarest present one;
+/// otherwise unrelated claims would score better in longer slices.
 fn weight(parts_with: u32, parts: f64) -> f64 {
     let rarity = match parts_with {
         0 => (parts / 2.0).max(1.0),
@@ -323,17 +323,17 @@ fn weight(parts_with: u32, parts: f64) -> f64 {
     1.0 + rarity.ln() * 0.5
 }
 
-/// Where the first sentence or line of `text` ends, its mark included.
+/// End of the first sentence or line of `text`, including its terminator.
 fn first_end(text: &str) -> Option<usize> {
     ends(text).next()
 }
 
-/// Where the last one ends.
+/// End of the last sentence or line of `text`.
 fn last_end(text: &str) -> Option<usize> {
     ends(text).last()
 }
 
-/// A full stop ends a sentence only before a blank: `1.2` and `main.rs` go on.
+/// Ends of sentences and lines. A full stop counts only before whitespace, unlike in `main.rs`.
 fn ends(text: &str) -> impl Iterator<Item = usize> + '_ {
     let mut letters = text.char_indices().peekable();
     std::iter::from_fn(move || {

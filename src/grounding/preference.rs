@@ -1,40 +1,39 @@
-//! Preference among windows that hold words of a field: a window beside the claim's other words, near the window that
-//! leads, after the action whose result it is, or by the person whom the field names.
+//! Preference among windows for a field: near the claim's other words, near the leading window,
+//! after the action of a result, or by a person whom the field names.
 
 use crate::domain::{Branch, EntryKind, Part, Slice, Speaker};
 use std::ops::Range;
 
-/// Reach in which the other words of a claim speak for a window, in bytes: a long paragraph, or a few short turns.
+/// Distance at which a claim's other words support a window, in bytes: a long paragraph or a few turns.
 const CONTEXT_BYTES: usize = 800;
-/// The same of the sentence that a window stands in.
+/// Same for the sentence around a window.
 const SENTENCE_BYTES: usize = 100;
-/// Windows that are no further apart than this tell of one thing.
+/// Maximum distance between windows about the same thing, in bytes.
 const NEAR_BYTES: usize = 1_500;
-/// Factor of a further window near the one that leads.
+/// Factor for a further window near the leading one.
 const NEAR_FACTOR: f64 = 1.25;
-/// The same of an action before it.
+/// Same for an action before the leading window.
 const EARLIER_FACTOR: f64 = 1.2;
-/// Number of entries after an action in which its result is expected.
+/// Number of entries after an action within which its result is expected.
 const RESULT_ENTRIES: usize = 4;
-/// Factor of a result in them.
+/// Factor for a result within these entries.
 const AFTER_FACTOR: f64 = 1.15;
-/// Factor of a result that stands before its action.
+/// Factor for a result before its action.
 const BEFORE_FACTOR: f64 = 0.6;
-/// Factor of a call for an action.
+/// Factor for a tool call as evidence of an action.
 const CALL_FACTOR: f64 = 1.1;
-/// Factor of the words of a person whom the field names.
+/// Factor for the words of a person whom the field names.
 const NAMED_FACTOR: f64 = 1.3;
-/// A window far from the one that leads is shown only if it holds this share of the field's weight.
+/// Minimum share of the field's weight for a window far from the leading one to be shown.
 const FAR_SHARE_MIN: f64 = 0.25;
-/// The same of a result before its action.
+/// Same for a result before its action.
 const BEFORE_SHARE_MIN: f64 = 0.5;
 
-/// Places of the words of a whole claim, in the order of the slice's text.
+/// Positions of the words of a whole claim, in text order.
 #[derive(Debug, Default)]
 pub(super) struct ClaimWords {
-    /// The first byte of each, and the number of its word.
+    /// First byte of each word, and the word's index in `weights`.
     places: Vec<(u32, u32)>,
-    /// Weight of each word.
     weights: Vec<f64>,
 }
 
@@ -44,7 +43,7 @@ impl ClaimWords {
         ClaimWords { places, weights }
     }
 
-    /// The share of the claim's weight in `span`, 0 to 1.
+    /// Share of the claim's weight in `span`, 0 to 1.
     pub(super) fn share(&self, span: &Range<usize>) -> f64 {
         let first = self.places.partition_point(|(start, _)| (*start as usize) < span.start);
         let mut held = vec![false; self.weights.len()];
@@ -59,37 +58,37 @@ impl ClaimWords {
     }
 }
 
-/// Preference of one field.
+/// Preference among the windows of one field.
 #[derive(Debug)]
 pub(super) struct Preference<'c> {
-    /// Speakers whose best window leads, if they say enough.
+    /// Speakers whose best window leads if it covers enough.
     pub(super) first: &'c [Speaker],
     /// Words of the whole claim.
     pub(super) claim: &'c ClaimWords,
     /// True if the claim is an attempt.
     pub(super) of_attempt: bool,
-    /// True if the field tells what was done.
+    /// True if the field describes an action.
     pub(super) is_action: bool,
-    /// Position of the action whose result the field tells.
+    /// Position of the action whose result the field describes.
     pub(super) action: Option<usize>,
     /// Turns of the people whom the field names.
     pub(super) turns: Vec<Range<usize>>,
 }
 
 impl Preference<'_> {
-    /// The most that [`Preference::in_context`] adds.
+    /// Maximum of [`Preference::in_context`].
     pub(super) const CONTEXT_FACTOR_MAX: f64 = 3.0;
 
-    /// Factor of a window by the words of the claim around it.
+    /// Factor for the claim's words around a window.
     pub(super) fn in_context(&self, span: &Range<usize>) -> f64 {
         let within =
             |reach: usize| self.claim.share(&(span.start.saturating_sub(reach)..span.end + reach));
-        // What was done and what came of it are told in one breath, and often done again.
+        // Action and result of an attempt are told together, and attempts are often repeated.
         let sentence = if self.of_attempt { within(SENTENCE_BYTES) } else { 0.0 };
         1.0 + within(CONTEXT_BYTES) + sentence
     }
 
-    /// Factor of a window of `part` by its position and its speaker; `lead` is the window that leads.
+    /// Factor for the position and speaker of a window of `part`; `lead` is the leading window.
     pub(super) fn in_place(
         &self,
         slice: &Slice,
@@ -99,7 +98,7 @@ impl Preference<'_> {
     ) -> f64 {
         let mut factor = trust(&slice.parts[part as usize], self);
         if let Some(lead) = lead.filter(|lead| is_near(span, lead)) {
-            // What is run after an edit belongs to it, and not what was run before.
+            // A command run after an edit belongs to it, unlike one run before.
             let is_earlier = self.is_action && span.start < lead.start;
             factor *= if is_earlier { EARLIER_FACTOR } else { NEAR_FACTOR };
         }
@@ -115,7 +114,7 @@ impl Preference<'_> {
         if is_named { factor * NAMED_FACTOR } else { factor }
     }
 
-    /// Returns whether a further window is evidence, or counts only in the score.
+    /// True if a further window is evidence; otherwise it counts only in the score.
     pub(super) fn shows(
         &self,
         part: &Part,
@@ -135,9 +134,8 @@ fn is_near(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start < other.end + NEAR_BYTES && other.start < one.end + NEAR_BYTES
 }
 
-/// Of two entries that say the same, a person's is the better evidence; and what is said to the person
-/// is better than what is written into a tool or said to a helper. What was done and what came of it stand in calls
-/// and outputs.
+/// Factor for the source of a window. A person's words are the best evidence; text addressed to the
+/// person beats tool input and text for a subagent. Calls and outputs show actions and results.
 fn trust(part: &Part, of: &Preference<'_>) -> f64 {
     let is_call = part.kind == EntryKind::ToolCall;
     let is_active = part.branch == Branch::Active;

@@ -1,4 +1,4 @@
-//! From claims to records: evidence, score, and whether it is enough.
+//! Turns claims into records: collects evidence, scores it and decides whether it suffices.
 
 use super::fold::Folded;
 use super::language::Language;
@@ -16,45 +16,44 @@ use crate::text::tokens::keys;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// Below this score a record is quarantined. `benches/README.md` has what recorded answers score in
-/// their own transcript and in strangers'.
+/// Minimum score of a staged record. `benches/README.md` has the scores of recorded answers in
+/// their own transcript and in unrelated ones.
 pub(crate) const SCORE_MIN: f64 = 0.38;
-/// The same of an attempt, which tells in its own words what calls and results show; those of strangers have fewer.
+/// Same for an attempt: it paraphrases calls and results, but an unrelated one shares even fewer words.
 const ATTEMPT_SCORE_MIN: f64 = 0.32;
-/// Below this share of its words a field has no support of its own.
+/// Minimum score of a field with support of its own.
 const FIELD_SCORE_MIN: f64 = 0.12;
-/// A field with fewer words may say them in other ones.
+/// Minimum number of words in a field that needs support; a shorter one may be a paraphrase.
 const FIELD_WORDS_MIN: usize = 3;
-/// Share of its words above which what was chosen needs no reason in the words of the slice, and how many they are at
-/// least: few words stand anywhere by chance.
+/// Minimum score and number of words at which `chosen` supports its rationale too; few words match
+/// by chance.
 const PROVEN_SCORE_MIN: f64 = 0.7;
 const PROVEN_WORDS_MIN: usize = 5;
-/// Words of the question that a model was asked; nobody's reason.
+/// Words of the prompt; a rationale made of nothing else is not from the conversation.
 const FRAME: &str =
     "four empty lists decisions discussions attempts requests slice transcript tool call";
-/// A string shorter than this is found anywhere by chance; its words are weighed instead. In bytes.
+/// Minimum length of a verbatim match, in bytes; shorter strings match by chance.
 const EXACT_BYTES_MIN: usize = 12;
-/// Score of folded words; a little less than that of the very words.
+/// Score of a folded match, a little below an exact one.
 const FOLDED_SCORE: f64 = 0.98;
-/// A claim in another language than the slice rests on the names and words that both share; this
-/// many of them are enough.
+/// Minimum number of names and words that a claim shares with a slice in another language.
 const SHARED_WORDS_MIN: usize = 2;
 /// Maximum score of such a claim.
 const SHARED_SCORE_MAX: f64 = 0.6;
 
-/// Weight of one literal where no other word of its string is found; as much as a string without
+/// Weight of a literal in a string without other support; the same as that of a string without
 /// words.
 const LITERAL_WEIGHT: f64 = 0.5;
-/// Of what is found of a decision or request, those who may decide or ask must have said this share,
-/// in percent of its weight; the rest may be tool output.
+/// Minimum share of a decision's or request's support that comes from speakers who may decide or
+/// ask, in percent of its weight; the rest may be tool output.
 const TRUSTED_PERCENT_MIN: f64 = 40.0;
 
 /// Records of an answer, and what was dropped from it.
 #[derive(Clone, Debug, Default)]
 pub struct Grounded {
-    /// A record for each claim, staged or quarantined, in the same order.
+    /// One record per claim, staged or quarantined, in the same order.
     pub records: Vec<Record>,
-    /// Points that the slice does not bear out.
+    /// Points that the slice does not support.
     pub findings: Vec<Finding>,
 }
 
@@ -81,7 +80,6 @@ struct Grounder<'a> {
     slice: &'a Slice,
     folded: Folded,
     index: WordIndex<'a>,
-    /// Language of the slice.
     language: Language,
     names: SpeakerNames,
 }
@@ -89,26 +87,26 @@ struct Grounder<'a> {
 /// Evidence and scores of one claim.
 #[derive(Default)]
 struct ClaimSupport {
-    /// Words of the claim but for its options, of which at most one came true.
+    /// Words of the claim without its options, of which at most one was chosen.
     words: ClaimWords,
     /// Position of the action of an attempt.
     action: Option<usize>,
     evidence: Vec<Evidence>,
     absent: Vec<(String, String)>,
-    /// Fields that nothing in the slice bears out.
+    /// Fields without support in the slice.
     bare: Vec<String>,
-    /// True if what was chosen stands in the slice, in so many words that it needs no other proof.
+    /// True if the slice supports `chosen` so well that its rationale needs no support.
     is_proven: bool,
     scores: Vec<(f64, f64)>,
-    /// Weight by speaker.
+    /// Weight of the evidence by speaker.
     carried: Vec<(Speaker, f64)>,
-    /// Words that are in the slice, by number.
+    /// Ids of the words that are in the slice.
     shared: BTreeSet<u32>,
 }
 
 impl Grounder<'_> {
-    /// A discussion without the points that have a literal or words that are not in the slice, as long as
-    /// one is left.
+    /// Drops the points of a discussion that have an absent literal or no support, unless none
+    /// would be left.
     fn without_unproven_points(&self, claim: Claim, findings: &mut Vec<Finding>) -> Claim {
         let Claim::Discussion(mut discussion) = claim else { return claim };
         let foreign = self.is_foreign(discussion.points.iter().map(String::as_str));
@@ -181,7 +179,7 @@ impl Grounder<'_> {
         proof.is_proven |= field == "chosen"
             && PROVEN_WORDS_MIN <= support.words
             && PROVEN_SCORE_MIN <= support.score;
-        // A reason may be in other words than the conversation.
+        // A rationale may be a paraphrase.
         let is_reason = || {
             let frame = keys(FRAME);
             field == "rationale"
@@ -195,7 +193,7 @@ impl Grounder<'_> {
             match find(literal, &self.folded) {
                 None => proof.absent.push((field.to_owned(), literal.text.clone())),
                 Some(span) => {
-                    // A number that is said in words is no word of the claim.
+                    // The word index lacks numbers that the slice has in words.
                     proof.shared.extend(self.index.wanted(&literal.text));
                     let ours = proof.evidence.iter().filter(|it| it.field == field).count();
                     let wanted = support.spans.is_empty() && found.is_none();
@@ -223,8 +221,8 @@ impl Grounder<'_> {
         }
     }
 
-    /// Returns whether something is done at `at`, or asked to be done; what the model or a tool tells may have been
-    /// done before.
+    /// True if something is done or requested at `at`. Text by the model or a tool may tell of
+    /// earlier actions.
     fn is_deed(&self, at: usize) -> bool {
         let part = self.slice.part_at(at);
         part.is_some_and(|it| it.speaker == Speaker::Person || it.kind == EntryKind::ToolCall)
@@ -235,7 +233,7 @@ impl Grounder<'_> {
     }
 
     fn by_words(&self, field: &str, text: &str, support: WordSupport, proof: &mut ClaimSupport) {
-        // A string of stop words and marks alone proves nothing and disproves nothing.
+        // A string of only stop words and punctuation proves and disproves nothing.
         if support.weight > 0.0 {
             proof.scores.push((support.score, support.weight));
         } else if text.chars().any(char::is_alphanumeric) {
@@ -260,7 +258,7 @@ impl Grounder<'_> {
         }
     }
 
-    /// Position of the whole of `text` in one entry, after `action` if it can be, a person's first.
+    /// Position of all of `text` in one entry, preferably after `action`, then by a person.
     fn verbatim(&self, text: &str, action: Option<usize>) -> Option<(Range<usize>, Match)> {
         let text = text.trim();
         if text.len() < EXACT_BYTES_MIN {
@@ -285,7 +283,7 @@ impl Grounder<'_> {
         spans: impl Iterator<Item = Range<usize>>,
         action: Option<usize>,
     ) -> Option<Range<usize>> {
-        /// Places looked at; what is said more often than this is no rare phrase.
+        /// Maximum number of occurrences to compare; a more frequent phrase is not distinctive.
         const PLACES_MAX: usize = 32;
         let spans = spans.take(PLACES_MAX).filter_map(|span| {
             let part = self.slice.part_at(span.start)?;
@@ -333,7 +331,7 @@ impl Grounder<'_> {
         if proof.evidence.is_empty() {
             return Some("no-evidence: none of its words are in the slice".to_owned());
         }
-        // What a person wants is said twice, of which one may be in other words than theirs.
+        // A request has an intent and a summary, of which one may be a paraphrase.
         let is_wish = claim.kind() == ClaimKind::Request && proof.bare.len() < 2;
         let bare = proof.bare.iter().find(|field| !foreign && !is_wish && !field.contains('['));
         if let Some(field) = bare {
@@ -369,7 +367,7 @@ impl Grounder<'_> {
 fn score(proof: &ClaimSupport, foreign: bool) -> f64 {
     let weight: f64 = proof.scores.iter().map(|(_, weight)| weight).sum();
     let points: f64 = proof.scores.iter().map(|(score, weight)| score * weight).sum();
-    // Rounding may leave a hair more than all.
+    // Rounding errors may exceed 1.
     let score = if weight > 0.0 { (points / weight).min(1.0) } else { 0.0 };
     if foreign && proof.shared.len() >= SHARED_WORDS_MIN {
         let shared = SCORE_MIN + 0.05 * proof.shared.len() as f64;

@@ -1,4 +1,4 @@
-//! Decision records: context, decision, alternatives with why they were rejected. A section without words is left out.
+//! Decision records: context, decision, and alternatives with the reasons against them. Empty sections are left out.
 
 use super::document::Shape;
 use super::escape::{words_inline, words_line};
@@ -9,32 +9,32 @@ use super::tag::{Category, is_value, tag_line};
 use crate::domain::{Claim, Decision, Discussion, Memory, MemoryState, Stage};
 use crate::text::tokens::keys;
 
-/// The longest title of a record, in letters.
+/// Maximum length of a record's title, in letters.
 const TITLE_LETTERS_MAX: usize = 80;
-/// The longest paragraph of a record, in letters.
+/// Maximum length of a record's paragraph, in letters.
 const PARAGRAPH_LETTERS_MAX: usize = 1_200;
 const UNTITLED: &str = "Decision";
-/// Alternatives that a record lists.
+/// Maximum number of alternatives in a record.
 const ALTERNATIVES_MAX: usize = 10;
-/// Tags of a record.
+/// Maximum number of tags of a record.
 const TAGS_MAX: usize = 4;
-/// Letters of a word that makes a tag.
+/// Minimum length of a word that becomes a tag, in letters.
 const TAG_LETTERS_MIN: usize = 3;
-/// Share of the words of an option that the chosen words must have, so that it is the chosen one.
+/// Minimum share of an option's words in the chosen text for it to be the chosen option.
 const CHOSEN_SHARE: f64 = 0.5;
-/// Words that reject the option behind them, as in "instead of RabbitMQ".
+/// Words that reject the option after them, as in "instead of RabbitMQ".
 const REJECTS: [&str; 21] = [
     "from", "of", "than", "no", "not", "longer", "more", "without", "over", "von", "vom", "statt",
     "kein", "keine", "nicht", "mehr", "lieu", "de", "sans", "lugar", "sin",
 ];
-/// Beginnings of a clause that tells what follows.
+/// Openings of a clause about consequences.
 const FOLLOWS: [&str; 13] = [
     "so", "therefore", "thus", "hence", "consequently", "which means", "this means", "that means",
     "daher", "deshalb", "das heißt", "donc", "por eso",
 ];
-/// Words of a clause that says something of an option.
+/// Minimum number of words in a clause about an option.
 const CLAUSE_WORDS_MIN: usize = 3;
-/// Words between such a word and the option.
+/// Maximum distance between such a word and the option, in words.
 const REJECTS_WITHIN: usize = 2;
 
 impl Placing<'_> {
@@ -66,7 +66,7 @@ impl Placing<'_> {
         let mut page = Page::new(path);
         page.head = Some(head);
         let mut push = |section, shape: Shape, text: &str| {
-            // What the gate leaves nothing of is no entry.
+            // The gate may leave nothing of the text.
             let words = words_line(text, PARAGRAPH_LETTERS_MAX, self.facts.gate);
             let is_decision = section == "Decision";
             let category = is_decision.then_some(Category::Decision);
@@ -100,7 +100,7 @@ impl Placing<'_> {
         page
     }
 
-    /// The decisions whose place this one took, and the considerations that it settled.
+    /// Decisions that this one superseded, and discussions that it settled.
     fn background(&self, memory: &Memory) -> Vec<String> {
         let replaced = self.replaced.get(&memory.id).into_iter().flatten();
         let line = |old: &&Memory| match &old.claim {
@@ -119,7 +119,7 @@ impl Placing<'_> {
         replaced.filter_map(line).collect()
     }
 
-    /// Tags by the words of the claim: names of options first.
+    /// Tags from the words of the claim, names of options first.
     fn topics(&self, it: &Decision) -> Vec<String> {
         let mut found: Vec<(usize, String)> = Vec::new();
         let options = it.options.join(" ").to_lowercase();
@@ -140,7 +140,7 @@ impl Placing<'_> {
         found.into_iter().take(TAGS_MAX).map(|(_, tag)| tag).collect()
     }
 
-    /// `Superseded by ADR-XXX` names a record, so what has none in its place is deprecated.
+    /// `Superseded by ADR-XXX` needs the successor's record; without one it is `Deprecated`.
     fn status(&self, memory: &Memory) -> String {
         let successor = memory.superseded_by.and_then(|id| self.names.label(id));
         match (memory.state, memory.stage) {
@@ -155,7 +155,7 @@ impl Placing<'_> {
     }
 }
 
-/// Returns whether a part of a reason tells what follows from the decision.
+/// True if a part of the rationale states a consequence.
 fn follows(part: &str) -> bool {
     let part = part.trim().to_lowercase();
     FOLLOWS
@@ -163,7 +163,7 @@ fn follows(part: &str) -> bool {
         .any(|begins| part.strip_prefix(begins).is_some_and(|rest| rest.starts_with([' ', ','])))
 }
 
-/// The options but the chosen one, each with the part of the reason that is about it.
+/// The other options, each with the part of the rationale about it.
 fn alternatives(it: &Decision) -> Vec<String> {
     let mut options: Vec<&str> = Vec::new();
     for option in it.options.iter().map(|option| end_trimmed(option)) {
@@ -182,7 +182,7 @@ fn alternatives(it: &Decision) -> Vec<String> {
     others.map(line).collect()
 }
 
-/// The option that was chosen: that whose words the decision says, unless it says them to reject it.
+/// The chosen option: the one whose words the decision uses, unless it uses them to reject it.
 fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
     let split = |text: &str| -> Vec<String> {
         let text = text.to_lowercase();
@@ -192,7 +192,7 @@ fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
     let said = split(&it.chosen);
     let rank = |(at, option): (usize, &&str)| {
         let words = split(option);
-        // A word without a key, such as `no`, counts as it is written.
+        // Words without a key, such as `no`, are compared as written.
         let is_same = |one: &str, other: &str| {
             let (key, other_key) = (keys(one), keys(other));
             one == other || !key.is_empty() && key == other_key
@@ -210,7 +210,7 @@ fn chosen(it: &Decision, options: &[&str]) -> Option<usize> {
     best.map(|(_, _, at)| at)
 }
 
-/// The clause of the reason that names this option and no other.
+/// The clause of the rationale that names this option and no other.
 fn reason<'t>(rationale: &'t str, option: usize, names: &[Vec<u64>]) -> Option<&'t str> {
     let is_clause = |part: &str| part.split_whitespace().count() >= CLAUSE_WORDS_MIN;
     let clauses = rationale.split(['.', ';', ',']).flat_map(|part| {

@@ -1,5 +1,5 @@
-//! Token budgets: presets, the share of each kind of file, and counts of tokens and tags. The tables are those of the
-//! ConKeeper schema; the upper ends are caps, the lower ends advice.
+//! Token budgets: presets, the share of each kind of file, and counts of tokens and tags. The
+//! tables come from the ConKeeper schema; upper ends are limits, lower ends advice.
 
 use super::document::Document;
 use super::kind::{Files, Kind};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Letters of a token in the directory's accounts (§4.2 no. 4).
+/// Letters per token in the directory's budgets (§4.2 no. 4).
 pub(crate) const LETTERS_PER_TOKEN: usize = 4;
 
 named! {
@@ -27,7 +27,7 @@ named! {
 }
 
 impl Preset {
-    /// All files together, in tokens.
+    /// Maximum of all files together, in tokens.
     pub fn total(self) -> Tokens {
         [2_000, 3_000, 4_000, 6_000][self as usize]
     }
@@ -47,7 +47,7 @@ impl Preset {
     }
 }
 
-/// The tokens of a text: its letters by [`LETTERS_PER_TOKEN`], rounded up.
+/// Number of tokens of a text: its letters divided by [`LETTERS_PER_TOKEN`], rounded up.
 pub(crate) fn tokens_of(text: &str) -> Tokens {
     let letters = text.chars().count();
     Tokens::try_from(letters.div_ceil(LETTERS_PER_TOKEN)).unwrap_or(Tokens::MAX)
@@ -64,7 +64,7 @@ pub(crate) struct TagCounts {
     pub sources: u64,
 }
 
-/// Counts tags; nothing private is counted.
+/// Counts tags in public text.
 pub(crate) fn tags(files: &Files) -> TagCounts {
     let mut counts = TagCounts::default();
     for (path, text) in files {
@@ -116,13 +116,13 @@ pub(crate) struct TokenTable {
     pub rows: Vec<TokenRow>,
     /// All files together.
     pub tokens: Tokens,
-    /// Size of a session start before it is cut: the files at the top and the newest session.
+    /// Size of a session start before truncation: the top-level files and the newest session.
     pub start_tokens: Tokens,
-    /// Maximum of a session start.
+    /// Maximum size of a session start.
     pub total_max: Tokens,
 }
 
-/// Counts tokens by file: a quarter of the letters, rounded up.
+/// Counts the tokens of each file.
 pub(crate) fn tokens(files: &Files, preset: Preset) -> TokenTable {
     let row = |(path, text): (&String, &Arc<str>)| {
         let kind = Kind::of_path(path);
@@ -135,7 +135,7 @@ pub(crate) fn tokens(files: &Files, preset: Preset) -> TokenTable {
         let counted = rows.iter().filter(|row| counts(row)).map(|row| row.tokens);
         counted.fold(0, Tokens::saturating_add)
     };
-    // The files at the top and the newest session.
+    // Top-level files; the newest session is added below.
     let base = |row: &TokenRow| {
         use Kind::{ActiveContext, Glossary, Patterns, ProductContext, Progress};
         matches!(row.kind, ActiveContext | ProductContext | Progress | Patterns | Glossary)

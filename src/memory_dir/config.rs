@@ -1,4 +1,4 @@
-//! `.memory-config.md`: settings of a directory, as front matter. A value that cannot be used is a finding,
+//! `.memory-config.md`: settings of a directory, as front matter. An invalid value is a finding,
 //! and its default is used.
 
 use super::budget::Preset;
@@ -6,19 +6,19 @@ use super::document::{Document, Part};
 use super::kind::Kind;
 use crate::domain::{Finding, Severity};
 
-/// Of the window, in per cent: from here on memory is synced (§4.1).
+/// Share of the context window from which memory is synced, in percent (§4.1).
 pub(crate) const AUTO_SYNC_PERCENT: u32 = 60;
-/// Of the window, in per cent: from here on prompts wait for a sync (§4.1).
+/// Share of the context window from which prompts wait for a sync, in percent (§4.1).
 pub(crate) const HARD_BLOCK_PERCENT: u32 = 80;
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct MemoryConfig {
     pub auto_load: bool,
     pub token_budget: Preset,
-    /// In per cent of the window; above 0 and not above the other.
+    /// In percent of the context window; above 0 and at most `hard_block_threshold`.
     pub auto_sync_threshold: u32,
     pub hard_block_threshold: u32,
-    /// The window in tokens, where the file says so; else that of the model, or [`WINDOW_TOKENS`].
+    /// Context window from the file, in tokens; otherwise that of the model, or [`WINDOW_TOKENS`].
     pub context_window_tokens: Option<u32>,
 }
 
@@ -40,7 +40,7 @@ const KEYS: [&str; 5] = [
 ];
 
 impl MemoryConfig {
-    /// Reads the text of the file; an empty one gives the defaults.
+    /// Parses the file; an empty one gives the defaults.
     pub(crate) fn parse(text: &str) -> (MemoryConfig, Vec<Finding>) {
         let mut reader = Reader { config: MemoryConfig::default(), findings: Vec::new(), line: 1 };
         let (document, odd) = Document::parse(Kind::Config, text);
@@ -154,7 +154,7 @@ impl Reader {
     }
 }
 
-/// Sets a value that could be read; false if it could not.
+/// Sets a valid value; false if there is none.
 fn set<T>(field: &mut T, value: Option<T>) -> bool {
     let is_set = value.is_some();
     if let Some(value) = value {

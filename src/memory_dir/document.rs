@@ -1,5 +1,5 @@
-//! A file as it stands: a row of blocks that together are its text, so that printing what was parsed
-//! gives the same bytes. Nothing is ever thrown away; what is not understood is a paragraph.
+//! A parsed file: a list of blocks that tile its text, so that printing it gives the same bytes.
+//! Nothing is discarded; anything not understood is a paragraph.
 
 use super::kind::Kind;
 use super::line::{self, Line, LineShape};
@@ -13,7 +13,7 @@ use std::ops::Range;
 pub enum Part {
     FrontMatter,
     Title,
-    /// A heading of the second level, with its tags; it begins a section.
+    /// A second-level heading with its tags; starts a section.
     Section,
     Heading,
     /// A line such as `**Status:** Accepted` before the first section of a record.
@@ -42,10 +42,10 @@ pub enum Shape {
 pub struct Block {
     pub part: Part,
     pub span: Range<usize>,
-    /// The byte at which its tags begin; the end where it has none.
+    /// Start of its tags, in bytes; the end of the block if it has none.
     pub tags_at: usize,
     pub line: u32,
-    /// The block that begins its section; none before the first.
+    /// Block that starts its section; `None` before the first.
     pub section: Option<usize>,
 }
 
@@ -72,7 +72,7 @@ impl<'t> Document<'t> {
         (Document { kind, text, blocks, private, open }, findings)
     }
 
-    /// The blocks, one after the other.
+    /// Concatenates the blocks.
     pub fn print(&self) -> String {
         self.blocks.iter().map(|block| self.raw(block)).collect()
     }
@@ -82,17 +82,17 @@ impl<'t> Document<'t> {
         self.kind
     }
 
-    /// The text that was parsed.
+    /// The parsed text.
     pub fn text(&self) -> &'t str {
         self.text
     }
 
-    /// Every block, in order. The end of each is the beginning of the next.
+    /// Blocks in order; each ends where the next begins.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
 
-    /// Every entry, in order.
+    /// Entries in order.
     pub fn entries(&self) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(|block| matches!(block.part, Part::Entry(_)))
     }
@@ -107,12 +107,12 @@ impl<'t> Document<'t> {
         self.text.get(block.span.clone()).unwrap_or_default()
     }
 
-    /// The lines of a block without its tags.
+    /// Lines of a block without its tags.
     pub fn body(&self, block: &Block) -> &'t str {
         self.text.get(block.span.start..block.tags_at).unwrap_or_default()
     }
 
-    /// The lines of a block without tags and private text; empty for a private block.
+    /// Lines of a block without tags and private text; empty for a private block.
     pub fn public(&self, block: &Block) -> Cow<'t, str> {
         if block.part == Part::Private {
             return Cow::Borrowed("");
@@ -134,26 +134,26 @@ impl<'t> Document<'t> {
         &self.private
     }
 
-    /// The tags of a block that are not private.
+    /// Public tags of a block.
     pub fn tags(&self, block: &Block) -> impl Iterator<Item = Tag<'t>> {
         let tags = self.text.get(block.tags_at..block.span.end).unwrap_or_default();
         tags.lines().filter_map(Tag::parse)
     }
 
-    /// The words of a heading before its first private text.
+    /// Heading text before its first private part.
     pub fn heading_words(&self, block: &Block) -> &'t str {
         let private = self.private_in(block).next();
         let end = private.map_or(block.tags_at, |range| range.start.min(block.tags_at));
         line::heading_words(self.text.get(block.span.start..end).unwrap_or_default())
     }
 
-    /// The words of the heading that begins the block's section; empty before the first.
+    /// Heading of the block's section; empty before the first.
     pub fn section(&self, block: &Block) -> &'t str {
         let heading = block.section.and_then(|at| self.blocks.get(at));
         heading.map_or("", |heading| self.heading_words(heading))
     }
 
-    /// The words of the heading of the file; empty if it has none.
+    /// Heading of the file; empty if it has none.
     pub fn title(&self) -> &'t str {
         self.first(Part::Title).map_or("", |title| self.heading_words(title))
     }
@@ -162,12 +162,12 @@ impl<'t> Document<'t> {
         self.blocks.iter().find(|block| block.part == part)
     }
 
-    /// The fence or private block without an end; text behind it becomes part of it.
+    /// Index of the unclosed fence or private block; text after it becomes part of it.
     pub(super) fn open(&self) -> Option<usize> {
         self.open
     }
 
-    /// The line end that the file uses: that of its first line.
+    /// Line ending of the file's first line.
     pub fn line_end(&self) -> &'static str {
         let first = memchr::memchr(b'\n', self.text.as_bytes());
         let before = first.and_then(|at| at.checked_sub(1));
@@ -176,7 +176,7 @@ impl<'t> Document<'t> {
     }
 }
 
-/// The private ranges that share a byte with `span`.
+/// Private ranges that overlap `span`.
 fn overlapping<'p>(
     private: &'p [Range<usize>],
     span: &Range<usize>,
@@ -186,7 +186,7 @@ fn overlapping<'p>(
     private.get(first..).unwrap_or_default().iter().take_while(move |range| range.start < end)
 }
 
-/// The text of `span` without the private ranges.
+/// Text of `span` without the private ranges.
 pub(super) fn without<'t>(
     text: &'t str,
     span: Range<usize>,
@@ -205,7 +205,7 @@ pub(super) fn without<'t>(
     Cow::Owned(public)
 }
 
-/// True for each line that is private as a whole or stands in a private block of several lines.
+/// True for each line that is entirely private or inside a private block of several lines.
 pub(super) fn private_lines(
     text: &str,
     lines: &[line::Line],
@@ -230,7 +230,7 @@ pub(super) fn private_lines(
     lines.iter().map(hidden).collect()
 }
 
-/// The rule of a block of code that does not end.
+/// Rule of an unclosed code block.
 pub(super) const UNCLOSED_FENCE: &str = "unclosed-fence";
 
 /// Cuts `text` into blocks that tile it.
@@ -279,7 +279,7 @@ struct Parser<'t> {
 }
 
 impl<'t> Parser<'t> {
-    /// The line without its end, and the first one without a mark of byte order.
+    /// The line without its ending; the first one without its byte order mark.
     fn line(&self, at: usize) -> Option<&'t str> {
         let line = self.lines.get(at)?;
         let bare = self.text.get(line.start..line.end).map(line::bare)?;
@@ -290,8 +290,8 @@ impl<'t> Parser<'t> {
         self.hidden.get(at).copied().unwrap_or_default()
     }
 
-    /// The line; `None` at the end and for a private line. Private text begins and ends nothing but front matter, so
-    /// that no block ends within it.
+    /// The line; `None` at the end and for a private line. Only front matter may begin or end in
+    /// private text, so no other block ends inside it.
     fn shown(&self, at: usize) -> Option<&'t str> {
         if self.is_hidden(at) { None } else { self.line(at) }
     }
@@ -304,7 +304,7 @@ impl<'t> Parser<'t> {
         self.lines.get(at).map_or(self.text.len(), |line| line.start)
     }
 
-    /// Ends a block before line `tags`, takes the tags that stand there, and goes on behind them.
+    /// Ends a block before line `tags`, consumes the tags from there, and continues after them.
     fn push(&mut self, part: Part, tags: usize) {
         let mut end = tags;
         while self.shape(end) == Some(LineShape::Tag) {
@@ -333,8 +333,8 @@ impl<'t> Parser<'t> {
         self.findings.push(Finding::new(Severity::Warning, rule, line, detail));
     }
 
-    /// Front matter ends where others end it, within a private block too: whether the file is private is read from
-    /// there. What of that block stands behind the end belongs to it.
+    /// Front matter ends at its fence even in a private block, because it decides whether the file
+    /// is private. The rest of that private block belongs to the front matter.
     fn front_matter(&mut self) {
         let is_blank = |at: &usize| self.shape(*at) == Some(LineShape::Blank);
         let first = (0..self.lines.len()).find(|at| !is_blank(at)).unwrap_or_default();
@@ -436,7 +436,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Parses a comment. An unclosed one is a paragraph, so that it swallows no entries below it.
+    /// Parses a comment. An unclosed one is a paragraph, so that it hides no entries below it.
     fn comment(&mut self) {
         let at = self.next;
         let ends = |at: usize| self.shown(at).is_some_and(|line| line.contains("-->"));
@@ -484,7 +484,7 @@ impl<'t> Parser<'t> {
             return self.push_plain(Part::TableHead, at + 1);
         }
         self.push(Part::Entry(Shape::Row), at + 1);
-        // A comment on a line of its own would end the table, so the tag of a row stands behind its last cell.
+        // A comment on its own line would end the table, so a row's tag follows its last cell.
         let Some(block) = self.blocks.last_mut() else { return };
         let row =
             self.text.get(block.span.start..block.tags_at).map(line::bare).unwrap_or_default();
@@ -494,7 +494,7 @@ impl<'t> Parser<'t> {
         block.tags_at = tag.map_or(block.tags_at, |from| block.span.start + from);
     }
 
-    /// Joins the last line with the rule above it, where they are a footer: `---`, `*…*`.
+    /// Joins the last line `*…*` with the rule `---` above it to a footer.
     fn footer(&mut self) {
         let shown = |block: &Block| block.part != Part::Blank;
         let Some(last) = self.blocks.iter().rposition(shown) else { return };

@@ -1,5 +1,5 @@
-//! Changes to a document: entries are put in, replaced and taken out, and all other bytes stay. All changes of a file are
-//! written at once. No change shows what was private, hides what was not, or puts something where it cannot be seen.
+//! Edits of a document: inserts, replaces and removes entries and keeps all other bytes. All edits of a file are
+//! applied at once. No edit shows private text, hides public text, or puts an entry where it cannot be seen.
 
 use super::document::{Block, Document, Part, Shape, begins_front_matter};
 use super::line;
@@ -16,28 +16,28 @@ pub(crate) struct NewEntry {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Place {
     Last,
-    /// Before the block with this place in [`Document::blocks`].
+    /// Before the block with this index in [`Document::blocks`].
     Before(usize),
     After(usize),
 }
 
-/// A file after its changes.
+/// Result of the edits of a file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Edited {
     pub text: String,
-    /// Why nothing was changed: the rule of the linter that says where; none where all could be done.
+    /// Linter rule that explains why nothing was changed; `None` if all edits were applied.
     pub held: Option<&'static str>,
 }
 
-/// A private block that does not end begins in front matter, so that there is no place outside of it.
+/// An unclosed private block begins in front matter, so there is no place outside it.
 const HELD_UNCLOSED: &str = "private-unclosed";
-/// An unpaired private tag would pair with another one and hide public text, or show private text.
+/// An unpaired private tag would pair with another one and hide or show text.
 const HELD_TAG: &str = "private-tag";
 
 #[derive(Debug)]
 pub(crate) struct Edits<'d, 't> {
     document: &'d Document<'t>,
-    /// The heading of each section, and the place behind the last thing in it.
+    /// Heading of each section, and the index after its last block.
     known: HashMap<&'t str, (usize, usize)>,
     removed: BTreeSet<usize>,
     raws: BTreeMap<usize, String>,
@@ -72,8 +72,8 @@ impl<'d, 't> Edits<'d, 't> {
         self.raws.insert(block, raw.to_owned());
     }
 
-    /// Puts an entry in; a section that is not there is made, in the schema's order. Entries for one
-    /// place stand in the order in which they came.
+    /// Inserts an entry, and its section in the schema's order if there is none. Entries at the
+    /// same place keep their order of insertion.
     pub(crate) fn insert(&mut self, section: &str, place: Place, entry: NewEntry) {
         let at = match place {
             Place::Before(block) => Some(block),
@@ -92,7 +92,7 @@ impl<'d, 't> Edits<'d, 't> {
         }
     }
 
-    /// Nothing goes behind a block that does not end, and nothing before front matter.
+    /// Nothing is inserted after an unclosed block or before front matter.
     fn outside(&self, at: usize) -> usize {
         let first = usize::from(self.part(0) == Some(Part::FrontMatter));
         at.min(self.document.open().unwrap_or(at)).max(first)
@@ -128,7 +128,7 @@ impl<'d, 't> Edits<'d, 't> {
         self.outside(later.unwrap_or(blocks.len()))
     }
 
-    /// The text with all changes; unchanged if one of them would stand in private text or change what is private.
+    /// Applies all edits; changes nothing if one would be in private text or change what is private.
     pub(crate) fn finish(mut self) -> Edited {
         let order = self.document.kind().sections();
         let rank = |name: &str| order.iter().position(|known| *known == name);
@@ -172,8 +172,8 @@ impl<'d, 't> Edits<'d, 't> {
     }
 }
 
-/// The first section of each name: its heading, and the place behind the last thing in it. Empty lines and
-/// a line across the page at its end belong to what comes next.
+/// First section of each name: its heading, and the index after its last block. Trailing empty
+/// lines and rules belong to the next section.
 fn sections<'t>(document: &Document<'t>) -> HashMap<&'t str, (usize, usize)> {
     let mut sections = HashMap::new();
     let mut open: Option<(&'t str, usize, usize)> = None;
@@ -199,10 +199,10 @@ fn sections<'t>(document: &Document<'t>) -> HashMap<&'t str, (usize, usize)> {
 }
 
 const LIST_END: &str = "<!-- -->";
-/// The mark of byte order; it stays the first.
+/// Byte order mark; it stays first.
 const MARK: char = '\u{feff}';
 
-/// Writes blocks and entries one after the other, with an empty line where two would run together.
+/// Writes blocks and entries in order, with an empty line where two would merge.
 struct Writer<'d, 't> {
     document: &'d Document<'t>,
     text: String,
@@ -239,10 +239,10 @@ impl<'d, 't> Writer<'d, 't> {
         }
     }
 
-    /// The text; `None` if the changes hide or show anything.
+    /// Returns the text; `None` if the edits hide or show anything.
     fn finish(mut self) -> Option<String> {
         let before = self.document.text();
-        // What stands at the top now must not become front matter.
+        // The new first block must not become front matter.
         if begins_front_matter(&self.text) && !begins_front_matter(before) {
             let line = format!("{LIST_END}{}", self.line_end);
             self.text.insert_str(self.mark, &line);
@@ -308,7 +308,7 @@ impl<'d, 't> Writer<'d, 't> {
         self.text.push_str(bare);
     }
 
-    /// Notes the private ranges of the next piece, which began at `start`.
+    /// Records the private ranges of the next piece, which began at `start`.
     fn expect(&mut self, private: Vec<Range<usize>>, start: usize) {
         let at = self.text.len();
         let moved = |it: Range<usize>| it.start + at - start..it.end + at - start;
@@ -335,7 +335,7 @@ impl<'d, 't> Writer<'d, 't> {
     }
 }
 
-/// The bytes of a block without the mark of byte order at the beginning of the file.
+/// A block's text without the byte order mark of the file.
 fn unmarked<'r>(block: &Block, raw: &'r str) -> &'r str {
     let bare = raw.strip_prefix(MARK).filter(|_| block.span.start == 0);
     bare.unwrap_or(raw)

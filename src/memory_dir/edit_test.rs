@@ -1,4 +1,4 @@
-//! What changes, and that nothing else does.
+//! Tests of edits: what they change, and that they change nothing else.
 
 use super::document::{Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
@@ -124,7 +124,7 @@ fn a_block_without_an_end_stays_behind_what_is_new() {
         "## Recent Decisions\n- a\n<private>\n## Blockers\n- key\n",
         "## Recent Decisions\nNEW- a\n<private>\n## Blockers\n- key\n",
     );
-    // Its section stands only in what is private, so it is made before it.
+    // The only such section is private, so a new one is made before it.
     new_decision(
         "# Active Context\n<private>\n## Recent Decisions\n- key\n",
         "# Active Context\n\n## Recent Decisions\nNEW\n<private>\n## Recent Decisions\n- key\n",
@@ -162,7 +162,7 @@ fn a_tag_that_would_find_its_other_half_is_left_where_it_is() {
     let mut edits = Edits::new(&document);
     edits.insert("", Place::Before(1), bullet("write `<private>` here"));
     assert_eq!(edits.finish().held, Some("private-tag"));
-    // It did so by itself before.
+    // The same happened before any edit.
     let (document, _) = Document::parse(Kind::ActiveContext, text);
     assert!(document.entries().next().is_none());
 }
@@ -194,7 +194,7 @@ fn a_line_that_comes_to_the_top_begins_no_front_matter() {
     );
 }
 
-/// The entries and their tags, as a reader sees them.
+/// Entries and their tags, as a reader sees them.
 fn entries(text: &str) -> Vec<(Part, String, String)> {
     let (document, _) = Document::parse(Kind::ActiveContext, text);
     let shown = document.entries().map(|block| {
@@ -209,7 +209,7 @@ fn has_footer(text: &str) -> bool {
     document.blocks().iter().any(|block| block.part == Part::Footer)
 }
 
-/// The lines, what is empty left out, and without the lines of [`bullet`] and those that stand around it.
+/// Non-empty lines, without those of [`bullet`] and those inserted around it.
 fn lines(text: &str) -> Vec<String> {
     let text = text.replace('\u{feff}', "");
     let lines = text.split('\n').map(|line| line.trim_end_matches('\r'));
@@ -250,8 +250,8 @@ proptest! {
         edits.insert("Recent Decisions", place, bullet("new words"));
         let Edited { text: after, held } = edits.finish();
         if let Some(rule) = held {
-            // Only where front matter holds a block without an end there is no place; what would stand above the
-            // front matter that makes a file private would show the file.
+            // Edits are held only if front matter has an unclosed block, or if an entry before the
+            // front matter of a private file would show the file.
             let is_front = document.blocks().first().is_some_and(|it| it.part == Part::FrontMatter);
             let is_unclosed = rule == "private-unclosed" && is_front && document.open() == Some(0);
             prop_assert!(is_unclosed || rule == "private-tag" && document.is_private(), "{}", rule);
@@ -355,7 +355,7 @@ proptest! {
         }
         let mut kept = entries(&text);
         kept.remove(all.iter().position(|it| *it == at).unwrap());
-        // A line below a rule is the footer once nothing stands behind it.
+        // A line after a rule becomes the footer once nothing follows it.
         prop_assume!(has_footer(&text) || !has_footer(&after));
         prop_assert_eq!(sorted(kept), sorted(entries(&after)), "{:?}", after);
     }

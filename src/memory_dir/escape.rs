@@ -1,15 +1,15 @@
-//! Makes a line of somebody's words, so that they can be nothing else in the file than words: no heading,
-//! no item, no tag, no comment, no private tag, no marker.
+//! Turns text into lines that are only text in Markdown: never a heading, item, tag, comment,
+//! private tag or marker.
 
 use super::line::{self, LineShape};
 use crate::privacy::Gate;
 use crate::text::truncate;
 
-/// The mark of a cut; it counts towards the length.
+/// Mark of truncation; counts towards the length.
 const ELLIPSIS: char = '…';
 
-/// `text` as one line of at most `letters_max` letters: every run of blanks and control characters is one
-/// blank, what turns the direction of writing or has no width goes, and none stands at an end.
+/// `text` as one line of at most `letters_max` letters. Runs of blanks and control characters
+/// become one blank; invisible characters and blanks at the ends are removed.
 pub(super) fn one_line(text: &str, letters_max: usize) -> String {
     if is_one_line(text) {
         return cut(text.to_owned(), letters_max);
@@ -26,7 +26,7 @@ pub(super) fn one_line(text: &str, letters_max: usize) -> String {
     cut(line, letters_max)
 }
 
-/// True for plain words with one blank between two of them, as most lines are.
+/// True for words separated by single blanks, as most lines are.
 fn is_one_line(text: &str) -> bool {
     let mut before = b' ';
     let is_plain = text.bytes().all(|byte| {
@@ -36,13 +36,13 @@ fn is_one_line(text: &str) -> bool {
     is_plain && before != b' '
 }
 
-/// Invisible characters that change the display: directions, joints that no script needs.
+/// Invisible characters that change the display: direction marks, and joiners that no script needs.
 fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}')
         || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// The line in at most `letters_max` letters, at the end of a word where one is near.
+/// Truncates the line to `letters_max` letters, at the end of a word if one is near.
 fn cut(line: String, letters_max: usize) -> String {
     if line.len() <= letters_max || line.chars().nth(letters_max).is_none() {
         return line;
@@ -53,29 +53,29 @@ fn cut(line: String, letters_max: usize) -> String {
     format!("{kept}{ELLIPSIS}")
 }
 
-/// One line that has passed the gate, in at most `letters_max` letters.
+/// One redacted line of at most `letters_max` letters.
 fn redacted_line(text: &str, letters_max: usize, gate: &Gate) -> String {
     let passed = gate.redact(&one_line(text, usize::MAX));
     let short = one_line(passed.as_str(), letters_max);
     if short == passed.as_str() {
         return short;
     }
-    // A cut in the right place can make a number of what was none.
+    // Truncation can turn a harmless text into a number that must be masked.
     let cut = gate.redact(&short);
     one_line(cut.as_str(), usize::MAX)
 }
 
-/// Words as one redacted line of at most `letters_max` letters, safe anywhere in a line of Markdown.
+/// One redacted line of at most `letters_max` letters, safe anywhere in a line of Markdown.
 pub(crate) fn words_line(text: &str, letters_max: usize, gate: &Gate) -> String {
     plain(&redacted_line(text, letters_max, gate))
 }
 
-/// As [`words_line`], for the middle of a line.
+/// Like [`words_line`], for the middle of a line.
 pub(super) fn words_inline(text: &str, letters_max: usize, gate: &Gate) -> String {
     inline(&redacted_line(text, letters_max, gate))
 }
 
-/// The words of one line, for the beginning or the middle of a line of Markdown.
+/// Escapes one line for the start or the middle of a line of Markdown.
 pub(super) fn plain(words: &str) -> String {
     let inner = inline(words);
     let is_link = inner.starts_with('[') && inner.contains("]:");
@@ -87,7 +87,7 @@ pub(super) fn plain(words: &str) -> String {
     if is_html {
         return inner.replacen('<', "&lt;", 1);
     }
-    // A number is no item once its mark is escaped.
+    // A number is no list item once its punctuation is escaped.
     let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
     let (head, tail) = inner.split_at(digits);
     format!("{head}\\{tail}")
@@ -97,8 +97,8 @@ fn is_meta(line: &str) -> bool {
     line.starts_with("**") && line.contains(":**")
 }
 
-/// The words where they cannot begin a line: HTML, comments and private blocks begin with an entity, and a link that a
-/// browser would run is none. Other `<` stay: `Vec<String>` is to be read.
+/// Escapes text for the middle of a line: HTML, comments and private blocks start with an entity,
+/// and links that a browser would run are disabled. Other `<` stay, as in `Vec<String>`.
 pub(super) fn inline(words: &str) -> String {
     if !words.contains(['<', '>', '(']) {
         return words.to_owned();
@@ -131,13 +131,13 @@ fn opens(after: &str) -> bool {
     after.starts_with(['!', '/', '?']) || letters.eq("private".chars())
 }
 
-/// Elements that need no attribute to swallow the text behind them, or to give it another meaning.
+/// Elements that swallow or reinterpret the text after them even without attributes.
 const ELEMENTS: [&str; 13] = [
     "iframe", "math", "noembed", "noframes", "noscript", "plaintext", "script", "select", "style",
     "svg", "template", "textarea", "xmp",
 ];
 
-/// Returns whether a browser may act on what follows a `<`: a known element, or one with attributes.
+/// True if a browser may act on the text after a `<`: a known element, or one with attributes.
 fn is_element(after: &str) -> bool {
     let name = after.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let tag = after.split('>').next().unwrap_or_default().replace("::", "");
@@ -149,7 +149,7 @@ fn is_element(after: &str) -> bool {
 /// Schemes of links that a browser only opens.
 const SCHEMES: [&str; 3] = ["http", "https", "mailto"];
 
-/// Returns whether a link's target has another scheme, or one spelled with entities or escapes.
+/// True if a link target has another scheme, or hides it in entities or escapes.
 fn is_run(target: &str) -> bool {
     let target = target.trim_start_matches([' ', '<']);
     let scheme = target.split([':', '/', '?', '#', '&', '\\', ')', ' ']).next().unwrap_or_default();

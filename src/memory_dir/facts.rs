@@ -1,27 +1,27 @@
-//! The content of a directory as plain data.
+//! Content of a directory as plain data.
 
 use super::tag::SOURCE_DIGITS_MIN;
 use crate::domain::{Memory, MemoryId, SessionId, Timestamp};
 use crate::privacy::{Gate, Redacted};
 
-/// Everything that the directory is to show.
+/// Everything that the directory shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// The memories of one namespace, superseded and retracted ones too.
+    /// Memories of one namespace, including superseded and retracted ones.
     pub memories: &'a [Memory],
-    /// The sessions that have a file.
+    /// Sessions that have a file.
     pub sessions: &'a [SessionNote],
     /// Memories that contradict one another, or may.
     pub contradictions: &'a [Contradiction],
-    /// Memories that name what the code no longer has, and the words for it.
+    /// Memories that name something missing in the code, and the text that says so.
     pub missing: &'a [(MemoryId, String)],
-    /// The day that a file gets which changes.
+    /// Date for files that change.
     pub today: Timestamp,
-    /// Words that are put side by side or cut pass it once more.
+    /// Redacts joined or truncated text once more.
     pub gate: &'a Gate,
 }
 
-/// Words between a line and the tag of the one that it contradicts.
+/// Text between an entry and the tag of the entry that it contradicts.
 pub(crate) const CONFLICTS_WITH: &str = "conflicts with";
 
 /// Two memories that contradict one another, or may.
@@ -40,13 +40,13 @@ pub struct Contradiction {
 pub struct SessionNote {
     /// The session.
     pub id: SessionId,
-    /// Its beginning; its file is named for it.
+    /// Start of the session; names its file.
     pub began: Timestamp,
     /// Time of its last entry.
     pub ended: Option<Timestamp>,
-    /// Topic, for the name of its file.
+    /// Topic, for the file name.
     pub topic: Option<Redacted>,
-    /// Its memories; attempts, decisions, open requests and open discussions are listed.
+    /// Memories of the session; attempts, decisions, open requests and open discussions are listed.
     pub memories: Vec<MemoryId>,
 }
 

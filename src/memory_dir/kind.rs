@@ -1,11 +1,11 @@
-//! Kinds of files by their path, the form of each kind (the schema of ConKeeper), and files as they begin. A path is
-//! relative to the directory, with `/`.
+//! Kinds of files by path, the structure of each kind (the ConKeeper schema), and initial files.
+//! Paths are relative to the directory, with `/`.
 
 use crate::domain::named;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The files of a directory by their paths, which are relative to it and have `/` between names.
+/// Files of a directory by path, which is relative to it and uses `/`.
 pub type Files = BTreeMap<String, Arc<str>>;
 
 pub(crate) const ACTIVE_CONTEXT: &str = "active-context.md";
@@ -16,9 +16,9 @@ pub(crate) const GLOSSARY: &str = "glossary.md";
 pub(crate) const CONFIG: &str = ".memory-config.md";
 pub(crate) const DECISIONS: &str = "decisions/";
 pub(crate) const SESSIONS: &str = "sessions/";
-/// Folder of what is older than the lists show, by month.
+/// Folder for entries beyond the limits of the lists, by month.
 pub(crate) const ARCHIVE: &str = "archive/";
-/// The section of `patterns.md` for failures that were solved, behind those of the schema.
+/// Section of `patterns.md` for solved failures, after those of the schema.
 pub(crate) const LESSONS: &str = "Lessons";
 
 named! {
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// The heading of the file; for records and sessions its beginning. `None` where the schema asks for none.
+    /// Heading of the file; its prefix for records and sessions. `None` if the schema requires none.
     pub fn title(self) -> Option<&'static str> {
         match self {
             Kind::ActiveContext => Some("Active Context"),
@@ -84,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// The headings of the second level, in their order.
+    /// Second-level headings, in order.
     pub fn sections(self) -> &'static [&'static str] {
         const PRODUCT: &[&str] =
             &["Project Overview", "Architecture", "Key Stakeholders", "Constraints", "Non-Goals"];
@@ -108,7 +108,7 @@ impl Kind {
         }
     }
 
-    /// Beginning of the last line, behind its asterisk; `None` without such a line.
+    /// Start of the last line, after its asterisk; `None` without such a line.
     pub fn footer(self) -> Option<&'static str> {
         match self {
             Kind::ActiveContext => Some("Session: "),
@@ -130,8 +130,8 @@ pub enum Initial {
     All,
 }
 
-/// The files of a new directory, with their texts, for a day such as `2026-11-21`. The folders of records and
-/// sessions are to be made too; they may be empty.
+/// Files of a new directory and their texts, for a day such as `2026-11-21`. The folders of records
+/// and sessions must be made too; they may be empty.
 pub fn initial_files(which: Initial, day: &str) -> Vec<(&'static str, String)> {
     let required = [ACTIVE_CONTEXT, PRODUCT_CONTEXT];
     let others = [PROGRESS, PATTERNS, GLOSSARY, CONFIG];
@@ -143,7 +143,7 @@ pub fn initial_files(which: Initial, day: &str) -> Vec<(&'static str, String)> {
     paths.map(|path| (path, template(Kind::of_path(path), day))).collect()
 }
 
-/// A file of a kind, with nothing noted yet.
+/// An empty file of a kind.
 pub(super) fn template(kind: Kind, day: &str) -> String {
     if kind == Kind::Config {
         return CONFIG_TEXT.to_owned();
@@ -170,7 +170,7 @@ pub(super) fn footer(kind: Kind, day: &str) -> Option<String> {
 
 pub(super) const UNKNOWN_DURATION: &str = "unknown";
 
-/// The text below an empty heading: a comment, or the head of a table.
+/// Placeholder below an empty heading: a comment, or a table head.
 pub(super) fn hint(kind: Kind, section: &str) -> String {
     let words = match (kind, section) {
         (Kind::ActiveContext, "Current Focus") => "What is being worked on, in a sentence.",

@@ -1,11 +1,11 @@
-//! Laws of documents, on made-up files.
+//! Property tests of documents.
 
 use super::*;
 use crate::domain::Finding;
 use crate::privacy::{Gate, Only};
 use proptest::prelude::*;
 
-/// Lines that mean something, and some that nearly do.
+/// Lines with a meaning, and near misses.
 const LINES: [&str; 71] = [
     "# Active Context",
     "# ADR-001: Use it",
@@ -95,7 +95,7 @@ pub(super) fn file() -> impl Strategy<Value = String> {
     })
 }
 
-/// The lines that the gate lets through, what is empty left out.
+/// Non-empty lines that the gate lets through.
 pub(super) fn let_through(text: &str) -> Vec<String> {
     let gate = Gate::new(&[]).only(Only::Private);
     let lines = gate.redact(text).as_str().replace('\u{feff}', "");
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// The recorded cases of ConKeeper; none, with a line that says so, where they do not lie beside the project.
+/// Recorded cases of ConKeeper; `None`, with a message, if they are not available.
 pub(super) fn golden() -> Option<serde_json::Value> {
     let path = crate::testing::shared("golden/conkeeper.json")?;
     let bytes = std::fs::read(path).unwrap();
@@ -186,7 +186,7 @@ fn golden_private_blocks_are_hidden() {
             .into_iter()
             .map(|(_, line)| format!("{line}\n"))
             .collect();
-        // What stands behind the end of a block on its line is held back too.
+        // Text after the end of a block on the same line is withheld too.
         let expected = case["recommended"].as_str().unwrap().replace(" public tail\n", "");
         assert_eq!(public, expected, "{}", case["name"]);
         assert_eq!(crate::privacy::strip_private(text), case["recommended"], "{}", case["name"]);

@@ -2,14 +2,14 @@
 
 use super::tag::Tag;
 
-/// A line: where it begins, where the next begins.
+/// Byte range of a line, including its ending.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
-/// The lines of `text`; together they are the text.
+/// Lines of `text`; they tile it.
 pub(super) fn lines(text: &str) -> Vec<Line> {
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
     let mut start = 0;
@@ -38,22 +38,22 @@ pub(super) enum LineShape {
     Fence,
     Row,
     Rule,
-    /// `<<<<<<<` of git, or `|||||||`, `=======`, `>>>>>>>`.
+    /// Conflict marker of git: `<<<<<<<`, `|||||||`, `=======` or `>>>>>>>`.
     Marker,
     Indented,
     Text,
 }
 
-/// Letters of a marker of git, as many as git writes.
+/// Length of a git conflict marker, in letters.
 const MARKER_LENGTH: usize = 7;
-/// Blanks by which a line belongs to the item above it.
+/// Minimum indentation of a line that continues the item above it.
 const INDENT: usize = 2;
 
 pub(super) fn shape(line: &str) -> LineShape {
-    // A mark of byte order stands before the first line, whichever that is.
+    // A byte order mark may precede the first line.
     let line = line.trim_start_matches('\u{feff}');
     let text = line.trim_start_matches([' ', '\t', '\u{feff}']);
-    // A mark of byte order moves nothing to the right.
+    // Byte order marks are no indentation.
     let before = line.get(..line.len() - text.len()).unwrap_or_default();
     let indent = before.chars().filter(|letter| *letter != '\u{feff}').count();
     let tabbed = line.starts_with('\t');
@@ -86,11 +86,11 @@ fn heading(text: &str) -> Option<usize> {
 pub(super) fn heading_words(line: &str) -> &str {
     let words = line.trim_matches(['\u{feff}', ' ', '\t', '\r', '\n']).trim_start_matches('#');
     let bare = words.trim_end_matches('#');
-    // `# C#` is not closed by its sign.
+    // The final `#` in `# C#` does not close the heading.
     if bare.ends_with([' ', '\t']) { bare.trim() } else { words.trim() }
 }
 
-/// The character and length of a fence's mark.
+/// Character and length of a fence.
 pub(super) fn fence(text: &str) -> Option<(char, usize)> {
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let length = text.chars().take_while(|c| *c == mark).count();

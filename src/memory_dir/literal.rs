@@ -1,4 +1,4 @@
-//! Finds a text letter by letter, and prints it as ConKeeper's own search does.
+//! Searches for exact text, and prints the hits as ConKeeper's own search does.
 
 use super::document::Document;
 use super::kind::{CONFIG, Files, Kind, SESSIONS};
@@ -11,7 +11,7 @@ use crate::privacy::{Gate, Redacted, Woven};
 pub(crate) struct LiteralQuery<'a> {
     pub text: &'a str,
     pub sessions: bool,
-    /// Of sessions that are named for a day, only those of this day or later.
+    /// Earliest day of sessions that are named for a day.
     pub since: Option<&'a str>,
     pub category: Option<&'a str>,
     pub root: &'a str,
@@ -20,13 +20,13 @@ pub(crate) struct LiteralQuery<'a> {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct LiteralPage {
     pub page: Redacted,
-    /// Lines that have the text, and files that have such lines.
+    /// Number of matching lines, and of files with such lines.
     pub matches: usize,
     pub files: usize,
 }
 
-/// Looks for a text in the lines of all files, tags left out. The tags of an entry stand above each of its lines that is
-/// found.
+/// Searches the lines of all files, without tags. Each hit is shown below the category tags of its
+/// entry.
 pub(crate) fn literal(files: &Files, query: &LiteralQuery<'_>, gate: &Gate) -> LiteralPage {
     let label = |text: &str| Redacted::weave(&[Woven::Label(text)]);
     let mut found = LiteralPage::default();

@@ -1,5 +1,5 @@
-//! Three-way merge of one file, entry by entry: what we render over what a person left. Where both changed the same entry
-//! the person's stays, and ours is reported as a conflict.
+//! Three-way merge of one file, entry by entry: our rendering over a person's version. If both
+//! changed an entry, the person's version stays and ours is reported as a conflict.
 
 use super::document::{Block, Document, Part, Shape};
 use super::edit::{Edited, Edits, NewEntry, Place};
@@ -9,7 +9,7 @@ use super::{line, tag};
 use crate::privacy::{Gate, Redacted};
 use std::collections::{HashMap, HashSet};
 
-/// An entry that both sides changed; the person's stayed.
+/// An entry that both sides changed; the person's version stayed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Conflict {
     /// Tag of the entry; `None` for other rendered lines, such as the status of a record.
@@ -24,17 +24,17 @@ pub(crate) struct Merged {
     pub text: String,
     pub conflicts: Vec<Conflict>,
     pub edits: Vec<PersonEdit>,
-    /// Why nothing was changed: the rule's name; none where all could be done.
+    /// Rule that explains why nothing was changed; `None` if everything could be merged.
     pub held: Option<&'static str>,
 }
 
-/// The file is private as a whole: nothing automatic reads or changes it.
+/// The whole file is private: nothing automatic reads or changes it.
 const HELD_PRIVATE: &str = "private-file";
-/// A merge of git is not finished; what it left belongs to neither side.
+/// A git merge is unfinished; its remains belong to neither side.
 const HELD_MARKERS: &str = "conflict-markers";
 
-/// Merges `ours` (rendered now) and `theirs` (the file on disk) by the changes of ours since `base` (rendered last;
-/// empty the first time).
+/// Merges into `theirs` (the file on disk) the changes from `base` (rendered last; empty the first
+/// time) to `ours` (rendered now).
 pub(crate) fn merge(kind: Kind, base: &str, ours: &str, theirs: &str, gate: &Gate) -> Merged {
     let (disk, _) = Document::parse(kind, theirs);
     let unchanged = |held| Merged { text: theirs.to_owned(), held, ..Merged::default() };
@@ -122,7 +122,7 @@ impl Join<'_, '_> {
             if !is_ours || self.holds_private(theirs) {
                 continue;
             }
-            // A ticked box is no words of a person's.
+            // A ticked box alone is no edit of the words.
             let is_free = words(base.body) == words(theirs.body) && same(base.tags, theirs.tags);
             match is_free {
                 true => edits.remove(theirs.at),
@@ -132,7 +132,7 @@ impl Join<'_, '_> {
         (edits.finish(), conflicts)
     }
 
-    /// The first entry of each section that both `ours` and `theirs` have there.
+    /// First entry of each section that `ours` and `theirs` both have there.
     fn first_anchors(&self) -> HashMap<&str, usize> {
         let mut anchors = HashMap::new();
         for (key, ours) in &self.ours.list {
@@ -173,7 +173,7 @@ impl Join<'_, '_> {
             return Verdict::Write(format!("{body}{tags}"));
         }
         if holds_private || body_wanted && !body_free {
-            // A day at the end of a file is nobody's claim.
+            // The date at the end of a file is nobody's claim.
             return if footer { Verdict::Leave } else { Verdict::Conflict };
         }
         let body = if body_wanted { ours.body } else { theirs.body };
@@ -214,7 +214,7 @@ struct Spots<'s> {
 }
 
 impl Spots<'_> {
-    /// After the rendered entry above it, else before the first rendered entry, else at the end.
+    /// After the rendered entry above it, or before the first rendered entry, or at the end.
     fn place(&self, section: &str) -> Place {
         match (self.last.get(section), self.first.get(section)) {
             (Some(at), _) => Place::After(*at),
@@ -250,7 +250,7 @@ fn shape_of(body: &str) -> Shape {
     if let Some(Part::Entry(shape)) = first { shape } else { Shape::Paragraph }
 }
 
-/// Something that a person did. Sections are named by their headings.
+/// An edit by a person. Sections are identified by their headings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum PersonEdit {
     Added {
@@ -261,12 +261,12 @@ pub enum PersonEdit {
         tag: String,
         text: Redacted,
     },
-    /// The box of a task was ticked, or its tick taken away.
+    /// The box of a task was ticked or unticked.
     Ticked {
         tag: String,
         done: bool,
     },
-    /// Marks behind the words were taken away: the tags of the memories that they named.
+    /// Marks after the text were removed; has the tags of the memories that they named.
     Unmarked {
         tag: String,
         others: Vec<String>,
@@ -332,14 +332,14 @@ fn person_edits(
     edits
 }
 
-/// The memories that marks behind the words name no more, where nothing else was changed.
+/// Memories whose marks were removed, if nothing else was changed.
 fn unmarked(was: &str, now: &str) -> Vec<String> {
     let (before, after) = (marked(was), marked(now));
     let gone = before.others.iter().filter(|it| !after.others.contains(it));
     gone.filter(|_| before.text == after.text).map(|it| (*it).to_owned()).collect()
 }
 
-/// The words of a line before its day and marks, and the memories that these name.
+/// Text of a line before its date and marks, and the memories that the marks name.
 struct Marked<'t> {
     text: &'t str,
     others: Vec<&'t str>,
@@ -354,7 +354,7 @@ fn marked(words: &str) -> Marked<'_> {
     Marked { text: if is_ours { text } else { words }, others }
 }
 
-/// The tag of the memory that a block shows, once a file.
+/// Tag of the memory that a block shows; only its first block in a file counts.
 fn source(key: &Key) -> Option<&str> {
     tag_of(key).filter(|tag| key.1 == 0 && tag.starts_with(tag::SOURCE))
 }
@@ -368,10 +368,10 @@ enum Name {
     Footer,
 }
 
-/// A name, and how many blocks above have it too.
+/// A name, and the number of blocks with the same name above.
 type Key = (Name, usize);
 
-/// A block that can be found again.
+/// A block that can be identified across versions.
 #[derive(Clone, Debug)]
 struct Unit<'t> {
     at: usize,
@@ -380,7 +380,7 @@ struct Unit<'t> {
     tags: &'t str,
 }
 
-/// The blocks of a document that can be found again, in order.
+/// The identifiable blocks of a document, in order.
 struct Units<'t> {
     list: Vec<(Key, Unit<'t>)>,
     by_key: HashMap<Key, usize>,
@@ -425,16 +425,16 @@ fn name(document: &Document<'_>, block: &Block) -> Option<Name> {
     fixed.or_else(|| (block.part == Part::Comment).then(words))
 }
 
-/// An entry in its parts.
+/// The parts of an entry.
 struct Item<'t> {
-    /// The sign of a list and the box of a task.
+    /// List marker and task box.
     mark: &'t str,
     done: Option<bool>,
     text: &'t str,
 }
 
 impl Item<'_> {
-    /// The words, in which a run of blanks is one.
+    /// Text with whitespace collapsed.
     fn words(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
@@ -452,8 +452,8 @@ fn words(body: &str) -> String {
     item_of(body).words()
 }
 
-/// The words of `theirs` behind the mark of `ours`, where that mark is all that we change since `base`, and no person
-/// changed it.
+/// Text of `theirs` after the list marker of `ours`, if we change only the marker since `base` and
+/// the person did not.
 fn marked_anew(base: &str, ours: &str, theirs: &str) -> Option<String> {
     let [base, ours, theirs] = [base, ours, theirs].map(item_of);
     let is_ours = base.words() == ours.words();

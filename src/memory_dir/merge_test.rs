@@ -1,4 +1,4 @@
-//! What becomes of both sides' changes.
+//! Tests of merging the changes of both sides.
 
 use super::*;
 use crate::memory_dir::laws::{file, kind};
@@ -9,7 +9,7 @@ fn gate() -> Gate {
     Gate::new(&Pii::ALL)
 }
 
-/// A list of ours; `a=x` is the entry `a` with the words `x`, `x` alone a person's, `!x` a private one.
+/// A list of ours; `a=x` is entry `a` with text `x`, `x` a person's entry, `!x` a private one.
 fn list(entries: &str) -> String {
     let mut text = "# Active Context\n\n## Open Questions\n".to_owned();
     for entry in entries.split(' ').filter(|entry| !entry.is_empty()) {
@@ -161,7 +161,7 @@ fn what_a_person_did_is_told() {
     );
 }
 
-/// The lines of `theirs` that were not in `base`, and how often.
+/// Lines of `theirs` that are not in `base`, with repetitions.
 fn own_lines(base: &str, theirs: &str) -> Vec<String> {
     let mut left: Vec<&str> = base.lines().map(str::trim_end).collect();
     let mut own = Vec::new();
@@ -176,7 +176,7 @@ fn own_lines(base: &str, theirs: &str) -> Vec<String> {
     own
 }
 
-/// Some entries of ours, in any order, with words that change.
+/// Some entries of ours, in any order, with varying text.
 fn entries() -> impl Strategy<Value = String> {
     let ours = "([a-f]=[1-3])";
     let own = "[m-z]{1,3}|![m-z]{1,3}|#=Blockers|#=Own";
@@ -214,7 +214,7 @@ proptest! {
         let blocks = |text: &str| -> Vec<String> {
             private_spans(text).0.into_iter().map(|span| text[span].to_owned()).collect()
         };
-        // What we render holds none.
+        // Rendered files have no private entries.
         let ours = ours.replace('!', "");
         let merged = join(&base, &ours, &theirs);
         prop_assert_eq!(blocks(&merged.text), blocks(&list(&theirs)));

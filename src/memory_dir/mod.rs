@@ -1,8 +1,8 @@
-//! The memory directory: Markdown that people read, edit and keep in git, and that an agent starts with. Here it is data,
-//! files by their paths; `adapters::memory_files` reads and writes the disk.
+//! The memory directory: Markdown that people read, edit and keep in git, and that an agent starts
+//! with. Here it is data, files by path; `adapters::memory_files` reads and writes the disk.
 //!
-//! A run: `render(facts, base, disk)`, `update(base, rendered, disk)`, write the changes, and keep `rendered.files` as the
-//! base of the next run. Files of [`initial_files`] belong into that base too.
+//! A run: `render(facts, base, disk)`, `update(base, rendered, disk)`, write the changes, and keep `rendered.files` as
+//! the base of the next run. That base also needs the files of [`initial_files`].
 
 mod adr;
 mod budget;

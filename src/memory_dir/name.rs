@@ -1,10 +1,10 @@
-//! Names of records and sessions, links between files, and the lines at the top of a record.
+//! File names of records and sessions, links between files, and the metadata lines of a record.
 
 use super::document::{Document, Part};
 use super::kind::{DECISIONS, SESSIONS};
 use crate::domain::Timestamp;
 
-/// The longest slug in a file name, in bytes.
+/// Maximum length of a slug in a file name, in bytes.
 const SLUG_BYTES_MAX: usize = 60;
 /// Maximum number of sessions with the same minute and topic.
 const SAME_NAME_MAX: u32 = 1_000;
@@ -34,7 +34,7 @@ const FOLDED: [(&str, &str); 22] = [
     ("þ", "th"),
 ];
 
-/// `text` as a piece of a file name: small letters, digits and single hyphens. None if nothing is left.
+/// Part of a file name: lower-case letters, digits, single hyphens. `None` if nothing is left.
 pub(crate) fn slug(text: &str) -> Option<String> {
     let mut slug = String::new();
     let mut gap = false;
@@ -71,8 +71,8 @@ fn is_slug(text: &str) -> bool {
     text.split('-').all(part)
 }
 
-/// The title in the name of a record: `ADR-NNN-title.md`, or `ADR-NNN-YYYYMMDD-HHMM-title.md` where two were written at a
-/// time. `None` if the path is no such name.
+/// Title in the file name of a record: `ADR-NNN-title.md`, or `ADR-NNN-YYYYMMDD-HHMM-title.md` for
+/// records written concurrently. `None` for other paths.
 pub(crate) fn adr_title_slug(path: &str) -> Option<&str> {
     let name = path.strip_prefix(DECISIONS)?.strip_suffix(".md")?;
     let (digits, rest) = name.strip_prefix("ADR-")?.split_once('-')?;
@@ -94,7 +94,7 @@ fn is_clock(text: &str) -> bool {
     minutes.is_some_and(|(hour, minute)| hour < "24" && minute < "60")
 }
 
-/// The number that a file among the records claims: also where its name is not quite right.
+/// Number that a file among the records claims, even if the rest of its name is invalid.
 pub(crate) fn adr_number(path: &str) -> Option<u32> {
     let name = path.strip_prefix(DECISIONS)?;
     let head = name.get(..4).filter(|head| head.eq_ignore_ascii_case("adr-"))?;
@@ -103,12 +103,12 @@ pub(crate) fn adr_number(path: &str) -> Option<u32> {
     digits.get(..end)?.parse().ok()
 }
 
-/// The number of the next record: one more than the highest.
+/// Number of the next record: one more than the highest.
 pub(crate) fn next_adr<'p>(paths: impl IntoIterator<Item = &'p str>) -> u32 {
     paths.into_iter().filter_map(adr_number).max().unwrap_or(0).saturating_add(1)
 }
 
-/// `ADR-007`; beyond 999 it has four digits.
+/// Label such as `ADR-007`; four digits beyond 999.
 pub(crate) fn adr_label(number: u32) -> String {
     format!("ADR-{number:03}")
 }
@@ -118,7 +118,7 @@ pub(crate) fn adr_path(number: u32, title: &str) -> String {
     format!("{DECISIONS}{}-{slug}.md", adr_label(number))
 }
 
-/// The day, and hour with minute, in UTC: `2026-11-21`, `0905`.
+/// Day and time in UTC: `2026-11-21`, `0905`.
 fn day_and_time(at: Timestamp) -> (String, String) {
     let text = at.to_string();
     let time = text.split_once('T').map_or("", |(_, time)| time);
@@ -126,8 +126,8 @@ fn day_and_time(at: Timestamp) -> (String, String) {
     (at.day(), clock)
 }
 
-/// Where a session goes that began at `at`: by day and topic, without a topic by day and time; by all of
-/// them where `is_taken` says that the name is another session's.
+/// Path of a session that began at `at`: day and topic, or day and time without a topic. Adds the
+/// time, then a number, while `is_taken` says that another session has the name.
 pub(crate) fn session_path(
     at: Timestamp,
     topic: Option<&str>,
@@ -145,7 +145,7 @@ pub(crate) fn session_path(
     format!("{SESSIONS}{}.md", free.unwrap_or(long))
 }
 
-/// The day that a session's file is named for; none if it is not named as one.
+/// Day in the name of a session file; `None` for other names.
 pub(crate) fn session_day(path: &str) -> Option<&str> {
     let name = path.strip_prefix(SESSIONS)?.strip_suffix(".md")?;
     let (day, rest) = name.get(..10).zip(name.get(10..))?;
@@ -158,14 +158,14 @@ pub(crate) fn is_day(text: &str) -> bool {
     dashes && text.parse::<jiff::civil::Date>().is_ok()
 }
 
-/// Something within the directory.
+/// Target of a link within the directory.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Link {
     File(String),
     Record(u32),
 }
 
-/// Links of the file at `path` to files of the directory and to records, with their lines from 0.
+/// Links of the file at `path` to files of the directory and to records, with line numbers from 0.
 pub(super) fn links(path: &str, text: &str) -> Vec<(u32, Link)> {
     let mut links = Vec::new();
     for (line, content) in (0..).zip(text.lines()) {
@@ -179,7 +179,7 @@ pub(super) fn links(path: &str, text: &str) -> Vec<(u32, Link)> {
             let rest = content.get(at + label.len()..).unwrap_or_default();
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
             let is_word = !before.is_some_and(|c| c.is_alphanumeric() || c == '/' || c == '-');
-            // `ADR-007-title.md` is a file's name, in a link most often.
+            // `ADR-007-title.md` is a file name, usually in a link.
             let is_name = rest.get(digits..).is_some_and(|rest| rest.starts_with('-'));
             let number = rest.get(..digits).and_then(|digits| digits.parse().ok());
             if digits >= 3 && is_word && !is_name {
@@ -190,7 +190,7 @@ pub(super) fn links(path: &str, text: &str) -> Vec<(u32, Link)> {
     links
 }
 
-/// The file that a target names, relative to the directory.
+/// Path of a link target, relative to the directory.
 fn file(path: &str, target: &str) -> Option<String> {
     let target = target.split('#').next().unwrap_or(target);
     if !target.ends_with(".md") || target.contains(':') || target.starts_with('/') {
@@ -234,7 +234,7 @@ impl Status {
     }
 }
 
-/// The lines at the top of a record, numbered from 1.
+/// Metadata lines at the top of a record, numbered from 1.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RecordMeta<'t> {
     pub status: Option<(Status, u32)>,

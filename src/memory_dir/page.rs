@@ -1,4 +1,4 @@
-//! A file of ours before it is text.
+//! A rendered file before it is text.
 
 use super::document::{Document, Part, Shape};
 use super::edit::NewEntry;
@@ -32,7 +32,7 @@ impl Page {
         self.sections.iter().all(|(_, entries)| entries.is_empty())
     }
 
-    /// The text: as `before` where nothing else than the day at the end would change.
+    /// Renders the file; returns `before` if only the date at the end would change.
     pub(super) fn text(&self, before: Option<&str>, today: &str) -> String {
         let kind = Kind::of_path(&self.path);
         if let Some(before) = before
@@ -49,7 +49,7 @@ impl Page {
             Some(head) => head.clone(),
             None => format!("# {}\n", kind.title().unwrap_or_default()),
         };
-        // People fill the headings of this file; elsewhere one without entries says nothing, unless the file is as it began.
+        // People fill the empty headings of this file; in others they are left out, unless the whole file is empty.
         let keeps_empty = kind == Kind::ActiveContext || self.is_empty();
         for (section, entries) in &self.sections {
             if entries.is_empty() && !keeps_empty {
@@ -72,7 +72,7 @@ impl Page {
     }
 }
 
-/// The day in the last line of a rendered file.
+/// Date in the last line of a rendered file.
 fn last_day(kind: Kind, text: &str) -> Option<&str> {
     if kind.footer().is_none() {
         return Some("");

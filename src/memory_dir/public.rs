@@ -1,4 +1,4 @@
-//! Text of a file that may be shown: nothing of a private block, and nothing that the gate masks.
+//! Public text of a file: nothing from private blocks, nothing that the gate masks.
 
 use super::document::{Block, Document, Part, private_lines, without};
 use super::line;
@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 const MASKED: &str = "<SECRET>";
 
-/// The public lines of a document with their numbers from 1, without line ends.
+/// Public lines of a document with their numbers from 1, without line endings.
 pub(super) fn public_lines<'t>(document: &Document<'t>) -> Vec<(u32, Cow<'t, str>)> {
     let text = document.text();
     let lines = line::lines(text);
@@ -23,11 +23,11 @@ pub(super) fn public_lines<'t>(document: &Document<'t>) -> Vec<(u32, Cow<'t, str
     public.collect()
 }
 
-/// Shows lines of one document. A key block is a secret as a whole while no line of it is; so each line is
-/// looked for in the masked text.
+/// Shows lines of one document. A key block is a secret only as a whole, so each line is looked up
+/// in the masked text.
 pub(super) struct Shown<'g> {
     gate: &'g Gate,
-    /// The lines of the masked text; none where nothing was masked.
+    /// Lines of the masked text; `None` if nothing was masked.
     kept: Option<HashSet<String>>,
 }
 
@@ -63,18 +63,18 @@ impl<'g> Shown<'g> {
 pub(crate) struct Readable {
     pub line: u32,
     pub is_head: bool,
-    /// The heading of its section.
+    /// Heading of its section.
     pub section: String,
-    /// The tag that we gave it.
+    /// Tag that we gave it.
     pub tag: Option<String>,
-    /// Headings and table head above it, without those of the entry before.
+    /// Headings and table head between it and the entry before.
     pub heading: Option<Redacted>,
-    /// Its lines, without tags and without a line end behind them.
+    /// Its lines, without tags and final line ending.
     pub text: Redacted,
 }
 
-/// The entries of `document` in their order; none if the file is private. The heading of the file is an
-/// entry, and so are the lines at the top of a record; comments, tags and footers are left out.
+/// Public entries of `document` in order; none if the file is private. Includes the file heading
+/// and the metadata of a record, but no comments, tags and footers.
 pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
     if document.is_private() {
         return Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn readable(document: &Document<'_>, gate: &Gate) -> Vec<Readable> {
     entries
 }
 
-/// Texts under one another, a line each.
+/// Joins texts with line breaks.
 fn joined(texts: &[Redacted]) -> Redacted {
     let pieces = texts
         .iter()
@@ -157,7 +157,7 @@ mod readable_tests {
         check("- a <private>b</private> c\n- <private>\n- d\n</private>\n", &[(1, "", "- a  c")]);
         check("---\nprivate: true\n---\n- a\n", &[]);
         check("- mail ada@example.org\n", &[(1, "", "- mail <EMAIL>")]);
-        // The lines of a key tell nothing by themselves.
+        // The single lines of a key look harmless.
         let key = "-----BEGIN PRIVATE KEY-----\n- MIIEvQIBADANBgkqhkiG9w0B\n- qqqq\n-----END PRIVATE KEY-----\n";
         let gate = Gate::new(&Pii::ALL);
         let text = format!("- before\n{key}- after\n");

@@ -1,8 +1,8 @@
-//! Renders memories as files: a function of the memories, so that the same memories give the same bytes. What people wrote
-//! is no part of it; the merge lays one over the other.
+//! Renders memories as files. Rendering is a pure function of the memories: the same memories give
+//! the same bytes. It ignores what people wrote; the merge combines both.
 //!
-//! Each run keeps what it rendered as the base of the next. The base never holds what a person wrote, or else their edits
-//! would be taken for ours and written over, and what they took out would come back.
+//! Each run keeps its rendering as the base of the next. The base never contains what a person wrote; otherwise their
+//! edits would look like ours and be overwritten, and entries they removed would come back.
 
 use super::document::Shape;
 use super::edit::NewEntry;
@@ -25,16 +25,16 @@ use std::thread;
 /// The rendered directory.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Rendered {
-    /// Every file with a rendered entry; the base of the next run.
+    /// All files with a rendered entry; the base of the next run.
     pub files: Files,
-    /// Files that a person gave another name: the name now, and the one that the base knows.
+    /// Files that a person renamed: current name to the name in the base.
     pub renamed: BTreeMap<String, String>,
-    /// Active memories that no file shows, since the gate leaves nothing of their words.
+    /// Active memories that no file shows because the gate leaves nothing of their text.
     pub unplaced: Vec<MemoryId>,
 }
 
-/// Renders `facts`. `base` is what the last run rendered, `disk` what lies in the directory: numbers and
-/// names of records and sessions come from them, and a day at the end of a file that did not change.
+/// Renders `facts`. `base` is the last rendering, `disk` the current directory: numbers and names
+/// of records and sessions come from them, and the date at the end of an unchanged file.
 pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     let tags = source_tags(facts.memories.iter().map(|memory| memory.id));
     let in_time = by_time(facts.memories);
@@ -51,7 +51,7 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
     for page in pages {
         let before = names.renamed.get(&page.path).unwrap_or(&page.path);
         let before = base.get(before);
-        // A file without an entry is made by a person or not at all; one that was made stays.
+        // Only people create files without entries; existing ones stay.
         if page.is_empty() && before.is_none() {
             continue;
         }
@@ -63,14 +63,14 @@ pub fn render(facts: &Facts<'_>, base: &Files, disk: &Files) -> Rendered {
 }
 
 pub(super) struct Names {
-    /// The path and number of each decision that has a record.
+    /// Path and number of each decision with a record.
     pub(super) records: BTreeMap<MemoryId, (String, u32)>,
-    /// The path of each session, in the order in which they were given; empty for one that is too old for a file.
+    /// Path of each session, in the given order; empty if it is too old for a file.
     pub(super) sessions: Vec<String>,
     renamed: BTreeMap<String, String>,
 }
 
-/// Memories by time and their tags, of which names are made.
+/// Memories and their tags, the input for names.
 struct NamedMemories<'a> {
     facts: &'a Facts<'a>,
     tags: &'a BTreeMap<MemoryId, String>,
@@ -140,7 +140,7 @@ impl Names {
     }
 }
 
-/// The files among records and sessions by the tag below their heading.
+/// Record and session files by the tag below their heading.
 fn marked(files: &Files) -> BTreeMap<&str, &str> {
     let mut marked = BTreeMap::new();
     let folder = |path: &str| path.starts_with(kind::DECISIONS) || path.starts_with(kind::SESSIONS);
@@ -155,14 +155,14 @@ fn marked(files: &Files) -> BTreeMap<&str, &str> {
     marked
 }
 
-/// The earliest first, those without a time before them.
+/// Sorts by time, memories without a time first.
 pub(super) fn by_time(memories: &[Memory]) -> Vec<&Memory> {
     let mut sorted: Vec<&Memory> = memories.iter().collect();
     sorted.sort_by_key(|memory| (memory.valid_from, memory.id));
     sorted
 }
 
-/// The title of the record of a memory; `None` for one that gets none.
+/// Title of the record of a memory; `None` if it gets no record.
 fn record_title(memory: &Memory) -> Option<String> {
     let Claim::Decision(decision) = &memory.claim else { return None };
     let options: BTreeSet<&str> =
@@ -171,7 +171,7 @@ fn record_title(memory: &Memory) -> Option<String> {
     (options.len() >= 2 && said).then(|| title_of(decision))
 }
 
-/// The chosen words; with the reason where they are a fragment, such as `5 attempts`.
+/// The chosen text, with the reason if it is a fragment such as `5 attempts`.
 pub(super) fn title_of(it: &Decision) -> String {
     let words: Vec<&str> = it.chosen.split_whitespace().collect();
     let begins_with_number =
@@ -183,31 +183,30 @@ pub(super) fn title_of(it: &Decision) -> String {
     }
 }
 
-/// Words of an amount that names no subject.
+/// Texts with fewer words that begin with a number name no subject.
 const FRAGMENT_WORDS_MAX: usize = 4;
 
-/// The longest entry, in letters: it is to be read in a list; the record says the rest.
+/// Maximum length of an entry, in letters: it is read in a list; the record has the rest.
 const ENTRY_LETTERS_MAX: usize = 400;
-/// Words that put a rule under tests.
+/// Words by which a rule is about tests.
 const OF_TESTS: [&str; 7] =
     ["test", "tests", "fixture", "fixtures", "coverage", "mock", "assertion"];
-/// Decisions that get a record, the newest; one that has a record keeps it.
+/// Maximum number of decisions with a record, newest first; existing records stay.
 const RECORDS_MAX: usize = 2_000;
-/// Sessions that get a file, the newest; one that has a file keeps it.
+/// Maximum number of sessions with a file, newest first; existing files stay.
 const SESSIONS_MAX: usize = 2_000;
-/// Share of the words of a reason above which it only repeats what was decided.
+/// Minimum share of a reason's words at which it only repeats the decision.
 const REPEATED_SHARE: f64 = 0.6;
-/// The longest mark of what the code no longer has, in letters.
+/// Maximum length of a mark about missing code, in letters.
 const MISSING_LETTERS_MAX: usize = 120;
-/// Marks of other memories behind a line.
+/// Maximum number of marks about other memories per line.
 const MARKS_MAX: usize = 2;
-/// Memories between a superseded one and the one that holds.
+/// Maximum number of memories between a superseded one and the active one.
 const SUCCESSORS_MAX: usize = 20;
-/// Requests that are named as current work.
+/// Maximum number of requests shown as current focus.
 const FOCUS_MAX: usize = 2;
 
-/// A list of a file at the top of the directory, the newest entries first. What is beyond its bound stands in the
-/// archive.
+/// A list in a top-level file, newest entries first. Entries beyond its limit go to the archive.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct List {
     path: &'static str,
@@ -232,7 +231,7 @@ const LESSONS: List = list(kind::PATTERNS, kind::LESSONS, 40);
 const TERMS: List = list(kind::GLOSSARY, "Terms", 200);
 const ABBREVIATIONS: List = list(kind::GLOSSARY, "Abbreviations", 100);
 
-/// Makes the entry of a memory; the gate may leave nothing of it.
+/// Creates the entry of a memory; `None` if the gate leaves nothing of it.
 type LateEntry<'p> = Box<dyn FnOnce() -> Option<NewEntry> + 'p>;
 
 pub(super) struct Placing<'a> {
@@ -241,7 +240,7 @@ pub(super) struct Placing<'a> {
     tags: BTreeMap<MemoryId, String>,
     in_time: Vec<&'a Memory>,
     pub(super) by_id: BTreeMap<MemoryId, &'a Memory>,
-    /// Memories by the one that took their place.
+    /// Memories by the memory that superseded them.
     pub(super) replaced: BTreeMap<MemoryId, Vec<&'a Memory>>,
     /// Marks of each memory that others contradict, or may.
     marks: BTreeMap<MemoryId, Vec<String>>,
@@ -299,7 +298,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// The files at the top of the directory, the newest entries of each section first, and the archive.
+    /// The top-level files, newest entries of each section first.
     fn lists(&mut self) -> Vec<Page> {
         let paths = [kind::ACTIVE_CONTEXT, kind::PROGRESS, kind::PATTERNS, kind::GLOSSARY];
         let mut pages = paths.map(Page::new).to_vec();
@@ -325,7 +324,7 @@ impl<'a> Placing<'a> {
         pages
     }
 
-    /// The request that is worked on, with the digits of its tag.
+    /// Text of a request in progress, and the digits of its tag.
     fn focus(&self, memory: &Memory) -> Option<(String, &str)> {
         let Claim::Request(it) = &memory.claim else { return None };
         let is_it = is_active(memory) && memory.stage == Stage::Attempted;
@@ -333,7 +332,7 @@ impl<'a> Placing<'a> {
         (is_it && !text.is_empty()).then(|| (text, self.tag(memory.id).trim_start_matches(SOURCE)))
     }
 
-    /// The list that a memory stands in. Its entry is made where the list has room.
+    /// List of a memory. The entry is created only if the list has room.
     fn place<'p>(&'p self, memory: &'p Memory) -> Option<(List, LateEntry<'p>)> {
         if !is_active(memory) {
             return Some((LESSONS, Box::new(move || self.lesson(memory))));
@@ -361,7 +360,7 @@ impl<'a> Placing<'a> {
         self.tags.get(&id).map_or("", String::as_str)
     }
 
-    /// A line with the day of the memory and its marks behind the words.
+    /// A line with the date and the marks of the memory after its text.
     fn line(
         &self,
         shape: Shape,
@@ -381,7 +380,7 @@ impl<'a> Placing<'a> {
         (!words.is_empty()).then(|| entry(shape, &words, category, Some(self.tag(memory.id))))
     }
 
-    /// A term, a standing rule, or a decision that holds now.
+    /// A term, a standing rule, or another active decision.
     fn decision<'p>(&'p self, memory: &'p Memory, it: &'p Decision) -> (List, LateEntry<'p>) {
         let in_force: (List, LateEntry<'p>) =
             (DECISIONS, Box::new(move || self.decision_line(memory, it)));
@@ -420,7 +419,7 @@ impl<'a> Placing<'a> {
         (list, Box::new(line))
     }
 
-    /// A decision in a list: by its record where it has one.
+    /// A decision in a list, by its record if it has one.
     pub(super) fn decision_line(&self, memory: &Memory, it: &Decision) -> Option<NewEntry> {
         let text = match self.names.label(memory.id) {
             Some(label) => format!("{label}: {}", title_of(it)),
@@ -443,7 +442,7 @@ impl<'a> Placing<'a> {
         self.line(Shape::Bullet, &text, category, memory)
     }
 
-    /// A failure that something else solved: what failed, and what worked.
+    /// A failure that another attempt solved: what failed, and what worked.
     fn lesson(&self, memory: &Memory) -> Option<NewEntry> {
         let Claim::Attempt(it) = &memory.claim else { return None };
         let solved = self.successor(memory).map(|successor| &successor.claim);
@@ -460,7 +459,7 @@ impl<'a> Placing<'a> {
         self.line(Shape::Bullet, &text, Some(Category::Learning), memory)
     }
 
-    /// The memory that holds in the place of a superseded one.
+    /// The active memory that replaced a superseded one.
     pub(super) fn successor(&self, memory: &'a Memory) -> Option<&'a Memory> {
         let mut at = memory;
         for _ in 0..SUCCESSORS_MAX {
@@ -497,7 +496,7 @@ impl<'a> Placing<'a> {
         let target = it.target.as_deref().map(str::trim);
         let target = target.filter(|target| !target.is_empty() && !summary.contains(*target));
         let text = match target {
-            // What it is about in words of its own, such as a path.
+            // The target adds something, such as a path.
             Some(target) if !is_repeated(target, summary) => {
                 format!("{} ({target})", end_trimmed(summary))
             }
@@ -506,7 +505,7 @@ impl<'a> Placing<'a> {
         self.line(shape, &text, None, memory)
     }
 
-    /// Active memories that no other file shows, by month, and the considerations of discussions that were settled.
+    /// Archive by month: active memories that no other file shows, and points of settled discussions.
     fn archive(&mut self) -> Vec<Page> {
         let mut months: BTreeMap<String, Vec<(&'static str, NewEntry)>> = BTreeMap::new();
         let is_left = |it: &Memory| is_active(it) && !self.shown.contains(&it.id);
@@ -536,14 +535,14 @@ impl<'a> Placing<'a> {
         pages
     }
 
-    /// Returns whether the memory is a discussion whose decision has no record that tells the considerations.
+    /// True for a settled discussion whose decision has no record with its points.
     fn is_settled_apart(&self, memory: &Memory) -> bool {
         let is_settled = memory.state == MemoryState::Superseded
             && matches!(&memory.claim, Claim::Discussion(it) if !it.points.is_empty());
         is_settled && memory.superseded_by.is_none_or(|by| self.names.label(by).is_none())
     }
 
-    /// The entries of `memories`, made by two threads: these are nearly all the lines of a large directory.
+    /// Entries of `memories`, made by two threads: they are most of the lines of a large directory.
     fn all_archived(&self, memories: &[&Memory]) -> Vec<Option<(&'static str, NewEntry)>> {
         let (one, other) = memories.split_at(memories.len() / 2);
         let archived = |some: &[&Memory]| -> Vec<_> {
@@ -570,11 +569,11 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Entries of a file of the archive, which is read whole.
+/// Maximum number of entries in an archive file, which is read as a whole.
 const ARCHIVE_ENTRIES_MAX: usize = 5_000;
-/// Name of the archive of memories without a day.
+/// Name of the archive for memories without a date.
 const UNDATED: &str = "undated";
-/// Letters of a month, such as `2026-04`.
+/// Length of a month such as `2026-04`, in letters.
 const MONTH_LETTERS: usize = 7;
 
 fn push(pages: &mut [Page], list: List, entry: NewEntry) {
@@ -591,7 +590,7 @@ pub(super) fn summary_of(it: &PersonRequest) -> &str {
     if it.summary.trim().is_empty() { &it.intent } else { &it.summary }
 }
 
-/// The words, and the reason where it says something else.
+/// The text, with the reason if that adds something.
 pub(super) fn with_reason(what: &str, why: &str) -> String {
     match why.trim().is_empty() || is_repeated(why, what) {
         true => end_trimmed(what).to_owned(),
@@ -610,7 +609,7 @@ fn with_points(it: &Discussion) -> String {
     }
 }
 
-/// Returns whether most of the words of `text` stand in `other`; of a quotation, which may be in another language, one.
+/// True if most words of `text` are in `other`; for a quotation, which may be in another language, one word.
 fn is_repeated(text: &str, other: &str) -> bool {
     let (words, other) = (keys(text), keys(other));
     let known = words.iter().filter(|word| other.contains(word)).count();
@@ -619,7 +618,7 @@ fn is_repeated(text: &str, other: &str) -> bool {
     known > 0 && (is_most || is_quoted)
 }
 
-/// Without the full stop at its end.
+/// Strips the punctuation at the end.
 pub(super) fn end_trimmed(text: &str) -> &str {
     text.trim().trim_end_matches(['.', ':', ';'])
 }

@@ -1,4 +1,4 @@
-//! What memories become in the directory.
+//! Tests of rendered memories.
 
 use super::*;
 use crate::domain::{
@@ -113,7 +113,7 @@ fn rendered(memories: &[Memory], sessions: &[SessionNote], base: &Files, disk: &
     render(&facts, base, disk)
 }
 
-/// The entries of a section of a file.
+/// Entries of a section of a file.
 #[track_caller]
 fn entries(files: &Files, path: &str, section: &str) -> Vec<String> {
     let text = files.get(path).unwrap_or_else(|| panic!("{path} is not there: {files:?}"));
@@ -435,7 +435,7 @@ fn what_is_forgotten_goes_and_what_people_took_away_stays_away() {
     assert!(!text.contains("PostgreSQL"), "{text}");
 }
 
-/// Words that try to be more than words.
+/// Text that tries to be Markdown.
 const FORGED: [&str; 24] = [
     "\n# heading",
     "## Blockers",

@@ -1,4 +1,4 @@
-//! Finds entries by their words, the best first. Nothing private is ever found.
+//! Searches entries by words, best first. Never finds private text.
 
 use super::document::{Block, Document, Part};
 use super::kind::{Files, Kind};
@@ -7,15 +7,15 @@ use crate::privacy::{Gate, Redacted};
 use crate::search::{self, Frequencies, Ranking};
 use serde::Serialize;
 
-/// Hits that are shown, unless asked otherwise.
+/// Default maximum number of hits.
 pub(crate) const HITS_MAX: usize = 20;
-/// Lines around a hit that are shown, unless asked otherwise.
+/// Default number of lines shown around a hit.
 pub(crate) const LINES_AROUND: u32 = 1;
 
 /// A search.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Query {
-    /// Words, in any case and order; an entry needs one of them. Without any, every entry is a hit.
+    /// Words in any case and order; an entry needs one. Without words, every entry is a hit.
     pub words: String,
     /// Maximum number of hits.
     pub hits_max: usize,
@@ -44,7 +44,7 @@ pub struct Hit {
     pub lines: Vec<(u32, Redacted)>,
 }
 
-/// The entries that fit `query`, the best first; of equal ones in the order of files and lines.
+/// Entries that match `query`, best first; ties in the order of files and lines.
 pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
     let documents: Vec<(&String, Document<'_>)> = files
         .iter()
@@ -72,7 +72,7 @@ pub fn search(files: &Files, query: &Query, gate: &Gate) -> Vec<Hit> {
     best.filter_map(hit).collect()
 }
 
-/// The lines of a block and those around it that may be shown.
+/// Public lines of a block and those around it.
 fn around(document: &Document<'_>, block: &Block, more: u32, gate: &Gate) -> Vec<(u32, Redacted)> {
     let lines = public_lines(document);
     let shown = Shown::of(&lines, gate);

@@ -1,4 +1,4 @@
-//! What is found, in which order, and that nothing private is.
+//! Tests of hits, their order, and that nothing private is found.
 
 use super::*;
 use crate::memory_dir::Files;
@@ -107,7 +107,7 @@ proptest! {
     #[test]
     fn nothing_private_is_found(before in crate::memory_dir::laws::file(), words in "[a-z]{3,8}") {
         let secret = "zqxsecretzqx";
-        // What stands before may open or close blocks; the secret stands in one of its own.
+        // The text before may open or close blocks; the secret has a block of its own.
         let text = format!("{before}\n\n<private>\n- {secret} {words}\n</private>\n");
         let all = files(&[("patterns.md", &text), ("b.md", &format!("---\nprivate: yes\n---\n- {secret}\n"))]);
         let hits = search(&all, &Query { lines_around: 9, hits_max: 999, ..Query::default() }, &gate());

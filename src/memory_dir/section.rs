@@ -1,4 +1,4 @@
-//! The section of a list in which people look for a memory: what holds, what is open, what was learned, what is past.
+//! Section of a list in which people look for a memory: rules, open, learned, past.
 
 use super::wording;
 use crate::domain::{Claim, Decision, Memory, MemoryState, Speaker, Stage, named};
@@ -16,11 +16,11 @@ named! {
         Question = "question",
         /// A failure that nothing solved yet.
         Failure = "failure",
-        /// A failure that was solved, or that something else took the place of.
+        /// A failure that was solved or superseded.
         Lesson = "lesson",
-        /// An attempt that worked, a fulfilled request, a settled question.
+        /// A successful attempt, a fulfilled request or a settled question.
         Done = "done",
-        /// A memory that is believed no more.
+        /// A memory that no longer applies.
         Past = "past",
     }
 }

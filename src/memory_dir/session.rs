@@ -1,4 +1,4 @@
-//! Session files: what was decided, done and left open, by the memories that rest on the session.
+//! Session files: what was decided, done and left open, from the memories of the session.
 
 use super::document::Shape;
 use super::escape::words_line;
@@ -9,9 +9,9 @@ use super::render::{Placing, end_trimmed, is_active, summary_of};
 use super::tag::tag_line;
 use crate::domain::{Claim, Memory, MemoryState, Stage};
 
-/// The longest summary, in letters.
+/// Maximum length of a summary, in letters.
 const SUMMARY_LETTERS_MAX: usize = 800;
-/// Items of a sentence of the summary.
+/// Maximum number of items in a sentence of the summary.
 const SUMMARY_ITEMS_MAX: usize = 3;
 
 impl Placing<'_> {
@@ -41,8 +41,8 @@ impl Placing<'_> {
         page
     }
 
-    /// A memory in the file of the session that it came from. What was decided and done then stays, whatever became of
-    /// it later; what was left open goes once it is done.
+    /// A memory in the file of its session. Decisions and completed work stay whatever happens
+    /// later; open items go once they are done.
     fn session_entry(&mut self, page: &mut Page, memory: &Memory) {
         if memory.state == MemoryState::Retracted {
             return;
@@ -69,7 +69,7 @@ impl Placing<'_> {
 
 const NEXT: &str = "Context for Next Session";
 
-/// A sentence each for what was decided, done, asked for and failed.
+/// One sentence each for decisions, completed work, requests and failures.
 fn summary(memories: &[&Memory]) -> String {
     let mut sentences = Vec::new();
     let mut say = |begins: &str, items: Vec<&str>| {
@@ -105,7 +105,7 @@ fn summary(memories: &[&Memory]) -> String {
 }
 
 impl SessionNote {
-    /// The time between its first and last entry, as the footer has it.
+    /// Time between the first and last entry, as in the footer.
     fn duration(&self) -> String {
         let Some(ended) = self.ended else { return UNKNOWN_DURATION.to_owned() };
         let minutes = ended.since(self.began).as_secs().div_ceil(60);

@@ -1,15 +1,15 @@
-//! Tags: a line of its own, `<!-- @category: V -->` or `<!-- @tag: V -->`, that belongs to the heading or
-//! item directly above. Where a fact came from is such a tag too: `src-` and the first digits of its id.
+//! Tags: `<!-- @category: V -->` or `<!-- @tag: V -->` on a line of its own, belonging to the heading or
+//! item directly above. The source of a fact is such a tag too: `src-` and the first digits of its id.
 
 use crate::domain::{Digest, MemoryId, RecordId, named};
 use std::collections::BTreeMap;
 
-/// The longest line of a tag, in letters (schema, validation of tags).
+/// Maximum length of a tag line, in letters (schema, validation of tags).
 pub(crate) const TAG_LINE_LETTERS_MAX: usize = 80;
-/// Digits of an id in a tag, where they are enough to tell it from others.
+/// Number of id digits in a tag, if they are unambiguous.
 pub(crate) const SOURCE_DIGITS_MIN: usize = 8;
 pub(crate) const SOURCE: &str = "src-";
-/// Beginning of the tag of a request that is named as the current focus.
+/// Prefix of the tag of a request shown as current focus.
 pub(crate) const FOCUS: &str = "focus-";
 const OURS: [&str; 6] = [SOURCE, "session-", "summary-", FOCUS, "card-", "next-"];
 
@@ -29,7 +29,7 @@ named! {
     }
 }
 
-/// Words that give a category, the first that is met (`memory-sync` of ConKeeper).
+/// Words that indicate a category; the first match decides (`memory-sync` of ConKeeper).
 const GIVEN_BY: [(Category, &[&str]); 5] = [
     (Category::Decision, &["decided", "chose", "selected", "went with"]),
     (Category::Pattern, &["pattern", "always", "never", "standard"]),
@@ -44,7 +44,7 @@ impl Category {
         matches!(self, Efficiency | Quality | Ux | Knowledge | Architecture)
     }
 
-    /// The category of `text` by its words; the first rule that holds decides.
+    /// Category of `text` by its words; the first matching rule decides.
     pub fn of_words(text: &str) -> Option<Category> {
         let letters = |c: char| if c.is_alphanumeric() { c } else { ' ' };
         let folded: String = text.chars().map(letters).flat_map(char::to_lowercase).collect();
@@ -69,7 +69,7 @@ pub struct Tag<'t> {
 }
 
 impl<'t> Tag<'t> {
-    /// Reads a line; none if it is no comment that begins with `@`.
+    /// Parses a line; `None` if it is not a comment that begins with `@`.
     pub fn parse(line: &'t str) -> Option<Tag<'t>> {
         let line = line.trim();
         let inner = line.strip_prefix("<!--")?;
@@ -83,7 +83,7 @@ impl<'t> Tag<'t> {
         Some(Tag { is_exact: known && frame && blanks, ..tag })
     }
 
-    /// Reads a line as [`Tag::parse`] does, and the tag behind the last cell of a row.
+    /// Parses a line like [`Tag::parse`], or the tag after the last cell of a table row.
     pub fn of_line(line: &'t str) -> Option<Tag<'t>> {
         let from = line.rfind("<!--").filter(|_| line.trim_start().starts_with('|'));
         Tag::parse(line.get(from.unwrap_or_default()..)?)
@@ -109,10 +109,10 @@ pub(crate) fn is_value(value: &str) -> bool {
 }
 
 const RECORD: &str = "record-";
-/// Digits of the id in such a tag.
+/// Number of id digits in such a tag.
 const RECORD_DIGITS: usize = 10;
 
-/// The tag by which an entry names a record that it was made from.
+/// Tag that names a record which an entry was made from.
 pub(crate) fn record_tag(record: RecordId) -> String {
     let digits: String = record.to_string().chars().take(RECORD_DIGITS).collect();
     format!("{RECORD}{digits}")
@@ -120,7 +120,7 @@ pub(crate) fn record_tag(record: RecordId) -> String {
 
 const WORDS: &str = "words-";
 
-/// Tag with a digest of the words of an entry; it no longer matches after a person changed them.
+/// Tag with a digest of an entry's text; it no longer matches once a person edits it.
 pub(crate) fn words_tag(entry: &str) -> String {
     let words = entry.trim().replace("\r\n", "\n");
     let digest = Digest::of(&["words", &words]).to_string();
@@ -132,7 +132,7 @@ pub(super) fn record_prefix<'t>(tag: &Tag<'t>) -> Option<&'t str> {
     digits.filter(|digits| is_id(digits))
 }
 
-/// True for the beginning of an id that is long enough for a tag.
+/// True for an id prefix that is long enough for a tag.
 fn is_id(digits: &str) -> bool {
     let is_hex = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
     digits.len() >= SOURCE_DIGITS_MIN && digits.bytes().all(is_hex)
@@ -146,14 +146,14 @@ pub(super) fn tag_line(value: &str) -> String {
     format!("<!-- @tag: {value} -->")
 }
 
-/// The shortest tag of a memory.
+/// Shortest tag of a memory.
 pub(crate) fn source_tag(id: MemoryId) -> String {
     format!("{SOURCE}{:.*}", SOURCE_DIGITS_MIN, id.0)
 }
 
-/// The tag of each memory: `src-` and the first [`SOURCE_DIGITS_MIN`] digits of its id. Of several ids
-/// that begin alike the lowest keeps that many, and each other has as many as tell it from the one
-/// before it, so that no two have the same tag.
+/// Unique tag of each memory: `src-` and the first [`SOURCE_DIGITS_MIN`] digits of its id. Of ids
+/// with the same prefix, the lowest keeps that many; each other gets as many as distinguish it from
+/// the one before.
 pub(crate) fn source_tags(ids: impl IntoIterator<Item = MemoryId>) -> BTreeMap<MemoryId, String> {
     let mut ids: Vec<MemoryId> = ids.into_iter().collect();
     ids.sort_unstable();

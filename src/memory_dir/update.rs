@@ -1,5 +1,5 @@
-//! Changes of all files of a directory: what was rendered is laid over what people left, and entries about forgotten
-//! records are struck out.
+//! Changes to all files of a directory: merges the rendering into what people left, and removes
+//! entries about forgotten records.
 
 use super::document::{Block, Document, Part};
 use super::edit::Edits;
@@ -12,7 +12,7 @@ use crate::privacy::Gate;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// A file that is to be written or taken away.
+/// A file to write or delete.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FileChange {
     pub path: String,
@@ -23,19 +23,19 @@ pub struct FileChange {
 /// Changes to a directory and findings, each with its path.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Update {
-    /// The files that change, by path.
+    /// Changed files, by path.
     pub changes: Vec<FileChange>,
     /// Entries that both a person and we changed.
     pub conflicts: Vec<(String, Conflict)>,
     /// Edits by people.
     pub edits: Vec<(String, PersonEdit)>,
-    /// Files that were left alone, with the rule that says why.
+    /// Files left unchanged, with the rule that explains why.
     pub held: Vec<(String, &'static str)>,
     /// Rendered files that a person deleted; they stay deleted.
     pub deleted: Vec<String>,
 }
 
-/// Merges rendered files into the directory. `base` holds the files as rendered last.
+/// Merges rendered files into the directory. `base` is the last rendering.
 pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> Update {
     let mut update = Update::default();
     let mut met: BTreeSet<&str> = BTreeSet::new();
@@ -59,7 +59,7 @@ pub fn update(base: &Files, rendered: &Rendered, disk: &Files, gate: &Gate) -> U
         if before == theirs {
             update.change(path, Some(Arc::clone(theirs)), None);
         } else {
-            // A person changed it: only the rendered entries go.
+            // A person changed it: remove only the rendered entries.
             update.join(path, [before, "", theirs], gate);
         }
     }
@@ -84,7 +84,7 @@ impl Update {
     }
 }
 
-/// Beginnings of ids that tags of files name.
+/// Id prefixes that tags in files name.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) struct NamedIds {
     pub records: BTreeSet<String>,
@@ -97,7 +97,7 @@ impl NamedIds {
         self.records.is_empty() && self.memories.is_empty() && self.sessions.is_empty()
     }
 
-    /// Adds the ids that tags in `files` name.
+    /// Adds the ids named by tags in `files`.
     pub(crate) fn add(&mut self, files: &Files) {
         for tag in files.values().flat_map(|text| text.lines().filter_map(Tag::of_line)) {
             self.records.extend(record_prefix(&tag).map(str::to_owned));
@@ -117,8 +117,8 @@ impl NamedIds {
     }
 }
 
-/// Removes the entries, and the files of records and sessions, whose tags name something in `gone`, wherever they stand.
-/// Private text and sections of a person stay; so do entries of retrospectives that a person changed.
+/// Removes the entries, and the files of records and sessions, whose tags name something in `gone`. Private text and a
+/// person's sections stay, and so do retrospective entries that a person changed.
 pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
     let mut changes = Vec::new();
     for (path, text) in files {
@@ -159,11 +159,11 @@ pub(crate) fn strike(files: &Files, gone: &NamedIds) -> Vec<FileChange> {
         }
         let edited = edits.finish();
         if edited.held.is_some() {
-            // The search for what was erased finds it there.
+            // The later search for erased text reports it.
             continue;
         }
         match is_whole {
-            // Its name was made of words that are gone.
+            // The file name was made of forgotten words.
             true => changes.extend([
                 change(path, Some(text), None),
                 change(&nameless(path), None, Some(edited.text)),
@@ -182,7 +182,7 @@ fn is_known_section(document: &Document<'_>, block: &Block) -> bool {
     document.kind().sections().contains(&document.section(block))
 }
 
-/// True if a record or the file of a session has private text, or sections that are a person's.
+/// True if a record or session file has private text, or a person's sections.
 fn holds_foreign(document: &Document<'_>) -> bool {
     let is_foreign = |block: &Block| {
         let is_section = block.part == Part::Section;
@@ -192,7 +192,7 @@ fn holds_foreign(document: &Document<'_>) -> bool {
     document.is_private() || document.blocks().iter().any(is_foreign)
 }
 
-/// A path of the same kind that says nothing.
+/// A path of the same kind without a topic.
 fn nameless(path: &str) -> String {
     const FORGOTTEN: &str = "forgotten";
     match adr_number(path) {

@@ -1,23 +1,23 @@
-//! Reads from the words of a decision whether it is a standing rule or the definition of a term. In doubt it is neither.
+//! Detects standing rules and definitions of terms in the text of a decision. If in doubt, it is neither.
 
 use crate::text::tokens::folded;
 
-/// Words of rules that hold until further notice, folded.
+/// Words of standing rules, folded.
 const ALWAYS: &str = "always|never|must|mustn't|forbidden|immer|nie|niemals|muss|müssen|verboten|stets|toujours|jamais|\
      doit|doivent|siempre|nunca|jamás|debe|deben|sempre|deve|devem|altijd|nooit|moet|moeten|asla|daima";
-/// The same in scripts without blanks between words.
+/// Same, in scripts without blanks between words.
 const ALWAYS_JOINED: [&str; 6] =
     ["必ず", "常に", "決して", "禁止", "てはいけない", "なければならない"];
-/// Words that forbid or ask, where one of [`UNLESS`] follows.
+/// Words that forbid or ask, if one of [`UNLESS`] follows.
 const FORBIDS: &str = "no|not|nothing|nobody|don't|ask|kein|keine|keinen|nicht|nichts|niemand|fragt|fragen|frag|aucun|\
      aucune|rien|pas|demander|ningún|ninguna|nada|preguntar|geen|niets|não|nenhum";
 /// Words that begin the condition of a prohibition.
 const UNLESS: &str = "before|after|without|unless|until|vor|nach|ohne|bevor|außer|avant|après|sans|antes|después|sin|\
      voor|zonder|depois|sem";
-/// Words by which a reason names a rule.
+/// Words by which a rationale names a rule.
 const RULE: &str = "rule|rules|regel|regeln|règle|regla|regra|kural|convention|policy";
 
-/// Returns whether the words say what holds until further notice.
+/// True if the decision is a standing rule.
 pub(super) fn is_rule(chosen: &str, reason: &str) -> bool {
     let says = |words: &[&str], list: &str| {
         words.iter().position(|it| list.split('|').any(|one| one == *it))
@@ -31,7 +31,7 @@ pub(super) fn is_rule(chosen: &str, reason: &str) -> bool {
         || says(&split(&reason), RULE).is_some()
 }
 
-/// Returns whether a request asks for something that holds until further notice, such as `never touch vendor/`.
+/// True if a request states a standing rule, such as `never touch vendor/`.
 pub(super) fn is_standing(request: &str) -> bool {
     let text = folded(request);
     let first = split(&text).into_iter().next().unwrap_or_default();
@@ -43,13 +43,13 @@ fn split(text: &str) -> Vec<&str> {
     text.split(ends).filter(|word| !word.is_empty()).collect()
 }
 
-/// Verbs that only a definition has.
+/// Verbs that occur only in definitions.
 const MEANS: [&str; 15] = [
     " means ", " stands for ", " refers to ", " denotes ", " is short for ", " bedeutet ",
     " heißt ", " steht für ", " bezeichnet ", " signifie ", " désigne ", " significa ",
     " betekent ", "とは", " := ",
 ];
-/// Verbs of a definition between an indefinite term and its kind.
+/// Verbs between an indefinite term and its kind.
 const IS: [&str; 5] = [" is ", " ist ", " est ", " es ", " is een "];
 /// Words around the term in definitions that name it first.
 const CALLED: [(&str, &str); 5] = [
@@ -59,19 +59,19 @@ const CALLED: [(&str, &str); 5] = [
     ("par ", " on entend "),
     ("por ", " entendemos "),
 ];
-/// Indefinite articles.
+/// Articles; all but those in `DEFINITE` are indefinite.
 const ARTICLES: [&str; 11] =
     ["a ", "an ", "the ", "ein ", "eine ", "der ", "die ", "das ", "un ", "une ", "una "];
 const DEFINITE: [&str; 4] = ["the ", "der ", "die ", "das "];
-/// First words of the kind that a definition names.
+/// First words of the kind in a definition.
 const KINDS: &str = "a|an|the|one|all|any|every|each|what|when|where|ein|eine|einen|der|die|das|den|alle|jede|jeder|\
      jedes|wenn|un|une|le|la|les|tout|toute|tous|una|el|los|las|todo|todos|lo|een|het|de";
-/// Words that no term has.
+/// Words that no term contains.
 const NO_TERM: &str = "that|which|who|this|it|there|with|without|we|das|dies|es|wir|ce|cela|esto|que|qui|if|when|wenn|not";
 /// Maximum number of words of a term.
 const TERM_WORDS_MAX: usize = 4;
 
-/// The term that the words define, and its meaning.
+/// Term that the text defines, and its meaning.
 pub(super) fn definition<'t>(chosen: &'t str, reason: &str) -> Option<(&'t str, &'t str)> {
     let text = chosen.trim().trim_end_matches('.');
     let named = CALLED.iter().find_map(|(before, verb)| {

@@ -1,5 +1,5 @@
-//! Ranking of texts by the words of a query: BM25 over weighted fields. One ranking serves every search, whatever
-//! collected the candidates. Pure.
+//! Ranks texts by the words of a query: BM25 over weighted fields. Every search uses this ranking,
+//! whatever collected the candidates. Pure.
 
 use crate::domain::{Claim, Memory, Record};
 pub(crate) use crate::text::tokens::TermReader;
@@ -10,21 +10,21 @@ use std::sync::LazyLock;
 #[cfg(test)]
 mod tests;
 
-/// Maximum number of words of a query that count.
+/// Maximum number of query words that count.
 const WORDS_MAX: usize = 32;
-/// Weights of the fields: what a text is about, why, and the words that it rests on.
+/// Weights of the fields: subject, rationale and evidence.
 pub(crate) const WEIGHTS: [f64; 3] = [3.0, 1.5, 1.0];
-/// Saturation of repeated words.
+/// BM25 saturation of repeated words (k1).
 const SATURATION: f64 = 1.2;
-/// Weight of a text's length.
+/// BM25 length normalization (b).
 const LENGTH_WEIGHT: f64 = 0.4;
-/// Weight of another form of a word beside the word itself.
+/// Weight of another form of a word relative to the word itself.
 const STEM_WEIGHT: f64 = 0.8;
 
-/// Weight of a word of the same meaning beside the word itself.
+/// Weight of a synonym relative to the word itself.
 const SYNONYM_WEIGHT: f64 = 0.7;
 
-/// English words of one meaning, or of one matter, by the stem of each.
+/// English synonyms and related words, by stem.
 static SYNONYMS: LazyLock<HashMap<u64, Vec<u64>>> = LazyLock::new(|| {
     let mut found: HashMap<u64, Vec<u64>> = HashMap::new();
     for line in include_str!("synonyms.txt").lines() {
@@ -36,13 +36,13 @@ static SYNONYMS: LazyLock<HashMap<u64, Vec<u64>>> = LazyLock::new(|| {
     found
 });
 
-/// The words of a query, each once.
+/// Words of a query, without duplicates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query {
     words: Vec<QueryWord>,
 }
 
-/// A word of a query, and the stems of words of the same meaning.
+/// A word of a query, and the stems of its synonyms.
 #[derive(Clone, Debug)]
 struct QueryWord {
     term: QueryTerm,
@@ -72,27 +72,27 @@ impl Query {
         self.words.is_empty()
     }
 
-    /// The keys to look up in an index.
+    /// Keys to look up in an index.
     pub(crate) fn keys(&self) -> Vec<u64> {
         let stems = self.words.iter().flat_map(|it| it.term.stems.iter().copied());
         each_once(stems.chain(self.words.iter().map(|it| it.term.exact)))
     }
 
-    /// The keys of other words of the same meanings, to look up besides.
+    /// Keys of synonyms, to look up in addition.
     pub(crate) fn synonym_keys(&self) -> Vec<u64> {
         let own = self.keys();
         let all = self.words.iter().flat_map(|it| it.synonyms.iter().copied());
         each_once(all.filter(|key| own.binary_search(key).is_err()))
     }
 
-    /// Number of words of the query that stand in `text`, in any form.
+    /// Number of query words that occur in `text`, in any form.
     pub(crate) fn words_in(&self, text: &str) -> usize {
         let terms = search_terms(text);
         self.words.iter().filter(|it| terms.iter().any(|term| it.term.is_met(*term))).count()
     }
 }
 
-/// The keys, sorted, each once.
+/// Sorts the keys and removes duplicates.
 fn each_once(keys: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut keys: Vec<u64> = keys.collect();
     keys.sort_unstable();
@@ -100,13 +100,13 @@ fn each_once(keys: impl Iterator<Item = u64>) -> Vec<u64> {
     keys
 }
 
-/// The keys of a text, each as often as the text says it.
+/// Keys of a text, with repetitions.
 pub(crate) fn keys(text: &str, reader: &mut TermReader) -> Vec<u64> {
     let each = |it: SearchTerm| [Some(it.exact), (it.stem != it.exact).then_some(it.stem)];
     reader.terms(text).into_iter().flat_map(each).flatten().collect()
 }
 
-/// The text of a record by field: its subject, the rest of the claim, the words that it rests on.
+/// Text of a record by field: subject, rest of the claim, evidence.
 pub(crate) fn fields_of_record(record: &Record) -> [String; 3] {
     let mut said: Vec<&str> = Vec::new();
     for evidence in &record.evidence {
@@ -118,7 +118,7 @@ pub(crate) fn fields_of_record(record: &Record) -> [String; 3] {
     [subject, reason, said.join("\n")]
 }
 
-/// The text of a memory: a person's wording of it before the claim.
+/// Text of a memory: a person's wording, or else the claim.
 pub(crate) fn fields_of_memory(memory: &Memory) -> [String; 3] {
     let [subject, reason] = fields_of_claim(&memory.claim);
     match &memory.edited {
@@ -138,24 +138,24 @@ fn fields_of_claim(claim: &Claim) -> [String; 2] {
     [joined(subject), joined(reason)]
 }
 
-/// Numbers of texts in a collection that is too large to be counted here.
+/// Document counts of a collection that is too large to count here.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Frequencies {
     pub(crate) texts: u64,
-    /// Texts with a key.
+    /// Number of texts by key.
     pub(crate) with: HashMap<u64, u64>,
 }
 
-/// Candidates with the words of the query that they have.
+/// Candidates with the query words that they contain.
 pub(crate) struct Ranking<'q> {
     query: &'q Query,
     texts: Vec<Counted>,
 }
 
 struct Counted {
-    /// Number of words, by weight.
+    /// Number of words, weighted by field.
     length: f64,
-    /// For each word of the query how often it and its forms are said, by weight.
+    /// Occurrences of each query word and its forms, weighted by field.
     counts: Vec<Count>,
 }
 
@@ -189,8 +189,8 @@ impl<'q> Ranking<'q> {
         self.texts.push(counted);
     }
 
-    /// The texts that have a word, by their order of coming, with their scores, the best first; of equal ones the earlier
-    /// one. All, without a score, if the query has no word.
+    /// Matching texts by index, with scores, best first, ties by index. All of them, with score 0,
+    /// if the query has no word.
     pub(crate) fn ranked(&self, known: &Frequencies) -> Vec<(usize, f64)> {
         if self.query.is_empty() {
             return (0..self.texts.len()).map(|at| (at, 0.0)).collect();
@@ -225,7 +225,7 @@ impl<'q> Ranking<'q> {
 }
 
 impl Counted {
-    /// BM25, doubled for a text that has every word of the query.
+    /// BM25, raised by the share of query words in the text, up to double.
     fn score(&self, rarities: &[Count], mean: f64) -> f64 {
         let long = SATURATION * (1.0 - LENGTH_WEIGHT + LENGTH_WEIGHT * self.length / mean);
         let saturated = |times: f64| times * (SATURATION + 1.0) / (times + long);

@@ -1,9 +1,9 @@
-//! The order of what is found.
+//! Tests of the order of hits.
 
 use super::*;
 use proptest::prelude::*;
 
-/// The texts that are found, the best first.
+/// Indices of matching texts, best first.
 fn ranked(query: &str, texts: &[&str]) -> Vec<usize> {
     let query = Query::of(query);
     let mut ranking = Ranking::new(&query);

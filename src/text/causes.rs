@@ -1,8 +1,8 @@
-//! An error and what caused it, in one line.
+//! An error and its causes, in one line.
 
 use std::error::Error;
 
-/// Returns the error with its causes, the last one at the end.
+/// Formats the error with its causes, the root cause last.
 pub(crate) fn with_causes(error: &dyn Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

@@ -1,30 +1,30 @@
-//! Names of code in prose: paths, symbols, commands, versions and ports. Finds them by their form; whether there is such
-//! a thing is looked up elsewhere.
+//! Code names in prose: paths, symbols, commands, versions and ports. Recognises them by form;
+//! callers look up whether they exist.
 
 use std::collections::BTreeSet;
 
-/// Names of one text.
+/// Maximum number of names per text.
 const NAMES_MAX: usize = 16;
-/// The longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const NAME_BYTES_MAX: usize = 120;
-/// Endings of files that are named without a folder.
+/// Extensions of files that are named without a folder.
 const FILE_ENDINGS: [&str; 34] = [
     "rs", "toml", "lock", "py", "js", "ts", "tsx", "jsx", "mjs", "go", "java", "kt", "c", "h",
     "cpp", "hpp", "cs", "rb", "php", "swift", "sh", "sql", "json", "yaml", "yml", "xml", "html",
     "css", "ini", "cfg", "conf", "md", "proto", "tf",
 ];
-/// Beginnings of words that tell of something that goes: what they name may be gone for that reason.
+/// Stems of words about removal; what a text with one of them names may be gone.
 const REMOVING: [&str; 17] = [
     "remov", "delet", "drop", "replac", "renam", "instead", "rather", "no longer", "get rid",
     "retire", "migrate", "entfern", "lösch", "statt", "ersetz", "supprim", "elimin",
 ];
 
-/// Something that code or a command line is named by.
+/// Name of something in code or on a command line.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum CodeName {
     /// A file or folder, or the end of its path.
     Path(String),
-    /// Text that stands in files: a symbol, a command, a version, a port.
+    /// Text in files: a symbol, a command, a version, a port.
     Text(String),
 }
 
@@ -47,7 +47,7 @@ impl CodeName {
     }
 }
 
-/// The names in `text`; none where it tells of something that was taken out or replaced.
+/// Names in `text`; none if it is about something removed or replaced.
 pub(crate) fn code_names(text: &str) -> BTreeSet<CodeName> {
     let folded = text.to_lowercase();
     let mut names = BTreeSet::new();
@@ -98,7 +98,7 @@ fn name_of(word: &str, before: &str, is_quoted: bool) -> Option<CodeName> {
     (is_symbol(symbol, is_quoted || symbol != bare)).then(|| CodeName::Text(symbol.to_owned()))
 }
 
-/// The digits of `:8443`, of `host:8443` and of `port 8443`.
+/// Digits of `:8443`, `host:8443` and `port 8443`.
 fn port<'w>(word: &'w str, before: &str) -> Option<&'w str> {
     let digits = match word.rsplit_once(':') {
         Some((host, digits)) if !host.contains(':') => digits,
@@ -110,7 +110,7 @@ fn port<'w>(word: &'w str, before: &str) -> Option<&'w str> {
     is_port.then_some(digits)
 }
 
-/// `1.4.2`, `v2.0`: two parts at least, with digits only.
+/// True for versions: `1.4.2`, or `v2.0`, where two parts suffice.
 fn is_version(word: &str) -> bool {
     let digits = word.strip_prefix('v').unwrap_or(word);
     let parts: Vec<&str> = digits.split('.').collect();
@@ -131,7 +131,7 @@ fn is_path(word: &str, is_quoted: bool) -> bool {
     parts.all(is_part) && (is_file || is_quoted && word.contains('/'))
 }
 
-/// `retry_policy`, `Store::open`, `maxRetries`; in back-ticks also a single word.
+/// True for `retry_policy`, `Store::open` or `maxRetries`; in backticks also for a single word.
 fn is_symbol(word: &str, is_quoted: bool) -> bool {
     let lawful = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':' || c == '.';
     let letters = word.bytes().filter(u8::is_ascii_alphabetic).count();

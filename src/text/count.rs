@@ -1,6 +1,6 @@
-//! Numbers of things in sentences.
+//! Formatted counts of things.
 
-/// A number with its thousands parted.
+/// Formats a number with thousands separators.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut parted = String::new();
@@ -13,7 +13,7 @@ pub(crate) fn count(number: u64) -> String {
     parted
 }
 
-/// A number of things, by the regular name of one of them.
+/// Formats a number with `name`, or with its regular plural.
 pub(crate) fn counted(number: u64, name: &str) -> String {
     let number_of = count(number);
     match (number, name.strip_suffix('y')) {

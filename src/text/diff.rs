@@ -56,7 +56,7 @@ pub(crate) fn difference(before: &str, after: &str) -> String {
     page
 }
 
-/// First letter shown of a line: a little before it differs from its partner, if one of them is long.
+/// First letter shown of a line: shortly before its first difference, if one of the two is long.
 fn first_shown(line: &str, partner: &str) -> usize {
     if line.chars().count().max(partner.chars().count()) <= LETTERS_MAX {
         return 0;

@@ -1,6 +1,6 @@
 //! Front matter of a Markdown file: `key: value` lines between two lines of `---`.
 
-/// The lines of the front matter and the text behind it; none if `text` has no closed front matter.
+/// Front matter and the text after it; `None` if `text` has no closed front matter.
 pub(crate) fn split(text: &str) -> Option<(&str, &str)> {
     text.strip_prefix("---\n")?.split_once("\n---\n")
 }
@@ -13,7 +13,7 @@ pub(crate) fn pairs(front: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The items of a value such as `[a, b]`; none if it is no list.
+/// Items of a value such as `[a, b]`; `None` if it is not a list.
 pub(crate) fn list(value: &str) -> Option<impl Iterator<Item = &str>> {
     let inner = value.strip_prefix('[')?.strip_suffix(']')?;
     Some(inner.split(',').map(str::trim).filter(|name| !name.is_empty()))

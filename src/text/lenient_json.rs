@@ -1,17 +1,17 @@
-//! Lenient reader of JSON as models write it. Each deviation that is read anyway leaves a [`Repair`]; what was cut off
-//! is dropped, never guessed.
+//! Lenient reader of JSON as models write it. Each deviation that it tolerates adds a [`Repair`];
+//! truncated elements are dropped, never guessed.
 
 use crate::domain::{Finding, JSON_DEPTH_MAX, Severity};
 use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
-/// Places in prose where the object is looked for: each try may read on to the end.
+/// Maximum number of places in prose to try as the start of the object; a try may read to the end.
 const BRACES_MAX: usize = 32;
-/// Bytes that are read by all those tries before no other is begun.
+/// Number of bytes read by these tries after which no other starts.
 const READ_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Objects that are joined when they stand one behind the other.
+/// Maximum number of consecutive objects to join.
 const OBJECTS_MAX: usize = 16;
-/// Nesting of JSON in JSON strings; more than two levels were never seen.
+/// Maximum nesting of JSON in JSON strings; more than two levels were never seen.
 const ENCODINGS_MAX: usize = 3;
 
 macro_rules! repairs {
@@ -56,15 +56,15 @@ repairs! {
     TooDeep, "too-deep", Warning, "a value nested too deep, dropped";
 }
 
-/// Reads `text` as the object that was asked for, which has at least one of the keys `lists`. Null if there is no object
-/// in it.
+/// Reads `text` as the expected object, which has at least one of the keys `lists`. Null if there
+/// is no object.
 pub(crate) fn decode(text: &str, lists: &[&str]) -> (Value, Vec<Repair>) {
     let mut repairs = Repairs::default();
     let value = open(text, lists, ENCODINGS_MAX, &mut repairs);
     (value, repairs.0)
 }
 
-/// The sentence of a JSON error without the value that was found, which may be words of a conversation.
+/// Sentence of a JSON error without the value found, which may be words of a conversation.
 pub(crate) fn expectation(error: &serde_json::Error) -> String {
     use serde_json::error::Category;
     let (text, line, column) = (error.to_string(), error.line(), error.column());
@@ -78,7 +78,7 @@ pub(crate) fn expectation(error: &serde_json::Error) -> String {
     text.split_once(", expected ").map_or(text.to_owned(), |(_, it)| format!("expected {it}"))
 }
 
-/// Repairs, each once, in the order in which they were first needed.
+/// Repairs in the order of first use, without duplicates.
 #[derive(Clone, Debug, Default)]
 struct Repairs(Vec<Repair>);
 
@@ -136,7 +136,7 @@ fn open(text: &str, lists: &[&str], encodings: usize, repairs: &mut Repairs) -> 
     value
 }
 
-/// The objects at the beginning of `text`, joined.
+/// Joins the objects at the start of `text`.
 fn objects(text: &str, repairs: &mut Repairs) -> Value {
     let mut parser = Parser::new(text, 0);
     let mut joined = Map::new();
@@ -164,7 +164,7 @@ fn objects(text: &str, repairs: &mut Repairs) -> Value {
     Value::Object(joined)
 }
 
-/// The object among words. Of two that name the same list the later one counts: drafts come first.
+/// Finds the object in prose. If two have the same list, the later one counts: drafts come first.
 fn in_prose(text: &str, lists: &[&str], repairs: &mut Repairs) -> Value {
     let thought = text.rfind("</think>").unwrap_or(0);
     let mut found = Map::new();
@@ -208,7 +208,7 @@ fn in_prose(text: &str, lists: &[&str], repairs: &mut Repairs) -> Value {
     Value::Object(found)
 }
 
-/// The object inside `value`, one level down; `value` itself if there is none.
+/// Returns the object one level inside `value`, or `value` itself if there is none.
 fn unwrap(value: Value, lists: &[&str], encodings: usize, repairs: &mut Repairs) -> Value {
     let inner: Vec<&Value> = match &value {
         Value::Object(object) => object.values().collect(),
@@ -239,7 +239,7 @@ fn unwrap(value: Value, lists: &[&str], encodings: usize, repairs: &mut Repairs)
     Value::Object(joined)
 }
 
-/// Returns whether the brace at `at` may open an object: one of code, say, does not.
+/// True if the brace at `at` may open an object, unlike a brace in code.
 fn opens(text: &str, at: usize) -> bool {
     let behind = text.get(at + 1..).unwrap_or_default().trim_start();
     behind.starts_with(['"', '\''])
@@ -253,7 +253,7 @@ fn known(value: &Value, lists: &[&str]) -> bool {
     lists.iter().any(|list| value.get(list).is_some())
 }
 
-/// Puts `value` under `key`; returns whether the key was there already. Two lists are joined, so that no claim is lost.
+/// Inserts `value` under `key`; true if the key was there. Joins two lists, so that no claim is lost.
 fn put(map: &mut Map<String, Value>, key: String, value: Value) -> bool {
     match map.entry(key) {
         Entry::Vacant(free) => {
@@ -270,15 +270,15 @@ fn put(map: &mut Map<String, Value>, key: String, value: Value) -> bool {
     }
 }
 
-/// A tolerant parser of one JSON value. At the end of the text it closes what is open and drops the element that was cut;
-/// at a place it cannot read, it behaves as if the text ended there.
+/// Tolerant parser of one JSON value. At the end of the text it closes what is open and drops the
+/// truncated element; at a place it cannot parse, it behaves as if the text ended there.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
     repairs: Repairs,
 }
 
-/// A value, and whether it was read to its end. No value: cut before there was one, or dropped.
+/// A value, and whether it is complete. Without a value: truncated before it began, or dropped.
 struct Parsed {
     value: Option<Value>,
     whole: bool,
@@ -289,7 +289,7 @@ impl Parsed {
         Parsed { value: Some(value), whole: true }
     }
 
-    /// A list or an object that was cut.
+    /// A truncated list or object.
     fn half(value: Value) -> Parsed {
         Parsed { value: Some(value), whole: false }
     }
@@ -303,7 +303,7 @@ impl<'a> Parser<'a> {
         Parser { text, at, repairs: Repairs::default() }
     }
 
-    /// Reads the value that begins here; `depth` is how many lists and objects are open around it.
+    /// Parses the value that begins here; `depth` is the number of lists and objects around it.
     fn value(&mut self, depth: usize) -> Parsed {
         self.skip_blanks();
         match self.peek() {
@@ -332,7 +332,7 @@ impl<'a> Parser<'a> {
         Parsed::CUT
     }
 
-    /// Gives up here: what follows is as if it were not there.
+    /// Ends parsing, as if the text ended here.
     fn give_up(&mut self) {
         self.repairs.add(Repair::Broken);
         self.at = self.text.len();
@@ -402,7 +402,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A key and its colon. If there is none, the text is at its end afterwards.
+    /// Parses a key and its colon. If there is none, parsing ends.
     fn key(&mut self) -> Option<String> {
         let key = match self.peek() {
             Some(quote @ (b'"' | b'\'')) => self.string(quote).0,
@@ -473,7 +473,7 @@ impl<'a> Parser<'a> {
         Parsed::whole(value)
     }
 
-    /// Characters up to the next one that has a meaning.
+    /// Characters up to the next delimiter.
     fn bare(&mut self) -> &'a str {
         let rest = self.rest();
         let ends =
@@ -483,7 +483,7 @@ impl<'a> Parser<'a> {
         word
     }
 
-    /// Passes over a list or an object without building it, however deep it is.
+    /// Skips a list or an object without building it, however deep it is.
     fn skip_nested(&mut self) -> Parsed {
         self.repairs.add(Repair::TooDeep);
         let mut open = 0_usize;
@@ -505,7 +505,7 @@ impl<'a> Parser<'a> {
         self.cut()
     }
 
-    /// The string that begins here, and whether it was closed.
+    /// Parses the string that begins here; false if it was not closed.
     fn string(&mut self, quote: u8) -> (String, bool) {
         if quote == b'\'' {
             self.repairs.add(Repair::SingleQuotes);
@@ -544,7 +544,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Returns whether the quote here ends its string: something must follow that can follow a string.
+    /// True if the quote here ends its string: what follows it can follow a string.
     fn closes(&self, quote: u8) -> bool {
         let behind = self.text.as_bytes().get(self.at + 1..).unwrap_or_default();
         match behind.iter().find(|byte| !byte.is_ascii_whitespace()) {
@@ -553,7 +553,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads one escape; false if the text ends in it.
+    /// Parses one escape; false if the text ends in it.
     fn escape(&mut self, out: &mut String) -> bool {
         let Some(next) = self.rest().chars().nth(1) else {
             self.at = self.text.len();
@@ -569,7 +569,7 @@ impl<'a> Parser<'a> {
             't' => out.push('\t'),
             'u' => return self.code_unit(out),
             other => {
-                // A path such as C:\Users, whose backslash the model forgot to double.
+                // A path such as C:\Users, with a backslash that should be doubled.
                 self.repairs.add(Repair::Escape);
                 out.push('\\');
                 out.push(other);
@@ -578,7 +578,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// The four digits behind `\u`, and the second half of a pair; false if the text ends in them.
+    /// Parses the digits after `\u` and the second half of a pair; false if the text ends in them.
     fn code_unit(&mut self, out: &mut String) -> bool {
         let Some(digits) = self.text.as_bytes().get(self.at..self.at + 4) else {
             self.at = self.text.len();
@@ -611,7 +611,7 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Passes over blanks and comments.
+    /// Skips blanks and comments.
     fn skip_blanks(&mut self) {
         loop {
             let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();

@@ -2,7 +2,7 @@ use super::Repair;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// The lists of the tool that extracts.
+/// Lists of the extraction tool.
 const LISTS: [&str; 4] = ["decisions", "discussions", "attempts", "requests"];
 
 fn decode(text: &str) -> (Value, Vec<Repair>) {
@@ -138,7 +138,7 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-/// An answer with whole claims in all four lists.
+/// An answer with complete claims in all four lists.
 pub(crate) fn answers() -> impl Strategy<Value = Value> {
     let list = || prop::collection::vec(words(), 0..3);
     let decision = (list(), words(), words())

@@ -1,4 +1,4 @@
-//! Text primitives: numbers of things, tokens, negations, names and sentences, terminals, truncation, lenient JSON, front matter. No I/O.
+//! Text primitives without I/O: counts, tokens, negations, names, terminals, truncation, lenient JSON.
 
 pub(crate) mod causes;
 pub(crate) mod code_names;

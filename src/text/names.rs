@@ -1,8 +1,8 @@
-//! Recognises names and sentences by rule: no model, no list of the world.
+//! Recognises names and sentences by rule, without a model or a dictionary.
 //!
-//! A name is a word that begins with a capital. Every word that begins a sentence does, so a word that is only seen
-//! there, and has no capital or digit inside, is no name: [`names`] says which sightings are sure, and [`Mentions`]
-//! counts a word once one of them is. Placeholders of the redactor and addresses name nothing.
+//! A name is a capitalised word. Sentences begin with one too, so a word that occurs only there, without a capital
+//! or digit inside, is no name: [`names`] says which occurrences are sure, and [`Mentions`] counts a word once one
+//! of them is. Redaction placeholders and addresses are no names.
 
 use crate::privacy::Redacted;
 use memchr::memchr2;
@@ -10,23 +10,23 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Maximum number of words that are counted, so that a long text cannot take all memory. A million words of prose have
-/// a tenth of that.
+/// Maximum number of distinct words that are counted, to bound memory. A million words of prose
+/// have a tenth of that.
 pub(crate) const NAMES_MAX: usize = 65_536;
 /// Minimum length of a name, in letters.
 pub(crate) const NAME_LETTERS_MIN: usize = 3;
-/// Maximum length of a name, in letters: a longer one is a digest, a key or a drawing.
+/// Maximum length of a name, in letters; a longer word is a digest, a key or a drawing.
 pub(crate) const NAME_LETTERS_MAX: usize = 40;
 /// Capitalised words that are never a name.
 const NO_NAMES: [&str; 8] = ["I", "The", "This", "That", "It", "We", "You", "They"];
-/// Marks that combine with the letter before them: a word continues behind one.
+/// Combining marks: a word continues after one.
 const COMBINING: std::ops::RangeInclusive<char> = '\u{300}'..='\u{36f}';
 /// Schemes of addresses.
 const SCHEMES: [&str; 2] = ["https", "http"];
-/// Characters that may stand between the end of a sentence and the blank behind it.
+/// Characters between the end of a sentence and the blank after it.
 pub(crate) const CLOSERS: [char; 6] = ['"', '\'', '”', '’', ')', ']'];
 
-/// Counts names over many texts. A word without a sure sighting is counted, but no name yet.
+/// Counts names over many texts. A word without a sure occurrence is counted, but not yet a name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Mentions {
     seen: HashMap<Box<str>, Mention>,
@@ -35,7 +35,7 @@ pub(crate) struct Mentions {
 #[derive(Clone, Debug)]
 struct Mention {
     count: u64,
-    /// Number of words known when it came.
+    /// Number of words known at its first occurrence.
     rank: usize,
     is_sure: bool,
 }
@@ -54,7 +54,7 @@ impl Mentions {
         }
     }
 
-    /// Names and their counts: the most mentioned first, of equals the one that came first.
+    /// Names and their counts, most frequent first, ties by first occurrence.
     pub(crate) fn ranked(&self) -> Vec<(&str, u64)> {
         let mut sure: Vec<_> = self.seen.iter().filter(|(_, mention)| mention.is_sure).collect();
         sure.sort_unstable_by_key(|(_, mention)| (Reverse(mention.count), mention.rank));
@@ -67,12 +67,12 @@ impl Mentions {
 pub(crate) struct Name<'t> {
     /// The word: `Kubernetes`, `EC2`, `Node.js`, `PostgreSQL`.
     pub text: &'t str,
-    /// True inside a sentence, or with a capital or a digit inside. Otherwise it begins a sentence, and is a name if the
-    /// same word is one elsewhere.
+    /// True inside a sentence, or with a capital or a digit inside. Otherwise it begins a sentence,
+    /// and is a name only if the same word is one elsewhere.
     pub is_sure: bool,
 }
 
-/// Every word of `text` that looks like a name, in order, each sighting.
+/// Occurrences of words in `text` that look like names, in order.
 pub(crate) fn names(text: &Redacted) -> impl Iterator<Item = Name<'_>> {
     let text = text.as_str();
     Names { text, pieces: pieces(text), start: 0, at: 0, end: 0, begun: false }
@@ -87,22 +87,22 @@ fn is_name(text: &str) -> bool {
     (NAME_LETTERS_MIN..=NAME_LETTERS_MAX).contains(&letters) && !NO_NAMES.contains(&text)
 }
 
-/// Walks a text once, from capital to capital; the text around one decides whether it begins a word, and whether the
-/// word begins a sentence.
+/// Scans a text once, from capital to capital. The text around a capital decides whether it begins
+/// a word, and whether the word begins a sentence.
 struct Names<'t, P> {
     text: &'t str,
-    /// Pieces that are still to come.
+    /// Remaining pieces.
     pieces: P,
     /// Start, position and end in the current piece.
     start: usize,
     at: usize,
     end: usize,
-    /// True if a letter or a digit stands before the piece, in the sentence in which it begins.
+    /// True if a letter or a digit precedes the piece in the sentence in which it begins.
     begun: bool,
 }
 
 impl<P: Iterator<Item = Range<usize>>> Names<'_, P> {
-    /// Goes to the next piece. An address in between may end a sentence, with the stop behind it.
+    /// Advances to the next piece. An address in between that ends in a stop may end a sentence.
     fn piece(&mut self) -> Option<()> {
         let piece = self.pieces.next()?;
         let gap = self.text.get(self.end..piece.start).unwrap_or_default();
@@ -113,8 +113,8 @@ impl<P: Iterator<Item = Range<usize>>> Names<'_, P> {
         Some(())
     }
 
-    /// Returns whether a letter or a digit stands before `at` in the same sentence. Marks of a list and quotes do not
-    /// count.
+    /// True if a letter or a digit precedes `at` in the same sentence. List markers and quotes do
+    /// not count.
     fn is_begun_at(&self, at: usize) -> bool {
         let before = self.text.get(self.start..at).unwrap_or_default();
         let gap = before.trim_end_matches(|letter: char| !letter.is_alphanumeric()).len();
@@ -127,14 +127,14 @@ impl<P: Iterator<Item = Range<usize>>> Names<'_, P> {
         (gap > 0 || self.begun) && !between.char_indices().any(ends)
     }
 
-    /// The next capital of the piece.
+    /// Position of the next capital in the piece.
     fn capital(&mut self) -> Option<usize> {
         let rest = self.text.get(self.at..self.end)?;
         self.at += rest.find(char::is_uppercase)?;
         Some(self.at)
     }
 
-    /// The word with the capital at `at`, of those that begin at or behind `from`.
+    /// Word that contains the capital at `at`, among those that begin at or after `from`.
     fn word_around(&self, from: usize, at: usize) -> Option<Range<usize>> {
         let before = self.text.get(from..at)?;
         let may_hold = |letter: char| is_word(letter) || matches!(letter, '.' | '-');
@@ -150,7 +150,7 @@ impl<P: Iterator<Item = Range<usize>>> Names<'_, P> {
         None
     }
 
-    /// End of the word that begins at `start`: `docker-compose.yml` is one.
+    /// End of the word that begins at `start`; `docker-compose.yml` is one word.
     fn name_end(&self, start: usize) -> usize {
         let piece = self.text.get(..self.end).unwrap_or_default();
         let mut end = word_end(piece, start);
@@ -177,7 +177,7 @@ impl<'t, P: Iterator<Item = Range<usize>>> Iterator for Names<'t, P> {
                 continue;
             };
             let Some(word) = self.word_around(from, capital) else {
-                // A capital that is no letter begins no word.
+                // A capital that is not a letter begins no word.
                 self.at = capital + self.text.get(capital..)?.chars().next()?.len_utf8();
                 continue;
             };
@@ -191,7 +191,7 @@ impl<'t, P: Iterator<Item = Range<usize>>> Iterator for Names<'t, P> {
     }
 }
 
-/// A letter, a number of any kind, an underscore, or a mark that combines with a letter.
+/// True for letters, numbers of any kind, underscores and combining marks.
 pub(crate) fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || COMBINING.contains(&letter)
 }
@@ -202,19 +202,19 @@ pub(crate) fn word_end(text: &str, from: usize) -> usize {
     rest.find(|letter| !is_word(letter)).map_or(text.len(), |length| from + length)
 }
 
-/// Start of the first word at or behind `from`, or the end of the text.
+/// Start of the first word at or after `from`, or the end of the text.
 pub(crate) fn word_start(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     rest.find(is_word).map_or(text.len(), |length| from + length)
 }
 
-/// A blank, line ends and the four information separators among them.
+/// True for blanks, including line ends and the four information separators.
 pub(crate) fn is_blank(letter: char) -> bool {
     letter.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&letter)
 }
 
-/// The stretches of `text` between placeholders such as `<EMAIL>` and addresses such as `https://example.com/a`. A word
-/// never goes across one.
+/// Ranges of `text` between placeholders such as `<EMAIL>` and addresses such as
+/// `https://example.com/a`. No word extends across one.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut from = Some(0);
     std::iter::from_fn(move || {
@@ -225,7 +225,7 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The first placeholder or address.
+/// Range of the first placeholder or address.
 fn first_gap(text: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -243,7 +243,7 @@ fn first_gap(text: &str) -> Option<Range<usize>> {
     None
 }
 
-/// The length of the placeholder that `text` begins with.
+/// Length of the placeholder at the start of `text`.
 fn placeholder(text: &str) -> Option<usize> {
     let name = text.strip_prefix('<')?;
     let end = name.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))?;
@@ -251,7 +251,7 @@ fn placeholder(text: &str) -> Option<usize> {
     (is_one && name.as_bytes().get(end) == Some(&b'>')).then_some(end + 2)
 }
 
-/// The address whose colon is at `colon`.
+/// Range of the address whose colon is at `colon`.
 fn address(text: &str, colon: usize) -> Option<Range<usize>> {
     let (before, behind) = (text.get(..colon)?, text.get(colon..)?.strip_prefix("://")?);
     let scheme = SCHEMES.into_iter().find(|scheme| before.ends_with(scheme))?;
@@ -262,15 +262,15 @@ fn address(text: &str, colon: usize) -> Option<Range<usize>> {
     (length > 0).then_some(colon - scheme.len()..colon + "://".len() + length)
 }
 
-/// The sentences of `text` in their order, without blanks around them; none is empty. A sentence ends behind `.` `!` `?`
-/// and their like where a blank follows, and at a line end.
+/// Non-empty sentences of `text` in order, without blanks around them. A sentence ends at a line
+/// end, and after `.`, `!`, `?` and their like before a blank.
 pub(crate) fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         while at < text.len() {
             let start = at;
             let end = sentence_end(text, start);
-            // What ends a sentence is never a blank, so that each turn goes on.
+            // Skips the character after the sentence, so every iteration makes progress.
             at = end + text.get(end..)?.chars().next().map_or(0, char::len_utf8);
             let body = text.get(start..end)?.trim_start_matches(is_blank);
             let start = end - body.len();
@@ -283,7 +283,7 @@ pub(crate) fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// End of the sentence that begins at `from`: at a line end, behind its last closer, or the end of the text.
+/// End of the sentence that begins at `from`: a line end, its last closer, or the end of the text.
 fn sentence_end(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default();
     for (at, letter) in rest.char_indices() {
@@ -299,7 +299,7 @@ fn sentence_end(text: &str, from: usize) -> usize {
     text.len()
 }
 
-/// End of a sentence whose stop stands before `at`: behind its closers, if a blank follows.
+/// End of a sentence whose stop precedes `at`: after its closers, if a blank follows.
 fn closed(text: &str, at: usize) -> Option<usize> {
     let behind = text.get(at..)?;
     let open = behind.trim_start_matches(CLOSERS);
@@ -358,7 +358,7 @@ mod tests {
         use crate::privacy::Gate;
         use proptest::prelude::*;
 
-        /// Names, those that are not sure with a `?`.
+        /// Names, unsure ones with a `?`.
         #[track_caller]
         fn check(text: &str, expected: &[&str]) {
             let text = Gate::new(&[]).redact(text);
@@ -410,7 +410,7 @@ mod tests {
             check("see https://a.example/b Redis", &["Redis"]);
         }
 
-        /// The rule as it is told: sentence by sentence, piece by piece, word by word.
+        /// Reference implementation: sentence by sentence, piece by piece, word by word.
         fn word_by_word(text: &str) -> Vec<(String, bool)> {
             let word = regex::Regex::new(r"[\p{Alphabetic}--\x{300}-\x{36f}][\p{Alphabetic}\p{N}_\x{300}-\x{36f}]*(?:[.\-][A-Za-z0-9]+)*").unwrap();
             let mut found = Vec::new();

@@ -1,20 +1,20 @@
-//! Words that say no, in the languages that agents are talked to in. Every comparison of statements uses these.
+//! Negations in several languages. Every comparison of statements uses these.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// Words that say no, folded and separated by bars.
+/// Negations, folded and separated by bars.
 const WORDS: &str = "not|no|never|nothing|none|nobody|neither|nor|don't|doesn't|didn't|won't|can't|cannot|shouldn't|isn't|aren't|wasn't|weren't|\
      without|nicht|nichts|kein|keine|keinen|keinem|keiner|keines|nie|niemals|ohne|değil|yok|asla|olmadan|nunca|jamás|sin|pas|\
      jamais|sans|aucun|aucune|n'est|ningún|ninguno|ninguna|nessun|nessuna|нет|non|niet|geen|não|не";
 
-/// Length of the longest of them, in bytes.
+/// Length of the longest negation, in bytes.
 const BYTES_MAX: usize = 9;
 
-/// All of them.
+/// Set of all negations.
 pub(crate) static NEGATIONS: LazyLock<HashSet<&str>> = LazyLock::new(|| WORDS.split('|').collect());
 
-/// Returns whether a folded word says no.
+/// True for a folded negation.
 pub(crate) fn is_no(word: &str) -> bool {
     word.len() <= BYTES_MAX && NEGATIONS.contains(word)
 }

@@ -1,5 +1,5 @@
-//! Words for numbers and units, in the languages that agents are talked to in. A word that is a common one of English too,
-//! such as the Spanish `once`, is no number.
+//! Words for numbers and units in several languages. Words that are also common English words, such
+//! as the Spanish `once`, are left out.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,8 +15,8 @@ const NUMBERS: &str = "0 zero zéro cero sıfır|1 one eins un une uno una bir|2
     40 forty vierzig quarante cuarenta kırk|50 fifty fünfzig cinquante cincuenta elli|\
     60 sixty sechzig soixante sesenta altmış|70 seventy siebzig setenta yetmiş|\
     80 eighty achtzig ochenta seksen|90 ninety neunzig noventa doksan";
-/// Units by dimension: the words, and the amount in the smallest unit of the dimension. Months and years are no
-/// multiples of days.
+/// Units by dimension: the words, and the amount in the smallest unit of the dimension. Months and
+/// years are not multiples of days.
 const UNITS: [(&str, &str, u64); 32] = [
     ("time", "ms msec millisecond milliseconds millisekunde millisekunden", 1),
     (
@@ -82,12 +82,12 @@ pub(crate) struct Unit {
     pub(crate) scale: u64,
 }
 
-/// The number that a folded word says.
+/// Number that a folded word means.
 pub(crate) fn number(word: &str) -> Option<u64> {
     NUMBER_WORDS.get(word).copied()
 }
 
-/// The unit that a word in lower case names.
+/// Unit that a lower-case word means.
 pub(crate) fn unit(word: &str) -> Option<Unit> {
     UNIT_WORDS.get(word).copied()
 }

@@ -1,15 +1,15 @@
-//! Stems of words in the languages that people talk to agents in, and the language of a text.
+//! Stems of words in several languages, and the language of a text.
 
 use rust_stemmers::{Algorithm, Stemmer};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Letters of a word that stand for it in languages whose endings are not known.
+/// Number of first letters that serve as the stem in languages with unknown endings.
 const BEGINNING_LETTERS: usize = 5;
 
-/// English words that say nothing about a text's subject, sorted. Claims are mostly written in it; elsewhere words of
-/// other languages are weighed by how rare they are.
+/// English stop words, sorted. Claims are mostly in English; words of other languages are weighted
+/// by their rarity instead.
 const STOP: &[&str] = &[
     "a", "about", "after", "all", "also", "an", "and", "any", "are", "as", "at", "be", "because",
     "been", "before", "but", "by", "can", "could", "did", "do", "does", "each", "for", "from",
@@ -22,7 +22,7 @@ const STOP: &[&str] = &[
     "you", "your",
 ];
 
-/// The number of stop words with a first letter before each letter.
+/// Number of stop words that begin with an earlier letter, for each letter.
 const STOP_STARTS: [usize; 27] = stop_starts();
 
 const fn stop_starts() -> [usize; 27] {
@@ -38,7 +38,7 @@ const fn stop_starts() -> [usize; 27] {
     starts
 }
 
-/// Returns whether a folded word is an English stop word.
+/// True for a folded English stop word.
 pub(super) fn is_stop_word(folded: &str) -> bool {
     let letter = match folded.as_bytes().first() {
         Some(letter @ b'a'..=b'z') => usize::from(letter - b'a'),
@@ -50,14 +50,14 @@ pub(super) fn is_stop_word(folded: &str) -> bool {
 /// Length of the longest function word, in bytes.
 const FUNCTION_BYTES_MAX: usize = 8;
 
-/// A language whose endings are known.
+/// A language with known endings.
 struct Language {
     algorithm: Algorithm,
-    /// Function words, which also say nothing about a text's subject. Those of English are [`STOP`].
+    /// Function words, which are stop words too. Those of English are [`STOP`].
     words: &'static str,
 }
 
-/// Of equal counts the last one wins: English.
+/// Supported languages. Of equal counts the last one wins: English.
 const LANGUAGES: [Language; 7] = [
     Language {
         algorithm: Algorithm::German,
@@ -93,7 +93,7 @@ const LANGUAGES: [Language; 7] = [
     Language { algorithm: Algorithm::English, words: "" },
 ];
 
-/// The languages by function word, a bit each.
+/// Languages of each function word, as a bit set.
 static FUNCTION_WORDS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     let mut found: HashMap<&str, u8> = HashMap::new();
     for (at, language) in LANGUAGES.iter().enumerate() {
@@ -106,7 +106,7 @@ static FUNCTION_WORDS: LazyLock<HashMap<&'static str, u8>> = LazyLock::new(|| {
     found
 });
 
-/// `word` in lower case; most words are.
+/// `word` in lower case, without a copy if it already is.
 pub(crate) fn lowered(word: &str) -> Cow<'_, str> {
     match word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         true => Cow::Borrowed(word),
@@ -114,13 +114,13 @@ pub(crate) fn lowered(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// The languages with a folded function word, a bit each.
+/// Languages that have a folded function word, as a bit set.
 fn languages_with(folded: &str) -> u8 {
     let may_be = folded.len() <= FUNCTION_BYTES_MAX;
     may_be.then(|| FUNCTION_WORDS.get(folded).copied()).flatten().unwrap_or(0)
 }
 
-/// The endings and function words of one language.
+/// Endings and function words of one language.
 #[derive(Clone, Copy)]
 pub(super) struct Stems {
     at: usize,
@@ -128,7 +128,7 @@ pub(super) struct Stems {
 }
 
 impl Stems {
-    /// Those of the language that most words of `text` tell of.
+    /// Detects the language with the most function words in `text`.
     pub(super) fn of(text: &str) -> Stems {
         let mut counts = [0_usize; LANGUAGES.len()];
         for word in text.split(|letter: char| !letter.is_alphanumeric()) {
@@ -152,12 +152,12 @@ impl Stems {
         self.is_known && languages_with(folded) >> self.at & 1 == 1
     }
 
-    /// Position of the language, past the last one where it is not known and the word not English.
+    /// Index of the language; past the last one if it is unknown and the word not ASCII.
     pub(super) fn language(self, folded: &str) -> usize {
         if self.is_known || folded.is_ascii() { self.at } else { LANGUAGES.len() }
     }
 
-    /// The stem of a folded word; its beginning where no word tells the language and it is not English.
+    /// Stem of a folded word; its first letters if the language is unknown and the word not ASCII.
     pub(super) fn stem(self, folded: &str) -> String {
         match LANGUAGES.get(self.language(folded)) {
             Some(language) => Stemmer::create(language.algorithm).stem(folded).into_owned(),
@@ -166,7 +166,7 @@ impl Stems {
     }
 }
 
-/// The stems that a folded word may have in a text, each once: a query is too short to tell its language.
+/// Distinct stems of a folded word in all languages: a query is too short to tell its language.
 pub(super) fn all_stems(folded: &str) -> Vec<String> {
     let of_languages = (0..LANGUAGES.len()).map(|at| Stems { at, is_known: true });
     let unknown = Stems { at: LANGUAGES.len(), is_known: false };

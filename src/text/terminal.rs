@@ -1,18 +1,18 @@
-//! Text for a terminal: shown, never obeyed. Content cannot move the cursor, hide words or turn the direction of writing.
+//! Makes text safe for a terminal: it cannot move the cursor, hide words or change the writing direction.
 
 /// Styles that the tool and clap print.
 const STYLES: [&str; 7] =
     ["\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[4m", "\x1b[31m", "\x1b[32m", "\x1b[33m"];
-/// Stands for a character that is not shown.
+/// Replacement for a character that controls a terminal.
 const HIDDEN: char = '\u{fffd}';
 
-/// Returns whether a terminal obeys a character: controls, and overrides and isolates of direction.
+/// True for characters that control a terminal: controls, and direction overrides and isolates.
 fn is_obeyed(letter: char) -> bool {
     letter.is_control() && !matches!(letter, '\n' | '\t')
         || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Returns the text with a mark for every character that a terminal would obey. The tool's own styles stay.
+/// Replaces characters that control a terminal. The tool's own styles stay.
 pub(crate) fn shown(text: &str) -> String {
     let (mut page, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(letter) = rest.chars().next() {
@@ -28,17 +28,17 @@ pub(crate) fn shown(text: &str) -> String {
     page
 }
 
-/// Returns the text with a mark for every such character, our own styles included: for pages, which have none.
+/// Replaces such characters and our own styles: for pages, which have none.
 pub(crate) fn neutral(text: &str) -> String {
     text.chars().map(|letter| if is_obeyed(letter) { HIDDEN } else { letter }).collect()
 }
 
-/// Returns the same JSON with an escape for every character that a terminal would obey.
+/// Escapes such characters in JSON.
 pub(crate) fn json(text: &str) -> String {
     let mut page = String::with_capacity(text.len());
     for letter in text.chars() {
         match is_obeyed(letter) {
-            // Only strings have such characters, all within the basic plane.
+            // Only strings have such characters, all of them in the basic multilingual plane.
             true => page.push_str(&format!("\\u{:04x}", u32::from(letter))),
             false => page.push(letter),
         }

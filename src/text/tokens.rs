@@ -1,5 +1,5 @@
-//! Words as they are compared: lower case, light suffixes off, one by one in scripts without blanks. Every comparison
-//! of texts uses these, so that all agree on what a word is.
+//! Words in comparable form: lower case, light suffixes removed, single characters in scripts
+//! without blanks. Every comparison of texts uses these, so all agree on what a word is.
 
 use super::stems::{Stems, all_stems, is_stop_word};
 use std::borrow::Cow;
@@ -8,18 +8,18 @@ use std::collections::HashMap;
 /// Maximum length of a compared word, in bytes; longer runs are digests and base64.
 const WORD_BYTES_MAX: usize = 64;
 
-/// A word of a text: its key for comparing and its bytes in the text.
+/// A word of a text: its comparison key and its byte range.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Word {
     /// Hash of the folded word.
     pub(crate) key: u64,
     /// First byte.
     pub(crate) start: usize,
-    /// Byte behind the last one.
+    /// Byte after the last one.
     pub(crate) end: usize,
 }
 
-/// Calls `each` with every word of `text`, stop words left out.
+/// Calls `each` with every word of `text` except stop words.
 pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
     folded_words(text, |folded, start, end| {
         if let Some(key) = key(folded) {
@@ -28,11 +28,11 @@ pub(crate) fn words(text: &str, mut each: impl FnMut(Word)) {
     });
 }
 
-/// Letters of a word's stem by which it is searched: enough to name it in most languages, whatever its ending.
+/// Length of a search prefix, in letters: enough to identify a word in most languages, whatever its ending.
 const SEARCHED_LETTERS: usize = 5;
 
-/// Calls `each` with the keys under which `text` is searched: the beginnings of its words, so that inflected forms
-/// meet, names with digits whole, and pairs of neighbours in scripts without blanks. Stop words are left out.
+/// Calls `each` with the search keys of `text`: prefixes of words, so that inflected forms match, names with
+/// digits as a whole, and pairs of characters in scripts without blanks. Skips stop words.
 pub(crate) fn search_keys(text: &str, mut each: impl FnMut(u64)) {
     let mut before: Option<(char, usize)> = None;
     folded_words(text, |folded, start, end| {
@@ -47,12 +47,12 @@ pub(crate) fn search_keys(text: &str, mut each: impl FnMut(u64)) {
     });
 }
 
-/// A word as an index and a query have it.
+/// A word in an index or a query.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SearchTerm {
-    /// Key of the word without light endings, or of a name of code as a whole.
+    /// Key of the word without light endings, or of a whole code name.
     pub(crate) exact: u64,
-    /// Key that its other forms share; equal to `exact` for what has no other form.
+    /// Key shared by its other forms; equal to `exact` if it has none.
     pub(crate) stem: u64,
 }
 
@@ -63,7 +63,7 @@ impl SearchTerm {
     }
 }
 
-/// A word of a query, with the keys that its other forms have in any language.
+/// A word of a query, with the keys of its other forms in any language.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct QueryTerm {
     pub(crate) exact: u64,
@@ -77,13 +77,13 @@ impl QueryTerm {
     }
 }
 
-/// The words by which `text` is searched. Stop words are left out; names of code such as `claimJob`, `queue.rs` and
-/// `--drain` come in parts and as a whole; scripts without blanks come letter by letter and in pairs.
+/// Search terms of `text` without stop words. Code names such as `claimJob`, `queue.rs` and
+/// `--drain` give their parts and the whole; scripts without blanks give single letters and pairs.
 pub(crate) fn search_terms(text: &str) -> Vec<SearchTerm> {
     TermReader::default().terms(text)
 }
 
-/// Reads the words by which texts are searched, and takes the stem of each only once.
+/// Extracts search terms, and caches their stems.
 #[derive(Debug, Default)]
 pub(crate) struct TermReader {
     /// Key of the stem, by language and word.
@@ -91,7 +91,7 @@ pub(crate) struct TermReader {
 }
 
 impl TermReader {
-    /// As [`search_terms`].
+    /// Like [`search_terms`].
     pub(crate) fn terms(&mut self, text: &str) -> Vec<SearchTerm> {
         let (mut terms, stems) = (Vec::new(), Stems::of(text));
         parts(text, |part| match part {
@@ -115,7 +115,7 @@ impl TermReader {
     }
 }
 
-/// The words of a query, as [`search_terms`] has those of a text.
+/// Terms of a query, to be matched with the [`search_terms`] of a text.
 pub(crate) fn query_terms(query: &str) -> Vec<QueryTerm> {
     let (mut terms, own) = (Vec::new(), Stems::of(query));
     parts(query, |part| match part {
@@ -135,15 +135,15 @@ pub(crate) fn query_terms(query: &str) -> Vec<QueryTerm> {
     terms
 }
 
-/// A part of a text that is searched.
+/// A searchable part of a text.
 enum Part<'t> {
     /// A folded word.
     Word(&'t str),
-    /// A name of code as a whole, or letters of a script without blanks.
+    /// A whole code name, or letters of a script without blanks.
     Whole(&'t str),
 }
 
-/// Calls `each` with what `text` is searched by, stop words included.
+/// Calls `each` with the searchable parts of `text`, including stop words.
 fn parts(text: &str, mut each: impl FnMut(Part<'_>)) {
     let joins = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '-' | ':');
     let (mut folded, mut whole) = (String::new(), String::new());
@@ -175,8 +175,8 @@ fn parts(text: &str, mut each: impl FnMut(Part<'_>)) {
     }
 }
 
-/// The parts of a run of letters: `claim` and `Job` of `claimJob`, `HTTP` and `Server` of `HTTPServer`. Letters of scripts
-/// without blanks are parts of their own.
+/// Splits camel case: `claimJob` into `claim` and `Job`, `HTTPServer` into `HTTP` and `Server`.
+/// Letters of scripts without blanks are separate parts.
 fn humps(run: &str) -> impl Iterator<Item = &str> {
     let mut rest = run;
     std::iter::from_fn(move || {
@@ -186,7 +186,7 @@ fn humps(run: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// End of the first part of a run of letters.
+/// End of the first part in camel case.
 fn hump_end(run: &str) -> usize {
     let mut letters = run.char_indices().peekable();
     while let Some((_, before)) = letters.next() {
@@ -202,7 +202,7 @@ fn hump_end(run: &str) -> usize {
     run.len()
 }
 
-/// The part of a folded word by which it is searched.
+/// Search prefix of a folded word.
 fn searched(folded: &str) -> &str {
     if folded.contains(char::is_numeric) {
         return folded;
@@ -237,7 +237,7 @@ fn folded_words(text: &str, mut each: impl FnMut(&str, usize, usize)) {
     }
 }
 
-/// The words of `text` in their order. A dotless i counts as a dotted one, since capitals lose the difference.
+/// Keys of the words of `text` in order. Dotless i equals dotted i: folding `I` loses the difference.
 pub(crate) fn keys(text: &str) -> Vec<u64> {
     let mut keys = Vec::new();
     let folded = match text.contains('ı') {
@@ -248,15 +248,15 @@ pub(crate) fn keys(text: &str) -> Vec<u64> {
     keys
 }
 
-/// The key of a folded word; none if it says nothing.
+/// Key of a folded word; `None` for stop words and single letters.
 fn key(folded: &str) -> Option<u64> {
     let single = folded.len() == 1 && !folded.as_bytes()[0].is_ascii_digit();
     (!single && !is_stop_word(folded)).then(|| hash(stem(folded)))
 }
 
-/// Cuts the endings that a paraphrase changes most: `caches`, `caching`, `cached` meet in `cach`.
+/// Strips the endings that a paraphrase changes most: `caches`, `caching`, `cached` become `cach`.
 fn stem(word: &str) -> &str {
-    /// Shorter stems would make strangers meet.
+    /// Minimum length of a stem; with shorter ones unrelated words would match.
     const STEM_BYTES_MIN: usize = 4;
     const ENDINGS: [&str; 8] = ["ations", "ation", "ings", "ing", "ies", "ed", "es", "s"];
     let may_end = word.ends_with(['s', 'g', 'n', 'd', 'e']);
@@ -269,14 +269,14 @@ fn stem(word: &str) -> &str {
     bare.unwrap_or(stem)
 }
 
-/// Scripts written without blanks: each character is a word.
+/// True for scripts written without blanks, where each character is a word.
 pub(crate) fn stands_alone(letter: char) -> bool {
     matches!(u32::from(letter),
         0x0E00..=0x0EFF | 0x1100..=0x11FF | 0x2E80..=0x9FFF | 0xAC00..=0xD7FF | 0xF900..=0xFAFF
         | 0x20000..=0x3FFFF)
 }
 
-/// FNV-1a: short keys, no adversary.
+/// FNV-1a hash; keys are short and come from no adversary.
 pub(crate) const fn hash(text: &str) -> u64 {
     let (bytes, mut hash, mut at) = (text.as_bytes(), 0xcbf2_9ce4_8422_2325_u64, 0);
     while at < bytes.len() {
@@ -288,17 +288,17 @@ pub(crate) const fn hash(text: &str) -> u64 {
 
 /// Result of folding a letter.
 pub(crate) enum Fold {
-    /// Its lower case, by [`lower`].
+    /// The letter in lower case, by [`lower`].
     Letter,
-    /// A blank; a run of them counts as one.
+    /// A blank; runs of blanks count as one.
     Blank,
-    /// Nothing.
+    /// Removed.
     Nothing,
     /// Another letter.
     As(char),
 }
 
-/// Folds `letter`: lower case, blanks, quotes and dashes of one kind, no marks of Markdown.
+/// Folds `letter`: lower case, one kind of blank, quote and dash, no Markdown marks.
 pub(crate) fn fold(letter: char) -> Fold {
     match letter {
         '‘' | '’' | '‚' | '′' => Fold::As('\''),
@@ -311,7 +311,7 @@ pub(crate) fn fold(letter: char) -> Fold {
     }
 }
 
-/// Writes the lower case of `letter`. A dotted capital I becomes a plain i, whose second dot Unicode keeps apart.
+/// Appends the lower case of `letter`. A dotted capital I becomes a plain i, without a combining dot.
 pub(crate) fn lower(letter: char, to: &mut String) {
     if letter.is_ascii() {
         to.push(letter.to_ascii_lowercase());
@@ -320,7 +320,7 @@ pub(crate) fn lower(letter: char, to: &mut String) {
     }
 }
 
-/// The whole of `text` folded, without blanks at its ends.
+/// Folds all of `text`, and trims blanks.
 pub(crate) fn folded(text: &str) -> String {
     let mut to = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(keys("保存先").len(), 2);
     }
 
-    /// The words of `query` that are among those of `text`, exactly or by their stem.
+    /// Number of words of `query` found in `text`: exactly, and also by stem.
     fn met(query: &str, text: &str) -> (usize, usize) {
         let (all, asked) = (search_terms(text), query_terms(query));
         let exact = asked.iter().filter(|it| all.iter().any(|other| other.exact == it.exact));

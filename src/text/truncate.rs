@@ -1,5 +1,4 @@
-//! Truncation: the beginning of a text that fits, without half a letter, half a placeholder or, where there is room, half
-//! a word.
+//! Truncates text without splitting a grapheme, a placeholder or, if there is room, a word.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -12,13 +11,13 @@ pub(crate) fn chars(text: &str, chars: usize) -> &str {
     text.get(..end).unwrap_or(text)
 }
 
-/// The first `bytes` bytes of `text`, less what would be half a character.
+/// At most `bytes` bytes of `text`, without splitting a character.
 pub(crate) fn bytes(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 
-/// The beginning of `text` of at most `chars_max` characters that cuts neither a letter from its marks nor a placeholder
-/// such as `<EMAIL>` in two.
+/// At most `chars_max` characters of `text`, without splitting a grapheme or a placeholder such as
+/// `<EMAIL>`.
 pub(crate) fn letters(text: &str, chars_max: usize) -> &str {
     let head = chars(text, chars_max);
     if head.len() == text.len() {
@@ -36,7 +35,7 @@ pub(crate) fn letters(text: &str, chars_max: usize) -> &str {
     &text[..end]
 }
 
-/// Whole words of `text` within its first `chars_max` characters; the beginning of a first word that is longer.
+/// Whole words within the first `chars_max` characters of `text`; a part of a longer first word.
 pub(crate) fn words_within(text: &str, chars_max: usize) -> &str {
     let head = chars(text, chars_max);
     if head.len() == text.len() {

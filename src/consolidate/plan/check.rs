@@ -1,5 +1,5 @@
-//! Rules that hold for all plans. A plan that breaks one is
-//! not applied, so a wrong policy or a forged answer costs a plan and no memory.
+//! Invariants of all plans. A plan that breaks one is not applied, so a wrong policy or a forged
+//! answer costs a plan and no memory.
 
 use crate::domain::{
     Disposition, FINDINGS_MAX, Finding, Memory, MemoryId, MemoryMap, MemoryState, Merging,
@@ -8,8 +8,8 @@ use crate::domain::{
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Plan {
-    /// Everything that is wrong with it on top of `state`; empty if it may be applied. `records` are those that it
-    /// must deal with, each exactly once, and no others.
+    /// Finds everything that is wrong with the plan on top of `state`; empty if it may be applied.
+    /// It must have each of `records` exactly once, and no others.
     pub fn check(&self, records: &[RecordId], state: &MemoryMap) -> Vec<Finding> {
         let mut audit = Audit { state, running: MemoryMap::new(), findings: Vec::new() };
         if self.digest() != self.id {
@@ -29,7 +29,7 @@ impl Plan {
 
 struct Audit<'a> {
     state: &'a MemoryMap,
-    /// The memories that the operations so far have touched, as they left them.
+    /// Touched memories, as the operations so far left them.
     running: MemoryMap,
     findings: Vec<Finding>,
 }
@@ -143,7 +143,7 @@ impl Audit<'_> {
 
     fn stages(&mut self, operation: &Operation) {
         for effect in operation.effects.iter().filter(|effect| !effect.restores) {
-            // What is hollow is begun anew.
+            // A hollow memory starts over.
             let memory = self.running.get(&effect.memory).filter(|memory| !memory.is_hollow());
             let from = memory.map(|memory| memory.stage);
             if let (Some(from), Some(to)) = (from, effect.stage)
@@ -167,7 +167,7 @@ impl Audit<'_> {
         }
     }
 
-    /// A person's words stay theirs, and words of a record on which a memory does not rest are not its own.
+    /// A confirmed memory keeps its words; others are restated only from their own records.
     fn may_be_restated(&mut self, id: MemoryId, record: RecordId) {
         let Some(memory) = self.running.get(&id) else { return };
         if memory.confirmed || !memory.sources.contains(&record) {
@@ -184,7 +184,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Walks from each memory to what took its place, and along each way once.
+    /// Follows each memory to its successors, every link once, and reports cycles.
     fn cycles(&mut self) {
         let next = |id: &MemoryId| {
             let memory = self.running.get(id).or_else(|| self.state.get(id));

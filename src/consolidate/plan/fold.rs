@@ -1,17 +1,17 @@
-//! The effect of an operation on memories: the one place where memory changes: planning, applying, undoing, looking
-//! back and forgetting all fold the same operations.
+//! Effects of an operation on memories. Memory changes only here: planning, applying, undoing,
+//! history and forgetting all fold the same operations.
 
 use crate::domain::{
     BY_PERSON, Claim, Disposition, Effect, Memory, MemoryId, MemoryMap, MemoryState, Merging,
     Operation, PersonDecision, Settlement, Stage, Timestamp,
 };
 
-/// Options of one decision and points of one discussion that are kept; a list that is longer is no list for people.
+/// Maximum options of one decision, or points of one discussion; nobody reads longer lists.
 const ITEMS_MAX: usize = 64;
 
 impl Operation {
-    /// Does it to `map`, which holds the memories that it touches. Where a target is missing, say since what it
-    /// rested on was forgotten, the record stands for itself.
+    /// Applies the operation to `map`, which holds the memories that it touches. A missing target,
+    /// for example a forgotten one, is made from the record.
     pub fn fold(&self, namespace: &str, map: &mut MemoryMap) {
         match self.disposition {
             Disposition::Add { memory } | Disposition::Conflict { memory, .. } => {
@@ -42,9 +42,9 @@ impl Operation {
         }
     }
 
-    /// Decides about `memory`, which stood beside `with`.
+    /// Settles `memory`, which was left open beside `with`.
     fn settle(&self, memory: MemoryId, with: MemoryId, how: Settlement, map: &mut MemoryMap) {
-        // What was taken back as it was said held at no time of its own.
+        // A dropped or joined memory ends when it began: it was never valid by itself.
         let never = map.get(&memory).and_then(|it| it.valid_from).or(self.facts.at);
         match how {
             Settlement::Apart | Settlement::Beside | Settlement::Followed => {}
@@ -57,7 +57,7 @@ impl Operation {
         }
     }
 
-    /// Lets memory `id` rest on the record; makes it if it is not there.
+    /// Adds the record to the sources of memory `id`, which it makes if needed.
     fn rest(&self, namespace: &str, id: MemoryId, how: Merging, map: &mut MemoryMap) {
         let facts = &self.facts;
         let there = map.get_mut(&id).filter(|memory| !memory.is_hollow());
@@ -81,16 +81,16 @@ impl Operation {
             map.insert(id, memory);
             return;
         };
-        // Operations come in the order of time, so this is true for the first of the late ones only.
+        // Operations come in order of time, so this holds only for the first late one.
         let is_first = facts.at.is_some() && facts.at < memory.valid_from;
-        // It rested on the record before a plan was undone after a person had changed it.
+        // After an undo, a memory that a person changed still has the record.
         if !memory.sources.contains(&self.record) {
             memory.sources.insert(if is_first { 0 } else { memory.sources.len() }, self.record);
         }
         self.learn(how, memory);
     }
 
-    /// Lets `memory`, which rests on the record, learn what it says.
+    /// Updates `memory` with what the record says, which is one of its sources.
     fn learn(&self, how: Merging, memory: &mut Memory) {
         let facts = &self.facts;
         memory.valid_from = earlier(memory.valid_from, facts.at);
@@ -107,10 +107,10 @@ impl Operation {
         }
     }
 
-    /// Takes the record from under memory `id`. What people wrote or confirmed stands without it.
+    /// Removes the record from memory `id`. What people wrote or confirmed stays.
     fn withdraw(&self, id: MemoryId, map: &mut MemoryMap) {
         let Some(memory) = map.get_mut(&id) else { return };
-        // What a person took back is not brought back by a record that comes and goes.
+        // Records that come and go do not restore what a person retracted.
         if memory.state == MemoryState::Retracted {
             return;
         }
@@ -119,14 +119,14 @@ impl Operation {
         let emptied = memory.sources.is_empty() && had > 0;
         if emptied && !memory.confirmed {
             memory.state = MemoryState::Retracted;
-            // It was never said, so it held at no time.
+            // It was never said, so it was never valid.
             memory.valid_until = memory.valid_from;
             memory.superseded_by = None;
             memory.reason = Some(self.rule.to_string());
         }
     }
 
-    /// Lets memory `id`, which rests on the record, say what that says.
+    /// Sets the words of memory `id` from the record, which is one of its sources.
     fn restate(&self, id: MemoryId, how: Option<Merging>, map: &mut MemoryMap) {
         let Some(memory) = map.get_mut(&id) else { return };
         match how {
@@ -141,7 +141,7 @@ impl Operation {
 }
 
 impl Effect {
-    /// Does it to `map`, if what it follows from is there.
+    /// Applies the effect to `map`, if its cause is there.
     pub fn fold(&self, map: &mut MemoryMap) {
         if !map.contains_key(&self.by) {
             return;
@@ -149,7 +149,7 @@ impl Effect {
         if let Some(memory) = map.get_mut(&self.memory) {
             let may = |stage: &Stage| self.restores || memory.stage.may_become(*stage);
             memory.stage = self.stage.filter(may).unwrap_or(memory.stage);
-            // A person brings back whatever was out of use.
+            // A person restores whatever was out of use.
             let is_free = self.rule.starts_with(BY_PERSON) && !self.supersedes;
             if self.restores && (is_free || memory.superseded_by == Some(self.by)) {
                 memory.reinstate();
@@ -166,7 +166,7 @@ impl Effect {
     }
 }
 
-/// Lets `into` rest on the records of `from` too: who said it, and since when, is known from both.
+/// Adds the sources of `from` to `into`, with the more trusted speaker and the earlier start.
 fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
     let Some(more) = map.get(&from).filter(|_| from != into).cloned() else { return };
     let Some(memory) = map.get_mut(&into) else { return };
@@ -180,7 +180,7 @@ fn join(map: &mut MemoryMap, from: MemoryId, into: MemoryId) {
     memory.valid_from = earlier(memory.valid_from, more.valid_from);
 }
 
-/// The first of two times, as far as they are known.
+/// Earlier of two times, or the known one.
 fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
@@ -188,7 +188,7 @@ fn earlier(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp
     }
 }
 
-/// Puts `by` in the place of `old`, unless something is there already.
+/// Supersedes `old` by `by`, unless it is out of use already.
 fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp>, rule: &str) {
     let Some(memory) = map.get_mut(&old) else { return };
     if memory.state == MemoryState::Active && old != by {
@@ -199,7 +199,7 @@ fn retire(map: &mut MemoryMap, old: MemoryId, by: MemoryId, at: Option<Timestamp
     }
 }
 
-/// Adds what only `more` lists.
+/// Adds the items that only `more` has.
 fn extend(claim: &mut Claim, more: &Claim) {
     let (items, new) = match (claim, more) {
         (Claim::Decision(it), Claim::Decision(more)) => (&mut it.options, &more.options),

@@ -27,8 +27,8 @@ impl Plan {
         plan
     }
 
-    /// The id that a plan with this content has. One that [`forget`](crate::consolidate::forget) cleared of words
-    /// keeps the id that it was applied under.
+    /// Id that a plan with this content has. One that [`forget`](crate::consolidate::forget)
+    /// cleared of words keeps the id it was applied under.
     pub fn digest(&self) -> PlanId {
         let mut parts = vec!["plan".to_owned(), self.namespace.clone()];
         parts.extend(self.operations.iter().map(digest));
@@ -51,14 +51,14 @@ impl Plan {
         counts
     }
 
-    /// The memories that it touches as they become, by id.
+    /// Touched memories after the plan, by id.
     pub fn after(&self) -> MemoryMap {
         let mut map: MemoryMap = self.before.iter().map(|it| (it.id, it.clone())).collect();
         self.operations.iter().for_each(|operation| operation.fold(&self.namespace, &mut map));
         map
     }
 
-    /// Each memory that becomes another, before and after, by id.
+    /// Changed memories, before and after, by id.
     pub fn changes(&self) -> Vec<Change> {
         let before: BTreeMap<MemoryId, &Memory> =
             self.before.iter().map(|memory| (memory.id, memory)).collect();
@@ -70,14 +70,14 @@ impl Plan {
         all.filter(|change| change.before != change.after).collect()
     }
 
-    /// Applies it to `state`. What was applied already stays as it is, so that doing it twice, or going on after a
-    /// crash, comes to the same; where anything else changed a memory nothing is applied.
+    /// Applies the plan to `state`. Skips changes that are already there, so it can be repeated
+    /// after a crash. Applies nothing if a memory was changed otherwise.
     pub fn apply(&self, state: &mut MemoryMap) -> Result<(), Moved> {
         replace(state, self.changes())
     }
 
-    /// Takes it back from `state`, with the same rules as [`Plan::apply`]. Plans are undone from the last one on. What
-    /// people changed since stays.
+    /// Undoes the plan in `state`, by the same rules as [`Plan::apply`]. Plans are undone in
+    /// reverse order. Later changes by people stay.
     pub fn undo(&self, state: &mut MemoryMap) -> Result<(), Moved> {
         let back = |Change { memory, before, after }: Change| {
             let amended = state.get(&memory).zip(after.as_ref());
@@ -92,7 +92,7 @@ impl Plan {
     }
 }
 
-/// True if `now` differs from `after` in nothing but what people changed.
+/// True if `now` differs from `after` only in what people changed.
 fn is_amended(after: &Memory, now: &Memory) -> bool {
     let Memory { confirmed, edited, decided, .. } = after.clone();
     let mut bare = Memory { confirmed, edited, decided, ..now.clone() };
@@ -103,7 +103,7 @@ fn is_amended(after: &Memory, now: &Memory) -> bool {
     now != after && bare == *after
 }
 
-/// Makes these changes, all or none.
+/// Makes all of these changes or none.
 fn replace(state: &mut MemoryMap, changes: Vec<Change>) -> Result<(), Moved> {
     let is_other = |it: &&Change| {
         let is = state.get(&it.memory);
@@ -122,7 +122,7 @@ fn replace(state: &mut MemoryMap, changes: Vec<Change>) -> Result<(), Moved> {
     Ok(())
 }
 
-/// The digest of `value` as JSON, in the order of its fields.
+/// Digest of `value` as JSON, in field order.
 fn digest(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     Digest::of(&[&text]).to_string()

@@ -40,7 +40,7 @@ fn plan(operations: Vec<Operation>, before: Vec<Memory>) -> Plan {
     Plan::new("p".to_owned(), operations, before, Vec::new())
 }
 
-/// A state that holds what these records began.
+/// A state with the memories of these records.
 fn state(names: &[&str]) -> MemoryMap {
     let mut state = MemoryMap::new();
     plan(names.iter().map(|name| add(name)).collect(), Vec::new()).apply(&mut state).unwrap();

@@ -1,4 +1,4 @@
-//! Rules of the verdict, on slices of two or three entries.
+//! Tests of verdicts, on slices of two or three entries.
 
 use super::*;
 use crate::domain::{
@@ -437,7 +437,7 @@ fn a_field_that_names_somebody_rests_on_their_words() {
     assert_eq!(words_of(&ground_one(&slice(&entries), claim), "topic")[0], ana);
 }
 
-/// A conversation and claims about it. `lost` are right and quarantined today, `passed` forged and staged.
+/// Conversation and claims about it. `lost` are true but quarantined today, `passed` false but staged.
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ClaimCase {

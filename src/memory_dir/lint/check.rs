@@ -1,4 +1,4 @@
-//! The rules. Their names stay as they are: users filter by them.
+//! Lint rules. Their names are stable, because users filter by them.
 
 use super::issue::{FIXABLE, Issue, Linting, severity_of};
 use crate::domain::{MemoryId, MemoryState, Tokens};
@@ -27,7 +27,7 @@ struct Checker<'a> {
     issues: Vec<Issue>,
 }
 
-/// Checks a directory; the issues are in the order of files and lines. Private files are not read.
+/// Checks a directory; returns issues in the order of files and lines. Skips private files.
 pub fn lint(linting: &Linting<'_>) -> Vec<Issue> {
     let mut checker = Checker { linting, path: "", records: BTreeMap::new(), issues: Vec::new() };
     for path in [ACTIVE_CONTEXT, PRODUCT_CONTEXT] {
@@ -129,7 +129,7 @@ impl Checker<'_> {
         let sections = document.blocks().iter().filter(|block| block.part == Part::Section);
         let found: Vec<(&str, u32)> =
             sections.map(|block| (document.heading_words(block), block.line)).collect();
-        // Elsewhere a heading without entries says nothing.
+        // In other files a heading without entries may be missing.
         let is_required = matches!(document.kind(), Kind::ActiveContext | Kind::ProductContext);
         for name in expected.iter().filter(|_| is_required) {
             if !found.iter().any(|(words, _)| words == name) {
@@ -236,8 +236,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that the memory of a tag exists and is in use. Records and sessions also show memories that were
-    /// superseded.
+    /// Checks that the memory of a tag exists and is in use. Records and sessions may show
+    /// superseded memories.
     fn source(&mut self, tag: &Tag<'_>, line: u32, kind: Kind, block: &Block) {
         let digits = tag.ours().and_then(|value| value.strip_prefix(SOURCE));
         let (Some(digits), Some(known)) = (digits, self.linting.known) else { return };
@@ -291,7 +291,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports what the gate would mask. The whole text is checked once; only where it holds something, each line.
+    /// Reports what the gate would mask. Checks line by line only if the whole text has something.
     fn masked(&mut self, document: &Document<'_>) {
         let gate = self.linting.gate;
         let mut found = Masked::default();
@@ -308,7 +308,7 @@ impl Checker<'_> {
                 self.leak(masked, line);
             }
         }
-        // A key block, say, shows only in the text as a whole.
+        // A key block, for example, is found only in the text as a whole.
         for masked in found.counts.keys().filter(|masked| !placed.contains(**masked)) {
             self.leak(masked, 0);
         }
@@ -446,7 +446,7 @@ impl Checker<'_> {
     }
 }
 
-/// Blocks that repeat an entry above them under the same heading.
+/// Blocks that repeat an entry above them in the same section.
 pub(super) fn doubles(document: &Document<'_>) -> Vec<usize> {
     let mut seen: HashSet<(&str, &str)> = HashSet::new();
     let mut doubles = Vec::new();
@@ -463,7 +463,7 @@ pub(super) fn doubles(document: &Document<'_>) -> Vec<usize> {
     doubles
 }
 
-/// The first line that would be the footer if it stood at the end.
+/// First line that would be the footer if it were at the end.
 pub(super) fn misplaced_footer(document: &Document<'_>) -> Option<u32> {
     let head = document.kind().footer()?;
     let is_it = |line: &str| {
@@ -474,8 +474,7 @@ pub(super) fn misplaced_footer(document: &Document<'_>) -> Option<u32> {
     lines.find(|(_, line)| is_it(line)).map(|(at, _)| at)
 }
 
-/// True for `~Xh Xm`.
-/// Tokens of what people wrote; lists that are rendered have bounds of their own.
+/// Tokens of what people wrote; rendered lists have limits of their own.
 fn written_tokens(path: &str, text: &str) -> Tokens {
     let (document, _) = Document::parse(Kind::of_path(path), text);
     let is_written = |block: &&Block| document.tags(block).all(|tag| tag.ours().is_none());
@@ -483,6 +482,7 @@ fn written_tokens(path: &str, text: &str) -> Tokens {
     tokens_of(&written.map(|block| document.public(block)).collect::<String>())
 }
 
+/// True for `~Xh Xm`.
 fn is_duration(text: &str) -> bool {
     let number = |text: &str, unit| {
         let digits = text.strip_suffix(unit).unwrap_or_default();
@@ -492,7 +492,7 @@ fn is_duration(text: &str) -> bool {
     parts.is_some_and(|(hours, minutes)| number(hours, 'h') && number(minutes, 'm'))
 }
 
-/// Line and letter of a byte of `text`, both from 1.
+/// Line and column of a byte of `text`, both from 1.
 fn place(text: &str, lines: &[Line], at: usize) -> (u32, u32) {
     let line = lines.partition_point(|line| line.end <= at);
     let start = lines.get(line).map_or(0, |line| line.start);

@@ -1,4 +1,4 @@
-//! Repairs what can be repaired without asking anybody. A repair takes nothing away but what stands twice.
+//! Automatic fixes. A fix removes nothing but duplicates.
 
 use super::check::{doubles, misplaced_footer};
 use super::issue::{FIXABLE, Linting};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 const ROUNDS_MAX: usize = 16;
 const JOINS_MAX: usize = 16;
 
-/// The files that change when everything that can be repaired is, with their new texts.
+/// Fixes everything fixable; returns the changed files with their new texts.
 pub(crate) fn fix(linting: &Linting<'_>) -> Files {
     let mut fixed = Files::new();
     for (path, text) in linting.files {
@@ -24,8 +24,8 @@ pub(crate) fn fix(linting: &Linting<'_>) -> Files {
     fixed
 }
 
-/// A file with everything repaired. One repair may make room for another, such as the end of a private block for
-/// the last line behind it: so all are tried until none changes anything, and a second call does nothing.
+/// Fixes everything in a file. One fix may make room for another, such as the end of a private block for a
+/// footer after it, so all are repeated until nothing changes; a second call does nothing.
 pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String {
     let mut now = text.to_owned();
     for _ in 0..ROUNDS_MAX {
@@ -40,8 +40,8 @@ pub(super) fn fix_file(path: &str, text: &str, linting: &Linting<'_>) -> String 
     now
 }
 
-/// The text of a file with what breaks one rule repaired; the same text where nothing is, where the rule is
-/// not one that can be repaired, and where the file is private.
+/// Fixes violations of one rule; returns the same text if there are none, if the rule is not
+/// fixable, and if the file is private.
 pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>) -> String {
     let kind = Kind::of_path(path);
     let (document, _) = Document::parse(kind, text);
@@ -50,7 +50,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
     }
     let has_markers = document.first(Part::Marker).is_some();
     match rule {
-        // While a merge is not finished the file is nobody's, and only that is repaired.
+        // During an unfinished merge, only the merge is fixed.
         "conflict-markers" => joined_whole(&document),
         _ if has_markers => text.to_owned(),
         "missing-heading" => {
@@ -67,7 +67,7 @@ pub(crate) fn fix_rule(rule: &str, path: &str, text: &str, linting: &Linting<'_>
     }
 }
 
-/// Joins the sides until no marker is left: what stood before one may have hidden what a later line is.
+/// Joins the sides until no marker is left, because removing one may reveal others.
 fn joined_whole(document: &Document<'_>) -> String {
     let mut now = joined(document);
     for _ in 0..JOINS_MAX {
@@ -93,12 +93,12 @@ fn with_footer(document: &Document<'_>, day: &str) -> String {
     let bare = text.trim_end().len();
     let kept = text.get(..bare).unwrap_or_default();
     let now = format!("{kept}{end}{end}---{end}{footer}{end}");
-    // Behind front matter that does not end, say, it would be something else.
+    // After unclosed front matter, for example, it would be something else.
     let (after, _) = Document::parse(document.kind(), &now);
     if after.first(Part::Footer).is_some() { now } else { text }
 }
 
-/// Rewrites tags with the exact blanks and lower-case values; leaves other tags as they are.
+/// Rewrites tags with exact blanks and lower-case values; leaves other tags as they are.
 fn with_exact_tags(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     for (at, block) in document.blocks().iter().enumerate() {
@@ -126,7 +126,7 @@ fn exact(line: &str) -> String {
     format!("{}<!-- @{name}: {value} -->{}", indent.unwrap_or_default(), end.unwrap_or_default())
 }
 
-/// The text with as many ends behind it as its last block needs.
+/// Appends as many closing tags as the last private block needs.
 fn closed(document: &Document<'_>) -> String {
     let text = document.text();
     let (spans, remarks) = private_spans(text);
@@ -141,7 +141,7 @@ fn closed(document: &Document<'_>) -> String {
         let is_same = now.iter().map(|span| span.start).eq(spans.iter().map(|span| span.start));
         is_same && remarks.iter().all(|remark| remark.what != UNCLOSED_PRIVATE)
     };
-    // Blocks within the block count too: each takes an end away from the outer one.
+    // Nested blocks count too: each takes a closing tag from the outer one.
     let (mut fewest, mut most) = (1, remarks.len());
     while fewest < most {
         let half = fewest.midpoint(most);
@@ -156,7 +156,7 @@ fn without_doubles(document: &Document<'_>) -> String {
     edits.finish().text
 }
 
-/// Keeps both sides of an unfinished git merge, one behind the other; common entries once.
+/// Keeps both sides of an unfinished git merge, one after the other; common entries once.
 fn joined(document: &Document<'_>) -> String {
     let mut edits = Edits::new(document);
     let mut side = ' ';
@@ -166,7 +166,7 @@ fn joined(document: &Document<'_>) -> String {
         match (block.part, raw.trim_start_matches('\u{feff}').chars().next().unwrap_or(' ')) {
             (Part::Marker, mark) => {
                 edits.remove(at);
-                // An end of its own belongs to nothing.
+                // An end marker without a start belongs to nothing.
                 side = if mark == '>' { ' ' } else { mark };
                 if mark == '<' {
                     first.clear();

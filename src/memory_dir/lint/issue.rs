@@ -1,4 +1,4 @@
-//! An issue, its severity, and its form as text and JSON.
+//! Lint issues, their severity, and their text form.
 
 use crate::domain::{MemoryId, MemoryState, Severity, Timestamp};
 use crate::memory_dir::kind::Files;
@@ -38,9 +38,9 @@ pub struct Linting<'a> {
     pub files: &'a Files,
     /// The state of every memory; `None` without a store.
     pub known: Option<&'a BTreeMap<MemoryId, MemoryState>>,
-    /// Later dates are wrong.
+    /// Current date; later dates in files are wrong.
     pub today: Timestamp,
-    /// Finds secrets and personal data.
+    /// Detects secrets and personal data.
     pub gate: &'a Gate,
 }
 
@@ -66,7 +66,7 @@ pub struct Issue {
 const MISSING_FOLDER: &str = "missing-folder";
 
 impl Issue {
-    /// A required folder is not there; the files alone do not show it, since it may be empty.
+    /// A missing required folder; the files do not show it, because it may be empty.
     pub(crate) fn missing_folder(folder: &str) -> Issue {
         Issue {
             path: folder.to_owned(),
@@ -80,13 +80,13 @@ impl Issue {
     }
 }
 
-/// Prints one line an issue: `path:line:column: severity: message [rule]`.
+/// Formats one line per issue: `path:line:column: severity: message [rule]`.
 pub fn print_text(issues: &[Issue]) -> String {
     let mut page = String::new();
     for issue in issues {
         page.push_str(&issue.path);
         for number in [issue.line, issue.column].into_iter().take_while(|number| *number > 0) {
-            // A string takes everything.
+            // Writing to a string never fails.
             let _ = write!(page, ":{number}");
         }
         let severity = match issue.severity {

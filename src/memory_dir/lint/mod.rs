@@ -1,4 +1,4 @@
-//! Findings about a directory: every rule has a stable name, a severity and a place.
+//! Lint of a directory: every rule has a stable name, a severity and a location.
 
 mod check;
 mod fix;

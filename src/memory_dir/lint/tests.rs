@@ -1,4 +1,4 @@
-//! Each rule finds what breaks it, and its repair leaves nothing of it.
+//! Tests that each rule finds violations and that its fix leaves none.
 
 use super::fix::fix_rule;
 use super::issue::FIXABLE;
@@ -34,7 +34,7 @@ fn linted<T>(files: &Files, with: impl Fn(&Linting<'_>) -> T) -> T {
 const RECORD: &str = "# ADR-001: Use it\n\n**Status:** Accepted\n**Date:** 2026-01-02\n**Tags:** a\n\n## Context\n\n\
     ## Decision\n\n## Rationale\n\n## Consequences\n\n## Alternatives Considered\n";
 
-/// What is found in a fresh directory with this file.
+/// Checks the issues in a fresh directory with this file.
 #[track_caller]
 fn check(path: &str, text: &str, expected: &[&str]) {
     let mut files = fresh();
@@ -51,7 +51,7 @@ fn active(entries: &str) -> String {
     fresh()["active-context.md"].replace("## Blockers\n", &format!("## Blockers\n{entries}\n"))
 }
 
-/// The line that an entry of [`active`] begins at.
+/// First line of an entry in [`active`].
 const AT: u32 = 13;
 
 #[track_caller]
@@ -294,7 +294,7 @@ fn a_last_line_is_never_put_in_twice() {
     };
     let open = active("<private>\n- key");
     assert_eq!(after(&open), format!("{open}</private>\n"));
-    // Somebody closes the block where it ends, and leaves the end that was put in.
+    // A person closes the block where it ends, and leaves the inserted closing tag.
     let closed = after(&open).replace("- key\n", "- key\n</private>\n");
     assert_eq!(after(&closed), closed);
     let bare = active("<private>\n- key").replace("\n---\n*Session: 2026-11-21*\n", "");
