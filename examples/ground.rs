@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (run, namespace) = (RunId(Digest::of(&["by hand"])), "example".to_owned());
     let entries = slice.range();
     let provenance = Provenance { namespace, session, slice: slice.id, run, entries, at: None };
-    for record in ground_claims(&slice, validate_answer(value).claims, &provenance).records {
+    for record in ground_claims(&slice, None, validate_answer(value).claims, &provenance).records {
         println!("{}: {}", record.state.name(), record.claim.headline());
         record.reason.iter().for_each(|reason| println!("  because of {reason}"));
         for it in record.evidence {

@@ -221,7 +221,7 @@ fn proof(c: &mut Criterion) {
     group.bench_function("claims", |b| {
         b.iter_batched(
             || claims.clone(),
-            |claims| ground_claims(black_box(&slice), claims, &from),
+            |claims| ground_claims(black_box(&slice), None, claims, &from),
             BatchSize::SmallInput,
         );
     });

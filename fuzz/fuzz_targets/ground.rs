@@ -55,7 +55,7 @@ fuzz_target!(|input: Input<'_>| {
         entries: slice.range(),
         at: None,
     };
-    let records = ground_claims(slice, claims.clone(), &provenance).records;
+    let records = ground_claims(slice, None, claims.clone(), &provenance).records;
     assert_eq!(records.len(), claims.len());
     for (record, claim) in records.iter().zip(&claims) {
         assert_eq!(&record.claim, claim, "in the same order, unchanged");

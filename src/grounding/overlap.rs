@@ -167,8 +167,13 @@ impl<'a> WordIndex<'a> {
                 it.held.iter().any(is_word) && it.gain * 100.0 >= total * GAIN_PERCENT_MIN
             };
             let led = led.find(leads_with);
-            let best = || self.best_window(&open, None, preference, lead.as_ref());
-            let Some(window) = led.or_else(best) else { break };
+            let leads_alone = led.is_some() && preference.lead_share_min == 0.0;
+            let best = match leads_alone {
+                true => None,
+                false => self.best_window(&open, None, preference, lead.as_ref()),
+            };
+            let least = best.as_ref().map_or(0.0, |it| it.gain * preference.lead_share_min);
+            let Some(window) = led.filter(|it| it.gain >= least).or(best) else { break };
             let is_slight = window.gain * 100.0 < total * GAIN_PERCENT_MIN
                 || window.held.len() == 1 && window.gain * 100.0 < total * WORD_GAIN_PERCENT_MIN;
             if lead.is_some() && is_slight {
@@ -197,7 +202,8 @@ impl<'a> WordIndex<'a> {
         let rank = |(span, _): &(Range<usize>, f64)| {
             let part = self.slice.part_at(span.start);
             let person = part.is_some_and(|part| part.speaker == Speaker::Person);
-            f64::from(u8::from(person)) * 2.0 + preference.claim.share(span)
+            let bonus = if person && preference.lead_share_min == 0.0 { 2.0 } else { 0.0 };
+            bonus + preference.claim.share(span)
         };
         spans.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
     }

@@ -63,6 +63,8 @@ impl ClaimWords {
 pub(super) struct Preference<'c> {
     /// Speakers whose best window leads if it covers enough.
     pub(super) first: &'c [Speaker],
+    /// Share of the best window's weight that a window of theirs needs to lead.
+    pub(super) lead_share_min: f64,
     /// Words of the whole claim.
     pub(super) claim: &'c ClaimWords,
     /// True if the claim is an attempt.

@@ -2,7 +2,7 @@
 
 use super::fold::Folded;
 use super::language::Language;
-use super::literal::{find, literals};
+use super::literal::{Literal, find, literals};
 use super::names::SpeakerNames;
 use super::negation::negated;
 use super::overlap::{WordIndex, WordSupport};
@@ -12,7 +12,9 @@ use crate::domain::{
     Claim, ClaimKind, EntryKind, Evidence, Finding, Match, Provenance, Record, RecordState,
     Severity, Slice, Speaker,
 };
+use crate::privacy::Redacted;
 use crate::text::tokens::keys;
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -32,6 +34,9 @@ const PROVEN_WORDS_MIN: usize = 5;
 /// Words of the prompt; a rationale made of nothing else is not from the conversation.
 const FRAME: &str =
     "four empty lists decisions discussions attempts requests slice transcript tool call";
+/// Minimum share of the best window's weight in a person's first window for a decision; a question that led
+/// to it has less.
+const DECIDED_SHARE_MIN: f64 = 0.5;
 /// Minimum length of a verbatim match, in bytes; shorter strings match by chance.
 const EXACT_BYTES_MIN: usize = 12;
 /// Score of a folded match, a little below an exact one.
@@ -57,14 +62,22 @@ pub struct Grounded {
     pub findings: Vec<Finding>,
 }
 
-/// Grounds `claims` in `slice`.
-pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Grounded {
+/// Grounds `claims` in `slice`. `context` is what the model was shown before it: its literals are not invented, but no
+/// evidence.
+pub fn ground(
+    slice: &Slice,
+    context: Option<&Redacted>,
+    claims: Vec<Claim>,
+    provenance: &Provenance,
+) -> Grounded {
     let strings: Vec<_> = claims.iter().flat_map(Claim::strings).map(|(_, text)| text).collect();
     let folded = Folded::of_slice(slice);
     let ground = Grounder {
         slice,
         index: WordIndex::new(slice, &folded, strings.into_iter()),
         folded,
+        context,
+        folded_context: OnceCell::new(),
         language: Language::of_slice(slice),
         names: SpeakerNames::of(slice),
     };
@@ -79,6 +92,9 @@ pub fn ground(slice: &Slice, claims: Vec<Claim>, provenance: &Provenance) -> Gro
 struct Grounder<'a> {
     slice: &'a Slice,
     folded: Folded,
+    context: Option<&'a Redacted>,
+    /// Folded when a literal is not in the slice.
+    folded_context: OnceCell<Folded>,
     index: WordIndex<'a>,
     language: Language,
     names: SpeakerNames,
@@ -165,8 +181,10 @@ impl Grounder<'_> {
         let turns = self.names.turns_of(text, self.slice);
         let is_action = field == "action";
         let of_attempt = kind == ClaimKind::Attempt;
+        let lead_share_min = if kind == ClaimKind::Decision { DECIDED_SHARE_MIN } else { 0.0 };
+        let claim = &proof.words;
         let preference =
-            Preference { first, claim: &proof.words, of_attempt, is_action, action, turns };
+            Preference { first, lead_share_min, claim, of_attempt, is_action, action, turns };
         let support = self.index.support(text, &preference);
         proof.shared.extend(&support.shared);
         let found = self.verbatim(text, action);
@@ -191,6 +209,7 @@ impl Grounder<'_> {
         }
         for literal in &literals(text) {
             match find(literal, &self.folded) {
+                None if self.is_in_context(literal) => {}
                 None => proof.absent.push((field.to_owned(), literal.text.clone())),
                 Some(span) => {
                     // The word index lacks numbers that the slice has in words.
@@ -226,6 +245,13 @@ impl Grounder<'_> {
     fn is_deed(&self, at: usize) -> bool {
         let part = self.slice.part_at(at);
         part.is_some_and(|it| it.speaker == Speaker::Person || it.kind == EntryKind::ToolCall)
+    }
+
+    fn is_in_context(&self, literal: &Literal) -> bool {
+        self.context.is_some_and(|context| {
+            let folded = self.folded_context.get_or_init(|| Folded::new(context.as_str()));
+            find(literal, folded).is_some()
+        })
     }
 
     fn speaker_at(&self, span: &Range<usize>) -> Option<Speaker> {

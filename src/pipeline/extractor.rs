@@ -179,7 +179,7 @@ impl SliceRequest<'_> {
         let pass = |text: &str| gate.redact(text).as_str().to_owned();
         let Extraction { claims, mut findings, rung: output_mode, .. } = extraction;
         let claims = claims.into_iter().map(|claim| claim.map(&pass)).collect();
-        let grounded = ground(self.slice, claims, &from);
+        let grounded = ground(self.slice, self.before, claims, &from);
         findings.extend(grounded.findings);
         Proven { records: grounded.records, findings, output_mode }
     }

@@ -141,7 +141,7 @@ const WINDOW_GRADE: f64 = 0.5;
 /// whole conversation with most of its words.
 fn places(slices: &[&(Cutting, Option<Redacted>)], claims: &[Claim]) -> Vec<usize> {
     let ground =
-        |slice: &Slice, claims: Vec<Claim>| ground(slice, claims, &unstored(slice)).records;
+        |slice: &Slice, claims: Vec<Claim>| ground(slice, None, claims, &unstored(slice)).records;
     let mut grades = vec![vec![0.0; slices.len()]; claims.len()];
     for (at, (cutting, _)) in slices.iter().enumerate() {
         for (grades, record) in grades.iter_mut().zip(ground(&cutting.slice, claims.to_vec())) {

@@ -71,7 +71,7 @@ pub(crate) async fn trial(
             return Err("stopped".to_owned());
         }
     };
-    let records = ground(slice, extraction.claims, &unstored(slice)).records;
+    let records = ground(slice, None, extraction.claims, &unstored(slice)).records;
     let decided = records.iter().filter(|record| record.claim.kind() == ClaimKind::Decision);
     let mut evidence = decided.flat_map(|record| &record.evidence);
     // The reason may be in another language than the conversation.

@@ -53,6 +53,10 @@ fn talk() -> Slice {
 }
 
 fn ground_one(slice: &Slice, claim: Claim) -> Record {
+    ground_after(slice, None, claim)
+}
+
+fn ground_after(slice: &Slice, context: Option<&Redacted>, claim: Claim) -> Record {
     let provenance = Provenance {
         namespace: "test".to_owned(),
         session: slice.session,
@@ -61,7 +65,7 @@ fn ground_one(slice: &Slice, claim: Claim) -> Record {
         entries: slice.range(),
         at: None,
     };
-    ground(slice, vec![claim], &provenance).records.remove(0)
+    ground(slice, context, vec![claim], &provenance).records.remove(0)
 }
 
 #[track_caller]
@@ -121,6 +125,27 @@ fn an_identifier_that_nobody_wrote_quarantines() {
     check(claim, RecordState::Quarantined, "literal-absent: `5433`");
     let claim = decision(&[], "Postgres in src/queue2.rs", "gives us leases");
     check(claim, RecordState::Quarantined, "literal-absent: `src/queue2.rs`");
+}
+
+#[test]
+fn a_literal_of_the_preamble_is_not_invented_and_no_evidence() {
+    let claim =
+        decision(&[], "Postgres for the queue of `roofs start`", "`SKIP LOCKED` gives us leases");
+    check(claim.clone(), RecordState::Quarantined, "literal-absent: `roofs start` of chosen");
+    let before = |text: &str| Gate::new(&[]).redact(text);
+    let record =
+        ground_after(&talk(), Some(&before("Remove `roofs  Start` today.")), claim.clone());
+    assert_eq!(record.state, RecordState::Staged, "{:?}", record.reason);
+    assert!(record.evidence.iter().all(|it| talk().text.as_str().contains(it.words.as_str())));
+    let record = ground_after(&talk(), Some(&before("Remove `roofs stop` today.")), claim);
+    assert_eq!(record.state, RecordState::Quarantined);
+    let claim = Claim::Decision(Decision {
+        options: Vec::new(),
+        chosen: "Deploy by hand with `roofs start`".to_owned(),
+        rationale: "Fewer moving machines".to_owned(),
+    });
+    let record = ground_after(&talk(), Some(&before("Deploy by hand with `roofs start`.")), claim);
+    assert_eq!(record.state, RecordState::Quarantined, "a claim of the preamble alone");
 }
 
 #[test]
@@ -311,7 +336,7 @@ fn a_point_without_words_is_dropped_and_the_discussion_stays() {
     });
     let slice = talk();
     let from = ground_one(&slice, claim.clone()).provenance;
-    let grounded = ground(&slice, vec![claim], &from);
+    let grounded = ground(&slice, None, vec![claim], &from);
     let Claim::Discussion(kept) = &grounded.records[0].claim else { panic!("a discussion") };
     assert_eq!(kept.points, ["`SKIP LOCKED` gives us leases"]);
     assert_eq!(grounded.records[0].state, RecordState::Staged);
@@ -340,6 +365,22 @@ fn a_wish_rests_on_the_persons_words_though_the_assistant_repeats_them() {
         let first = record.evidence.iter().find(|it| it.field == field).unwrap();
         assert_eq!(first.speaker, Speaker::Person, "{field}");
     }
+}
+
+#[test]
+fn the_answer_goes_before_the_question_that_led_to_a_decision() {
+    let slice = slice(&[
+        (Speaker::Person, EntryKind::Prompt, "How do I keep the plan of the orchard in the log?"),
+        (
+            Speaker::Assistant,
+            EntryKind::Text,
+            "We run the orchard plan on every pull request and on main, and apply it on main alone.",
+        ),
+    ]);
+    let claim = decision(&[], "Run the orchard plan on pull requests and main, apply on main", "");
+    let record = ground_one(&slice, claim);
+    let speakers: Vec<Speaker> = record.evidence.iter().map(|it| it.speaker).collect();
+    assert_eq!(speakers.first(), Some(&Speaker::Assistant), "{:?}", record.evidence);
 }
 
 #[test]
