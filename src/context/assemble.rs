@@ -1,4 +1,4 @@
-//! Assembly of the block: each group of the directory has a share of the room, and more where others leave some.
+//! Assembles the block: each group of the directory has a share of the room, and more if others leave some.
 
 use super::budget::{Budget, Kind, Size};
 use super::conversation;
@@ -48,8 +48,8 @@ pub struct Part {
 
 /// Assembles the block.
 ///
-/// Entries are shown whole or left out with a mark. Room is kept for the parts of the conversation by their presence
-/// alone, so that their length moves nothing before them.
+/// Entries are shown whole or left out with a mark. Room is reserved for the parts of the conversation by their
+/// presence alone, so that their length moves nothing before them.
 pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     let mut block = Assembly::new(budget, gate);
     let conversation = conversation_parts(material);
@@ -57,7 +57,7 @@ pub fn assemble(material: &Material, budget: &Budget, gate: &Gate) -> Block {
     let each = Size { units: each.chars, ..each };
     let kept = conversation.iter().fold(Size::default(), |kept, _| kept + each);
     let all = block.left;
-    // Where they would take all, they get what is left.
+    // If they would take all the room, they get what the directory leaves.
     block.left = all.less(kept).unwrap_or(all);
     let kept = if block.left == all { Size::default() } else { kept };
     block.directory(&material.groups);
@@ -186,7 +186,7 @@ impl<'a> Assembly<'a> {
     }
 }
 
-/// Room of each group: its share, or less if it needs less, and what others leave in the order of the groups.
+/// Room of each group: its share, or less if it needs less; then what others leave, in the order of the groups.
 fn allotted(groups: &[Group], room: Size) -> Vec<Size> {
     let needs: Vec<Size> =
         groups.iter().map(|group| whole(&group.sections) + heading_size(group.kind)).collect();

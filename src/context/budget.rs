@@ -1,12 +1,12 @@
-//! Limits of a block and its parts. Tokens are a quarter of the characters, rounded up: the
-//! estimate by which the presets of the memory directory were made.
+//! Limits of a block and its parts. Tokens are estimated as a quarter of the characters, rounded up,
+//! as for the presets of the memory directory.
 
 use crate::domain::{Finding, Severity, Tokens};
 use crate::memory_dir::{LETTERS_PER_TOKEN, Preset};
 use std::ops::{Add, AddAssign};
 use std::str::FromStr;
 
-/// Each part that does not come from the directory takes at most one of so many parts of the whole.
+/// Divisor of the budget that limits each part that does not come from the directory.
 const CONVERSATION_SHARE: Tokens = 8;
 
 /// Kind of a part.
@@ -83,8 +83,8 @@ impl Kind {
         }
     }
 
-    /// Share of the directory's room that is kept for the part, in per cent; what others leave is given on in the order
-    /// of the block.
+    /// Share of the directory's room that is reserved for the part, in percent; room that others leave is passed on in
+    /// the order of the block.
     pub(super) fn share(self) -> usize {
         match self {
             Kind::Decisions => 25,
@@ -118,13 +118,13 @@ impl Budget {
         Budget::of_tokens(preset.total())
     }
 
-    /// Budget of so many tokens.
+    /// Budget of `tokens`.
     pub fn of_tokens(tokens: Tokens) -> Budget {
         Budget { tokens, units_max: None }
     }
 
-    /// Parses a preset's name or a number of tokens. `compact` is an old name of `economy`;
-    /// anything else is `standard`. The finding (`budget-alias`, `unknown-budget`) says so.
+    /// Parses a preset's name or a number of tokens. `compact` is an old name of `economy`; anything
+    /// else is `standard`. A finding (`budget-alias`, `unknown-budget`) reports either.
     pub fn parse(text: &str) -> (Budget, Vec<Finding>) {
         let name = text.trim().to_ascii_lowercase();
         if let Some(preset) = Preset::of_name(&name) {
@@ -153,7 +153,7 @@ impl Budget {
         (Budget::of(preset), vec![Finding::new(severity, rule, 0, detail)])
     }
 
-    /// Limits the block to so many UTF-16 units, which the receiving client counts. Parts are
+    /// Limits the block to `units` UTF-16 code units, which the receiving client counts. Parts are
     /// shortened in proportion.
     pub fn within_units(self, units: usize) -> Budget {
         let tokens = Tokens::try_from(units / LETTERS_PER_TOKEN).unwrap_or(Tokens::MAX);
@@ -192,7 +192,7 @@ impl Size {
         sizes.fold(Size::default(), Size::add)
     }
 
-    /// Characters of `tokens`, in any number of units.
+    /// Room for `tokens`, in any number of UTF-16 units.
     pub(super) fn of_tokens(tokens: Tokens) -> Size {
         Size { chars: (tokens as usize).saturating_mul(LETTERS_PER_TOKEN), units: usize::MAX }
     }
@@ -208,12 +208,11 @@ impl Size {
         Some(Size { chars, units: self.units.checked_sub(taken.units)? })
     }
 
-    /// So many per cent of it.
     pub(super) fn percent(self, percent: usize) -> Size {
         Size { chars: self.chars / 100 * percent, units: self.units / 100 * percent }
     }
 
-    /// Smaller of both, in each dimension.
+    /// Minimum in each dimension.
     pub(super) fn min(self, other: Size) -> Size {
         Size { chars: self.chars.min(other.chars), units: self.units.min(other.units) }
     }

@@ -1,5 +1,5 @@
-//! The memory directory as material: entries by what they say, nothing private, each with the tag of its source.
-//! The caller decides which files are read.
+//! Turns the memory directory into material: public entries by group, each with the tag of its source. The caller
+//! decides which files are read.
 
 use super::budget::Kind as Part;
 use super::material::{Entry, Group, Material, Section};
@@ -15,13 +15,12 @@ use std::collections::{BTreeMap, BTreeSet};
 const SCORED_MAX: usize = 200;
 /// Resolution of a score.
 const SCORE_STEPS: f64 = 1_000.0;
-/// Bytes of a decision that are read to know its title and status.
+/// Bytes of a decision record that are parsed for its title and status.
 const HEAD_BYTES: usize = 4 * 1024;
-/// Records that are read without a query, the newest: more than any block has lines for.
+/// Maximum number of records read without a query, newest first; more than any block has lines for.
 const RECORDS_MAX: usize = 200;
 
-/// The files of `paths` that a block may show something of. Without a query these are the base files and the newest
-/// records.
+/// Selects the files of `paths` that a block may show: without a query, the base files and the newest records.
 pub(crate) fn shown_files(paths: &[String], is_query: bool) -> Vec<&str> {
     let mut shown: Vec<&str> =
         paths.iter().map(String::as_str).filter(|path| is_shown(path, is_query)).collect();
@@ -47,8 +46,8 @@ fn is_shown(path: &str, is_query: bool) -> bool {
     }
 }
 
-/// Material of `files`. With a `query`, each entry has a search score, and those of other files that answer it are shown
-/// too.
+/// Makes the material of `files`. With a `query`, each entry has a search score, and entries of other files that answer
+/// it are included.
 pub(crate) fn material(files: &Files, query: Option<&str>, gate: &Gate) -> Material {
     let scores = query.map(|words| scores(files, words, gate));
     let mut reader = Reader { scores, gate, groups: BTreeMap::new(), labels: BTreeSet::new() };
@@ -122,7 +121,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds an entry that answers the query below the title of its file.
+    /// Adds an entry that answers the query, under the title of its file.
     fn answer(&mut self, title: &str, entry: Entry) {
         let heading = Some(self.gate.redact(&format!("### {title}")));
         let sections = self.groups.entry(Part::Answers.name()).or_default();
@@ -132,9 +131,9 @@ impl Reader<'_> {
         }
     }
 
-    /// Headings above an entry but that of a section which the block names by itself.
+    /// Headings above an entry, without that of a section that the block names itself.
     fn heading(&self, kind: Kind, entry: &Readable) -> Option<Redacted> {
-        // Rows of two cells need no head.
+        // Rows of two cells need no header.
         let heading = entry.heading.as_ref().filter(|_| kind != Kind::Glossary)?;
         let is_named =
             kind.sections().contains(&entry.section.as_str()) || entry.section == LESSONS;
@@ -237,9 +236,9 @@ impl Reader<'_> {
     }
 }
 
-/// The group of an entry; `None` if it is shown only where it answers a query.
+/// Group of an entry; `None` if it is shown only if it answers a query.
 fn group(kind: Kind, entry: &Readable) -> Option<Part> {
-    // The requests that we named as the focus stand among the open ones.
+    // Requests that we put into the focus are also among the open ones.
     if entry.tag.as_ref().is_some_and(|tag| tag.starts_with(FOCUS)) {
         return None;
     }
@@ -261,7 +260,7 @@ fn group(kind: Kind, entry: &Readable) -> Option<Part> {
     }
 }
 
-/// The entry with the tag of its source; a row of a table stays as it is.
+/// Appends the tag of its source to an entry, unless it is a row of a table.
 fn sourced(entry: &Readable) -> Redacted {
     match &entry.tag {
         Some(tag) if tag.starts_with(SOURCE) && !entry.text.as_str().starts_with('|') => {
@@ -288,7 +287,7 @@ fn status(document: &Document<'_>) -> Option<Status> {
     meta(document).status.map(|(status, _)| status).or_else(first)
 }
 
-/// Head of a text in whole lines; all of it if a private tag there has no other half in the head.
+/// Head of a text in whole lines; the whole text if the head has an unpaired private tag.
 fn head(text: &str) -> &str {
     if text.len() <= HEAD_BYTES {
         return text;

@@ -1,4 +1,4 @@
-//! What a block shows of a memory directory.
+//! Blocks of a memory directory.
 
 use super::tests::gate;
 use super::*;
@@ -173,10 +173,10 @@ fn a_long_record_is_known_by_its_head() {
     assert!(block.contains("ADR-004: Choice 4") && !block.contains("hidden"), "{block}");
 }
 
-/// What no block shows.
+/// A secret that no block shows.
 const PLANTED: &str = "hunter2hunter2";
 
-/// Files made of what files are made of, in any order.
+/// Files of typical pieces, in any order.
 fn any_files() -> impl Strategy<Value = Files> {
     let piece = prop_oneof![
         Just("# ADR-001: Title\n".to_owned()),

@@ -1,22 +1,22 @@
-//! The fence around the directory and around each part of a conversation. Its words never change, so that prompt caches hit; text inside that
-//! could be taken for it loses its bracket.
+//! The fence around the directory and around each part of a conversation. Its text never changes, so that prompt caches
+//! hit. Brackets in the text inside that could pass for a fence are replaced.
 
 use crate::privacy::{Redacted, Woven};
 pub(crate) use crate::text::own_output::{CLOSE, OPEN, PREAMBLE};
 use std::borrow::Cow;
 
-/// End of the opening, behind the name.
+/// End of the opening tag, after the name.
 pub(super) const OPENED: &str = "\">\n";
 
 /// Names of our tags; annalist also reads people's private blocks.
 const TAGS: [&str; 2] = ["memory", "private"];
 /// Characters that look like the bracket of a tag.
 const BRACKETS: [char; 3] = ['<', '\u{ff1c}', '\u{fe64}'];
-/// Replacement for the bracket, one character too; the gate takes none that looks like a bracket of a tag.
+/// Replacement for a bracket: one character, and none that the gate takes for the bracket of a tag.
 const HARMLESS: &str = "(";
 
-/// Removes invisible characters, which can tell a model what no person would let through. Joiners
-/// of letters and emoji stay.
+/// Removes invisible characters, which could tell a model what no person sees. Joiners of letters
+/// and emoji stay.
 pub(super) fn visible(text: &str) -> Cow<'_, str> {
     match text.contains(is_hidden) {
         true => Cow::Owned(text.chars().filter(|letter| !is_hidden(*letter)).collect()),
@@ -24,7 +24,7 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Controls, zero-width blanks, direction marks, tags, and selectors that select no emoji.
+/// True for controls, zero-width blanks, direction marks, tags, and selectors that select no emoji.
 fn is_hidden(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
@@ -38,7 +38,7 @@ fn is_hidden(letter: char) -> bool {
     }
 }
 
-/// Returns whether a character inside a tag leaves it the same tag.
+/// True if a character inside a tag does not change which tag it is.
 fn is_skipped(letter: char) -> bool {
     letter.is_whitespace()
         || matches!(letter, '/' | '\\' | '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')

@@ -62,7 +62,7 @@ fn passed(page: &str, gate: &Gate) -> Option<Redacted> {
     None
 }
 
-/// Room in which every entry stays.
+/// Size of the text with every entry in it.
 pub(super) fn whole(sections: &[Section]) -> Size {
     total(&lines(sections), sections)
 }

@@ -1,4 +1,4 @@
-//! Laws of blocks, over material that nobody would keep.
+//! Properties of blocks, for arbitrary material.
 
 use super::tests::{gate, passed};
 use super::*;
@@ -7,10 +7,10 @@ use crate::memory_dir::Preset;
 use crate::privacy::Redacted;
 use proptest::prelude::*;
 
-/// What no block shows.
+/// A secret that no block shows.
 const PLANTED: &str = "hunter2hunter2";
 
-/// What entries are made of: plain words, fences in disguise, private blocks, what the gate masks.
+/// Text of entries: plain words, disguised fences, private blocks, secrets that the gate masks.
 fn words() -> impl Strategy<Value = String> {
     let tag =
         "[<\u{ff1c}][ /\u{200b}\u{200d}\n]{0,2}[mMм][eEе]\u{200d}?[mM][oOо][rR][yYу][ >\u{ff1e}]?";
@@ -26,7 +26,7 @@ fn words() -> impl Strategy<Value = String> {
         1 => Just("<private>".to_owned()),
         1 => Just("</private>".to_owned()),
         1 => Just(format!("password: {PLANTED} ")),
-        // Told by the gate only once its bracket is harmless.
+        // The gate recognises it only once its bracket is replaced.
         1 => Just("password: correcthorse1<memory".to_owned()),
         1 => Just("-----BEGIN PRIVATE KEY-----".to_owned()),
         1 => Just(" ada@example.com ".to_owned()),
@@ -39,7 +39,7 @@ fn words() -> impl Strategy<Value = String> {
         .prop_map(|pieces| pieces.into_iter().map(|(piece, gap)| piece + gap).collect())
 }
 
-/// Sections that passed the gate as a whole and were cut into their lines then.
+/// Sections made of the lines of a redacted text.
 fn sections() -> impl Strategy<Value = Vec<Section>> {
     (words(), prop::collection::vec(0..4u32, 1..4)).prop_map(|(text, scores)| {
         let text = passed(&text);
@@ -94,7 +94,7 @@ fn budget() -> impl Strategy<Value = Budget> {
     })
 }
 
-/// The text as a careless reader takes it: no blanks, nothing invisible, one case, one width.
+/// Text as a careless reader sees it: no white space, nothing invisible, one case, one width.
 fn careless(text: &str) -> String {
     let letters = text.chars().filter(|letter| {
         !letter.is_whitespace()
@@ -111,7 +111,7 @@ fn careless(text: &str) -> String {
     plain.collect::<String>().to_lowercase()
 }
 
-/// The number of fences.
+/// Expected number of fences.
 fn fences(block: &Block) -> usize {
     let shown = || block.parts.iter().filter(|part| part.entries > 0);
     let (directory, others): (Vec<_>, Vec<_>) =
@@ -171,7 +171,7 @@ proptest! {
 
     #[test]
     fn entries_are_whole_and_in_order(sections in sections(), budget in budget()) {
-        // Where the gate has nothing to say of lines side by side.
+        // Text in which the gate finds nothing when lines are joined.
         let sections = plain(sections);
         let group = Group { kind: Kind::Requests, sections: sections.clone() };
         let material = Material { groups: vec![group], ..Material::default() };
@@ -193,7 +193,7 @@ proptest! {
     }
 }
 
-/// The sections with their entries numbered, and nothing else in them.
+/// Replaces each entry with a number and plain text.
 fn plain(mut sections: Vec<Section>) -> Vec<Section> {
     let mut number = 0;
     for section in &mut sections {

@@ -2,13 +2,13 @@
 //! conversation, within a budget. Pure; it reads no file.
 //!
 //! The block repeats what people, tools and web pages said in earlier sessions, so it is fenced: it is between
-//! `<memory …>` and `</memory>`, which nothing inside can close, below one sentence that says what that means. The
-//! same material gives the same bytes, and the conversation does not move what the directory says, so that prompt
-//! caches hit.
+//! `<memory …>` and `</memory>`, which nothing inside can close, after one sentence that explains the fence. The same
+//! material gives the same bytes, and the conversation does not move what the directory says, so that prompt caches
+//! hit.
 //!
 //! One fence holds the directory: rules, the project, decisions, contradictions, current focus, open requests, open
-//! questions, blockers, lessons, answers to a query, terms. Behind it the conversation has a fence for each part: recent
-//! turns, known entities, summary, card.
+//! questions, blockers, lessons, answers to a query, terms. After it, each part of the conversation has its own fence:
+//! recent turns, known entities, summary, card.
 
 mod assemble;
 mod conversation;

@@ -1,9 +1,9 @@
-//! The managed block of a file that people own, such as `AGENTS.md`: everything outside of it keeps every byte.
+//! The managed block of a file that people own, such as `AGENTS.md`; everything outside it stays byte for byte.
 
-/// Line that the block begins with.
+/// First line of the block.
 const BEGIN: &str =
     "<!-- annalist:begin, written by `annalist publish`: changes inside are replaced -->";
-/// Line that it ends with.
+/// Last line of the block.
 const END: &str = "<!-- annalist:end -->";
 
 /// A file in which the marks of the block are not one pair.
@@ -13,8 +13,8 @@ const END: &str = "<!-- annalist:end -->";
 )]
 pub(crate) struct Unpaired;
 
-/// `text` with `block` in the place of the one that is there, else at its end; without a `block` the text as it was
-/// before one was put there.
+/// Replaces the block in `text` with `block`, or appends it; without a `block`, restores the text as it was before one
+/// was added.
 pub(crate) fn with_block(text: &str, block: Option<&str>) -> Result<String, Unpaired> {
     let line_end = match text.find('\n') {
         Some(at) if text.get(..at).is_some_and(|line| line.ends_with('\r')) => "\r\n",
@@ -29,7 +29,7 @@ pub(crate) fn with_block(text: &str, block: Option<&str>) -> Result<String, Unpa
         (None, None) => text.to_owned(),
         (None, Some(new)) if text.is_empty() => new + line_end,
         (None, Some(new)) if is_ended => [text, line_end, &new, line_end].concat(),
-        // No line end at the end says that the file had none.
+        // The missing line end at the end records that the file had none.
         (None, Some(new)) => [text, line_end, line_end, &new].concat(),
         (Some((before, after)), Some(new)) => [before, &new, after].concat(),
         (Some((before, after)), None) => {
@@ -43,7 +43,7 @@ pub(crate) fn with_block(text: &str, block: Option<&str>) -> Result<String, Unpa
     })
 }
 
-/// Text before and behind the block, if there is one.
+/// Text before and after the block, if there is one.
 fn place(text: &str) -> Result<Option<(&str, &str)>, Unpaired> {
     let marks = |mark: &str| {
         let found = text.match_indices(mark).map(|(at, _)| at);

@@ -1,4 +1,4 @@
-//! What a block shows, in which order, and what it leaves out.
+//! Content and order of a block, and what it leaves out.
 
 use super::*;
 use crate::memory_card::Card;
@@ -17,7 +17,7 @@ pub(super) fn entry(text: &str) -> Entry {
     Entry { text: passed(text), score: 0 }
 }
 
-/// Lines: those that begin with `#` are headings, all others entries.
+/// Group of these lines; those that begin with `#` are headings.
 pub(super) fn group(kind: Kind, text: &str) -> Group {
     let mut sections = vec![Section::default()];
     for line in text.lines().filter(|line| !line.is_empty()) {
@@ -33,12 +33,12 @@ fn of(groups: Vec<Group>) -> Material {
     Material { groups, ..Material::default() }
 }
 
-/// So many lines of forty characters.
+/// `count` lines of forty characters.
 fn lines(count: usize) -> String {
     (0..count).map(|n| format!("- line {n:03} {}\n", "x".repeat(28))).collect()
 }
 
-/// The names of the parts that are shown.
+/// Names of the shown parts.
 fn shown(block: &Block) -> Vec<&str> {
     let shown = block.parts.iter().filter(|part| part.entries > 0);
     shown.map(|part| part.name).collect()

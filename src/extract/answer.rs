@@ -1,33 +1,33 @@
-//! Reads one reply: its parts that are the answer, and their claims.
+//! Finds the answer in a reply, and its claims.
 
 use super::spec::TOOL_NAME;
 use super::validate::{Checked, decode, validate};
 use crate::domain::{CLAIMS_MAX, Call, Claim, Finding, Finish, OutputMode, Reply, Severity};
 use crate::text::lenient_json::Repair;
 
-/// Calls of one reply that are read; 64 in one reply were seen.
+/// Maximum number of calls read from one reply; 64 were seen in one.
 const CALLS_MAX: usize = 64;
 
 /// The answer in a reply.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Good claims, each once.
+    /// Valid claims, each once.
     pub(super) claims: Vec<Claim>,
     /// Problems of the others.
     pub(super) problems: Vec<String>,
     /// Corrections.
     pub(super) findings: Vec<Finding>,
-    /// True if it has the object that was asked for.
+    /// True if it has the requested object.
     pub(super) shaped: bool,
-    /// True if it broke off.
+    /// True if it was truncated.
     pub(super) cut: bool,
     /// True if the model refused.
     pub(super) refused: bool,
-    /// True if anything could have been meant as the answer.
+    /// True if any part looks like an attempt to answer.
     pub(super) tried: bool,
 }
 
-/// Reads `reply`: the calls of the tool; without any that is usable, JSON in the words.
+/// Reads `reply`: tool calls, else JSON in the text; without a tool in the mode, the text first.
 pub(super) fn read(reply: &Reply, rung: OutputMode) -> Answer {
     let mut answer = Answer::default();
     if rung.is_tool() {
@@ -63,14 +63,14 @@ fn read_calls(calls: &[Call], answer: &mut Answer) {
         }
         let is_empty = value.as_object().is_some_and(serde_json::Map::is_empty);
         if ours && is_empty {
-            // Meant as four empty lists by models that leave out what is empty.
+            // Models that leave out empty lists mean four of them.
             answer.note("empty-arguments", "an empty object, taken for four empty lists");
             (answer.tried, answer.shaped) = (true, true);
             continue;
         }
         let checked = validate(value);
         if !ours {
-            // Servers and models mix names up; arguments that fit cannot be meant for another tool.
+            // Servers and models confuse names; arguments that fit can only be meant for ours.
             if !checked.shaped || !checked.problems.is_empty() {
                 continue;
             }
@@ -93,7 +93,7 @@ fn read_words(reply: &Reply, answer: &mut Answer) {
         return;
     }
     let checked = validate(value);
-    // JSON of another kind in the midst of words says nothing about the answer.
+    // Other JSON in the middle of text is not the answer.
     let meant = checked.shaped || reply.content.as_str().trim_start().starts_with('{');
     if meant && (checked.shaped || answer.problems.is_empty()) {
         answer.add(checked, &repairs);
@@ -104,7 +104,7 @@ impl Answer {
     fn add(&mut self, checked: Checked, repairs: &[Repair]) {
         self.tried = true;
         if checked.shaped && !self.shaped {
-            // What was wrong with a part that was no answer at all is of no interest any more.
+            // Problems of parts that were not the answer no longer matter.
             self.problems.clear();
         }
         if checked.shaped || !self.shaped {
@@ -131,7 +131,7 @@ impl Answer {
     }
 }
 
-/// Adds the claims that are not there yet, up to [`CLAIMS_MAX`]; gives how many were beyond it.
+/// Adds new claims, up to [`CLAIMS_MAX`]; returns the number of claims beyond it.
 pub(super) fn join(claims: &mut Vec<Claim>, more: Vec<Claim>) -> usize {
     let mut dropped = 0;
     for claim in more {

@@ -1,4 +1,4 @@
-//! The dialogue with a model about one slice, without I/O: it returns a request, takes the reply, and ends with claims or
+//! The sans-I/O dialogue with a model about one slice: returns a request, consumes the reply, and ends with claims or
 //! with the reason why there are none. Every path is bounded.
 
 use super::answer::{self, Answer, join};
@@ -12,32 +12,32 @@ use crate::llm::tool::echo;
 use crate::privacy::Redacted;
 use std::sync::Arc;
 
-/// Maximum number of requests to repair broken claims: a third attempt never helped.
+/// Maximum number of requests to repair broken claims; a third attempt never helped.
 pub(crate) const REPAIRS_MAX: u32 = 2;
-/// Maximum number of requests after an answer that broke off: each costs as much as the first.
+/// Maximum number of requests after a truncated answer; each costs as much as the first.
 pub(crate) const CUTS_MAX: u32 = 1;
-/// Reminders after a reply without an answer, before the next output mode is tried.
+/// Maximum number of reminders after a reply without an answer, before the next output mode is tried.
 pub(crate) const REMINDERS_MAX: u32 = 1;
 
-// Every rung can be tried, and the reminder given, before the asks run out.
+// Every output mode can be tried, and the reminder sent, within the limit of requests.
 const _: () = assert!(OutputMode::ALL.len() as u32 + REMINDERS_MAX <= ASKS_MAX);
 const _: () = assert!(1 + REPAIRS_MAX + CUTS_MAX <= ASKS_MAX);
 
 /// The next step.
 #[derive(Debug)]
 pub enum Step {
-    /// Make this call, and hand over the reply.
+    /// Make this call and pass the reply back.
     Ask(Request),
-    /// There is an extraction; it may be empty.
+    /// Success; the extraction may be empty.
     Done(Extraction),
-    /// There is none. The slice failed, which is not the same as an empty extraction.
+    /// The slice failed, which is not the same as an empty extraction.
     Stuck(Failure),
 }
 
 /// Result of a slice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extraction {
-    /// The claims, unproven; each once, at most [`crate::domain::CLAIMS_MAX`].
+    /// Ungrounded claims; each once, at most [`crate::domain::CLAIMS_MAX`].
     pub claims: Vec<Claim>,
     /// Corrections, and parts that were dropped or missing.
     pub findings: Vec<Finding>,
@@ -45,23 +45,23 @@ pub struct Extraction {
     pub rung: OutputMode,
     /// Number of requests.
     pub asks: u32,
-    /// True if the answer broke off, so that claims may be missing.
+    /// True if the answer was truncated, so that claims may be missing.
     pub salvaged: bool,
 }
 
-/// Reason for the lack of an extraction.
+/// Reason for a failed extraction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FailureKind {
-    /// The model, or a filter before it, refused.
+    /// The model, or a filter in front of it, refused.
     Refused,
-    /// There were answers, and none could be used.
+    /// No answer was usable.
     Malformed,
     /// There was no answer.
     NoCall,
 }
 
 impl FailureKind {
-    /// The name in the database and in print.
+    /// Name in the database and in output.
     pub fn name(self) -> &'static str {
         match self {
             FailureKind::Refused => "refused",
@@ -71,12 +71,12 @@ impl FailureKind {
     }
 }
 
-/// A slice that gave nothing, for a reason that is kept.
+/// A failed extraction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// Kind, for callers to branch on.
     pub kind: FailureKind,
-    /// Reason, for a person; no words of any conversation.
+    /// Reason, for a person; contains no text of a conversation.
     pub detail: String,
     /// Problems of the answers.
     pub findings: Vec<Finding>,
@@ -86,17 +86,17 @@ pub struct Failure {
 
 /// Dialogue about one slice.
 ///
-/// Claims that were good stay, whatever comes later. After broken claims, the next answer adds to
-/// those that are kept. After an answer that broke off, a whole one takes its place, unless it
-/// holds fewer claims than were salvaged: then both are kept.
+/// Valid claims stay, whatever comes later. After broken claims, the next answer adds to those that
+/// are kept. After a truncated answer, a whole one takes its place, unless it has fewer claims than
+/// were salvaged: then both are kept.
 #[derive(Debug)]
 pub struct Exchange {
     spec: Arc<ExtractionSpec>,
     generation: u32,
     rung: OutputMode,
-    /// The slice as a message; the same on every rung.
+    /// The slice as a message; the same in every output mode.
     slice: Redacted,
-    /// The earlier answer and what was wrong with it. Only the last: older ones say nothing new.
+    /// The last unusable answer and its problem; older ones say nothing new.
     turn: Option<Turn>,
     kept: Vec<Claim>,
     problems: Vec<String>,
@@ -109,7 +109,7 @@ pub struct Exchange {
     reminders: u32,
 }
 
-/// An answer that could not be used as it was.
+/// An answer that was not usable as it was.
 #[derive(Debug)]
 struct Turn {
     echo: Redacted,
@@ -117,8 +117,8 @@ struct Turn {
 }
 
 impl Exchange {
-    /// Begins with `rung`, the best that the endpoint is known to take. `context` is what went
-    /// before the slice; `generation` counts how often a failed slice was asked afresh.
+    /// Starts in `rung`, the best output mode that the endpoint is known to support. `context` is the
+    /// preamble of the slice; `generation` counts how often a failed slice was extracted afresh.
     pub fn start(
         spec: &Arc<ExtractionSpec>,
         slice: &Slice,
@@ -146,7 +146,7 @@ impl Exchange {
         (exchange, request)
     }
 
-    /// Takes the reply and returns the next step.
+    /// Consumes the reply and returns the next step.
     pub fn reply(&mut self, reply: &Reply) -> Step {
         let mut answer = answer::read(reply, self.rung);
         self.note(std::mem::take(&mut answer.findings));
@@ -162,7 +162,7 @@ impl Exchange {
         }
     }
 
-    /// The endpoint does not take this way of spec: tries the next.
+    /// Tries the next output mode, because the endpoint refused this one.
     pub fn rung_refused(&mut self) -> Step {
         match self.rung.next().filter(|_| self.may_ask()) {
             Some(rung) => {
@@ -173,13 +173,13 @@ impl Exchange {
         }
     }
 
-    /// The last request cannot be made at all, say because it is too long with the earlier answer
-    /// in it: ends with the claims of earlier answers, if there are any.
+    /// Ends with the claims of earlier answers, if any, because the last request cannot be made: say,
+    /// it is too long with the earlier answer in it.
     pub fn stop(&mut self) -> Step {
         self.end(FailureKind::NoCall, "the question could not be asked")
     }
 
-    /// Number of claims so far, which [`Exchange::stop`] would end with.
+    /// Number of claims so far, with which [`Exchange::stop`] would end.
     pub fn kept(&self) -> usize {
         self.kept.len()
     }
@@ -233,7 +233,7 @@ impl Exchange {
         self.finish()
     }
 
-    /// Reminds, then tries the next output mode. Claims of an earlier answer are enough to end with.
+    /// Sends a reminder, then tries the next output mode. Claims of an earlier answer suffice to end.
     fn after_nothing(&mut self, answer: Answer, reply: &Reply) -> Step {
         if !self.kept.is_empty() {
             let detail = "asked again for broken claims, there was no answer";
@@ -258,7 +258,7 @@ impl Exchange {
         }
     }
 
-    /// Ends with what is kept. An answer of which nothing could be used is no empty extraction.
+    /// Ends with the kept claims. An answer without a usable claim is not an empty extraction.
     fn finish(&mut self) -> Step {
         if self.kept.is_empty() && !self.problems.is_empty() {
             return self.end(FailureKind::Malformed, "no claim could be used");
@@ -273,7 +273,7 @@ impl Exchange {
         })
     }
 
-    /// Ends without an answer; with claims of an earlier one, that is still an extraction.
+    /// Ends without an answer; claims of an earlier one still make an extraction.
     fn end(&mut self, kind: FailureKind, detail: &str) -> Step {
         if !self.kept.is_empty() {
             self.note(vec![Finding::new(Severity::Warning, kind.name(), 0, detail)]);

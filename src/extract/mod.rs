@@ -1,5 +1,5 @@
-//! From a slice to claims: the request, and how its answer is read, checked and asked for again. No model is called here:
-//! [`Exchange`] returns the request and takes the reply.
+//! Turns a slice into claims: makes the request, reads and checks the answer, and asks again. Calls no model:
+//! [`Exchange`] returns the request and consumes the reply.
 
 mod answer;
 mod exchange;

@@ -1,4 +1,4 @@
-//! Everything that the requests of a run share: model, prompts, tool and its two schemas. Made once and shared.
+//! Everything that the requests of a run share: model, prompts, tool and its two schemas.
 
 use crate::domain::{Message, OutputMode, Request, Role, ToolSpec, WriteExtracted};
 use crate::llm::prompt::{Form, Prompts};
@@ -7,17 +7,17 @@ use crate::privacy::Redacted;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Default maximum of an answer's tokens: thirty claims with room to spare.
+/// Default maximum length of an answer, in tokens: thirty claims with room to spare.
 pub(crate) const REPLY_TOKENS_DEFAULT: u32 = 8_000;
 
-/// A model, the prompts and the tool. The rules are rendered here once.
+/// A model, the prompts and the tool, with the rules rendered once.
 #[derive(Debug)]
 pub struct ExtractionSpec {
     /// The model's name at the endpoint.
     pub model: String,
-    /// The longest answer, in the model's tokens.
+    /// Maximum length of an answer, in the model's tokens.
     pub reply_tokens_max: u32,
-    /// Sampling temperature; none leaves it to the endpoint.
+    /// Sampling temperature; `None` leaves it to the endpoint.
     pub temperature: Option<f32>,
     pub(super) prompts: Arc<Prompts>,
     pub(super) tool: Arc<ToolSpec>,
@@ -27,7 +27,7 @@ pub struct ExtractionSpec {
 }
 
 impl ExtractionSpec {
-    /// Asks `model` with `prompts`, for texts in `language` (its English name, or its own).
+    /// Creates a spec for `model` and `prompts`, with claims in `language` (its English name, or its own).
     pub fn new(model: impl Into<String>, language: &str, prompts: Arc<Prompts>) -> ExtractionSpec {
         let tool = tool();
         ExtractionSpec {
@@ -52,7 +52,7 @@ impl ExtractionSpec {
         &self.prompts
     }
 
-    /// A request on `rung`: the rules, then `messages`.
+    /// Makes a request in the output mode `rung`: the rules, then `messages`.
     pub(super) fn request(
         &self,
         rung: OutputMode,
@@ -78,12 +78,11 @@ impl ExtractionSpec {
     }
 }
 
-/// Form of an answer on `rung`.
+/// Form of an answer in the output mode `rung`.
 pub(super) fn form(rung: OutputMode) -> Form {
     if rung.is_tool() { Form::Tool } else { Form::Json }
 }
 
-/// The tool's name.
 pub(crate) const TOOL_NAME: &str = "write_extracted";
 /// The version of the published schema; part of a run's id. A breaking change makes the next one,
 /// and readers keep the old.
@@ -91,23 +90,23 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// Description of the tool for the model.
 const TOOL_DESCRIPTION: &str = "Hands over what happened in the slice: decisions, discussions, attempts and requests. \
      Call it once; every list may be empty.";
-/// The tool as it is offered. Made once and shared.
+/// Makes the tool as it is offered to a model.
 pub fn tool() -> Arc<ToolSpec> {
     let description = TOOL_DESCRIPTION.to_owned();
     Arc::new(ToolSpec::new(TOOL_NAME, description, wire()))
 }
 
-/// The schema that a model is given: every property required, absent ones null, nothing else let in.
+/// Schema that a model gets: every property is required, absent ones are null, no others are allowed.
 fn wire() -> Value {
     wire_of::<WriteExtracted>()
 }
 
-/// The schema that an answer is checked against: `target` may be left out, no text is empty.
+/// Schema that an answer is checked against: `target` may be missing, no text is empty.
 pub(crate) fn full() -> Value {
     full_of::<WriteExtracted>()
 }
 
-/// The files that are published in `schemas/`, name and content.
+/// Names and contents of the files published in `schemas/`.
 pub(crate) fn schema_files() -> Vec<(String, String)> {
     schema_files_of::<WriteExtracted>(TOOL_NAME, SCHEMA_VERSION)
 }

@@ -1,5 +1,5 @@
-//! Checks an answer: good claims are kept one by one, and all problems of the others are reported at once. Fields that a
-//! model has no business to send are dropped and reported.
+//! Checks an answer: keeps each valid claim, and reports all problems of the others at once. Fields that a model must
+//! not send are dropped and reported.
 
 use super::spec::full;
 use crate::domain::{
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-/// Maximum number of problems that are described; a complaint with more would be longer than the answer.
+/// Maximum number of reported problems; a complaint with more would be longer than the answer.
 const PROBLEMS_MAX: usize = 40;
 
 /// The four lists, in the order of the schema.
@@ -30,33 +30,33 @@ const FIELDS: [(&str, &[&str]); 4] = [
 ];
 /// Maximum number of options or points of one claim; a model that lists more repeats itself.
 const ITEMS_MAX: usize = 100;
-/// Texts that are one line.
+/// Fields whose text is one line.
 const ONE_LINE: [&str; 3] = ["intent", "target", "summary"];
-/// Names under which models try to say where something comes from.
+/// Field names under which models try to give provenance.
 const PROVENANCE: &str = "\
     source sources source_ref source_refs session session_id segment_id provenance \
     evidence citation citations entry entries entry_id entry_index index range line id \
     timestamp timestamps time date created_at";
 
-/// Reads `text` as the object with the four lists; null if there is none in it.
+/// Reads `text` as the object with the four lists; null if it contains none.
 pub fn decode(text: &str) -> (Value, Vec<Repair>) {
     lenient_json::decode(text, &LISTS)
 }
 
-/// Compiled once: that costs more than a hundred checks.
+/// Compiled once, since that costs more than a hundred checks.
 static VALIDATOR: LazyLock<Option<jsonschema::Validator>> =
     LazyLock::new(|| jsonschema::draft202012::new(&full()).ok());
 
 /// A checked answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked {
-    /// The claims that are good, decisions first; each once, at most [`CLAIMS_MAX`].
+    /// Valid claims, decisions first; each once, at most [`CLAIMS_MAX`].
     pub claims: Vec<Claim>,
-    /// Problems of the others: a path and what was expected, no words of any conversation.
+    /// Problems of the others: a path and the expected value, no text of a conversation.
     pub problems: Vec<String>,
     /// Parts that were dropped, cut or missing.
     pub findings: Vec<Finding>,
-    /// True if it is the object that was asked for: at least one of its lists is there.
+    /// True if it is the requested object: at least one of its lists is present.
     pub shaped: bool,
 }
 
@@ -130,7 +130,7 @@ fn claims(
     claims
 }
 
-/// One element as a claim. None only if the schema let through what the type refuses.
+/// Parses one element as a claim; `None` only if the schema accepts what the type refuses.
 fn claim(list: &str, element: Value) -> Option<Claim> {
     fn read<T: DeserializeOwned>(element: Value) -> Option<T> {
         serde_json::from_value(element).ok()
@@ -144,7 +144,7 @@ fn claim(list: &str, element: Value) -> Option<Claim> {
     }
 }
 
-/// Tidies the whole answer in place.
+/// Normalises the whole answer in place.
 fn tidy(root: &mut Map<String, Value>, tally: &mut Tally) {
     root.retain(|key, _| keep(key, &LISTS, tally, || "the whole".to_owned()));
     for (list, fields) in FIELDS {
@@ -210,7 +210,7 @@ fn tidy_element(
     }
 }
 
-/// Returns whether `key` is one of `known`; counts it if not.
+/// True if `key` is one of `known`; counts it if not.
 fn keep(key: &str, known: &[&str], tally: &mut Tally, place: impl Fn() -> String) -> bool {
     if known.contains(&key) {
         return true;
@@ -230,7 +230,7 @@ fn tidy_text(text: &mut String, tally: &mut Tally, place: &dyn Fn() -> String) {
     }
 }
 
-/// Makes one line of it: every run of blanks becomes one blank.
+/// Joins the text into one line: every run of white space becomes one space.
 fn collapse(text: &mut String) {
     *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
 }
@@ -257,7 +257,7 @@ rules! {
     "duplicate-claim", Info, "claims that were handed over twice, kept once";
 }
 
-/// Counts, in the order in which the rules first fired.
+/// Counts by rule, in the order in which the rules first fired.
 #[derive(Default)]
 struct Tally(Vec<(&'static str, u64, String)>);
 
@@ -267,7 +267,7 @@ impl Tally {
         self.at(rule, || format!("{list}[{n}]"));
     }
 
-    /// Counts `rule`; only the first place is remembered.
+    /// Counts `rule`; only the first place is kept.
     fn at(&mut self, rule: &'static str, place: impl FnOnce() -> String) {
         match self.0.iter_mut().find(|(known, ..)| *known == rule) {
             Some((_, count, _)) => *count += 1,
@@ -284,7 +284,7 @@ impl Tally {
     }
 }
 
-/// The element that is broken, and the problem.
+/// Returns the broken element and the problem.
 fn explain(error: &ValidationError<'_>) -> (Option<(String, usize)>, String) {
     let mut path = String::new();
     let mut list = None;
@@ -357,7 +357,7 @@ fn element(list: &str) -> &'static str {
     }
 }
 
-/// Kind of a value, in words.
+/// JSON type of a value, in words.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

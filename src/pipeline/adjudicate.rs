@@ -1,5 +1,5 @@
-//! Adjudication: puts to a model what no rule decides about memory, batch by batch, within the same limits as every
-//! other question. The verdicts come back checked; the plan is made by the rules.
+//! Adjudication: asks a model about the pairs that no rule decides, batch by batch and within the usual limits.
+//! The model only gives verdicts, which are checked; the rules make the plan.
 
 use super::budget::{CapOwner, cost};
 use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
@@ -25,11 +25,11 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Unanswered batches in a row after which no other one begins: each has been retried and waited for.
+/// Consecutive unanswered batches after which no further batch starts; each was already retried.
 const UNANSWERED_MAX: u32 = 2;
-/// Tokens of a verdict in an estimate: its ids, its disposition and a few words of evidence.
+/// Estimated tokens of a verdict: its ids, its disposition and a few words of evidence.
 pub(super) const VERDICT_TOKENS_ESTIMATE: u64 = 40;
-/// Wait for a call under way after a stop.
+/// Grace period for calls in flight after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 pub(crate) struct ModelSource<'a> {
@@ -44,18 +44,18 @@ pub(crate) struct ModelSource<'a> {
 /// Questions, calls and costs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ModelUsage {
-    /// Records of the plan.
+    /// Records in the plan.
     pub records: u64,
     pub pairs: u64,
-    /// Verdicts that were not taken: the host could not prove them, or the rules forbid them.
+    /// Rejected verdicts: unproven, or forbidden by the rules.
     pub refused: u64,
-    /// Nothing was asked: the counts are estimates.
+    /// True if no model was asked; the counts are estimates.
     pub is_estimate: bool,
-    /// Questions, including those that were answered before.
+    /// Questions, including those answered from the journal.
     pub questions: u64,
     pub calls: u64,
     pub journaled: u64,
-    /// Tokens sent, and those among them that the provider had cached.
+    /// Prompt tokens; `cached` is the part that the provider had cached.
     pub sent: u64,
     pub cached: u64,
     pub answered: u64,
@@ -88,14 +88,14 @@ pub(crate) enum Halt {
 
 pub(super) struct BatchClient {
     client: Arc<ModelClient>,
-    /// Waits: a user waits for the answer, or nothing is lost by waiting.
+    /// [`CallRetry::Waits`]: a user waits for the answer, or waiting costs nothing.
     retry: CallRetry,
 }
 
-/// The bill of a batch.
+/// Billing of a batch.
 pub(super) struct BatchBill<'a> {
     pub(super) namespace: &'a str,
-    /// Part of the digest that stands for the task in the journal.
+    /// Task name; with the namespace it forms the run id in the journal.
     pub(super) task: &'static str,
     pub(super) purpose: Purpose,
     pub(super) about: Vec<Digest>,
@@ -158,20 +158,20 @@ impl BatchClient {
     }
 }
 
-/// Lays the settings over a task's defaults.
+/// Overrides a task's defaults with the settings.
 pub(super) fn configure(spec: &mut AskSpec, config: &Config) {
     spec.reply_tokens_max = spec.reply_tokens_max.min(config.model.reply_tokens_max);
     spec.temperature = config.model.temperature;
 }
 
-/// Use of the model.
+/// Role of the model in a plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum AskMode {
-    /// Without its answers there is no plan.
+    /// No plan is made without its answers.
     Required,
-    /// The rules alone decide while it cannot be asked.
+    /// The rules decide alone while the model cannot be asked.
     Optional,
-    /// Not asked: questions are counted and priced.
+    /// The model is not asked; its questions are counted and priced.
     Priced,
 }
 
@@ -181,7 +181,7 @@ pub(crate) struct Adjudicator {
     spec: Arc<AdjudicationSpec>,
     in_flight: usize,
     pub(super) mode: AskMode,
-    /// The line of [`Halt::Needs`] once it was met: nothing is asked any more then.
+    /// Message of the first [`Halt::Needs`]; once set, nothing more is asked.
     needs: OnceLock<String>,
 }
 
@@ -192,16 +192,16 @@ pub(super) struct Progress {
     pub(super) judged: BTreeSet<(RecordId, MemoryId)>,
     pub(super) findings: Vec<Finding>,
     pub(super) usage: ModelUsage,
-    /// A batch has no answer, which it may have another time.
+    /// True if a batch went unanswered and is to be asked again later.
     pub(super) waits: bool,
 }
 
 struct BatchResult {
-    /// Index of the batch; of a half, its index in the whole behind that.
+    /// Index of the batch, followed by 0 or 1 for each time it was halved.
     path: Vec<usize>,
     pairs: Vec<(RecordId, MemoryId)>,
     ended: DialogueEnd<Adjudicated>,
-    /// The batch in two, where it was longer than the model reads.
+    /// Halves of a batch that exceeds the context window.
     halves: Option<[PairBatch; 2]>,
     spent: Spending,
 }
@@ -245,7 +245,7 @@ impl Adjudicator {
     }
 
     /// Asks about `batches` of `namespace` and adds the verdicts to `progress`. A batch without an answer leaves its
-    /// pairs open; one that is longer than the model reads is asked about in halves.
+    /// pairs open; one that exceeds the context window is split in halves.
     pub(super) async fn ask(
         self: &Arc<Adjudicator>,
         namespace: &str,
@@ -264,7 +264,7 @@ impl Adjudicator {
             batches.into_iter().enumerate().map(|(number, batch)| (vec![number], batch)).collect();
         let mut under_way: JoinSet<Result<BatchResult, StoreError>> = JoinSet::new();
         let (mut results, mut halt, mut over) = (Vec::new(), None, false);
-        // Ends with the batches: each is begun once, and halved until it is a single record.
+        // Terminates: each batch starts once and is halved at most down to a single record.
         loop {
             while !over && under_way.len() < self.in_flight {
                 let Some((path, batch)) = left.pop_front() else { break };
@@ -303,7 +303,7 @@ impl Adjudicator {
             }
             results.push(result);
         }
-        // In the order in which they were asked, so that the same answers give the same verdicts.
+        // Sorted by batch, not by completion, so that the same answers give the same verdicts.
         results.sort_by(|one, other| one.path.cmp(&other.path));
         for result in results {
             progress.take(result, many);
@@ -318,7 +318,7 @@ impl Adjudicator {
         Ok(halt.map_or(Ok(()), Err))
     }
 
-    /// Counts a batch as if it was asked about.
+    /// Adds the estimated cost of a batch to `progress`.
     fn price(&self, batch: &PairBatch, progress: &mut Progress) {
         let (_, request) = Adjudication::start(&self.spec, batch.clone(), self.client.rung());
         let pairs = batch.pairs().count();
@@ -368,7 +368,7 @@ impl Progress {
                 self.usage.refused += adjudicated.refused as u64;
                 self.judged.extend(pairs);
             }
-            // Its halves were asked about.
+            // Its halves were asked instead.
             Err(NoAnswer::Open("too-long", _)) if pairs.is_empty() => {}
             Err(NoAnswer::Open(rule, why)) => {
                 self.note(rule, format!("{here}: {why}; its pairs stay open"));
@@ -386,7 +386,7 @@ impl Progress {
 
 /// A batch without an answer.
 pub(super) enum NoAnswer {
-    /// The rule of the finding, and the reason.
+    /// Rule name of the finding, and the reason.
     Open(&'static str, String),
     Halted(Halt),
 }
@@ -408,7 +408,7 @@ pub(super) fn answered<T>(ended: DialogueEnd<T>) -> Result<T, NoAnswer> {
     })
 }
 
-/// The findings of a batch, with its name.
+/// Prefixes findings with the name of their batch.
 pub(super) fn located(findings: Vec<Finding>, here: &str) -> impl Iterator<Item = Finding> + '_ {
     findings.into_iter().map(move |finding| Finding {
         line: 0,

@@ -1,5 +1,5 @@
 //! Hard caps on tokens and money. The worst case of a call is reserved in the store before the call is made, so that
-//! concurrent calls of many workers do not pass a cap together.
+//! concurrent workers cannot jointly exceed a cap.
 
 use super::retrying_store::RetryingStore;
 use crate::config::{Limits, Price};
@@ -7,22 +7,22 @@ use crate::domain::{SessionId, Timestamp, Usage};
 use crate::store::{Cap, CapReached, CapScope, CapUnit, Charge, StoreError};
 use std::fmt;
 
-/// The caps of the settings.
+/// Caps from the settings.
 #[derive(Debug)]
 pub(crate) struct Budget {
     limits: Limits,
     price: Price,
 }
 
-/// Namespace and session whose caps a call counts for.
+/// Namespace and session whose caps a call counts against.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CapOwner<'a> {
     pub(crate) namespace: &'a str,
-    /// `None` for a call about no single conversation.
+    /// `None` if the call is not about a single conversation.
     pub(crate) session: Option<SessionId>,
 }
 
-/// Worst case of a call, held under its caps until the call is settled.
+/// Worst-case charge of a call, held against its caps until the call is settled.
 #[derive(Debug)]
 #[must_use = "what is reserved and never settled counts as spent"]
 pub(super) struct Reservation {
@@ -34,14 +34,14 @@ pub(super) struct Reservation {
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) cap: ReachedCap,
-    /// Calls under way hold what is left under the cap, and may leave some of it.
+    /// True if calls in flight may still free some of the cap.
     pub(super) passes: bool,
 }
 
-/// A cap that a call would go beyond.
+/// A cap that the call would exceed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct ReachedCap {
-    /// Key of the settings.
+    /// Key in the settings.
     pub(super) key: &'static str,
     pub(super) scope: CapScope,
 }
@@ -57,7 +57,7 @@ impl Budget {
         Budget { limits: limits.clone(), price }
     }
 
-    /// Returns whether there is any cap.
+    /// True if any cap is set.
     pub(super) fn is_set(&self) -> bool {
         let limits = &self.limits;
         let tokens = [limits.session_tokens, limits.day_tokens, limits.namespace_day_tokens];
@@ -65,7 +65,6 @@ impl Budget {
         tokens.iter().chain(&micros).any(Option::is_some)
     }
 
-    /// Reserves the worst case of a call.
     pub(super) async fn reserve(
         &self,
         store: &RetryingStore,
@@ -91,7 +90,7 @@ impl Budget {
         })
     }
 
-    /// Replaces the reserved charge by the real one.
+    /// Replaces the reserved charge with the actual one.
     pub(super) async fn settle(
         &self,
         store: &RetryingStore,
@@ -128,7 +127,7 @@ impl Budget {
     }
 }
 
-/// The key that sets this cap.
+/// Settings key of the cap.
 fn key(cap: &Cap) -> &'static str {
     match (&cap.scope, cap.sort) {
         (CapScope::Day(_), CapUnit::Tokens) => "limits.day_tokens_max",
@@ -140,7 +139,7 @@ fn key(cap: &Cap) -> &'static str {
     }
 }
 
-/// Cost in micro-dollars: dollars for a million tokens are micro-dollars for one.
+/// Cost in micro-dollars. Prices are dollars per million tokens, which equals micro-dollars per token.
 pub(crate) fn cost(usage: Usage, price: Price) -> u64 {
     let fresh = usage.prompt_tokens.saturating_sub(usage.cached_tokens) as f64;
     let sum = fresh * price.sent

@@ -1,4 +1,4 @@
-//! The slices of a transcript without a store, for cassettes and prompt tests.
+//! Slices a transcript without a store, for cassettes and prompt tests.
 
 use super::namespace::NAMESPACE_DEFAULT;
 use super::preamble::PreambleSettings;
@@ -13,7 +13,7 @@ use crate::store::StoreError;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// One conversation of it.
+/// One conversation of a transcript.
 #[derive(Debug)]
 pub(crate) struct Collected {
     pub(crate) session: Arc<Session>,
@@ -26,10 +26,10 @@ pub(crate) struct Collected {
     pub(crate) masked: Report,
 }
 
-/// Reads the conversation that is named by its id or its number, or all conversations of the transcript.
+/// Reads one conversation by its id or number, or all conversations of the transcript.
 ///
 /// # Errors
-/// One line, if it cannot be read or holds nothing of that to ask about.
+/// A one-line message if the transcript cannot be read or has nothing to extract.
 pub(crate) fn collect(
     config: &Config,
     transcript: &Candidate,
@@ -37,7 +37,7 @@ pub(crate) fn collect(
 ) -> Result<Vec<Collected>, String> {
     let reading = Reading {
         format: None,
-        // The same on every machine, whatever its folders are.
+        // Must not depend on the machine's folders.
         namespace: config.namespace.clone().or_else(|| Some(NAMESPACE_DEFAULT.to_owned())),
         since: None,
         undated: true,
@@ -53,7 +53,7 @@ pub(crate) fn collect(
     let (gate, tally) = (Gate::new(&config.pii), Tally::default());
     let sink = Collector { conversation, wanted: false, found: Vec::new() };
     let mut reader = Reader::new(&reading, &gate, &tally, sink);
-    // Everything is collected; nothing stops it early.
+    // The collector never stops the reading.
     let _ = reader.file(transcript);
     if let Some(problem) = tally.totals().problems.first() {
         return Err(format!("{}: {}", problem.path, problem.problem));
@@ -75,7 +75,7 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    /// A conversation is named by its id, or by its number in the file.
+    /// Matches the conversation's id or its number in the file.
     fn is_wanted(&self, session: &Session) -> bool {
         let id = session.native_id.as_str();
         self.conversation.is_none_or(|wanted| {

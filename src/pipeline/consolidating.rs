@@ -1,5 +1,5 @@
 //! Consolidates the memory of a namespace: takes its lease, plans, asks a model about pairs that no rule decides, and
-//! applies the plan in one transaction. Knows no files.
+//! applies the plan in one transaction. Does not touch files.
 
 use super::adjudicate::{Adjudicator, AskMode, Halt, ModelUsage, Progress};
 use super::stop::blocking;
@@ -20,47 +20,46 @@ use crate::text::truncate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Maximum number of records in one plan: where as many are new they take 900 MB. The next plan takes the others.
+/// Maximum number of records in one plan; that many new ones take 900 MB. The next plan takes the rest.
 const PLAN_RECORDS_MAX: u32 = 100_000;
-/// Maximum number of earlier pairs that one plan asks about: some twenty batches. The others come next time.
+/// Maximum number of earlier pairs that one plan asks about: some twenty batches. The next plan takes the rest.
 const PLAN_PAIRS_MAX: usize = 400;
-/// Maximum number of open pairs of a namespace.
+/// Maximum number of open pairs read for one namespace.
 const PAIRS_MAX: u32 = 10_000;
-/// Maximum rounds of planning and asking: a verdict may open new pairs.
+/// Maximum number of plan-and-ask rounds; a verdict may open new pairs.
 const ROUNDS_MAX: u32 = 4;
 
-/// Entries before and after the words of a record among which messages are looked for.
+/// Window of entries around a record's evidence in which messages are looked up.
 const BESIDE_BEFORE: u32 = 6;
 const BESIDE_AFTER: u32 = 12;
-/// Messages beside a record that a model is shown, and those among them from before its words.
+/// Maximum number of messages around a record shown to the model: in total, and before its evidence.
 const BESIDE_MESSAGES_MAX: usize = 5;
 const BESIDE_MESSAGES_BEFORE: usize = 1;
-/// Length of each of them, in characters.
+/// Maximum length of each, in characters.
 const BESIDE_LETTERS_MAX: usize = 400;
 
 #[derive(Clone)]
 pub(crate) struct Consolidator {
     pub store: Store,
-    /// Name of this process, for others that find a namespace held.
+    /// Name of this process in leases.
     pub holder: String,
     pub clock: fn() -> Timestamp,
-    /// Wait some seconds for another process that changes the same memory.
+    /// True to wait some seconds for a lease that another process holds.
     pub waits: bool,
-    /// Decides where no rule does; without one, such pairs stay open.
+    /// Decides pairs that no rule decides; without it, they stay open.
     pub adjudicator: Option<Arc<Adjudicator>>,
 }
 
 /// Result of an attempt to change a namespace's memory.
 #[derive(Debug)]
 pub(crate) enum ConsolidationOutcome {
-    /// The plan was applied; on a dry run, it would be.
+    /// The plan was applied, or would be on a dry run.
     Done(Box<PlannedConsolidation>),
-    /// Another process changes the namespace.
+    /// Another process holds the namespace lease.
     Busy,
     /// These memories were changed by another process meanwhile; nothing was written.
     Moved(Vec<MemoryId>),
-    /// The model cannot be asked. Nothing was written: without the verdicts that were asked for there is no plan. Answers
-    /// that came are kept, and records wait.
+    /// The model cannot be asked, so no plan was made. Answers so far are journaled; the records wait.
     Halted(Halt),
 }
 
@@ -68,9 +67,9 @@ pub(crate) enum ConsolidationOutcome {
 #[derive(Debug)]
 pub(crate) enum DecisionOutcome {
     Done(Box<Plan>),
-    /// Another process changes the namespace.
+    /// Another process holds the namespace lease.
     Busy,
-    /// It makes no sense; the line says why.
+    /// The verdict does not apply; the message says why.
     Refused(String),
 }
 
@@ -79,12 +78,12 @@ pub(crate) enum DecisionOutcome {
 pub(crate) struct PlannedConsolidation {
     pub plan: Plan,
     pub findings: Vec<Finding>,
-    /// The memories that it was made of, as they are after the plan.
+    /// The memories that it is based on, as they are after the plan.
     pub memories: MemoryMap,
-    /// More records or pairs wait than one plan takes.
+    /// True if more records or pairs wait than one plan takes.
     pub goes_on: bool,
     pub usage: ModelUsage,
-    /// Pairs that are open after it: its own, and those of earlier plans that a model was to be asked about.
+    /// Pairs still open: those of this plan, and those of earlier plans that the model was to decide.
     pub left_open: Vec<LeftOpen>,
     /// Questions whose answers decided nothing.
     undecided: Vec<AskedPair>,
@@ -96,15 +95,15 @@ struct PlanInput {
     /// Pairs that earlier plans left open.
     open: Vec<OpenPair>,
     goes_on: bool,
-    /// More pairs are open than one plan asks about.
+    /// True if more pairs are open than one plan asks about.
     more_open: bool,
-    /// Records that a newer reading of their conversation replaced, and if there are any, all plans that stand.
+    /// Records that a newer reading of their conversation replaced. If there are any, `plans` has all plans not undone.
     outdated: Vec<Withdrawn>,
     plans: Vec<Plan>,
 }
 
 impl Consolidator {
-    /// The namespaces that `thresholds` say are due; none if nothing waits in any.
+    /// Returns the namespaces that are due under `thresholds`; `None` if no namespace has a backlog.
     pub(super) async fn due(
         &self,
         thresholds: &Thresholds,
@@ -118,10 +117,10 @@ impl Consolidator {
         Ok(Some(due.map(|it| it.namespace).collect()))
     }
 
-    /// Plans for the waiting records of `namespace` without changing anything. Answers of a model are kept, so that
+    /// Plans for the waiting records of `namespace` without changing memory. The model's answers are journaled, so that
     /// applying the plan asks nothing again.
     pub(crate) async fn plan(&self, namespace: &str) -> Result<ConsolidationOutcome, StoreError> {
-        // Of two processes with the same question one pays, and the other finds the answer.
+        // The lease makes only one of two processes pay for the same question.
         let held = match &self.adjudicator {
             None => None,
             Some(_) => match self.hold(namespace).await? {
@@ -206,7 +205,7 @@ impl Consolidator {
         let own = records.iter().map(|it| Memory::id_of(namespace, it.id));
         let ids = own.chain(pairs.iter().flat_map(|it| [it.home, it.memory]));
         self.load(&mut memories, ids.collect()).await?;
-        // Pairs that were asked about already without a decision.
+        // Drops undone pairs and those whose question was already asked without a decision.
         pairs.retain(|pair| {
             let memory = memories.get(pair.memory);
             let now = self.adjudicator.as_ref().zip(memory);
@@ -220,8 +219,8 @@ impl Consolidator {
         Ok(PlanInput { memories, records, open, goes_on, more_open, outdated, plans })
     }
 
-    /// The index of the memories of `namespace` as far as `records` need it; all memories where none was made yet, or
-    /// if they may not stay (`is_indexed`).
+    /// Loads the part of the memory index that `records` need, or all memories if there is no index yet or
+    /// `is_indexed` is false.
     async fn memories(
         &self,
         namespace: &str,
@@ -236,11 +235,11 @@ impl Consolidator {
         }
         let known = self.store.memories(Some(namespace)).await?;
         let namespace = namespace.to_owned();
-        // Seconds for a hundred thousand memories.
+        // Takes seconds for a hundred thousand memories.
         Ok(blocking(move || Memories::of(namespace, &known)).await)
     }
 
-    /// Drafts a plan and loads the memories that it asks for, until it asks for no more.
+    /// Drafts a plan and loads the memories that it misses, until none are missing.
     async fn complete(
         &self,
         mut input: PlanInput,
@@ -262,7 +261,7 @@ impl Consolidator {
         }
     }
 
-    /// Loads those of these memories that are there and were not loaded yet; false if there are none.
+    /// Loads the stored memories among `wanted` that are not loaded yet; returns false if there are none.
     async fn load(
         &self,
         memories: &mut Memories,
@@ -307,7 +306,7 @@ impl Consolidator {
         Ok(open.collect())
     }
 
-    /// Messages of people and agents beside the words of `records`.
+    /// Messages of people and agents around the evidence of `records`.
     async fn beside(
         &self,
         records: Vec<Record>,
@@ -355,7 +354,7 @@ impl Consolidator {
         })
     }
 
-    /// Takes a plan back.
+    /// Undoes an applied plan.
     pub(crate) async fn undo(
         &self,
         stored: &StoredPlan,
@@ -395,7 +394,7 @@ impl Consolidator {
         decided
     }
 
-    /// Lets the records of an undone plan wait again; `None` while another process changes the namespace.
+    /// Returns the records of an undone plan to the backlog; `None` while another process holds the lease.
     pub(crate) async fn release(&self, undone: &StoredPlan) -> Result<Option<u64>, StoreError> {
         let Some(held) = self.hold(&undone.plan.namespace).await? else { return Ok(None) };
         let released = self.store.release_undone(&held.lease, undone.plan.id, (self.clock)()).await;
@@ -409,7 +408,7 @@ impl Consolidator {
     }
 }
 
-/// The messages among `said` that a model is shown beside words that begin in the entry `first`.
+/// Selects the messages of `said` to show around evidence that begins in the entry `first`.
 fn nearest(first: u32, said: Vec<SpokenEntry>) -> Vec<Said> {
     let mut messages = said;
     messages.retain(|it| {
@@ -437,7 +436,7 @@ pub(super) async fn apply_verdict(
     let mut wanted = verdict.memories();
     while let Some(id) = wanted.pop() {
         if let PrefixLookup::One(found) = store.memory(id.0.into()).await? {
-            // What superseded it may be brought out of its place.
+            // The verdict may displace the memory that superseded this one.
             wanted.extend(found.superseded_by.filter(|by| !memories.contains_key(by)));
             memories.insert(id, *found);
         }
@@ -456,7 +455,7 @@ pub(super) async fn apply_verdict(
     })
 }
 
-/// A plan that leaves pairs open, and those among them that nobody is asked about.
+/// A plan that leaves pairs open; `out` are the pairs that are not asked about.
 struct OpenQuestions {
     input: PlanInput,
     plan: Plan,
@@ -469,7 +468,7 @@ impl OpenQuestions {
         let plan = draft.plan;
         let mut out: BTreeSet<(RecordId, MemoryId)> =
             settled(&plan).union(&progress.judged).copied().collect();
-        // This plan takes these out of use.
+        // Memories that rest only on these records are about to be withdrawn.
         let gone: BTreeSet<RecordId> = outdated.iter().map(|it| it.record.id).collect();
         let goes =
             |id: MemoryId| memories.get(id).is_some_and(|it| rests_on_nothing_else(it, &gone));
@@ -498,7 +497,7 @@ fn settled(plan: &Plan) -> BTreeSet<(RecordId, MemoryId)> {
     settles.collect()
 }
 
-/// The plan with every verdict, of which `draft` was made last.
+/// Completes the last `draft`, which includes every verdict.
 fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsolidation {
     let PlanInput { memories, records, open, goes_on, more_open, outdated, plans } = input;
     let Draft { mut plan, findings: refused, .. } = draft;
@@ -513,7 +512,7 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
     findings.extend(refused);
     if !progress.verdicts.is_empty() {
         let wrong = plan.check(&fresh, memories.loaded());
-        // No verdict can make such a plan. If one does all the same, it costs the verdicts and no memory.
+        // Should be impossible. If it happens, drop the verdicts rather than damage memory.
         if !wrong.is_empty() {
             findings.extend(wrong);
             let detail = "the verdicts came to a plan that breaks a rule; they are left out";
@@ -531,13 +530,13 @@ fn finished(input: PlanInput, draft: Draft, progress: Progress) -> PlannedConsol
     });
     let left_open = plan.left_open.iter().cloned().chain(earlier).collect();
     let mut after = memories.into_loaded();
-    // It was made of these very memories.
+    // Cannot fail: the plan was made from these memories.
     let _ = plan.apply(&mut after);
     PlannedConsolidation {
         plan,
         findings,
         memories: after,
-        // Pairs without an answer are not asked about at once again.
+        // Unanswered pairs are not asked again at once.
         goes_on: goes_on || (more_open && !progress.waits && !progress.judged.is_empty()),
         usage,
         left_open,

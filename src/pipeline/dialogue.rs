@@ -6,21 +6,21 @@ use super::model_client::{AskError, CallContext, Model, ModelClient, Spending};
 use crate::domain::{ErrorKind, ModelError, OutputMode, Reply, Request, RequestDigest, Retry};
 use crate::store::{Store, StoreError};
 
-/// A dialogue without I/O: returns what to ask and takes the reply. Bounded by `ASKS_MAX`.
+/// A sans-I/O dialogue: returns the next request and consumes the reply. Bounded by `ASKS_MAX`.
 pub(crate) trait ModelDialogue {
     type Outcome;
 
-    /// Takes the reply to the last request.
+    /// Consumes the reply to the last request.
     fn reply(&mut self, reply: &Reply) -> DialogueStep<Self::Outcome>;
-    /// The endpoint refused the output mode of the last request.
+    /// Handles a refusal of the last request's output mode.
     fn rung_refused(&mut self) -> DialogueStep<Self::Outcome>;
-    /// The last request cannot be made: ends with what there is.
+    /// Ends with the results so far, because the last request cannot be made.
     fn stop(&mut self) -> DialogueStep<Self::Outcome>;
-    /// True if earlier replies are worth ending with.
+    /// True if earlier replies gave a usable result.
     fn has_kept(&self) -> bool;
 }
 
-/// The journal and a model, or a cassette.
+/// Source of replies: the journal and a model, or a cassette.
 pub(crate) trait ReplySource {
     async fn answer(&mut self, request: &Request) -> Result<Reply, AskError>;
 }
@@ -30,28 +30,27 @@ pub(crate) enum DialogueStep<T> {
     End(T),
 }
 
-/// The end of a dialogue.
 pub(crate) enum DialogueEnd<T> {
     Done(T),
-    /// The request is longer than the model reads.
+    /// The request exceeds the context window.
     TooLong(ModelError),
-    /// The request is refused for good.
+    /// The request failed permanently.
     Failed(ModelError),
     Deferred(Deferral),
 }
 
-/// Why there is no answer now.
+/// Reason why there is no answer now.
 pub(crate) enum Deferral {
     Cap(ReachedCap),
-    /// The endpoint is busy or away.
+    /// The endpoint is busy or unreachable.
     Unanswered(ModelError),
-    /// Only a person can mend it.
+    /// The user must act first.
     Needs(ModelError),
     Stopped,
 }
 
-/// Runs a dialogue to its end; also returns whether the endpoint refused an output mode. `returns` is true if the
-/// dialogue is taken up again later when there is no answer now. Only the store's errors are errors.
+/// Runs a dialogue to its end; also returns true if the endpoint refused an output mode. `returns` means that the
+/// caller resumes the dialogue later if there is no answer now. Only store errors are `Err`.
 pub(crate) async fn run<T: ModelDialogue>(
     dialogue: &mut T,
     first: Request,
@@ -82,7 +81,7 @@ pub(crate) async fn run<T: ModelDialogue>(
                 continue;
             }
             Retry::After { .. } if returns => DialogueEnd::Deferred(Deferral::Unanswered(error)),
-            // What was kept of earlier answers is worth more than a new question.
+            // Earlier answers gave a partial result, which is better than none.
             Retry::Smaller | Retry::Never | Retry::After { .. } if dialogue.has_kept() => {
                 step = dialogue.stop();
                 continue;
@@ -116,7 +115,7 @@ impl ReplySource for ClientReplies<'_> {
 }
 
 impl ModelClient {
-    /// Runs a dialogue to its end and adds its cost to `spent`. Only the store's errors are errors.
+    /// Runs a dialogue to its end and adds its cost to `spent`. Only store errors are `Err`.
     pub(crate) async fn run<T: ModelDialogue>(
         &self,
         dialogue: &mut T,
@@ -130,7 +129,7 @@ impl ModelClient {
         Ok(end)
     }
 
-    /// Takes the output mode that a dialogue with `model` ended in, and remembers a lower one in the store.
+    /// Records the output mode that a dialogue with `model` ended in; a lower one is also stored.
     pub(crate) async fn learn(
         &self,
         model: &str,

@@ -1,4 +1,4 @@
-//! The memory directories of this machine that show a namespace, read before a plan changes memory and renewed after it.
+//! Memory directories of this machine that show a namespace: read before a plan changes memory, synced after it.
 
 use super::Consolidator;
 use super::dir_sync::{DirSync, SyncError, SyncReport};
@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 
 pub(crate) struct Directories {
     pub dir_sync: DirSync,
-    /// The directory of the project in which this process runs.
+    /// Memory directory of the current project.
     pub here: Option<MemoryFolder>,
-    /// The namespace of the settings, which that directory shows; without one that of its folder.
+    /// Namespace from the settings, shown by `here`; if `None`, the folder determines it.
     pub namespace: Option<String>,
 }
 
-/// A directory after it was renewed, or before it would be.
+/// A directory after a sync, or after the preview of one.
 pub(crate) struct SyncedDirectory {
     pub folder: MemoryFolder,
     pub report: SyncReport,
@@ -39,7 +39,7 @@ pub(crate) enum Forgotten {
 }
 
 impl Directories {
-    /// Takes over people's edits, so that they are theirs before a plan is made.
+    /// Imports people's edits, so that a plan sees them.
     pub(crate) async fn import_edits(&self, namespace: &str) -> Result<(), SyncError> {
         for folder in self.folders(namespace).await? {
             let imported = self.dir_sync.import_edits(&folder, namespace).await;
@@ -48,7 +48,7 @@ impl Directories {
         Ok(())
     }
 
-    /// Brings the directories in step with the memories. One whose namespace another process keeps busy is an error.
+    /// Syncs the directories with the memories. Fails if another process holds the namespace.
     pub(crate) async fn renew(&self, namespace: &str) -> Result<Vec<SyncedDirectory>, SyncError> {
         let mut synced = Vec::new();
         for folder in self.folders(namespace).await? {
@@ -59,7 +59,7 @@ impl Directories {
         Ok(synced)
     }
 
-    /// The directories as they would be once `plan` is applied; changes nothing.
+    /// Previews the directories as they would be after `plan`; changes nothing.
     pub(crate) async fn preview(&self, plan: &Plan) -> Result<Vec<SyncedDirectory>, SyncError> {
         let mut synced = Vec::new();
         for folder in self.folders(&plan.namespace).await? {
@@ -70,7 +70,7 @@ impl Directories {
         Ok(synced)
     }
 
-    /// Erases `target` from the store and from what directories show, and searches both for its words.
+    /// Erases `target` from the store and the directories, then searches both for its words.
     pub(crate) async fn forget(
         &self,
         consolidator: &Consolidator,
@@ -108,7 +108,7 @@ impl Directories {
         Ok(DirectoryNotes::read(folder, Some(store), gate).await?.notes)
     }
 
-    /// A file of a directory as people read it: short in the project's own.
+    /// Display path of a directory's file: relative if the directory is the project's own.
     pub(crate) fn shown(&self, folder: &MemoryFolder, path: String) -> String {
         match self.here.as_ref() == Some(folder) {
             true => path,
@@ -137,7 +137,7 @@ impl Directories {
     }
 }
 
-/// The error with the whole path of its file.
+/// Prefixes the error's path with the folder.
 fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
     match error {
         SyncError::Disk { path, cause } => {
@@ -147,13 +147,13 @@ fn inside(folder: &MemoryFolder, error: SyncError) -> SyncError {
     }
 }
 
-/// New titles of decisions whose title is erased, by tag: the file of a record is named for its title.
+/// New titles of decisions whose title changes, by tag; record files are named after the title.
 fn retitled(found: &ForgetPlan) -> BTreeMap<String, String> {
     let both = |it: &Change| it.before.clone().zip(it.after.clone());
     let retitled = found.changes.iter().filter_map(both);
     let retitled =
         retitled.filter(|(before, after)| before.claim.headline() != after.claim.headline());
-    // A tag may have more digits than these where ids begin alike; then the file keeps its name until the next rename.
+    // Where ids share a prefix, the real tag has more digits, and the file keeps its name until the next rename.
     let titles = retitled.map(|(_, after)| {
         let tags = source_tags([after.id]);
         (tags.into_values().collect::<String>(), after.claim.headline().to_owned())

@@ -1,5 +1,5 @@
-//! Extraction of one slice: asks a model, decodes and grounds its answer, and prepares what is staged. Stores nothing
-//! but answers.
+//! Extraction of one slice: asks a model, decodes and grounds its answer, and prepares the records to stage. Stores
+//! only the answers.
 
 use super::dialogue::{Deferral, DialogueEnd, DialogueStep, ModelDialogue};
 use super::model_client::{CallContext, ModelClient, Spending};
@@ -21,12 +21,12 @@ pub(super) const CUT_IN_TWO: &str = "cut-in-two";
 pub(crate) struct Extractor {
     pub(crate) client: Arc<ModelClient>,
     pub(crate) spec: Arc<ExtractionSpec>,
-    /// Digest of everything that makes two answers to one slice comparable.
+    /// Digest of everything that an answer depends on besides the slice.
     pub(crate) asking: Digest,
     pub(crate) gate: Gate,
 }
 
-/// A slice with all that its request and its records depend on.
+/// A slice with everything that its request and records depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct SliceRequest<'a> {
     pub(crate) session: &'a Session,
@@ -38,11 +38,11 @@ pub(crate) struct SliceRequest<'a> {
 }
 
 pub(crate) enum Outcome {
-    /// There is an extraction; it may be empty.
+    /// Success; the extraction may be empty.
     Extracted(Proven),
-    /// Failed for good.
+    /// Permanent failure.
     Failed(RunFailure, Vec<Finding>),
-    /// The slice is longer than the model reads.
+    /// The slice exceeds the context window.
     TooLong(ModelError),
     Deferred(Deferral),
 }
@@ -61,7 +61,7 @@ pub(crate) struct Proven {
 pub(super) struct RunAttempt {
     pub(super) cutting: Cutting,
     pub(super) run: RunId,
-    /// 0, and one more each time the slice was asked about afresh.
+    /// Number of times that the slice was extracted afresh, from 0.
     pub(super) generation: u32,
     pub(super) spent: Spending,
     pub(super) started_at: Timestamp,
@@ -72,7 +72,7 @@ impl Extractor {
         run_id(self.asking, slice)
     }
 
-    /// Asks about a slice until it has an outcome, and adds the cost to `spent`. Only the store's errors are errors.
+    /// Extracts a slice and adds the cost to `spent`. Only store errors are `Err`.
     pub(crate) async fn extract(
         &self,
         slice: SliceRequest<'_>,
@@ -125,7 +125,7 @@ impl Extractor {
         Staging { run, entries, records: Vec::new() }
     }
 
-    /// The run of a slice that was too long. Its halves cover its entries.
+    /// Run of a slice that was too long; the halves cover its entries.
     pub(super) fn cut_in_two(&self, attempt: &RunAttempt, error: ModelError) -> Staging {
         let failure = Some(RunFailure { kind: CUT_IN_TWO.to_owned(), detail: error.detail });
         let run = Run { failure, ..self.run(attempt) };
@@ -175,7 +175,7 @@ impl SliceRequest<'_> {
             entries: self.slice.range(),
             at: self.slice.parts.iter().find_map(|part| part.at),
         };
-        // Words that a model wrote in escapes passed the gate unseen; they pass it again.
+        // Text that the model wrote as JSON escapes passed the first redaction unseen, so redact again.
         let pass = |text: &str| gate.redact(text).as_str().to_owned();
         let Extraction { claims, mut findings, rung: output_mode, .. } = extraction;
         let claims = claims.into_iter().map(|claim| claim.map(&pass)).collect();
@@ -213,17 +213,17 @@ fn step(step: Step) -> DialogueStep<Result<Extraction, extract::Failure>> {
     }
 }
 
-/// A failed call as the failure of its slice.
+/// Converts a failed call into the failure of its slice.
 pub(crate) fn failure(error: ModelError) -> RunFailure {
     RunFailure { kind: error.kind.name().to_owned(), detail: error.detail }
 }
 
-/// The id of the run that asks about `slice` in the way that `asking` digests.
+/// Id of the run for `slice` under the settings that `asking` digests.
 pub(crate) fn run_id(asking: Digest, slice: SliceId) -> RunId {
     RunId(Digest::of(&["run", &slice.to_string(), &asking.to_string()]))
 }
 
-/// The job that asks about `cutting` with the preamble `before`, in the way that `asking` digests.
+/// Job for `cutting` with the preamble `before`, under the settings that `asking` digests.
 pub(super) fn job_of(cutting: &Cutting, before: Option<Redacted>, asking: Digest) -> Job {
     let slice = &cutting.slice;
     let (first, last) = places(slice);
@@ -235,14 +235,14 @@ pub(super) fn job_of(cutting: &Cutting, before: Option<Redacted>, asking: Digest
         first,
         last,
         tokens: slice.tokens,
-        // Numbers always have a JSON.
+        // Numbers always serialise.
         cut: cut.unwrap_or_default(),
         context: before,
     }
 }
 
-/// The lowest and the highest place in a slice: ordinal and part. A call is kept beside its result, so the last place
-/// is not always the last part.
+/// Lowest and highest position (ordinal, part) in a slice. A call is kept next to its result, so the last part is
+/// not always the highest.
 fn places(slice: &Slice) -> ((u32, u32), (u32, u32)) {
     let places = || slice.parts.iter().map(|part| (part.ordinal, part.part));
     (places().min().unwrap_or_default(), places().max().unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Forgets by source: erases everything that rests on a session or a record, and proves that no words are left.
+//! Forgets by source: erases everything derived from a session or a record, then proves that no words are left.
 
 use super::consolidating::Consolidator;
 use crate::consolidate::forget;
@@ -12,18 +12,18 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Minimum length of a passage in letters: shorter ones stand everywhere.
+/// Minimum length of a passage, in characters; shorter ones occur everywhere.
 const PASSAGE_LETTERS_MIN: usize = 16;
-/// Maximum length of a passage; longer ones are cut.
+/// Maximum length of a passage; longer ones are truncated.
 const PASSAGE_LETTERS_MAX: usize = 120;
 const PASSAGES_MAX: usize = 50_000;
-/// Entries of one read.
+/// Entries per read.
 const PAGE_ENTRIES: u32 = 1_000;
 
-/// Minimum letters of the beginning of an id: what is forgotten is gone for good.
+/// Minimum length of an id prefix, because forgetting cannot be undone.
 const ID_LETTERS_MIN: usize = 4;
 
-/// Checks that a person meant the one whose id is `whole`, and did not just begin to type.
+/// Rejects an id prefix that is too short to be deliberate; the whole id always passes.
 pub(crate) fn check_meant(given: &str, whole: &str) -> Result<(), String> {
     match given == whole || given.chars().count() >= ID_LETTERS_MIN {
         true => Ok(()),
@@ -41,7 +41,7 @@ pub(crate) enum ForgetTarget {
     Namespace,
 }
 
-/// Everything that rests on a source.
+/// Everything derived from a source.
 #[derive(Clone, Debug)]
 pub(crate) struct ForgetPlan {
     pub namespace: String,
@@ -49,7 +49,7 @@ pub(crate) struct ForgetPlan {
     pub records: Vec<RecordId>,
     pub changes: Vec<Change>,
     plans: Vec<Plan>,
-    /// Words of erased text, to search for afterwards.
+    /// Passages of the erased text, to search for afterwards.
     passages: BTreeSet<String>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum ForgetOutcome {
     Moved(Vec<MemoryId>),
 }
 
-/// Words of erased text.
+/// Passages of erased text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Passages(BTreeSet<String>);
 
@@ -80,7 +80,7 @@ pub(crate) struct ErasureProof {
 }
 
 impl Consolidator {
-    /// Finds everything that rests on `target` in `namespace`; changes nothing.
+    /// Finds everything derived from `target` in `namespace`; changes nothing.
     pub(crate) async fn forgetting(
         &self,
         namespace: &str,
@@ -111,7 +111,7 @@ impl Consolidator {
             }
             records.insert(*record);
         }
-        // A retrospective repeats records in other words.
+        // Retrospectives rephrase records but cite their tags.
         passages.extend(records.iter().map(|record: &RecordId| record_tag(*record)));
         let state = store.memories(Some(namespace)).await?;
         let forgotten = forget(&records, &state, &self.standing_plans(namespace).await?);
@@ -137,8 +137,8 @@ impl Consolidator {
         erased
     }
 
-    /// Removes erased text from the store's file, and searches every text of the store and `files` (path, text) for words
-    /// of it.
+    /// Scrubs erased text from the store's file, then searches every text of the store and `files` (path, text) for
+    /// its passages.
     pub(crate) async fn prove(
         &self,
         passages: Passages,
@@ -149,7 +149,7 @@ impl Consolidator {
         let finder = AhoCorasick::new(&passages.0);
         let is_left = move |text: &str| match &finder {
             Ok(finder) => finder.is_match(text),
-            // They are too many for one search.
+            // Too many passages for one automaton.
             Err(_) => passages.0.iter().any(|it| text.contains(it.as_str())),
         };
         for (path, text) in files {
@@ -186,7 +186,7 @@ impl Consolidator {
         passages: &mut BTreeSet<String>,
     ) -> Result<(), StoreError> {
         let mut from = 0_u32;
-        // Ends with the session: ordinals have no gaps.
+        // Terminates: ordinals have no gaps, so an empty page is the end.
         loop {
             let to = from.saturating_add(PAGE_ENTRIES);
             let entries = self.store.entries_of(session, from..to).await?;
@@ -210,7 +210,7 @@ impl ErasureProof {
     }
 }
 
-/// Notes the words of a record: its claim and its evidence.
+/// Collects passages from the claim and the evidence of a record.
 fn note_record(record: &Record, passages: &mut BTreeSet<String>) {
     for (_, text) in record.claim.strings() {
         note(text, passages);
@@ -220,7 +220,7 @@ fn note_record(record: &Record, passages: &mut BTreeSet<String>) {
     }
 }
 
-/// Notes the longest stretch of `text` that needs no escape in JSON, if it is long enough.
+/// Collects the longest stretch of `text` that needs no JSON escape, if it is long enough.
 fn note(text: &str, passages: &mut BTreeSet<String>) {
     let plain = |c: char| c == '"' || c == '\\' || c.is_control();
     let longest = text.split(plain).map(str::trim).max_by_key(|piece| piece.len());

@@ -1,5 +1,5 @@
-//! Makes a cassette of an answer that another program recorded for a whole transcript: the transcript is cut into slices,
-//! and each claim goes to the slice that supports it best.
+//! Makes a cassette from an answer that another program recorded for a whole transcript: slices the transcript and
+//! assigns each claim to the slice that supports it best.
 
 use super::collect::{Collected, collect};
 use super::setup::extraction_spec;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Model name in requests whose answers an unknown model gave.
+/// Model name in requests that an unknown model answered.
 pub(crate) const MODEL_UNKNOWN: &str = "recorded-elsewhere";
 
 /// An answer to a whole transcript as its file has it; other fields are for people.
@@ -46,7 +46,7 @@ fn imported() -> Origin {
     Origin::Imported
 }
 
-/// The file that is published in `schemas/` for answer files, name and content.
+/// Name and content of the published JSON schema of answer files.
 pub(crate) fn answers_schema_file() -> (String, String) {
     ("answers.v1.json".to_owned(), published_of::<AnswerFile>())
 }
@@ -55,7 +55,7 @@ impl AnswerFile {
     /// Parses an answer file.
     ///
     /// # Errors
-    /// One line: what is wrong with it.
+    /// A one-line message.
     pub(crate) fn read(text: &str) -> Result<AnswerFile, String> {
         serde_json::from_str(text)
             .map_err(|error| format!("not an answer file: {error}: expected transcript, arguments"))
@@ -82,7 +82,7 @@ pub(crate) struct Imported {
 /// Distributes an answer over the slices of `transcript`, with requests that name `model`.
 ///
 /// # Errors
-/// If the transcript cannot be read, or does not hold the conversation.
+/// If the transcript cannot be read, or does not contain the conversation.
 pub(crate) fn import(
     config: &Config,
     transcript: &Candidate,
@@ -134,11 +134,11 @@ pub(crate) fn spread(
     Imported { file, claims: count, slices: slices.len(), findings }
 }
 
-/// Addition to the grade of the slice with most of a claim's words in one stretch: less than being borne out.
+/// Bonus of the slice with most of a claim's words in one window; less than the 1 for grounding the claim.
 const WINDOW_GRADE: f64 = 0.5;
 
-/// For each claim the slice that supports it best, the first of equals: it bears the claim out, and has the stretch of the
-/// whole conversation with most of its words.
+/// Index of the slice that supports each claim best, the first among equals. A slice scores if it grounds the claim
+/// and if it has the window with most of the claim's words.
 fn places(slices: &[&(Cutting, Option<Redacted>)], claims: &[Claim]) -> Vec<usize> {
     let ground =
         |slice: &Slice, claims: Vec<Claim>| ground(slice, None, claims, &unstored(slice)).records;
@@ -167,7 +167,7 @@ fn places(slices: &[&(Cutting, Option<Redacted>)], claims: &[Claim]) -> Vec<usiz
     grades.into_iter().map(best).collect()
 }
 
-/// All `slices` as one, in which each entry has the number of its slice as its ordinal.
+/// Joins `slices` into one, in which the ordinal of an entry is the index of its slice.
 fn joined(first: &Slice, slices: &[&(Cutting, Option<Redacted>)]) -> Slice {
     let (mut parts, mut texts, mut length) = (Vec::new(), Vec::new(), 0);
     for (ordinal, (cutting, _)) in (0..).zip(slices) {
@@ -184,7 +184,7 @@ fn joined(first: &Slice, slices: &[&(Cutting, Option<Redacted>)]) -> Slice {
     Slice { text: Redacted::weave(&texts), parts, ..first.clone() }
 }
 
-/// The origin of records that are not stored.
+/// Provenance of records that are not stored.
 pub(super) fn unstored(slice: &Slice) -> Provenance {
     Provenance {
         namespace: String::new(),

@@ -1,4 +1,4 @@
-//! Looks up records and memories by the ids and tags that people type, with what they rest on and what became of them.
+//! Looks up records and memories by the ids and tags that people type, with their sources and their history.
 
 use crate::consolidate::{Event, history};
 use crate::domain::{Memory, Plan, Timestamp};
@@ -7,24 +7,23 @@ use crate::store::{
     AuditEntry, BadPrefix, PrefixLookup, RecordSources, Store, StoreError, StoredPlan,
 };
 
-/// Records of a memory that are looked up.
+/// Maximum number of records looked up for a memory.
 const RECORDS_MAX: usize = 20;
 
-/// Error of a lookup.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
-    /// The text begins no id.
+    /// The text is not the beginning of an id.
     #[error("`{text}`: {cause}")]
     Id { text: String, cause: BadPrefix },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The records behind an id: one, or those that a memory rests on.
+/// Records behind an id: the record itself, or the sources of a memory.
 #[derive(Debug)]
 pub(crate) struct Why {
     pub records: Vec<RecordSources>,
-    /// The memory, if the id is that of one.
+    /// The memory, if the id names one.
     pub memory: Option<Memory>,
 }
 
@@ -46,7 +45,7 @@ impl MemoryChange {
     }
 }
 
-/// The memory with this id, the only one whose id begins so, or the one with this tag of the directory.
+/// Finds a memory by its id, a unique prefix of it, or its tag in a memory directory.
 pub(crate) async fn memory_named(
     store: &Store,
     id: &str,
@@ -54,7 +53,7 @@ pub(crate) async fn memory_named(
     let digits = id.strip_prefix(SOURCE).unwrap_or(id);
     let prefix = digits.parse().map_err(|cause| LookupError::Id { text: digits.to_owned(), cause });
     let found = store.memory(prefix?).await?;
-    // Of ids that begin alike, the first has the shortest tag.
+    // Among ids with a common prefix, the first has the shortest tag.
     if let (true, PrefixLookup::Many(ids)) =
         (digits != id && digits.len() >= SOURCE_DIGITS_MIN, &found)
         && let Some(first) = ids.first()
@@ -64,7 +63,7 @@ pub(crate) async fn memory_named(
     Ok(found)
 }
 
-/// The record of this id, or those of a memory.
+/// Finds the record with this id, or the records of a memory.
 pub(crate) async fn why(store: &Store, id: &str) -> Result<PrefixLookup<Why>, LookupError> {
     if !id.starts_with(SOURCE) {
         let prefix = id.parse().map_err(|cause| LookupError::Id { text: id.to_owned(), cause })?;
@@ -101,7 +100,7 @@ pub(crate) async fn applied_plans(
     Ok(plans)
 }
 
-/// The changes of a memory, the earliest first.
+/// Changes of a memory, oldest first.
 pub(crate) async fn memory_history(
     store: &Store,
     memory: &Memory,

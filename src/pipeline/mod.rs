@@ -1,5 +1,5 @@
-//! The pipeline: ingests transcripts, and workers extract, ground and store their slices. Loops, bounds and shutdown are
-//! here; the modules below know nothing of one another.
+//! The pipeline: ingests transcripts; workers extract, ground and store their slices. Loops, bounds and shutdown live
+//! here; the lower layers do not know of one another.
 
 pub(crate) mod model_client;
 pub(crate) mod budget;

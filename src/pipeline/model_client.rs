@@ -1,5 +1,5 @@
-//! Asks a model: takes the answer from the journal if it was paid for, else calls within the limits on concurrency,
-//! rates, caps and tries. An answer is journaled before it is read.
+//! Client of the model: takes an answer from the journal if it was already paid for, else calls within the limits on
+//! concurrency, rates, caps and tries. An answer is journaled before it is used.
 
 use super::budget::{Budget, CapOwner, ReachedCap, Reservation, cost};
 use super::output_mode::OutputModeFallback;
@@ -20,15 +20,15 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Shortest wait of an endpoint that is believed: one that names a date in the past and goes on refusing would be
-/// asked without end.
+/// Shortest wait that is accepted from an endpoint. One that keeps naming a date in the past would otherwise be called
+/// in a busy loop.
 const WAIT_MIN: Duration = Duration::from_millis(50);
-/// Interval of looking whether a call of another process has left room under a cap.
+/// Poll interval for cap space that another process may free.
 const SETTLED_LOOK: Duration = Duration::from_millis(200);
-/// Maximum number of looks; a reservation that is held for ten minutes belongs to a process that died.
+/// Maximum number of polls: a reservation held for ten minutes belongs to a process that died.
 const SETTLED_LOOKS_MAX: u32 = 3_000;
 
-/// Maximum tokens that an endpoint may count beside the texts that are seen: its own prompt, or the model's thoughts.
+/// Maximum tokens that an endpoint may count beyond the visible text, for its own prompt or for reasoning.
 const UNSEEN_TOKENS_MAX: u64 = 131_072;
 
 /// Source of answers.
@@ -47,30 +47,30 @@ pub(crate) struct ModelClient {
     pub(crate) budget: Budget,
     pub(crate) price: Price,
     pub(crate) tally: Arc<Tally>,
-    /// The endpoint's URL, under which its capabilities are remembered.
+    /// The endpoint's URL, under which its capabilities are stored.
     pub(crate) base_url: String,
     pub(crate) output_mode: OutputModeFallback,
     pub(crate) cancel: CancellationToken,
-    /// Wait for a call under way after `cancel`.
+    /// Grace period for a call in flight after `cancel`.
     pub(crate) grace: Duration,
     pub(crate) clock: fn() -> Timestamp,
-    /// Notified when a call under a cap was settled.
+    /// Notified when a call is settled against its caps.
     pub(crate) settled: Notify,
-    /// Requests under way: the same request at the same time waits for the first one's answer.
+    /// Requests in flight; an identical request waits for the first one's answer.
     pub(crate) in_flight: Mutex<HashMap<RequestDigest, Weak<tokio::sync::Mutex<()>>>>,
 }
 
-/// Reaction to an endpoint that is busy or away.
+/// Policy for an endpoint that is busy or unreachable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum CallRetry {
-    /// Calls again within the same request.
+    /// Retries within the same request.
     Waits {
-        /// Tries of one request; rate limits do not count.
+        /// Maximum number of tries; rate-limited ones do not count.
         tries_max: u32,
-        /// Sum of all waits.
+        /// Maximum total wait.
         wait_max: Duration,
     },
-    /// Returns the error; the caller comes back later.
+    /// Returns the error; the caller retries later.
     ComesBack,
 }
 
@@ -83,9 +83,9 @@ impl CallRetry {
 /// The bill that a call is charged to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Billing<'a> {
-    /// A run's, which is staged with the cost of its answers.
+    /// A run, which is staged with the cost of its answers.
     Run(RunId),
-    /// Its own, which is written with the answer.
+    /// A separate bill, written together with the answer.
     Own {
         task: RunId,
         purpose: Purpose,
@@ -94,15 +94,15 @@ pub(crate) enum Billing<'a> {
     },
 }
 
-/// Circumstances of a request, the same for a whole dialogue.
+/// Context of a request, constant for a whole dialogue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallContext<'a> {
     pub(crate) cap_owner: CapOwner<'a>,
     pub(crate) billing: Billing<'a>,
-    /// Cancelled with the client's, or alone: then no call begins, and one under way ends well.
+    /// Cancelled with the client's token or alone. Then no call starts, but one in flight completes.
     pub(crate) stop: &'a CancellationToken,
     pub(crate) retry: CallRetry,
-    /// The caller asks again later if there is no answer now.
+    /// True if the caller asks again later when there is no answer now.
     pub(crate) returns: bool,
 }
 
@@ -111,13 +111,13 @@ pub(crate) struct CallContext<'a> {
 pub(crate) struct Spending {
     pub(crate) asks: u32,
     pub(crate) calls: u32,
-    /// Answers of the journal.
+    /// Answers taken from the journal.
     pub(crate) journaled: u32,
     pub(crate) usage: Usage,
     pub(crate) cost_micros: u64,
-    /// The endpoint refused an output mode.
+    /// True if the endpoint refused an output mode.
     pub(crate) refused: bool,
-    /// The endpoint responded, be it with a refusal.
+    /// True if the endpoint responded, even with a refusal.
     pub(crate) answered: bool,
 }
 
@@ -131,13 +131,13 @@ impl Spending {
     }
 }
 
-/// Why there is no answer.
+/// Reason for a missing answer.
 #[derive(Debug)]
 pub(crate) enum AskError {
     Model(ModelError),
     /// A cap is reached; the work waits.
     Cap(ReachedCap),
-    /// Ends everything.
+    /// Fatal.
     Store(StoreError),
 }
 
@@ -155,7 +155,7 @@ struct FinishedCall<'a> {
 }
 
 impl ModelClient {
-    /// Returns the answer to `request`, which was asked `before` so often in its dialogue, and adds its cost to `spent`.
+    /// Returns the answer to `request`, which the dialogue already made `before` times, and adds its cost to `spent`.
     pub(crate) async fn ask(
         &self,
         request: &Request,
@@ -165,10 +165,10 @@ impl ModelClient {
     ) -> Result<Reply, AskError> {
         spent.asks += 1;
         let endpoint = match &self.model {
-            // A cassette is a journal itself.
+            // A cassette needs no journal.
             Model::Cassette(cassette) => {
                 let reply = cassette.call(request).await.map_err(AskError::Model)?;
-                // Shown, since it was paid for once; not billed, since nobody pays now.
+                // Counted, but not billed: it was paid for when it was recorded.
                 self.tally.call(counted(&reply, request), 0);
                 return Ok(reply);
             }
@@ -194,7 +194,7 @@ impl ModelClient {
         let usage = counted(&reply, request);
         let cost_micros = cost(usage, self.price);
         self.tally.call(usage, cost_micros);
-        // What was paid for is kept before anything else is done.
+        // Journal a paid answer before anything else can fail.
         let kept = self.journal(request, digest, context, &reply).await?;
         let tokens = usage.prompt_tokens + usage.completion_tokens;
         self.settle(reservation, Charge { tokens, micros: cost_micros }).await?;
@@ -206,7 +206,7 @@ impl ModelClient {
                 spent.add(usage, cost_micros);
                 Ok(reply)
             }
-            // Another process's answer came first, and this one stands on a bill of its own.
+            // Another process's answer came first; this one was billed separately.
             Some(kept) => {
                 self.bill_journaled(&kept, request, context, spent);
                 Ok(kept.reply)
@@ -214,7 +214,7 @@ impl ModelClient {
         }
     }
 
-    /// Adds the cost of a journaled answer if the same run paid for it before it was staged.
+    /// Adds the cost of a journaled answer that the same run paid for in an earlier attempt.
     fn bill_journaled(
         &self,
         kept: &Journaled,
@@ -228,7 +228,7 @@ impl ModelClient {
         }
     }
 
-    /// The lock of a request under way.
+    /// Returns the lock of a request in flight.
     fn in_flight(&self, digest: RequestDigest) -> Arc<tokio::sync::Mutex<()>> {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         in_flight.retain(|_, lock| lock.strong_count() > 0);
@@ -240,7 +240,7 @@ impl ModelClient {
         })
     }
 
-    /// Journals an answer; returns the journaled one instead if another process's came first.
+    /// Journals an answer; if another process's came first, returns that one.
     async fn journal(
         &self,
         request: &Request,
@@ -322,7 +322,7 @@ impl ModelClient {
                 permit.slow_down((!charged).then_some(pause));
                 break with_wait(error, pause);
             };
-            // Bounded by the sum of the waits, each longer than nothing.
+            // Bounded by the total wait: every pause is longer than zero.
             failures += 1;
             tries += u32::from(charged);
             let pause = asked_for.unwrap_or_else(|| back_off(failures, seed));
@@ -339,7 +339,7 @@ impl ModelClient {
                 break ModelError { detail, ..error };
             }
             waited += pause;
-            // Rate limits slow every call down; other failures are this call's alone.
+            // A rate limit slows every call; other failures delay only this one.
             permit.slow_down((!charged).then_some(pause));
             if charged {
                 tokio::select! {
@@ -351,7 +351,7 @@ impl ModelClient {
         Err(AskError::Model(error))
     }
 
-    /// Makes one call as soon as the limits allow; `None` if it was stopped before.
+    /// Makes one call as soon as the limits allow; `None` if stopped before.
     async fn once(
         &self,
         endpoint: &Endpoint,
@@ -367,7 +367,7 @@ impl ModelClient {
         if !self.rate_limit.draw(&self.store, sent, context.stop).await? {
             return Ok(None);
         }
-        // A rate limit may have begun meanwhile.
+        // The endpoint may have begun to rate-limit meanwhile.
         let reserved = tokio::select! {
             biased;
             () = context.stop.cancelled() => Ok(None),
@@ -377,7 +377,7 @@ impl ModelClient {
             self.rate_limit.settle(&self.store, sent, None).await?;
             return reserved.map(|_| None);
         };
-        // A request that was sent will be paid for: its answer is waited for, within the grace.
+        // A sent request is paid for, so wait for its answer within the grace period.
         let grace = async {
             self.cancel.cancelled().await;
             tokio::time::sleep(self.grace).await;
@@ -402,8 +402,8 @@ impl ModelClient {
         Ok(Some(FinishedCall { permit, reservation, result }))
     }
 
-    /// Reserves the worst case of a call under its caps. Waits while calls under way hold what is left of one; `None`
-    /// if it was stopped before.
+    /// Reserves the worst case of a call under its caps. Waits while calls in flight hold the rest of a cap; `None` if
+    /// stopped before.
     async fn reserve(
         &self,
         request: &Request,
@@ -430,8 +430,8 @@ impl ModelClient {
     }
 }
 
-/// The journal's key of a request that was asked `before` so often in its dialogue: asking again is asking for another
-/// answer.
+/// Journal key of a request that the dialogue already made `before` times. A repeated request asks for another
+/// sample.
 fn sample_digest(request: &Request, before: u32) -> RequestDigest {
     let digest = request.digest();
     match before {
@@ -440,7 +440,7 @@ fn sample_digest(request: &Request, before: u32) -> RequestDigest {
     }
 }
 
-/// Returns whether the error is a response of the endpoint.
+/// True if the error is a response of the endpoint.
 fn is_response(error: &AskError) -> bool {
     let AskError::Model(error) = error else { return false };
     let (stale, cancelled) = (ErrorKind::Stale, ErrorKind::Cancelled);
@@ -448,7 +448,7 @@ fn is_response(error: &AskError) -> bool {
         && ![stale, cancelled].contains(&error.kind)
 }
 
-/// Writes the wait into a rate limit.
+/// Sets the wait of a rate-limit error.
 fn with_wait(error: ModelError, pause: Duration) -> ModelError {
     if !matches!(error.kind, ErrorKind::RateLimited { .. }) {
         return error;
@@ -460,12 +460,12 @@ fn cancelled() -> ModelError {
     ModelError::new(ErrorKind::Cancelled, "stopped before the answer came")
 }
 
-/// Estimated tokens of a request, for the rate limit. The longest answer is seldom given and not counted.
+/// Estimated tokens of a request, for the rate limit. The reply is not counted: few reach the maximum length.
 pub(crate) fn estimate(request: &Request) -> u64 {
     request.messages.iter().map(|m| u64::from(estimate_tokens(m.content.as_str()))).sum()
 }
 
-/// Upper bound of a call: the longest answer, and more tokens than estimated for the request, since tokenisers differ.
+/// Upper bound of a call: the longest reply, and a margin on the estimated prompt, since tokenisers differ.
 fn worst_case(request: &Request) -> Usage {
     let tool = [request.tool.schema(), request.tool.description.as_str()];
     let offered: u64 = tool.iter().map(|text| u64::from(estimate_tokens(text))).sum();
@@ -477,7 +477,7 @@ fn worst_case(request: &Request) -> Usage {
     }
 }
 
-/// Tokens as the endpoint counted them, or as estimated where it did not or cannot have.
+/// Token usage as the endpoint reports it, or an estimate where that is missing or implausible.
 pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
     let arguments = reply.calls.iter().map(|call| estimate_tokens(call.arguments.as_str()));
     let answered = arguments.sum::<u32>() + estimate_tokens(reply.content.as_str());
@@ -489,9 +489,9 @@ pub(crate) fn counted(reply: &Reply, request: &Request) -> Usage {
     }
 }
 
-/// Returns the count of an endpoint, or the estimate if it counted none or absurdly many.
+/// Returns `count`, or `estimate` if the endpoint counted nothing or implausibly much.
 pub(super) fn plausible(count: u64, estimate: u64) -> u64 {
-    // An estimated token has four bytes at most, and none is shorter than a byte.
+    // An estimated token has at most four bytes, and a real one at least one.
     if (1..=4 * estimate + UNSEEN_TOKENS_MAX).contains(&count) { count } else { estimate }
 }
 

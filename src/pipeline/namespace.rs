@@ -1,5 +1,5 @@
-//! The namespace of a folder: whose memory a conversation is. A repository is named by its remote, so that its clones
-//! share, and any other folder by its whole path, so that two folders of one name do not.
+//! Namespaces of folders. A repository is named by its remote, so that its clones share memory; any other folder by its
+//! full path, so that two folders of the same name do not.
 
 use crate::adapters::memory_files::MemoryFolder;
 use crate::adapters::process;
@@ -9,7 +9,7 @@ use crate::privacy::{Gate, Redacted};
 use crate::store::{HeldLease, LeaseRequest, Store, StoreError};
 use std::path::{Path, PathBuf};
 
-/// The namespace of what names no folder.
+/// Namespace of conversations without a folder.
 pub(super) const NAMESPACE_DEFAULT: &str = "default";
 
 /// The namespace of a folder: `github.com/owner/app` for a repository with a remote, else the path of the repository's
@@ -24,7 +24,7 @@ pub(crate) fn namespace_of_folder(folder: &str, gate: &Gate) -> String {
     gate.redact(&name).as_str().to_owned()
 }
 
-/// A path with `~` for the user's home, and without a slash at either end: a name can be the path of a folder below another.
+/// Path with `~` for the user's home and no slash at either end, so that tools can append it to a path of their own.
 fn shown(path: &Path) -> String {
     let home = home();
     let below = home.and_then(|home| path.strip_prefix(home).ok());
@@ -59,8 +59,8 @@ fn name_of(url: &str, root: &Path) -> Option<String> {
     is_name.then(|| format!("{}/{path}", host.to_ascii_lowercase()))
 }
 
-/// The names that a folder's namespace had before: the last part of a path, and the path of a repository that has a
-/// remote by now.
+/// Names that a folder's namespace may have had before: the last component of a path, and the path of a repository
+/// that has a remote by now.
 fn earlier(folder: &str, gate: &Gate) -> Vec<String> {
     let root = Repository::of(Path::new(folder)).map(|it| it.root);
     let folders = [Some(PathBuf::from(folder)), root];
@@ -78,18 +78,18 @@ fn earlier(folder: &str, gate: &Gate) -> Vec<String> {
     names
 }
 
-/// Namespaces of folders as a store has them.
+/// Resolves the namespaces of folders against a store.
 #[derive(Clone, Copy)]
 pub(crate) struct Namespaces<'a> {
     pub store: &'a Store,
     pub gate: &'a Gate,
-    /// For the leases of a move; without a clock nothing is moved.
+    /// Clock for the leases of a move; if `None`, nothing is moved.
     pub clock: Option<fn() -> Timestamp>,
 }
 
 impl Namespaces<'_> {
-    /// The namespace of a folder. What the store has of the folder's project alone under an earlier name is moved to
-    /// the present one; an earlier name that several projects share stays theirs.
+    /// Returns the namespace of a folder. If the folder's project alone used an earlier name, its data is moved to the
+    /// current one; a name shared by several projects is kept.
     pub(crate) async fn of_folder(&self, folder: &str) -> Result<String, StoreError> {
         let fresh = namespace_of_folder(folder, self.gate);
         let name = self.store.namespace_moved(&fresh).await?.unwrap_or_else(|| fresh.clone());
@@ -106,13 +106,13 @@ impl Namespaces<'_> {
         Ok(name)
     }
 
-    /// True if a folder of sessions, or the one of a memory directory, is in the project of this name.
+    /// True if `folder`, of sessions or of a memory directory, belongs to the project `name`.
     fn is_of(&self, folder: &str, name: &str) -> bool {
         let root = MemoryFolder::project_of(Path::new(folder)).and_then(Path::to_str);
         namespace_of_folder(root.unwrap_or(folder), self.gate) == name
     }
 
-    /// Gives a namespace another name, as far as no other process changes the memory of one of both.
+    /// Renames a namespace; returns false without a clock, or if another process holds either lease.
     pub(crate) async fn moved(&self, from: &str, to: &str) -> Result<bool, StoreError> {
         let Some(clock) = self.clock else { return Ok(false) };
         let hold = async |namespace: &str| -> Result<Option<HeldLease>, StoreError> {
@@ -126,14 +126,14 @@ impl Namespaces<'_> {
             return Ok(false);
         };
         let moved = self.store.move_namespace(&old.lease, &new.lease).await;
-        // The old lease went with its namespace.
+        // The move removed the old lease with its namespace.
         old.release(None).await?;
         new.release(None).await?;
         moved.map(|()| true)
     }
 
-    /// The session as the store knows it: a conversation keeps its id and its namespace whatever its project is called
-    /// now. `native_id` is its client's id as it is written; `is_named` says that a person named its namespace.
+    /// Returns the session as the store knows it: a conversation keeps its id and namespace even if its project was
+    /// renamed. `native_id` is the client's own id; `is_named` is true if a person chose the namespace.
     pub(crate) async fn known(
         &self,
         session: Session,

@@ -1,4 +1,4 @@
-//! Notes of an agent: staged as records that say so. Consolidation makes no memory of one; a person says it first.
+//! Notes of an agent, staged as records marked as such. Consolidation makes no memory of a note until a person says it.
 
 use crate::domain::{
     Branch, Claim, CoverageState, Digest, Entry, EntryKind, Evidence, Format, Match, OutputMode,
@@ -8,21 +8,21 @@ use crate::domain::{
 use crate::privacy::Gate;
 use crate::store::{CoveredEntry, Run, Staging, Store, StoreError};
 
-/// Prompt of the run of a note: none was asked.
+/// Prompt id in the run of a note; no model was asked.
 const PROMPT: &str = "note";
-/// Version of the shape of a note.
+/// Schema version of a note.
 const VERSION: u32 = 1;
 
 /// A claim that an agent hands over itself.
 pub(crate) struct AgentNote<'a> {
     pub namespace: &'a str,
-    /// Name of the agent's client, and by which way it came.
+    /// Name of the agent's client, and the channel of the note.
     pub agent: &'a str,
     pub claim: Claim,
     pub at: Timestamp,
 }
 
-/// Stages a note; the same one on the same day is one record.
+/// Stages a note; the same note on the same day is one record.
 pub(crate) async fn stage_note(
     store: &Store,
     gate: &Gate,
@@ -50,7 +50,7 @@ pub(crate) async fn stage_note(
     Ok(record)
 }
 
-/// One entry with the words of the claim, and the run that made a record of it without a question.
+/// Builds an entry with the words of the claim, and a run that made a record of it without asking a model.
 fn staging(session: &Session, claim: Claim, gate: &Gate, at: Timestamp) -> (RecordId, Staging) {
     let mut words: Vec<&str> = Vec::new();
     let strings = claim.strings();

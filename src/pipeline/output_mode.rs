@@ -1,17 +1,17 @@
-//! The output mode that dialogues begin with: falls back to a lower one where an endpoint cannot use a higher one.
+//! The output mode that dialogues start in. Falls back to a lower one that the endpoint supports.
 
 use crate::domain::OutputMode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Dialogues in a row that must end in a lower output mode before the next ones begin there, where the endpoint did
-/// not refuse a higher one: a model may have had a bad moment.
+/// Consecutive dialogues that must end in a lower mode before new ones start there. One alone may be a fluke; a refusal
+/// by the endpoint needs no repetition.
 const LOWER_MIN: u32 = 3;
 
 pub(crate) struct OutputModeFallback(Mutex<State>);
 
 struct State {
     current: OutputMode,
-    /// Dialogues in a row that ended in a lower mode than they began with.
+    /// Consecutive dialogues that ended in a lower mode than they began in.
     lower: u32,
 }
 
@@ -24,7 +24,7 @@ impl OutputModeFallback {
         self.state().current
     }
 
-    /// Takes the mode that a dialogue ended in; returns true if the next ones begin lower.
+    /// Records the mode that a dialogue ended in; returns true if later dialogues start lower.
     pub(crate) fn learn(&self, worked: OutputMode, refused: bool) -> bool {
         let mut state = self.state();
         if worked <= state.current {

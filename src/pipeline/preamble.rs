@@ -1,6 +1,6 @@
-//! The preamble of a slice's prompt: the conversation memory that the settings name and the last turns of the dialog, as
-//! of the entries before the slice. The same entries give the same text, however the session was ingested: the journal
-//! knows requests by their words.
+//! The preamble of a slice's prompt: the configured conversation memory and the last turns of the dialog before the
+//! slice. The same entries give the same text however the session was ingested, because the journal is keyed by the
+//! text of requests.
 
 use crate::config::Config;
 use crate::conversation_memory::{self, SliceContext};
@@ -11,7 +11,7 @@ use crate::store::{ConversationState, Store, StoreError};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Stored entries that are read at once.
+/// Stored entries per read.
 const PAGE_ENTRIES: u32 = 512;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl PreambleSettings {
         Arc::new(PreambleSettings { conversation, dialog, gate, digest })
     }
 
-    /// Digest of everything that two preambles of the same entries may differ by.
+    /// Digest of all settings that a preamble depends on.
     pub(super) fn digest(&self) -> Digest {
         self.digest
     }
@@ -53,18 +53,18 @@ impl PreambleSettings {
 pub(super) struct Preamble {
     settings: Arc<PreambleSettings>,
     format: Format,
-    /// `None` if a session is only resumed for its dialog, or if the settings name a limit that their strategy cannot
-    /// have, which reading them refuses.
+    /// `None` if the session is resumed only for its dialog, or if a limit does not fit the strategy, which is rejected
+    /// when the settings are read.
     context: Option<SliceContext>,
     dialog: DialogSummary,
-    /// Ordinal of the first entry that is not in it.
+    /// Ordinal of the first entry that is not included yet.
     next: u32,
-    /// Entries that a later slice may begin with.
+    /// Entries not included yet, because a later slice may begin with them.
     pending: VecDeque<Entry>,
 }
 
 impl Preamble {
-    /// The preamble of a session that is read from its beginning.
+    /// Starts the preamble of a session that is read from its beginning.
     pub(super) fn begin(settings: &Arc<PreambleSettings>, format: Format) -> Preamble {
         Preamble {
             settings: Arc::clone(settings),
@@ -76,7 +76,7 @@ impl Preamble {
         }
     }
 
-    /// Resumes a remembered preamble, unless it was made under other settings or knows entries behind `end`.
+    /// Resumes a stored preamble; `None` if it was made under other settings or includes entries from `end` on.
     fn resume(
         settings: &Arc<PreambleSettings>,
         format: Format,
@@ -96,7 +96,7 @@ impl Preamble {
         })
     }
 
-    /// The preamble of the stored entries of `session` before `end`; resumes `kept` if possible.
+    /// Builds the preamble of the stored entries of `session` before `end`; resumes `kept` if possible.
     pub(super) async fn upto(
         store: &Store,
         settings: &Arc<PreambleSettings>,
@@ -109,7 +109,7 @@ impl Preamble {
         while preamble.next < end {
             let page = preamble.next..end.min(preamble.next.saturating_add(PAGE_ENTRIES));
             let entries = store.entries_of(session.id, page.clone()).await?;
-            // Ordinals have no gaps within a session: there are no more.
+            // Ordinals have no gaps, so the session ends here.
             if entries.is_empty() {
                 break;
             }
@@ -119,17 +119,17 @@ impl Preamble {
         Ok(preamble)
     }
 
-    /// Takes the next entry of the session.
+    /// Adds the next entry of the session.
     pub(super) fn push(&mut self, entry: &Entry) {
         let mut entry = entry.clone();
         if entry.kind == EntryKind::ToolResult {
-            // Results of tools are in no preamble, and can be long.
+            // Tool results are in no preamble, and can be long.
             (entry.text, entry.native_id) = (Redacted::default(), None);
         }
         self.pending.push_back(entry);
     }
 
-    /// The preamble of the slice with `first` as its lowest ordinal; `None` if it is empty.
+    /// Returns the preamble of the slice whose lowest ordinal is `first`; `None` if it is empty.
     pub(super) fn before(&mut self, first: u32) -> Option<Redacted> {
         self.pass(first);
         let turns = self.dialog.block(&[], self.settings.rules()).text;
@@ -143,7 +143,7 @@ impl Preamble {
         }
     }
 
-    /// No later slice begins with an entry before `first`.
+    /// Includes all entries before `first`, since no later slice begins with one of them.
     pub(super) fn pass(&mut self, first: u32) {
         while let Some(entry) = self.pending.pop_front_if(|entry| entry.ordinal < first) {
             if let Some(context) = &mut self.context {
@@ -154,23 +154,23 @@ impl Preamble {
         }
     }
 
-    /// The state to store, as of the entries that no later slice begins with.
+    /// Returns the state to store, which covers the entries that no later slice begins with.
     pub(super) fn remembered(&self) -> ConversationState {
         let conversation = self.context.as_ref().filter(|_| comes_in_pieces(self.format));
         ConversationState {
             settings: self.settings.digest(),
             next: self.next,
-            // Turns are numbers, names and texts: they always have a JSON.
+            // Turns always serialise.
             dialog: serde_json::to_string(&self.dialog).unwrap_or_default(),
             conversation: conversation.map(SliceContext::to_json).unwrap_or_default(),
         }
     }
 }
 
-/// The dialog of a stored session, resumed from the remembered one, so that a session of any length is not read again.
+/// Dialog of a stored session. Resumes from the stored state, so that a long session is not read again.
 ///
 /// # Errors
-/// The store's.
+/// Store errors.
 pub(crate) async fn dialog_of(
     store: &Store,
     config: &Config,
@@ -181,8 +181,8 @@ pub(crate) async fn dialog_of(
     Ok(Preamble::upto(store, &settings, session, kept, u32::MAX).await?.dialog)
 }
 
-/// True for formats whose sessions come in pieces. Files are read from their beginning each time: the memory of their
-/// conversation need not be stored.
+/// True for formats whose sessions come in pieces. Files are read from the beginning each time, so their conversation
+/// memory need not be stored.
 fn comes_in_pieces(format: Format) -> bool {
     format == Format::Slice
 }
@@ -226,7 +226,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        /// Who reads on from what is remembered at any entry tells every slice the same as who reads
+        /// Resuming from the state stored at any entry gives every slice the same preamble as reading
         /// from the beginning, however far ahead of the slice both have read.
         #[test]
         fn the_same_entries_tell_the_same_however_they_were_handed_over(

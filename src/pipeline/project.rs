@@ -39,7 +39,7 @@ pub(crate) struct DirectoryNotes {
 }
 
 impl DirectoryNotes {
-    /// Reads those of `folder`; with a store, only those that annalist did not write.
+    /// Reads the entries of `folder`; with a store, only those that annalist did not write.
     pub(crate) async fn read(
         folder: &MemoryFolder,
         store: Option<&Store>,
@@ -59,7 +59,7 @@ impl DirectoryNotes {
     }
 }
 
-/// The entries of a directory's `files`; with what was `rendered` of a store, only those that annalist did not write.
+/// Entries in `files`; given the `rendered` files, only those that annalist did not write.
 fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<Note> {
     let mut notes = Vec::new();
     for (path, text) in files {
@@ -87,7 +87,6 @@ fn notes(files: &Files, rendered: Option<&Files>, gate: &Gate) -> Vec<Note> {
 /// A memory directory that is read for a block.
 pub(crate) struct ProjectDirectory {
     pub(crate) folder: MemoryFolder,
-    /// Its settings.
     pub(crate) settings: MemoryConfig,
 }
 
@@ -100,7 +99,7 @@ pub(crate) struct ShownFiles {
 
 impl ProjectDirectory {
     pub(crate) fn new(folder: MemoryFolder) -> ProjectDirectory {
-        // Unreadable settings are the defaults.
+        // Unreadable settings fall back to the defaults.
         let text = folder.file(CONFIG).ok().flatten().unwrap_or_default();
         ProjectDirectory { settings: MemoryConfig::parse(&text).0, folder }
     }
@@ -115,7 +114,7 @@ impl ProjectDirectory {
         Ok(assemble(&material(&shown.files, query, gate), budget, gate))
     }
 
-    /// The files that a block may show something of: sessions and the archive for a query only.
+    /// Reads the files that a block may show; sessions and the archive only for a query.
     pub(crate) fn read(&self, is_query: bool) -> io::Result<ShownFiles> {
         let names = self.folder.names()?;
         let mut shown = ShownFiles::default();

@@ -1,4 +1,4 @@
-//! Requests and tokens a minute, shared by all processes that ask the same endpoint through this store.
+//! Limits on requests and tokens per minute, shared by all processes that call the same endpoint through this store.
 
 use super::retrying_store::RetryingStore;
 use crate::config::Config;
@@ -9,13 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) struct RateLimit {
     rates: Option<Rates>,
-    /// Held by the one call of this process that has drawn and waits for its moment.
+    /// Held by the one call of this process that waits for its slot.
     turn: tokio::sync::Mutex<()>,
     clock: fn() -> Timestamp,
 }
 
 impl RateLimit {
-    /// The limits of the settings for their endpoint.
     pub(super) fn of(config: &Config, clock: fn() -> Timestamp) -> RateLimit {
         let limits = &config.limits;
         let limited = limits.requests_per_minute.is_some() || limits.tokens_per_minute.is_some();
@@ -57,7 +56,7 @@ impl RateLimit {
         }
     }
 
-    /// Replaces the tokens that were drawn by those that were used; `None` if there was no call.
+    /// Replaces the drawn tokens with those used; `None` if no call was made.
     pub(super) async fn settle(
         &self,
         store: &RetryingStore,

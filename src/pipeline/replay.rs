@@ -1,5 +1,5 @@
-//! Replays transcripts: one thread reads them into a batch of the queue, and a worker of this process drains that batch
-//! meanwhile. The totals are the store's.
+//! Replays transcripts: one thread reads them into a batch of the queue while a worker of this process drains that
+//! batch. The totals come from the store.
 
 use super::extractor::run_id;
 use super::ingest::{Asking, CountSink, ReadSession, ReplaySink};
@@ -25,14 +25,14 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// Jobs that the reader may be ahead of the model, beyond twice the concurrency: claiming, decoding and storing must not
-/// keep the endpoint waiting.
+/// Jobs that the reader may queue ahead in addition to twice the concurrency, so that claiming, decoding and storing
+/// never keep the endpoint waiting.
 const AHEAD_MORE: u32 = 32;
-/// Sessions that are closed at once: they are written in few commits.
+/// Maximum number of sessions closed concurrently; the store groups their commits.
 const CLOSING_MAX: usize = 32;
-/// Tokens of an answer in a dry run's estimate: recorded answers of slices near the default budget have 200 to 600.
+/// Estimated tokens of an answer in a dry run; recorded answers of slices near the default budget have 200 to 600.
 const ANSWER_TOKENS_ESTIMATE: u64 = 400;
-/// Tokens of adjudication for one slice in that estimate: some eight records, each shown with one or two memories.
+/// Estimated tokens of adjudication per slice: some eight records, each shown with one or two memories.
 const ADJUDICATION_SENT_ESTIMATE: u64 = 2_000;
 const ADJUDICATION_ANSWER_ESTIMATE: u64 = 400;
 
@@ -44,21 +44,21 @@ pub(crate) struct Options {
     pub vault: bool,
     /// Format of the named files; `None` detects it.
     pub format: Option<Format>,
-    /// Leaves out sessions that began before.
+    /// Leaves out sessions that began before this time.
     pub since: Option<Timestamp>,
-    /// With `since`, read sessions without a time too.
+    /// With `since`, reads sessions without a time too.
     pub undated: bool,
     pub sessions_max: Option<u64>,
-    /// Asks afresh about slices that failed.
+    /// Extracts failed slices afresh.
     pub retry_failed: bool,
-    /// Reads sessions again that were forgotten.
+    /// Reads forgotten sessions again.
     pub also_forgotten: bool,
 }
 
 pub(crate) struct Replay {
     pub config: Config,
     pub model: Model,
-    /// The model's name: in requests and in runs.
+    /// Model name in requests and in runs.
     pub model_name: String,
     pub store: Store,
     pub cancel: CancellationToken,
@@ -66,7 +66,7 @@ pub(crate) struct Replay {
     pub clock: fn() -> Timestamp,
 }
 
-/// A dry run: reads, masks, cuts and counts; asks nothing, keeps nothing.
+/// A dry run: reads, redacts, slices and counts, but asks no model and stores nothing.
 pub(crate) struct Plan {
     pub config: Config,
     /// The model that would be asked.
@@ -76,10 +76,10 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Reads everything; `store` knows the slices that are done.
+    /// Reads everything; `store` tells which slices are done.
     ///
     /// # Errors
-    /// The store's.
+    /// Store errors.
     pub(crate) async fn run(
         self,
         options: Options,
@@ -117,7 +117,7 @@ impl Plan {
             open: None,
         };
         let mut reader = Reader::new(&reading, &gate, &self.tally, sink);
-        // The sink knows why a reading broke off.
+        // The sink's `finish` reports why the reading stopped.
         let read = files.iter().try_for_each(|file| reader.file(file));
         let _ = read.is_continue().then(|| copies.iter().try_for_each(|it| reader.copy(it)));
         let slices = reader.finish()?.finish()?;
@@ -175,7 +175,7 @@ fn find(options: &Options, tally: &Tally) -> Vec<Candidate> {
     files
 }
 
-/// The copies in the vault, if `options` name them.
+/// Copies in the vault, if `options` include them.
 async fn copies(
     options: &Options,
     store: Option<&Store>,
@@ -191,7 +191,7 @@ async fn copies(
 }
 
 impl Replay {
-    /// Replays everything that `options` names. Content never ends it; the store's errors do.
+    /// Replays everything that `options` names. Store errors end it early; content never does.
     pub(crate) async fn run(self, options: Options) -> Result<End, StoreError> {
         let Replay { config, model, model_name, store, cancel, tally, clock } = self;
         let calls = u32::try_from(config.model.concurrency).unwrap_or(u32::MAX);
@@ -228,7 +228,7 @@ impl Replay {
         };
         let draining = async {
             let report = worker.drain(Arc::clone(&batch)).await;
-            // If it ended early, nothing works on what would be read.
+            // If the worker ended early, nothing would process what is still read.
             closing.cancel();
             report
         };
@@ -259,7 +259,7 @@ struct ReplayReader {
 impl ReplayReader {
     fn read(self, sink: ReplaySink) -> Result<Vec<ReadSession>, StoreError> {
         let mut reader = Reader::new(&self.reading, &self.gate, &self.tally, sink);
-        // The sink knows why a reading broke off.
+        // The sink's `finish` reports why the reading stopped.
         let read = self.files.iter().try_for_each(|file| reader.file(file));
         let _ = read.is_continue().then(|| self.copies.iter().try_for_each(|it| reader.copy(it)));
         let read = reader.finish().and_then(ReplaySink::finish);
@@ -270,7 +270,7 @@ impl ReplayReader {
     }
 }
 
-/// Ends the reading also after a panic.
+/// Ends the reading even after a panic.
 impl Drop for ReplayReader {
     fn drop(&mut self) {
         self.batch.end_reading();
@@ -286,7 +286,7 @@ struct Ending {
     clock: fn() -> Timestamp,
 }
 
-/// The runs of a session's jobs, and whether some are open.
+/// The runs of a session's jobs; `is_open` if some jobs have not ended.
 #[derive(Debug, Default)]
 struct BatchRuns {
     runs: Vec<RunId>,
@@ -321,15 +321,15 @@ impl Ending {
         Ok(())
     }
 
-    /// Lets the runs of this replay cover the session if all of its slices have one; a session that was stopped keeps
-    /// its earlier runs. Returns its totals.
+    /// Makes the runs of this replay the session's coverage if each of its slices has one; an interrupted session keeps
+    /// its earlier runs. Returns the session's totals.
     async fn session(
         &self,
         session: ReadSession,
         of: BatchRuns,
     ) -> Result<SessionTotals, StoreError> {
         let ReadSession { id, reached, known, whole, is_copy, .. } = session;
-        // A failure of this replay counts, also where an earlier extraction covers its slice.
+        // A failure in this replay counts even if an earlier extraction covers the slice.
         let before = self.store.session_totals(id, reached).await?.coverage;
         if let Some((findings, masked)) = whole.filter(|_| !of.is_open) {
             let end = SessionEnd {
@@ -362,8 +362,8 @@ fn add(totals: &mut Totals, session: SessionTotals) {
     }
 }
 
-/// Counts the remaining entries as pending if there is a reason: a stop, a cap, a file that could not be read to its
-/// end. Otherwise the totals do not balance, and say so.
+/// Counts the remaining entries as pending if a stop, a cap or an unreadable file explains them. Otherwise the totals
+/// do not balance, which the report shows.
 fn count_pending(tally: &Tally, report: &Report) {
     tally.with(|totals| {
         if report.left.capped > 0 {

@@ -1,5 +1,5 @@
-//! Retrospectives of a namespace: by rule, or with lessons of a model that is asked batch by batch. A retrospective is
-//! made one way: where a batch has no usable answer, all of it is made by rule.
+//! Retrospectives of a namespace, by rule or with lessons from a model that is asked batch by batch. The two are never
+//! mixed: if a batch has no usable answer, the whole retrospective is made by rule.
 
 use super::adjudicate::{
     BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered, configure, located,
@@ -23,7 +23,7 @@ pub(crate) struct Reflector {
 pub(crate) enum RetrospectiveOutcome {
     Done(Box<RetrospectiveReport>),
     Busy,
-    /// The model cannot be asked. Answers that came are kept.
+    /// The model cannot be asked. Answers so far are journaled.
     Halted(Halt),
 }
 
@@ -103,8 +103,8 @@ impl Reflector {
 }
 
 impl Consolidator {
-    /// Makes a retrospective of `namespace` since a time: by rule, or by the model of `reflector`. While a model is
-    /// asked the namespace is held, so that nothing is forgotten between the records and the answer that is kept.
+    /// Makes a retrospective of `namespace` since a time, by rule or with the model of `reflector`. Holds the namespace
+    /// lease while the model is asked, so that no record is forgotten before the answer about it is journaled.
     pub(crate) async fn reflect(
         &self,
         namespace: &str,
@@ -134,7 +134,7 @@ impl Consolidator {
         left.map(|()| done)
     }
 
-    /// Staged records since a time, without those that were taken back.
+    /// Staged records since a time, without those that were retracted.
     async fn to_reflect(
         &self,
         namespace: &str,

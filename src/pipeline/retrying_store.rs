@@ -1,4 +1,4 @@
-//! A store that is asked again while it is in trouble: locked, full, restarting. Reports the trouble once.
+//! Retries store operations while the store is unavailable: locked, full or restarting. Reports an outage once.
 
 use crate::adapters::metrics::Meters;
 use crate::llm::back_off;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum pause between two tries: what is in hand should be stored soon after the trouble is over.
+/// Maximum pause between two tries, so that pending work is stored soon after an outage.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
@@ -23,7 +23,7 @@ struct Shared {
 }
 
 pub(crate) struct RetryPolicy {
-    /// Sum of all pauses; zero returns the first error.
+    /// Maximum total pause; zero returns the first error.
     pub(crate) wait_max: Duration,
     /// The same once `closing` is cancelled.
     pub(crate) grace: Duration,
@@ -39,7 +39,7 @@ impl RetryingStore {
         RetryingStore { store, shared: Arc::new(Shared { policy, is_troubled }) }
     }
 
-    /// Reports the first error at once, to a person who waits.
+    /// Returns the first error at once, for commands that a person waits for.
     pub(crate) fn without_retries(store: Store) -> RetryingStore {
         let policy = RetryPolicy {
             wait_max: Duration::ZERO,
@@ -59,7 +59,7 @@ impl RetryingStore {
     /// Repeats `work` until the store accepts it.
     ///
     /// # Errors
-    /// Those that do not pass, or not in time.
+    /// Permanent errors, and those that outlast the policy's wait.
     pub(crate) async fn retry<T, F>(&self, work: impl Fn(Store) -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,

@@ -1,28 +1,27 @@
-//! Questions for a person: memories that contradict one another, or may, and what is open.
+//! Questions for a person: pairs of memories that contradict one another, or may, and open items.
 
 use crate::domain::{ClaimKind, Memory, MemoryId, MemoryMap, MemoryState};
 use crate::memory_dir::Contradiction;
 use crate::store::{PrefixLookup, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Open pairs that are asked about; the others come once these are answered.
+/// Maximum number of open pairs to ask about; the rest follow once these are answered.
 const PAIRS_MAX: u32 = 1_000;
 
-/// Something to answer about.
 #[derive(Clone, Debug)]
 pub(crate) enum Question {
     /// Two memories that contradict one another, or may; the earlier one first.
     Pair {
         one: Box<Memory>,
         other: Box<Memory>,
-        /// True if they do.
+        /// True if they contradict one another, false if they may.
         is_certain: bool,
     },
-    /// A request, question or failure that is open.
+    /// An open request, question or failure.
     Open(Box<Memory>),
 }
 
-/// Everything to answer about in a namespace: first the pairs, then what is open, each by time.
+/// All questions of a namespace: first the pairs, then the open items by time.
 pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Question>, StoreError> {
     let pairs = pairs(store, namespace).await?;
     let mut found = pair_questions(store, &pairs).await?;
@@ -33,7 +32,7 @@ pub(crate) async fn questions(store: &Store, namespace: &str) -> Result<Vec<Ques
     Ok(found)
 }
 
-/// The pairs of a namespace to answer about: those that a plan left open, then those that contradict one another.
+/// Pairs of a namespace to ask about: those that a plan left open, then those that contradict one another.
 pub(crate) async fn pairs(
     store: &Store,
     namespace: &str,
@@ -49,7 +48,7 @@ pub(crate) async fn pairs(
     Ok(all.map(pair).collect())
 }
 
-/// The questions of `pairs` whose memories are in use.
+/// Questions for those of `pairs` whose memories are both active.
 pub(crate) async fn pair_questions(
     store: &Store,
     pairs: &[Contradiction],
@@ -87,7 +86,7 @@ impl Question {
         }
     }
 
-    /// Reads it again; false if there is nothing to answer any more.
+    /// Reloads the question; returns false if it no longer needs an answer.
     pub(crate) async fn refresh(&mut self, store: &Store) -> Result<bool, StoreError> {
         let mut now = MemoryMap::new();
         for memory in self.memories() {
@@ -109,7 +108,7 @@ impl Question {
         Ok(fresh.map(|it| *self = it).is_some())
     }
 
-    /// The memory of a pair that the other one may close.
+    /// The open memory; in a pair, the request or question that the other memory may close.
     pub(crate) fn asked(&self) -> Option<&Memory> {
         match self {
             Question::Pair { one, other, .. } if one.claim.kind() != other.claim.kind() => {

@@ -1,4 +1,4 @@
-//! A search over the store and the notes of a directory: candidates, their state, one order.
+//! Searches the store and the notes of a directory, and merges the candidates into one ranking.
 
 use crate::domain::Memory;
 use crate::search::{Frequencies, Query, Ranking};
@@ -13,17 +13,17 @@ mod embedding;
 mod hit;
 mod order;
 
-/// Candidates that are ranked.
+/// Maximum number of ranked candidates.
 const CANDIDATES_MAX: u32 = 200;
-/// The same where the state, which is not in the index, leaves out some of them.
+/// The same for searches by state, which is not in the index and drops some candidates.
 const CANDIDATES_BY_STATE_MAX: u32 = 2_000;
-/// Candidates that have a word of the same meaning as one of the query.
+/// Maximum number of further candidates that match a synonym.
 const SYNONYM_CANDIDATES_MAX: u32 = 60;
-/// Texts that are nearest to the vector of the words, among the candidates.
+/// Maximum number of candidates nearest to the query's vector.
 const NEAR_MAX: usize = 50;
-/// Rank that halves what a place in one of two orders adds to a score.
+/// Rank at which the contribution of one ranking is halved (the `k` of reciprocal rank fusion).
 const RANK_HALF: f64 = 60.0;
-/// Share of its score that is left to what is believed no more, or was never proven.
+/// Factor on the score of superseded, retracted and quarantined hits.
 const DOUBTFUL: f64 = 0.5;
 
 /// Searches the store, if there is one, and `notes`; the best first.
@@ -83,7 +83,7 @@ pub(crate) async fn search(
     Ok(hits)
 }
 
-/// The hit that a record is, whatever is searched for.
+/// Makes a hit of a record, independent of a query.
 pub(crate) async fn hit_of(
     store: &Store,
     record: StoredRecord,
@@ -96,7 +96,7 @@ pub(crate) async fn hit_of(
     Ok(hit)
 }
 
-/// The place among `hits` of a text that is near; it is added if it is not there.
+/// Index in `hits` of a text near the query; appends it if it is missing.
 fn place_of(near: NearText, hits: &mut Vec<SearchHit>) -> usize {
     let NearText { record, memory } = near;
     let id = record.as_ref().map(|stored| stored.record.id);
@@ -113,7 +113,7 @@ fn place_of(near: NearText, hits: &mut Vec<SearchHit>) -> usize {
     })
 }
 
-/// Places by the order of their words and that of their meaning, by reciprocal rank; by their words alone if nothing is near.
+/// Merges the rankings by words and by vector by reciprocal rank; the ranking by words stands if nothing is near.
 fn fused(by_words: Vec<(usize, f64)>, near: &[usize]) -> Vec<(usize, f64)> {
     if near.is_empty() {
         return by_words;

@@ -27,7 +27,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) store: RetryingStore,
     pub(crate) tally: Arc<Tally>,
     pub(crate) cancel: CancellationToken,
-    /// Wait for a call under way after `cancel`.
+    /// Grace period for a call in flight after `cancel`.
     pub(crate) grace: Duration,
     pub(crate) clock: fn() -> Timestamp,
 }
@@ -45,7 +45,7 @@ impl Setup<'_> {
         let Setup { config, model, model_name, store, tally, cancel, grace, clock } = self;
         let base_url = config.model.base_url.clone();
         let known = match &model {
-            // The capabilities of an endpoint say nothing of recorded answers.
+            // Capabilities of the endpoint do not apply to recorded answers.
             Model::Cassette(cassette) => cassette.rung(),
             Model::Endpoint(_) => {
                 config.model.rung.or(store.inner().capability(&base_url, model_name).await?)
@@ -88,7 +88,7 @@ pub(crate) fn extraction_spec(config: &Config, model: &str) -> Arc<ExtractionSpe
     Arc::new(spec)
 }
 
-/// Digest of everything that makes two answers to one slice comparable: model, prompt, schema, slicing and preamble.
+/// Digest of all that an answer depends on besides the slice: model, prompt, schema, language, slicing, preamble.
 pub(crate) fn asking_digest(spec: &ExtractionSpec, config: &Config) -> Digest {
     let prompts = spec.prompts();
     let prompts = format!("{} {} {}", prompts.id(), prompts.version(), prompts.digest());

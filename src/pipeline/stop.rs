@@ -1,21 +1,21 @@
-//! Panics of tasks, which end the work.
+//! Propagates panics of tasks.
 
 use tokio::task::JoinError;
 
-/// Resumes the panic of another task: going on would pass over its work.
+/// Resumes the panic of another task; continuing would lose its work.
 pub(crate) fn resume_panic(died: JoinError) {
     if let Ok(panic) = died.try_into_panic() {
         std::panic::resume_unwind(panic);
     }
 }
 
-/// Does blocking work on a thread of its own.
+/// Runs blocking work on a thread of its own.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
         Err(died) => {
             resume_panic(died);
-            // It did not begin, because the runtime ends, and this with it.
+            // It never ran: the runtime is shutting down, and this future with it.
             std::future::pending().await
         }
     }

@@ -1,4 +1,4 @@
-//! Summaries of a conversation memory by a model, under the same journal, caps and prices as every other question.
+//! Summaries of a conversation memory by a model, under the same journal, caps and prices as every other request.
 
 use super::adjudicate::{
     BatchBill, BatchClient, Halt, ModelSource, ModelUsage, NoAnswer, answered,
@@ -15,7 +15,6 @@ use crate::store::StoreError;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Maximum length of a summary; it stands before the messages that follow it.
 const SUMMARY_TOKENS_MAX: Tokens = 1_000;
 
 /// Writes the summaries of one conversation.
@@ -25,7 +24,7 @@ pub(crate) struct Summariser {
     /// Request without its message.
     request: Request,
     namespace: String,
-    /// Messages that were put to the model.
+    /// Messages shown to the model.
     pub shown: u64,
     pub usage: ModelUsage,
 }
@@ -33,18 +32,18 @@ pub(crate) struct Summariser {
 /// Result of a summary that was due.
 pub(crate) enum Summarised {
     Done,
-    /// The answer is empty: its messages stay and are put to the model again with the next one.
+    /// The answer is empty; the messages stay and are shown again with the next request.
     Empty,
-    /// There is no answer, and the messages stay: the reason.
+    /// There is no answer, for this reason; the messages stay.
     Unanswered(String),
     Stopped,
 }
 
-/// One question whose answer is plain text.
+/// A dialogue of one request whose answer is plain text.
 struct PlainText;
 
 impl Summariser {
-    /// `session` is the conversation, if the store or its transcript names it: its namespace pays.
+    /// `session` is the conversation, if the store or its transcript names it; its namespace is billed.
     pub(crate) async fn new(
         source: ModelSource<'_>,
         session: Option<&Session>,
@@ -81,7 +80,7 @@ impl Summariser {
         let messages = vec![Message { role: Role::User, content }];
         let request = Request { messages, ..self.request.clone() };
         let (namespace, purpose) = (self.namespace.as_str(), Purpose::Summarise);
-        // Without anything that it is about, the answer is erased as soon as any session is forgotten.
+        // With an empty `about`, the answer is erased as soon as any session is forgotten.
         let bill = BatchBill { namespace, task: "summarising", purpose, about: Vec::new() };
         let (ended, spent) = self.client.ask(PlainText, request, bill).await?;
         self.shown += due.messages.len() as u64;

@@ -1,5 +1,4 @@
-//! What a replay has done so far, counted while it runs; a progress bar reads it, the closing table
-//! prints it.
+//! Running totals of a replay. The progress bar reads them; the closing table prints them.
 
 use crate::adapters::metrics::Meters;
 use crate::config::Price;
@@ -10,10 +9,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Fewer slices in a row may well hold nothing worth keeping.
+/// Minimum number of empty extractions that makes a model suspect; fewer may be chance.
 const EMPTY_ANSWERS_MIN: u64 = 10;
 
-/// Counts behind a lock: a few additions a slice.
+/// Shared running totals. A lock suffices for a few additions per slice.
 #[derive(Debug, Default)]
 pub struct Tally {
     totals: Mutex<Totals>,
@@ -34,12 +33,12 @@ pub struct ByKind {
 }
 
 impl ByKind {
-    /// All four together.
+    /// Sum of all kinds.
     pub fn total(&self) -> u64 {
         self.decisions + self.discussions + self.attempts + self.requests
     }
 
-    /// So many more of `kind`.
+    /// Adds `count` records of `kind`.
     pub fn add(&mut self, kind: ClaimKind, count: u64) {
         *match kind {
             ClaimKind::Decision => &mut self.decisions,
@@ -155,12 +154,12 @@ pub struct Totals {
 }
 
 impl Tally {
-    /// Counts calls for these meters too.
+    /// Creates a tally that also reports calls to `meters`.
     pub fn metered(meters: Arc<Meters>) -> Tally {
         Tally { totals: Mutex::default(), meters: Some(meters) }
     }
 
-    /// The meters, if somebody looks at them.
+    /// The meters, if metrics are on.
     pub(crate) fn meters(&self) -> Option<&Arc<Meters>> {
         self.meters.as_ref()
     }
@@ -170,12 +169,12 @@ impl Tally {
         change(&mut self.totals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The counts now.
+    /// Returns a snapshot of the counts.
     pub fn totals(&self) -> Totals {
         self.with(|totals| totals.clone())
     }
 
-    /// Notes a problem of a file.
+    /// Records a problem of a file.
     pub(crate) fn problem(&self, path: &str, problem: String) {
         let [path, problem] =
             [path, &problem].map(|it| Gate::new(&[]).redact(it).as_str().to_owned());
@@ -202,8 +201,8 @@ impl Tally {
 }
 
 impl Totals {
-    /// Goes back to `before` a file was read; what `before` counts of a session in another file, so
-    /// many entries and slices, is a copy of what this file has.
+    /// Rewinds to `before`, the totals before a file was read. The `entries` and `slices` of
+    /// the same session that it counts from another file become copies of what this file has.
     pub(crate) fn read_again(&mut self, before: &Totals, entries: u64, slices: u64) {
         self.files = before.files;
         self.bytes = before.bytes;
@@ -219,7 +218,7 @@ impl Totals {
         }
     }
 
-    /// Begins to count cost, if the price is known.
+    /// Starts counting cost, if the price is known.
     pub(crate) fn count_cost(&mut self, price: Option<Price>) {
         if let Some(price) = price {
             self.cost.get_or_insert_default();
@@ -227,17 +226,17 @@ impl Totals {
         }
     }
 
-    /// True if so many answers held nothing, and none held something, that the model is suspect.
+    /// True if enough answers came and all were empty, which makes the model suspect.
     pub fn only_empty_answers(&self) -> bool {
         EMPTY_ANSWERS_MIN <= self.slices_extracted && self.slices_empty == self.slices_extracted
     }
 
-    /// Whether every entry is accounted for.
+    /// True if every entry is accounted for.
     pub fn balance(&self) -> bool {
         self.coverage.total() == self.entries
     }
 
-    /// Whether something needs a person.
+    /// True if something needs a person's attention.
     pub fn failed(&self) -> bool {
         let waits = !self.waiting.is_empty() || self.entries == 0 && !self.empty.is_empty();
         self.coverage.failed > 0 || waits || !self.problems.is_empty() || !self.balance()

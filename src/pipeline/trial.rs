@@ -1,4 +1,4 @@
-//! The extraction of a tiny conversation, asked for and read as every other: shows whether a model can fill the tool.
+//! Trial extraction of a tiny conversation, along the usual path: shows whether a model can fill the tool.
 
 use super::dialogue::{self, Deferral, DialogueEnd, ReplySource};
 use super::import::unstored;
@@ -40,7 +40,7 @@ impl ReplySource for &Endpoint {
 /// Asks `model` about a conversation with one decision.
 ///
 /// # Errors
-/// One line: why the decision was not found.
+/// A one-line reason why the decision was not found.
 pub(crate) async fn trial(
     config: &Config,
     mut endpoint: &Endpoint,
@@ -74,7 +74,7 @@ pub(crate) async fn trial(
     let records = ground(slice, None, extraction.claims, &unstored(slice)).records;
     let decided = records.iter().filter(|record| record.claim.kind() == ClaimKind::Decision);
     let mut evidence = decided.flat_map(|record| &record.evidence);
-    // The reason may be in another language than the conversation.
+    // Only `chosen` counts: the reason may be in another language than the conversation.
     match evidence.any(|it| it.field == "chosen") {
         true => Ok(()),
         false => Err(format!(

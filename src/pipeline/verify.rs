@@ -1,5 +1,5 @@
-//! Checks whether what memories name still stands in the code. What stood there once and is gone marks a memory; a name
-//! that was never there says nothing. Changes no memory.
+//! Checks whether the code still has the names that memories mention. A removed name marks its memory; a name that was
+//! never there is ignored. Changes no memory.
 
 use crate::adapters::code::{CodeError, CodeTree};
 use crate::domain::{Claim, Digest, Memory, MemoryId, MemoryState};
@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Names that are looked up in one check, of the latest memories first.
+/// Maximum number of names per check, those of the latest memories first.
 const NAMES_MAX: usize = 4_000;
-/// Memories that are checked, the latest.
+/// Maximum number of memories per check, the latest.
 const MEMORIES_MAX: usize = 5_000;
-/// Suffix of the key of what was checked in a directory.
+/// Suffix of the store key for the results of a directory.
 const CHECKED: &str = "#code";
-/// Key of the digest of what the last check was about.
+/// Key of the digest of the last check's input.
 const LAST: &str = "last";
-/// Letters of a commit where it is shown.
+/// Length of a displayed commit id.
 const COMMIT_LETTERS: usize = 9;
 
 /// A name of a memory that the code no longer has.
@@ -26,7 +26,7 @@ const COMMIT_LETTERS: usize = 9;
 pub(crate) struct MissingName {
     pub memory: MemoryId,
     pub name: String,
-    /// The commit that took it out, or the one at which it was first missed.
+    /// The commit that removed it, or the one at which it was first found missing.
     pub commit: String,
 }
 
@@ -45,21 +45,21 @@ pub(crate) struct Verification<'a> {
     pub dir: &'a str,
     /// The project's folder.
     pub root: &'a Path,
-    /// Check again although neither the commit nor the names changed.
+    /// True to check again even if neither the commit nor the names changed.
     pub is_forced: bool,
 }
 
 /// Result of a check for one memory.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 struct Checked {
-    /// Names that stood there at a check.
+    /// Names that an earlier or this check found in the code.
     seen: BTreeSet<String>,
-    /// Names that are gone, with the commit.
+    /// Removed names, with the commit.
     gone: BTreeMap<String, String>,
 }
 
 impl Verification<'_> {
-    /// The names of `memories` that stood in the code once and do not any more.
+    /// Returns the names in `memories` that the code had once and has no longer.
     pub(crate) async fn run(
         &self,
         memories: impl Iterator<Item = &Memory>,
@@ -137,7 +137,7 @@ fn missing(checked: &BTreeMap<MemoryId, Checked>) -> Vec<MissingName> {
     checked.iter().flat_map(of_one).collect()
 }
 
-/// Names of code in what active memories say now, by memory; those of the latest first, as far as they are looked up.
+/// Code names in active memories, by memory; the latest ones, up to the limits.
 fn named<'m>(memories: impl Iterator<Item = &'m Memory>) -> BTreeMap<MemoryId, BTreeSet<CodeName>> {
     let mut active: Vec<&Memory> = memories.filter(|it| it.state == MemoryState::Active).collect();
     active.sort_by_key(|it| std::cmp::Reverse((it.valid_from, it.id)));
@@ -155,7 +155,7 @@ fn named<'m>(memories: impl Iterator<Item = &'m Memory>) -> BTreeMap<MemoryId, B
     named
 }
 
-/// The words by which a memory says what holds now. What was done, and what else was considered, may well be gone.
+/// Texts by which a memory states what holds now; names in past actions and rejected options may rightly be gone.
 fn words(memory: &Memory) -> Vec<&str> {
     if let Some(edited) = &memory.edited {
         return vec![edited];

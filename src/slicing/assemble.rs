@@ -12,7 +12,7 @@ use std::ops::Range;
 pub(super) const LABEL_TOKENS_MAX: u32 = 64;
 /// Maximum length of a tool's name in a label, in bytes.
 const NAME_BYTES_MAX: usize = 48;
-/// The blank line behind an entry.
+/// Blank line after an entry.
 const SEPARATOR: &str = "\n\n";
 
 /// A slice and its entries, as they are stored.
@@ -24,7 +24,7 @@ pub struct Cutting {
     pub entries: Vec<Entry>,
 }
 
-/// The words of an entry in a slice.
+/// The part of an entry's text that is in a slice.
 #[derive(Clone, Debug)]
 pub(super) struct Stretch {
     /// Bytes in the entry's text, on character boundaries.
@@ -36,13 +36,13 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
-    /// All words of the entry.
+    /// The whole text of the entry.
     pub(super) fn whole(entry: &Entry) -> Stretch {
         Stretch { range: 0..entry.text.len(), part: 0, parts: 1 }
     }
 }
 
-/// The slice of these entries, of each its stretch.
+/// Assembles the slice of these entries, each with its stretch.
 pub(super) fn assemble(
     session: SessionId,
     index: u32,
@@ -99,7 +99,7 @@ pub(crate) fn heading(entry: &Entry) -> String {
     label(entry, 0, 1).trim_end().trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// The label of an entry, with the blank behind it.
+/// Label of an entry, with a space after it.
 pub(super) fn label(entry: &Entry, part: u32, parts: u32) -> String {
     let mut label = String::with_capacity(32);
     label.push('[');
@@ -154,7 +154,7 @@ fn push_speaker(entry: &Entry, label: &mut String) {
     }
 }
 
-/// A bracket or a line end in a tool's name could pass for another label.
+/// False for brackets and line ends, which in a tool's name could pass for another label.
 fn is_plain(letter: &char) -> bool {
     !letter.is_control() && !matches!(letter, '[' | ']')
 }

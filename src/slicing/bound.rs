@@ -5,22 +5,22 @@ use crate::domain::{Digest, Tokens, estimate_tokens};
 use crate::privacy::{Redacted, Woven};
 use std::ops::Range;
 
-/// Tokens that the mark in shortened tool output adds.
+/// Maximum tokens that the mark in shortened tool output adds.
 pub(super) const MARK_TOKENS_MAX: u32 = 32;
-/// The share of the bound that the head gets, in percent: commands say what they do first, and how
-/// it ended last.
+/// Share of the bound that the head gets, in percent: commands print what they do first, and how it
+/// ended last.
 const HEAD_PERCENT: usize = 60;
-/// Kept bytes per token; the estimate's own figure for ASCII.
+/// Kept bytes per token, as the estimate assumes for ASCII.
 const BYTES_PER_TOKEN: usize = 4;
 /// Kept bytes per token of any other script; a text of that size always fits.
 const OTHER_BYTES_PER_TOKEN: usize = 3;
-/// Bytes in which a cut looks for a line end, so that lines stay whole where they are short.
+/// Bytes within which a cut looks for a line end, so that short lines stay whole.
 const LINE_LOOK_BYTES: usize = 160;
 /// Share of a part in which a cut looks back for a better position, in percent.
 const LOOK_BACK_PERCENT: usize = 20;
 
-/// Keeps head and tail of `text` within `tokens_max`, and a mark between them; none if it fits as it
-/// is, or is longer by no more than a mark would take. So what was bounded is not bounded again.
+/// Keeps head and tail of `text` within `tokens_max`, with a mark between them. `None` if it fits, or
+/// exceeds the bound by no more than a mark takes, so that bounded text is not bounded again.
 pub(crate) fn bound(text: &Redacted, tokens_max: Tokens) -> Option<Redacted> {
     let words = text.as_str();
     let tokens = estimate_tokens(words);
@@ -29,7 +29,7 @@ pub(crate) fn bound(text: &Redacted, tokens_max: Tokens) -> Option<Redacted> {
         return None;
     }
     let bytes_max = tokens_max as usize * BYTES_PER_TOKEN;
-    // Other scripts weigh more a byte; what all of it weighs is a good guess for its ends.
+    // Other scripts have more tokens per byte; the ratio of the whole is a good guess for its ends.
     let kept = keep(text, bytes_max * words.len() / (tokens as usize * BYTES_PER_TOKEN));
     if estimate_tokens(kept.as_str()) <= most {
         return Some(kept);
@@ -37,7 +37,7 @@ pub(crate) fn bound(text: &Redacted, tokens_max: Tokens) -> Option<Redacted> {
     Some(keep(text, tokens_max as usize * OTHER_BYTES_PER_TOKEN))
 }
 
-/// So many bytes of head and tail, less what makes lines whole, and a mark between them.
+/// Keeps about `bytes` of head and tail, in whole lines, with a mark between them.
 fn keep(text: &Redacted, bytes: usize) -> Redacted {
     let words = text.as_str();
     let head_end = line_before(words, bytes * HEAD_PERCENT / 100);
@@ -65,8 +65,8 @@ fn line_after(text: &str, at: usize) -> usize {
     text[at..to].find('\n').map_or(at, |end| at + end + 1)
 }
 
-/// Ranges that cover `text` in order, each of at most `tokens_max`; at line ends where there are
-/// any, else at blanks, else between characters.
+/// Splits `text` into ranges of at most `tokens_max`: at line ends, else at blanks, else between
+/// characters.
 pub(super) fn split(text: &str, tokens_max: Tokens) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -78,13 +78,13 @@ pub(super) fn split(text: &str, tokens_max: Tokens) -> Vec<Range<usize>> {
     parts
 }
 
-/// Number of bytes of `text` that fit in `tokens_max`; at least one character, so that splitting ends.
+/// Number of bytes of `text` that fit in `tokens_max`; at least one character, so that splitting terminates.
 fn fitting(text: &str, tokens_max: Tokens) -> usize {
     if estimate_tokens(text) <= tokens_max {
         return text.len();
     }
     let mut most = text.floor_char_boundary(tokens_max as usize * 4);
-    // Other scripts weigh more a byte; shrinking by a quarter each time ends at one character.
+    // Other scripts have more tokens per byte; shrinking by a quarter ends at one character.
     while estimate_tokens(&text[..most]) > tokens_max && most > 4 {
         most = text.floor_char_boundary(most * 3 / 4);
     }

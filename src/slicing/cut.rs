@@ -1,5 +1,5 @@
-//! A slice as a job stores it: positions of words in entries, and not the words themselves. The slice is rebuilt from the
-//! stored entries when the job is claimed, and cut in two if it is too long for the model's window.
+//! A slice as a job stores it: positions in entries instead of their text. The slice is rebuilt from the stored entries
+//! when the job is claimed, and cut in two if it is too long for the model's window.
 
 use super::assemble::{Cutting, Stretch, assemble, label};
 use super::slicer::{SLICE_TOKENS_MIN, SliceSettings, Slicer};
@@ -7,23 +7,23 @@ use crate::domain::{Entry, SessionId, Tokens, estimate_tokens};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 
-/// Pieces of one slice that are read back. A row that says more is damaged: an entry takes four tokens
-/// or more of a slice, and no model reads four million.
+/// Maximum number of pieces of one slice that are read back. A row with more is damaged: an entry takes
+/// at least four tokens of a slice, and no model reads four million.
 const PIECES_MAX: u64 = 1 << 20;
 
 /// Positions of a slice. As JSON it is `[index,[piece,…]]`; a piece is `[ordinal]` for a whole entry,
-/// `[first,last]` for a run of them, and `[ordinal,part,parts,start]`, with `end` behind it unless it is
-/// that of the entry, for a piece of one.
+/// `[first,last]` for a run of them, and `[ordinal,part,parts,start]` for a piece of one, followed by
+/// `end` unless it extends to the end of the entry.
 #[derive(Clone, Debug, Default, Eq, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "Numbers", into = "Numbers")]
 pub(crate) struct SliceCut {
-    /// The slice's place among the session's slices, from 0.
+    /// Index of the slice in its session, from 0.
     pub index: u32,
-    /// Its pieces in their order.
+    /// Pieces in order.
     pub pieces: Vec<SlicePiece>,
 }
 
-/// Words of one entry.
+/// A piece of one entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct SlicePiece {
     /// The entry's ordinal in its session.
@@ -34,7 +34,7 @@ pub(crate) struct SlicePiece {
     pub parts: u32,
     /// First byte in the entry's text.
     pub start: usize,
-    /// End in bytes; none for the end of the entry, however long it is by then.
+    /// End in bytes; `None` for the end of the entry, even if its length changed.
     pub end: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ impl SlicePiece {
     }
 }
 
-/// An entry of a slice is not among those that were given.
+/// An entry of a slice is missing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("entry {ordinal} of the slice is not stored")]
 pub(crate) struct MissingEntry {
@@ -70,13 +70,13 @@ impl SliceCut {
     }
 }
 
-/// The slice that was cut so, of `entries` as they are stored, in any order. If they are as they were,
-/// it is the same slice. Where the text of one has changed since, its pieces are those of the new
-/// text: they begin and end at the nearest character before, and together they still are all of it.
+/// Rebuilds a slice from `entries` as they are stored, in any order. Unchanged entries give the same
+/// slice. If the text of one has changed, its pieces are those of the new text: they begin and end at
+/// the nearest character before, and together they still cover all of it.
 ///
 /// # Errors
 ///
-/// If an entry is not there.
+/// If an entry is missing.
 pub(crate) fn rebuild(
     session: SessionId,
     cut: &SliceCut,
@@ -136,7 +136,7 @@ fn numbers_of_run(first: u32, last: u32) -> Vec<u64> {
     first_alone.chain((first < last).then_some(u64::from(last))).collect()
 }
 
-/// Not what [`SliceCut`] is written as.
+/// Malformed JSON of a [`SliceCut`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("not a cut slice: expected [index,[piece,...]], a piece of one, two, four or five numbers")]
 struct BadCut;
@@ -174,10 +174,10 @@ impl TryFrom<Numbers> for SliceCut {
     }
 }
 
-/// The slice in two or more of at most half its length, in reading order; nothing where half would be
-/// less than [`SLICE_TOKENS_MIN`]. Together they hold the words that it holds, each once: nothing is
-/// shortened, so that they too can be rebuilt from what is stored. A call stays with its result where
-/// both fit. They keep the slice's index; an entry that is split here has its parts numbered anew.
+/// Cuts a slice into two or more of at most half its length, in order; empty if half is less than
+/// [`SLICE_TOKENS_MIN`]. Together they have the same text, each part of it once and nothing shortened, so
+/// that they too can be rebuilt from what is stored. A call stays with its result if both fit. They keep
+/// the slice's index; an entry that is split here gets new part numbers.
 pub(crate) fn halve(cutting: &Cutting) -> Vec<Cutting> {
     let half = cutting.slice.tokens / 2;
     if half < SLICE_TOKENS_MIN {
@@ -189,7 +189,7 @@ pub(crate) fn halve(cutting: &Cutting) -> Vec<Cutting> {
     let settings = SliceSettings { tokens, tool_tokens: Tokens::MAX };
     let mut slicer = Slicer::new(cutting.slice.session, settings, BTreeSet::new());
     let mut halves = Vec::new();
-    // One entry may stand here in two pieces; the cutter sees each as an entry of its own.
+    // One entry may occur here in two pieces; the slicer treats each as a separate entry.
     for (number, (entry, part)) in (0..).zip(cutting.entries.iter().zip(&cutting.slice.parts)) {
         let mut piece = entry.clone();
         piece.ordinal = number;
@@ -208,13 +208,13 @@ pub(crate) fn halve(cutting: &Cutting) -> Vec<Cutting> {
     halves.into_iter().map(whole).collect::<Option<_>>().unwrap_or_default()
 }
 
-/// Tokens that the number of its part adds to the label of a piece.
+/// Tokens that the part number adds to the label of a piece.
 fn number_tokens(entry: &Entry, piece: &SlicePiece) -> Tokens {
     let numbered = estimate_tokens(&label(entry, piece.part, piece.parts));
     numbered.saturating_sub(estimate_tokens(&label(entry, 0, 1)))
 }
 
-/// A piece of the piece that has its number, as a piece of the entry.
+/// Maps a piece of a piece, which has that piece's number as its ordinal, to a piece of the entry.
 fn inside(inner: SlicePiece, pieces: &[SlicePiece]) -> Option<SlicePiece> {
     let outer = pieces.get(inner.ordinal as usize)?;
     let (part, parts) =

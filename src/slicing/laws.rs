@@ -1,4 +1,4 @@
-//! Laws of slices that are kept as numbers, and of slices that are cut in two.
+//! Properties of slices that are stored as positions, and of slices that are cut in two.
 
 use super::testing::{cut, entry, session, settings, transcript};
 use super::*;
@@ -12,13 +12,13 @@ fn slices(entries: &[Entry], settings: SliceSettings) -> Vec<Cutting> {
     cut(Slicer::new(session(), settings, BTreeSet::new()), entries)
 }
 
-/// What is read back of what was written.
+/// Serialises and parses `cut`.
 #[track_caller]
 fn through_json(cut: &SliceCut) -> SliceCut {
     serde_json::from_str(&serde_json::to_string(cut).unwrap()).unwrap()
 }
 
-/// Which bytes of which entries stand in `slices`, joined where they meet.
+/// Byte ranges of the entries in `slices`, with adjacent ones joined.
 fn covered<'a>(slices: impl IntoIterator<Item = &'a Cutting>) -> BTreeMap<u32, Vec<Range<usize>>> {
     let mut covered: BTreeMap<u32, Vec<Range<usize>>> = BTreeMap::new();
     for part in slices.into_iter().flat_map(|cutting| &cutting.slice.parts) {
@@ -32,7 +32,7 @@ fn covered<'a>(slices: impl IntoIterator<Item = &'a Cutting>) -> BTreeMap<u32, V
     covered
 }
 
-/// Each part's words are those of its entry.
+/// Checks that the text of each part is that of its entry.
 #[track_caller]
 fn check_words(cutting: &Cutting) {
     let slice = &cutting.slice;
@@ -63,7 +63,7 @@ fn check_halves(cutting: &Cutting) {
 }
 
 proptest! {
-    // Whole sessions, cut and cut again: a case costs as much as ten of a smaller law.
+    // Cuts whole sessions repeatedly: a case costs as much as ten of a smaller property.
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
     fn a_slice_is_rebuilt_as_it_was_cut(entries in transcript(), settings in settings()) {

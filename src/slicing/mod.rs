@@ -1,5 +1,5 @@
-//! Cuts a session into slices within a token budget: on entry boundaries, never between a tool call
-//! and its result, and never leaving anything out but the middle of long tool output, visibly.
+//! Cuts a session into slices within a token budget: on entry boundaries, and never between a tool
+//! call and its result. Omits nothing but the middle of long tool output, with a mark.
 
 mod assemble;
 mod bound;

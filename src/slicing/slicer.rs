@@ -1,4 +1,4 @@
-//! The cutter: entries in, slices out, holding no more than two slices and what waits for results.
+//! The slicer: entries in, slices out. Holds no more than two slices and the entries that wait for tool results.
 
 use super::assemble::{Cutting, LABEL_TOKENS_MAX, Stretch, assemble, label};
 use super::bound::{MARK_TOKENS_MAX, bound, split};
@@ -20,31 +20,31 @@ pub fn tool_tokens_max(tokens: u32) -> u32 {
 
 const _: () = assert!(SLICE_TOKENS_MIN / 2 > LABEL_TOKENS_MAX + MARK_TOKENS_MAX + TOOL_TOKENS_MIN);
 
-/// Share of its budget that a slice holds at least before it is cut at a better place than its end, in percent.
+/// Minimum fill of a slice before it is cut at a better place than its end, in percent of its budget.
 const FILL_PERCENT_MIN: u64 = 50;
-/// Share of its budget below which the last slice of a session takes some of the one before, in percent.
+/// Fill below which the last slice of a session takes entries from the one before, in percent of its budget.
 const TAIL_PERCENT_MIN: u64 = 25;
-/// Factor of the bound for a tool that failed: how it failed is worth more than what it did.
+/// Factor of the bound for a failed tool: how it failed is worth more than what it did.
 const FAILED_FACTOR: u32 = 2;
 
 /// Settings of slices.
 #[derive(serde::Deserialize, Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SliceSettings {
-    /// The longest slice, in estimated tokens.
+    /// Maximum length of a slice, in estimated tokens.
     pub tokens: Tokens,
-    /// The longest tool call or tool output that is shown whole, in estimated tokens; one that is
-    /// longer by no more than a mark would take is shown whole too.
+    /// Maximum length of a tool call or tool output that is shown whole, in estimated tokens; one that
+    /// is longer by no more than a mark takes is shown whole too.
     pub tool_tokens: Tokens,
 }
 
-/// Cuts one session.
+/// Cuts one session into slices.
 #[derive(Debug)]
 pub struct Slicer {
     session: SessionId,
     settings: SliceSettings,
     ends: BTreeSet<u32>,
     grouper: Grouper,
-    /// The slice before the one that is being filled.
+    /// The slice before the current one.
     held: Vec<Piece>,
     /// The slice that is being filled.
     current: Vec<Piece>,
@@ -58,28 +58,28 @@ struct Piece {
     entry: Entry,
     stretch: Stretch,
     tokens: Tokens,
-    /// Quality of the place before it for a cut.
+    /// Quality of a cut before it.
     cut: CutQuality,
 }
 
-/// Quality of a place for a cut, the best last.
+/// Quality of a cut, best last.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum CutQuality {
-    /// Inside of an entry or of a unit of entries that belong together.
+    /// Inside an entry or a unit of entries that belong together.
     Never,
-    /// Between a question and its answer, or between what is announced and done.
+    /// Between a question and its answer, or between an announcement and its action.
     Poor,
-    /// Between two deeds.
+    /// Between two actions.
     Fair,
-    /// Before an assistant speaks after a deed.
+    /// Before an assistant's text that follows an action.
     Good,
     /// Before a person's turn.
     Best,
 }
 
 impl Slicer {
-    /// A cutter for `session`. `ends` are the numbers of entries that it had when it was read
-    /// before: what has grown since is cut there again, so that what was paid for is found again.
+    /// Creates a slicer for `session`. `ends` are its numbers of entries at earlier readings: a session
+    /// that grew is cut there again, so that slices that were paid for are found again.
     pub fn new(session: SessionId, settings: SliceSettings, ends: BTreeSet<u32>) -> Slicer {
         Slicer {
             session,
@@ -93,14 +93,14 @@ impl Slicer {
         }
     }
 
-    /// The same cutter for a session of which so many slices were cut before: it is given the
-    /// entries behind them, and its first slice has this index.
+    /// Continues a session of which `index` slices were cut before: the slicer gets the entries after
+    /// them, and its first slice has this index.
     pub fn starting_at(mut self, index: u32) -> Slicer {
         self.index = index;
         self
     }
 
-    /// Takes the next entry of the session; gives the slices that are whole.
+    /// Adds the next entry of the session; returns the slices that are complete.
     pub fn push(&mut self, mut entry: Entry) -> Vec<Cutting> {
         if self.ends.first().is_some_and(|end| *end <= entry.ordinal) {
             self.end();
@@ -117,13 +117,13 @@ impl Slicer {
         std::mem::take(&mut self.ready)
     }
 
-    /// The rest, at the end of the session.
+    /// Ends the session; returns the remaining slices.
     pub fn finish(&mut self) -> Vec<Cutting> {
         self.end();
         std::mem::take(&mut self.ready)
     }
 
-    /// The bound of a tool's text, within what a pair of call and result has room for.
+    /// Bound of a tool's text, within the room for a pair of call and result.
     fn tool_tokens(&self, entry: &Entry) -> Tokens {
         let SliceSettings { tokens, tool_tokens } = self.settings;
         if entry.outcome != Some(Outcome::Failed) {
@@ -158,8 +158,8 @@ impl Slicer {
             unit.into_iter().for_each(|entry| self.add_parts(entry));
         } else {
             let smaller = pairs(unit);
-            // What cannot be made smaller is an answer that outgrew its call; it is told apart here
-            // so that this ends.
+            // A pair that is still too long has a result that outgrew its call. Placing its entries one by
+            // one terminates.
             for unit in smaller {
                 let whole = unit.iter().map(weight).fold(0, Tokens::saturating_add);
                 if unit.len() > 1 && whole > self.settings.tokens {
@@ -217,7 +217,7 @@ impl Slicer {
         }
     }
 
-    /// Makes room for `tokens` more: ends the slice at the best place behind its first half. A cut at its
+    /// Makes room for `tokens` more: ends the slice at the best place after its first half. A cut at its
     /// end has the quality `at_end`.
     fn make_room(&mut self, tokens: Tokens, at_end: CutQuality) {
         while !self.current.is_empty()
@@ -234,8 +234,8 @@ impl Slicer {
         }
     }
 
-    /// A last slice that is small is not worth a call of its own: it joins the one before where both fit
-    /// in one, and takes some of it elsewhere.
+    /// Avoids a call for a small last slice: joins it with the one before if both fit in one, else moves
+    /// entries of that one to it.
     fn balance(&mut self) {
         let (budget, tail) = (self.settings.tokens, sum(&self.current));
         let all = sum(&self.held).saturating_add(tail);
@@ -273,7 +273,7 @@ fn sum(pieces: &[Piece]) -> Tokens {
     pieces.iter().map(|piece| piece.tokens).fold(0, Tokens::saturating_add)
 }
 
-/// The best place for a cut with `before` tokens in front of it, the last of equals.
+/// Best place for a cut with `before` tokens before it, the last among equals.
 fn best_cut(pieces: &[Piece], before: RangeInclusive<Tokens>) -> Option<usize> {
     let mut tokens: Tokens = 0;
     let mut best: Option<(CutQuality, usize)> = None;
@@ -300,7 +300,7 @@ fn is_tool(entry: &Entry) -> bool {
     tool || matches!(entry.kind, EntryKind::ToolCall | EntryKind::ToolResult)
 }
 
-/// The blank line behind an entry.
+/// Tokens of the blank line after an entry.
 const SEPARATOR_TOKENS: Tokens = 1;
 
 /// Tokens of an entry in a slice, its label included.
@@ -315,7 +315,7 @@ const WAITING_ENTRIES_MAX: usize = 256;
 /// Entries that belong together, in the order of the transcript.
 type Unit = Vec<Entry>;
 
-/// Makes units out of a stream of entries.
+/// Groups a stream of entries into units.
 #[derive(Debug, Default)]
 struct Grouper {
     waiting: Unit,
@@ -323,7 +323,7 @@ struct Grouper {
 }
 
 impl Grouper {
-    /// Takes the next entry; gives a unit when one is whole.
+    /// Adds the next entry; returns a unit once one is complete.
     fn push(&mut self, entry: Entry) -> Option<Unit> {
         let call_id = || entry.tool.as_ref().and_then(|tool| tool.call_id.clone());
         match entry.kind {
@@ -352,7 +352,7 @@ impl Grouper {
         whole.then(|| self.take()).flatten()
     }
 
-    /// All waiting entries; none if none wait.
+    /// Takes all waiting entries; `None` if there are none.
     fn take(&mut self) -> Option<Unit> {
         self.open.clear();
         (!self.waiting.is_empty()).then(|| std::mem::take(&mut self.waiting))
@@ -378,7 +378,7 @@ fn pairs(unit: Unit) -> Vec<Unit> {
     pairs
 }
 
-/// Returns whether `pair` is a call with this id that has no result yet.
+/// True if `pair` is a call with this id that has no result yet.
 fn is_call(pair: &Unit, call_id: Option<&Redacted>) -> bool {
     let [call] = pair.as_slice() else { return false };
     let id = call.tool.as_ref().and_then(|tool| tool.call_id.as_ref());

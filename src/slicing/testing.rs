@@ -1,4 +1,4 @@
-//! What the laws of slices share: sessions, and the slices of them.
+//! Test helpers for slices: sessions and their slices.
 
 use super::{Cutting, SLICE_TOKENS_MIN, SliceSettings, Slicer, TOOL_TOKENS_MIN, tool_tokens_max};
 use crate::domain::testing::said;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 pub(super) const SETTINGS: SliceSettings = SliceSettings { tokens: 400, tool_tokens: 60 };
 
 pub(super) fn entry(ordinal: u32, kind: EntryKind, text: &str, call: Option<u32>) -> Entry {
-    // Redacted already: the gate has laws of its own, and this is a hundred times faster.
+    // Skips redaction, which has tests of its own and is a hundred times slower.
     let text_of = |text: &str| Redacted::reopened(text.to_owned());
     let speaker = match kind {
         EntryKind::ToolResult => Speaker::Tool,
@@ -46,7 +46,6 @@ pub(super) fn cut_all(entries: &[Entry], ends: BTreeSet<u32>) -> Vec<Cutting> {
     cut(Slicer::new(session(), SETTINGS, ends), entries)
 }
 
-/// The slices of these entries.
 pub(super) fn cut(mut slicer: Slicer, entries: &[Entry]) -> Vec<Cutting> {
     let mut slices: Vec<Cutting> = Vec::new();
     entries.iter().for_each(|entry| slices.extend(slicer.push(entry.clone())));
@@ -54,7 +53,7 @@ pub(super) fn cut(mut slicer: Slicer, entries: &[Entry]) -> Vec<Cutting> {
     slices
 }
 
-/// SliceSettings that the configuration would let pass.
+/// Settings that the configuration accepts.
 pub(super) fn settings() -> impl Strategy<Value = SliceSettings> {
     (SLICE_TOKENS_MIN..3_000, any::<u32>()).prop_map(|(tokens, tool_tokens)| {
         let room = tool_tokens_max(tokens) - TOOL_TOKENS_MIN + 1;

@@ -1,5 +1,5 @@
-//! What other extractors' tool calls come to here. The file lies beside the project; without it
-//! these rules are still kept by the tests of the room.
+//! Outcomes of tool calls from another extractor's golden file, which lies beside the project.
+//! Without it, the tests of this module still cover these rules.
 
 use super::tests::{called, reply, start_on};
 use super::*;
@@ -8,14 +8,14 @@ use crate::extract::TOOL_NAME;
 use crate::testing::shared;
 use serde_json::Value;
 
-/// The calls of the published cases, by name; none if they are not here.
+/// Tool calls of the published cases; `None` if the file is missing.
 fn cases() -> Option<Vec<Value>> {
     let text = std::fs::read_to_string(shared("golden/yoi_extract.json")?).ok()?;
     let golden: Value = serde_json::from_str(&text).ok()?;
     golden["tool_calls"].as_array().cloned()
 }
 
-/// Kinds of the claims, rules of the findings, and what was complained about if asked again.
+/// Kinds of the claims, rules of the findings, and the complaint if asked again.
 fn outcome(reply: &Reply) -> (Vec<ClaimKind>, Vec<String>, String) {
     let (mut exchange, _) = start_on(OutputMode::ForcedTool);
     match exchange.reply(reply) {

@@ -57,7 +57,7 @@ fn claim(name: &str) -> Claim {
     Claim::Discussion(Discussion { topic: name.to_owned(), points: vec![] })
 }
 
-/// Hands the replies over one by one; none of them but the last may end the exchange.
+/// Passes on the replies one by one; only the last may end the exchange.
 #[track_caller]
 fn run(rung: OutputMode, replies: &[Reply]) -> (Vec<Request>, Step) {
     let (mut exchange, first) = start_on(rung);

@@ -1,6 +1,6 @@
-//! Keeps a memory directory in step with the memories of a namespace: imports what people edited, renders the memories,
-//! lays that around what people wrote, and writes file by file. It can be killed between any two writes: the changes are
-//! saved first, and the next run goes on from what really lies there.
+//! Syncs a memory directory with the memories of a namespace: imports people's edits, renders the memories, merges that
+//! with what people wrote, and writes file by file. It can be killed between any two writes: the changes are saved
+//! first, and the next run continues from what is on disk.
 
 pub(crate) mod notes;
 mod people;
@@ -28,29 +28,29 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Plans of one run: a directory is planned anew when another program writes in it meanwhile.
+/// Maximum number of plans per run; a directory is planned again if another program writes to it meanwhile.
 const PASSES_MAX: u32 = 3;
-/// Open pairs that are marked in the directory, the earliest first.
+/// Maximum number of open pairs that are marked in the directory, earliest first.
 const OPEN_PAIRS_MAX: u32 = 500;
 
 pub(crate) struct DirSync {
     pub store: Store,
-    /// Name of this process, for others that find a namespace held.
+    /// Name of this process in leases.
     pub holder: String,
     pub clock: fn() -> Timestamp,
-    /// Rendered text passes it once more.
+    /// Redacts rendered text once more.
     pub gate: Gate,
 }
 
-/// Edits by people: the rule of each, and the memory after it.
+/// People's edits: the rule of each, and the memory after it.
 pub(crate) type ImportedEdits = Vec<(&'static str, Memory)>;
 
 #[derive(Debug, Default)]
 pub(crate) struct SyncReport {
-    /// The files that were written or removed, by path; on a dry run, that would be.
+    /// Files that were written or removed, or would be on a dry run, by path.
     pub changes: Vec<FileChange>,
     pub people: ImportedEdits,
-    /// Entries that a person and we both changed; the person's stayed.
+    /// Entries that both a person and annalist changed; the person's version stayed.
     pub conflicts: Vec<(String, Conflict)>,
     /// Files that were left alone, with the reason.
     pub left: Vec<(String, &'static str)>,
@@ -66,7 +66,7 @@ pub(crate) enum SyncError {
     Store(#[from] StoreError),
     #[error("{path}: {cause}")]
     Disk { path: String, cause: io::Error },
-    /// Another process keeps changing the memory of the namespace.
+    /// Another process holds the namespace lease.
     #[error("namespace `{0}`: another process changes its memory now; try again")]
     Busy(String),
 }
@@ -74,7 +74,7 @@ pub(crate) enum SyncError {
 type WriteFile<'a> = &'a dyn Fn(&FileChange) -> Result<WriteOutcome, SyncError>;
 
 impl DirSync {
-    /// The result of a sync, once `next` is applied if it is given; changes nothing.
+    /// Previews a sync, with `next` applied if it is given; changes nothing.
     pub(crate) async fn preview(
         &self,
         folder: &MemoryFolder,
@@ -93,8 +93,8 @@ impl DirSync {
         Ok(here.filter_map(|it| MemoryFolder::at(Path::new(&it.dir))).collect())
     }
 
-    /// Brings `folder` in step with the memories of `namespace`. Done twice it changes nothing; what was done before an
-    /// error stays, and the next run goes on.
+    /// Syncs `folder` with the memories of `namespace`. Idempotent; work done before an error is kept, and the next run
+    /// continues.
     pub(crate) async fn sync(
         &self,
         folder: &MemoryFolder,
@@ -112,8 +112,8 @@ impl DirSync {
         Ok(report)
     }
 
-    /// Imports what people edited in `folder` and writes no file, so that it is theirs before a plan changes it. While
-    /// another process changes the memory of the namespace, the edits are left to that process.
+    /// Imports people's edits from `folder` before a plan changes it; writes no file. If another process holds the
+    /// namespace lease, the edits are left to that process.
     pub(crate) async fn import_edits(
         &self,
         folder: &MemoryFolder,
@@ -146,7 +146,7 @@ impl DirSync {
         Ok(Vec::new())
     }
 
-    /// Applies the verdict that both of each pair hold; false if there is none.
+    /// Applies a keep-both verdict to each pair; returns false if there are none.
     async fn keep_both(
         &self,
         lease: &NamespaceLease,
@@ -223,8 +223,8 @@ impl DirSync {
         Ok(report)
     }
 
-    /// Removes what tells of records, memories and sessions that were forgotten: entries that were moved, files of an older
-    /// checkout, retrospectives. A file that changes meanwhile is left to the next run.
+    /// Removes traces of forgotten records, memories and sessions: moved entries, files of an older checkout,
+    /// retrospectives. A file that changes meanwhile is left to the next run.
     async fn strike(
         &self,
         plan: &SyncPlan,
@@ -260,7 +260,7 @@ impl DirSync {
         Ok(gone)
     }
 
-    /// Gives the records of these tags names of their new titles: the old ones are made of words that are gone.
+    /// Renames the record files of these tags after their new titles, because the old names contain erased words.
     pub(crate) fn rename_records(
         &self,
         folder: &MemoryFolder,
@@ -283,7 +283,7 @@ impl DirSync {
         Ok(())
     }
 
-    /// Pairs that contradict one another, and those that nobody decided yet.
+    /// Pairs that contradict one another, and undecided pairs.
     async fn contradictions(&self, namespace: &str) -> Result<Vec<Contradiction>, StoreError> {
         let certain = self.store.contradictions(namespace).await?;
         let open = self.store.suspected_pairs(namespace, OPEN_PAIRS_MAX).await?;
@@ -297,7 +297,7 @@ impl DirSync {
         Ok(all.map(|((one, other), is_certain)| Contradiction { one, other, is_certain }).collect())
     }
 
-    /// The memories that name what the code no longer has. Without git nothing is known of it.
+    /// Memories that mention names that the code no longer has; none without git.
     async fn missing(
         &self,
         folder: &MemoryFolder,
@@ -341,7 +341,7 @@ impl DirSync {
             notes::sources(&self.store, namespace),
             self.contradictions(namespace),
         )?;
-        // Made of these memories, unless they changed meanwhile.
+        // A plan whose memories changed meanwhile is ignored.
         let _ = next.map(|plan| plan.apply(&mut known));
         let missing = self.missing(folder, &known).await?;
         let (gate, today) = (&self.gate, (self.clock)());
@@ -394,7 +394,7 @@ fn write(folder: &MemoryFolder, change: &FileChange) -> Result<WriteOutcome, Syn
 
 struct SyncPlan {
     amendments: Vec<Amendment>,
-    /// Pairs of which a person decided that both hold.
+    /// Pairs of which a person keeps both.
     kept: Vec<(MemoryId, MemoryId)>,
     rendered: Rendered,
     update: Update,
@@ -407,21 +407,21 @@ impl SyncPlan {
         self.amendments.iter().map(|it| (it.rule, it.after.clone())).collect()
     }
 
-    /// The files to write; one that could not be read is not written.
+    /// Files to write, without those that could not be read.
     fn changes(&self) -> Vec<FileChange> {
         let skipped: BTreeSet<&str> = self.disk.skipped.iter().map(|(it, _)| it.as_str()).collect();
         let changes = self.update.changes.iter();
         changes.filter(|it| !skipped.contains(it.path.as_str())).cloned().collect()
     }
 
-    /// The stamps of files that hold what is rendered and nothing else.
+    /// Stamps of the files that contain exactly what is rendered.
     fn stamps(&self, after: &KnownFiles) -> Files {
         let is_ours = |path: &String| after.is_ours(path, self.disk.files.get(path));
         let stamps = self.disk.stamps.iter().filter(|(path, _)| is_ours(path));
         stamps.map(|(path, stamp)| (path.clone(), stamp.as_str().into())).collect()
     }
 
-    /// The known files once everything is written, as the gate lets them through.
+    /// Known files after all writes, redacted.
     fn after(&self, gate: &Gate) -> KnownFiles {
         let written: BTreeMap<&str, Option<&Arc<str>>> =
             self.update.changes.iter().map(|it| (it.path.as_str(), it.after.as_ref())).collect();
@@ -466,7 +466,7 @@ impl SyncReport {
     }
 }
 
-/// The path without links, by which a directory is known.
+/// Path without links, which identifies a directory.
 pub(crate) fn dir_of(folder: &MemoryFolder) -> String {
     folder.path().display().to_string()
 }

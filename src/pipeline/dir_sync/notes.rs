@@ -1,4 +1,4 @@
-//! Content of session files: the memories of each session that memories come from, and how long it took.
+//! Content of session files: the memories from each session, and its time span.
 
 use crate::domain::{ClaimKind, Memory, MemoryId, Record, RecordId, Session, SessionId};
 use crate::memory_dir::SessionNote;
@@ -6,14 +6,14 @@ use crate::privacy::Redacted;
 use crate::store::{SessionSpan, Store, StoreError};
 use std::collections::BTreeMap;
 
-/// Sessions, and the one of each record.
+/// Session of each record, and the time spans of the sessions.
 pub(crate) struct Sources {
     sessions: BTreeMap<RecordId, SessionId>,
     known: BTreeMap<SessionId, SessionSpan>,
 }
 
 impl Sources {
-    /// Of records that no store holds.
+    /// Sources of records that are not in a store.
     pub(crate) fn of(records: &[Record], sessions: Vec<&Session>) -> Sources {
         let span = |session: &Session| {
             let of = records.iter().filter(|record| record.provenance.session == session.id);
@@ -29,14 +29,14 @@ impl Sources {
     }
 }
 
-/// Reads what the notes of all sessions are made of.
+/// Reads the sources of all session notes.
 pub(crate) async fn sources(store: &Store, namespace: &str) -> Result<Sources, StoreError> {
     let sessions = store.sessions_of_records(namespace).await?.into_iter().collect();
     let known = store.session_spans(namespace).await?.into_iter().collect();
     Ok(Sources { sessions, known })
 }
 
-/// A note for each session of `memories`, by beginning. A session without a time has none: its file could not be
+/// Notes for the sessions of `memories`, by start time. A session without a time has none: its file could not be
 /// named.
 pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> {
     let mut of_session: BTreeMap<SessionId, BTreeMap<MemoryId, &Memory>> = BTreeMap::new();
@@ -58,7 +58,7 @@ pub(crate) fn notes(sources: &Sources, memories: &[Memory]) -> Vec<SessionNote> 
     notes
 }
 
-/// The words of the memory that says most of what a session was about: its first decision, or else its first request.
+/// Headline of the memory that says most about a session: its first decision, or else its first request.
 fn topic<'m>(memories: impl Iterator<Item = &'m Memory>) -> Option<Redacted> {
     let rank = |memory: &&Memory| {
         let kind = match memory.claim.kind() {

@@ -1,5 +1,5 @@
-//! Edits by people and what they make of memories: an entry that a person changes is confirmed, one that is ticked off is
-//! closed, one that is taken out is retracted, one that is put back holds again. Each is a decision of that person.
+//! Effects of people's edits on memories: a changed entry is confirmed, a ticked one is closed, a removed one is
+//! retracted, and one that is put back holds again. Each is a decision of that person.
 
 use crate::adapters::memory_files::DirectoryRead;
 use crate::domain::{
@@ -14,17 +14,17 @@ use crate::store::{NamespaceLease, Store, StoreError};
 use crate::text::truncate::chars;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A person ticked an entry off, or moved it to what is completed.
+/// A person ticked an entry off, or moved it to the completed ones.
 const CLOSED: &str = "person-closed";
-/// A person took the tick away.
+/// A person removed the tick.
 const REOPENED: &str = "person-reopened";
-/// A person took an entry out, and no file shows any more that it holds.
+/// A person removed an entry, and no other file shows that it holds.
 const REMOVED: &str = "person-removed";
 /// A person put an entry back.
 const RESTORED: &str = "person-restored";
 /// A person changed the status of a decision record.
 const STATUS: &str = "person-status";
-/// Letters that are kept of a person's words.
+/// Maximum length of a person's wording, in characters.
 const EDITED_LETTERS_MAX: usize = 4_000;
 const COMPLETED: &str = "Completed (Recent)";
 
@@ -47,28 +47,28 @@ pub(super) struct PeopleEdits<'a> {
 #[derive(Default)]
 pub(super) struct MemoryEdits {
     is_edited: bool,
-    /// The words that a person put there.
+    /// The person's wording.
     text: Option<Redacted>,
     done: Option<bool>,
-    /// Tags of memories that it is marked with no more.
+    /// Tags of memories that it is no longer marked to conflict with.
     unmarked: Vec<String>,
     removal: Option<Removal>,
     is_back: bool,
-    /// The status of its record.
+    /// New status of its decision record.
     status: Option<Status>,
 }
 
-/// The files that an entry was taken out of.
+/// The files that an entry was removed from.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Removal {
-    /// Files of sessions: they tell what was said.
+    /// Session files, which show what was said.
     History,
-    /// A file that tells what holds now.
+    /// A file that shows what holds now.
     Current,
 }
 
 impl PeopleEdits<'_> {
-    /// The changes of `memories` by these edits, each memory at most once.
+    /// Changes to `memories` by these edits, each memory at most once.
     pub(super) fn amendments(
         self,
         memories: &[Memory],
@@ -104,7 +104,7 @@ impl PeopleEdits<'_> {
         amended
     }
 
-    /// Makes the edits of the entries with `tag` in their memory; of several the rule that says most.
+    /// Applies the edits of the entries with one tag to their memory. Returns the rule of the most significant edit.
     fn amend(
         self,
         memory: &mut Memory,
@@ -124,7 +124,7 @@ impl PeopleEdits<'_> {
                 return edits.is_back.then_some(RESTORED);
             }
         }
-        // Another file may show the entry still. One of a session does not show that it holds.
+        // Another file may still show the entry; a session file does not show that it holds.
         let is_gone = edits.removal.is_some_and(|removal| shown.is_none_or(|it| *it < removal));
         // A file that could not be read may show the entry.
         if is_gone && self.disk.skipped.is_empty() {
@@ -174,7 +174,7 @@ impl PeopleEdits<'_> {
         }
     }
 
-    /// The tags that files show, in private blocks too: hiding is not taking back; each with the file that says most.
+    /// Tags in all files, each with its most significant file. Private blocks count, since hiding is not removing.
     fn shown(&self) -> BTreeMap<&str, Removal> {
         let mut shown: BTreeMap<&str, Removal> = BTreeMap::new();
         for (path, text) in &self.disk.files {
@@ -187,7 +187,7 @@ impl PeopleEdits<'_> {
         shown
     }
 
-    /// Edits since a file was last seen. Earlier ones were imported then; for a file that was never seen, everything
+    /// Edits since a file was last seen; earlier ones were imported then. For a file that was never seen, everything
     /// that differs from what was rendered.
     pub(super) fn by_tag(self, gate: &Gate) -> BTreeMap<String, MemoryEdits> {
         let mut by_tag: BTreeMap<String, MemoryEdits> = BTreeMap::new();
@@ -208,7 +208,7 @@ impl PeopleEdits<'_> {
                 }
             };
             for edit in edits {
-                // An entry that we would not show there any more was taken out by us.
+                // An entry that is not rendered here any more was removed by us.
                 if let Some(tag) = tag_of(&edit).filter(|tag| ours.contains(tag)) {
                     by_tag.entry(tag.to_owned()).or_default().note(path, edit);
                 }
@@ -228,7 +228,7 @@ impl PeopleEdits<'_> {
     }
 }
 
-/// Pairs of memories of which a person took the mark away that they contradict one another.
+/// Pairs of memories from which a person removed the mark of a conflict.
 pub(super) fn unmarked_pairs(
     memories: &[Memory],
     edits: &BTreeMap<String, MemoryEdits>,
@@ -278,7 +278,7 @@ impl MemoryEdits {
         }
     }
 
-    /// Notes the edits of a record: it is one memory, whichever of its lines a person changed.
+    /// Collects the edits of a decision record, which is one memory whichever of its lines changed.
     fn note_record(&mut self, seen: &str, now: Redacted) {
         let [(before, old), (after, new)] = [seen, now.as_str()].map(|text| {
             let (document, _) = Document::parse(Kind::Decision, text);
@@ -305,7 +305,7 @@ impl MemoryEdits {
     }
 }
 
-/// The tags of memories that files show, in private blocks too: hiding is not taking back.
+/// Tags of memories in files. Private blocks count, since hiding is not removing.
 pub(super) fn tags_of_memories(files: &Files) -> BTreeSet<&str> {
     files.values().flat_map(|text| tags_in(text)).collect()
 }
@@ -315,7 +315,7 @@ pub(super) fn tags_in(text: &str) -> impl Iterator<Item = &str> {
     tags.filter(|tag| tag.starts_with(SOURCE))
 }
 
-/// Writes amendments, each rule in a transaction; false if a memory was changed since it was read.
+/// Stores amendments, one transaction per rule; false if a memory changed since it was read.
 pub(super) async fn amend(
     store: &Store,
     lease: &NamespaceLease,

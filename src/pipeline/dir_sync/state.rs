@@ -1,5 +1,5 @@
-//! The state of a directory between two runs: what was rendered, what its files held when the last run left them, and what
-//! a run that did not end was about to write. Only what passed the gate is kept.
+//! State of a directory between two runs: what was rendered, what its files contained after the last run, and what an
+//! unfinished run was about to write. Only redacted text is kept.
 
 use super::people::{tags_in, tags_of_memories};
 use crate::adapters::memory_files::DirectoryRead;
@@ -12,15 +12,15 @@ use crate::store::{KeptFiles, Store, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Suffix of the key of what the files held when they were last seen.
+/// Key suffix of the contents of files when they were last seen.
 const SEEN: &str = "#seen";
-/// Suffix of the key of the files that an unfinished run was to write, as it rendered them.
+/// Key suffix of the files that an unfinished run was to write, as it rendered them.
 const NEXT: &str = "#next";
-/// Suffix of the key of digests of what those files are to hold; empty for a file that goes.
+/// Key suffix of the digests that those files are to have; empty for a file to remove.
 const AFTER: &str = "#after";
-/// Suffix of the key of files that hold what was rendered and nothing else: their stamps and digests.
+/// Key suffix of the stamps and digests of files that contain exactly what was rendered.
 const STAMPS: &str = "#stamps";
-/// Entries whose removal all at once means a new directory.
+/// Minimum number of entries whose removal all at once means a new directory.
 const ANEW_MIN: usize = 3;
 
 /// The saved state of one directory.
@@ -33,22 +33,22 @@ pub(super) struct SyncState<'a> {
 /// Known versions of the files of a directory.
 pub(super) struct KnownFiles {
     pub(super) base: Files,
-    /// As they were when they were last seen, as the gate lets them through.
+    /// Contents when last seen, redacted.
     pub(super) seen: Files,
-    /// True if both are as the store has them.
+    /// True if both equal the stored versions.
     pub(super) is_stored: bool,
 }
 
 impl KnownFiles {
-    /// True if a file with this text holds what was rendered and nothing else.
+    /// True if a file with this text contains exactly what was rendered.
     pub(super) fn is_ours(&self, path: &str, text: Option<&Arc<str>>) -> bool {
         self.base.get(path) == text && self.seen.get(path) == text
     }
 }
 
 impl SyncState<'_> {
-    /// The known files: those that an unfinished run wrote as that run rendered them, the others as the run before left
-    /// them.
+    /// Returns the known files: those that an unfinished run wrote, as it rendered them; the others as the run before
+    /// left them.
     pub(super) async fn known_files(&self, read: &DirectoryRead) -> Result<KnownFiles, StoreError> {
         let disk = &read.files;
         let ours = self.store.rendered(&self.key(STAMPS)).await?;
@@ -74,12 +74,12 @@ impl SyncState<'_> {
                 base.insert(path.clone(), rendered.clone());
                 seen.insert(path.clone(), passed(text, self.gate));
             }
-            // What it took away is gone from both.
+            // Drops the files that the unfinished run removed.
             base.retain(|path, _| {
                 disk.contains_key(path) || after.get(path).is_none_or(|it| !it.is_empty())
             });
         }
-        // A directory that was made anew is filled anew.
+        // A recreated directory is filled from scratch.
         let before = tags_of_memories(&base);
         if before.len() >= ANEW_MIN && tags_of_memories(disk).is_disjoint(&before) {
             (base, seen, is_stored) = (Files::new(), Files::new(), false);
@@ -90,8 +90,7 @@ impl SyncState<'_> {
         Ok(KnownFiles { base, seen, is_stored })
     }
 
-    /// True if the files that show memories are those that the last run left, so that nobody edited one. Those whose stamps
-    /// are known need not be read.
+    /// True if nobody edited a file that shows memories since the last run. Files with known stamps need not be read.
     pub(super) async fn is_untouched(&self, disk: &DirectoryRead) -> Result<bool, StoreError> {
         let seen = self.store.rendered_but(&self.key(SEEN), disk.known.clone()).await?;
         let is_same = |(path, text): (&String, &Arc<str>)| match seen.get(path) {
@@ -122,7 +121,7 @@ impl SyncState<'_> {
         self.store.keep_rendered(all.into()).await
     }
 
-    /// Saves the files after everything was written, and their stamps.
+    /// Saves the files and their stamps after everything was written.
     pub(super) async fn end(
         &self,
         before: &KnownFiles,
@@ -154,14 +153,14 @@ impl SyncState<'_> {
     }
 }
 
-/// The stamps of the files of a directory that held what was rendered, and nothing else, when the last run ended.
+/// Stamps of the files of a directory that contained exactly what was rendered when the last run ended.
 pub(crate) async fn stamps_of(store: &Store, dir: &str) -> Result<Files, StoreError> {
     let stored = store.rendered(&format!("{dir}{STAMPS}")).await?.into_iter();
     let stamp = |(path, it): (String, Arc<str>)| Some((path, it.split_once(' ')?.0.into()));
     Ok(stored.filter_map(stamp).collect())
 }
 
-/// The texts that are new or gone.
+/// Texts that are new or changed, and `None` for those that are gone.
 fn difference(before: &Files, after: &Files) -> BTreeMap<String, Option<Arc<str>>> {
     let gone = before.keys().filter(|path| !after.contains_key(*path));
     let new = after.iter().filter(|(path, text)| before.get(*path) != Some(*text));
@@ -169,7 +168,7 @@ fn difference(before: &Files, after: &Files) -> BTreeMap<String, Option<Arc<str>
     gone.map(|path| (path.clone(), None)).chain(new).collect()
 }
 
-/// `text` as the gate lets it through; the same where that is all of it.
+/// Redacts `text`; returns the same `Arc` if that changes nothing.
 pub(super) fn passed(text: &Arc<str>, gate: &Gate) -> Arc<str> {
     let passed = gate.redact(text);
     if passed.as_str() == &**text { Arc::clone(text) } else { passed.as_str().into() }
@@ -183,7 +182,7 @@ fn digest(text: &str) -> String {
 fn with_initial(mut base: Files, disk: &Files) -> Files {
     for path in [ACTIVE_CONTEXT, PROGRESS, PATTERNS, GLOSSARY] {
         let Some(text) = disk.get(path).filter(|_| !base.contains_key(path)) else { continue };
-        // The day of an initial file stands in its last line.
+        // The last line of an initial file contains its day.
         let last = text.lines().next_back().unwrap_or_default();
         let mut days = last.split([' ', '*']).filter(|word| is_day(word));
         let is_initial = |day| {

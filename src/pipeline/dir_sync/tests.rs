@@ -1,4 +1,4 @@
-//! A run that ends at any write is taken up by the next; what people do is taken up once.
+//! A run that ends at any write is completed by the next; people's edits are imported once.
 
 use super::*;
 use crate::domain::{
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 const NAMESPACE: &str = "roofs";
 
-/// 2026-11-21, for ever.
+/// Always 2026-11-21.
 fn noon() -> Timestamp {
     Timestamp(1_795_262_400_000)
 }
@@ -107,7 +107,7 @@ impl Scene {
         self.runtime.block_on(self.dir_sync.sync(&self.folder, NAMESPACE)).unwrap()
     }
 
-    /// A run that ends before the write behind `writes`, as one does that is killed.
+    /// Runs a sync that fails after `writes` writes, like one that is killed.
     fn keep_until(&self, writes: usize) {
         let left = Cell::new(writes);
         let write = |it: &FileChange| {
@@ -122,7 +122,7 @@ impl Scene {
             let held = self.dir_sync.hold(NAMESPACE).await.unwrap().unwrap();
             let done = self.dir_sync.write(&held.lease, &self.folder, &write).await;
             assert!(matches!(done, Err(SyncError::Disk { .. })));
-            // A lease runs out by itself.
+            // As when the lease expires.
             held.release(None).await.unwrap();
         });
     }
@@ -136,7 +136,7 @@ impl Scene {
         all[&id(name)].clone()
     }
 
-    /// What a person writes into a file.
+    /// Edits a file as a person does.
     fn edit(&self, path: &str, edit: impl Fn(&str) -> String) {
         let before = self.files()[path].clone();
         let after = edit(&before);
@@ -144,7 +144,7 @@ impl Scene {
         self.folder.write(path, Some(&before), Some(&after)).unwrap();
     }
 
-    /// Takes out the entry that holds `words`, with its tags.
+    /// Removes the entry that contains `words`, with its tags.
     fn take_out(&self, path: &str, words: &str) {
         self.edit(path, |text| {
             let mut is_in = false;

@@ -1,4 +1,4 @@
-//! Feeds of the queue beside a worker: watched folders and received streams. Neither asks a model.
+//! Feeds that fill the queue of a worker: watched folders and received streams. Neither asks a model.
 
 #[cfg(feature = "nats")]
 mod receiving;
@@ -20,15 +20,15 @@ use tokio_util::sync::CancellationToken;
 /// Pause before a feed tries a failed store again.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// A feed, and its connections to the worker beside it.
+/// A feed, and its connections to the worker.
 #[derive(Clone)]
 pub(crate) struct Feed {
     pub enqueuer: Arc<Enqueuer>,
-    /// Ends the feed. A feed that cannot go on cancels it.
+    /// Ends the feed. A feed that cannot continue cancels it.
     pub closing: CancellationToken,
-    /// Held for a worker that drains: the feed ends once it has handed over what there is, the worker not before.
+    /// Held if the worker drains: the feed ends once it has enqueued what there is, and the worker not before.
     pub drain: Option<Arc<()>>,
-    /// Prints a line for a person.
+    /// Prints a line for the user.
     pub tell: fn(&str),
     /// Receives the number of new jobs.
     pub enqueued: Arc<dyn Fn(u64) + Send + Sync>,
@@ -39,7 +39,7 @@ impl Feed {
     /// that nothing is enqueued twice after a restart.
     ///
     /// # Errors
-    /// One line with the action for a person.
+    /// A one-line message with the action for the user.
     pub(crate) async fn watching(self, mut watch: Watch, how: HandOver) -> Result<(), String> {
         loop {
             let batch = tokio::select! {
@@ -50,7 +50,7 @@ impl Feed {
             for (path, error) in problems {
                 (self.tell)(&format!("{}: cannot be watched for now: {error}", path.display()));
             }
-            // Bounded by `closing`: the worker beside reports that the store is unavailable.
+            // Bounded by `closing`; the worker reports that the store is unavailable.
             loop {
                 let enqueuer = self.enqueuer.clone();
                 let taking = enqueuer.take_in(
@@ -71,7 +71,7 @@ impl Feed {
                     Err(error) => return Err(self.give_up(error.to_string())),
                 }
             }
-            // The first batch is every file there is.
+            // The first batch has every existing file.
             if self.drain.is_some() {
                 return Ok(());
             }
@@ -101,7 +101,7 @@ impl Feed {
         }
     }
 
-    /// Ends the worker too: the user who wanted this feed would wait in vain.
+    /// Ends the worker too: the user would wait for this feed in vain.
     fn give_up(&self, line: String) -> String {
         self.closing.cancel();
         line

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Maximum number of messages in a batch: their intakes share commits.
+/// Maximum number of messages in a batch, whose intakes share commits.
 const BATCH: usize = 128;
-/// Wait of a fetch for its first message.
+/// Maximum wait of a fetch for its first message.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Results of the messages of one session.
@@ -19,7 +19,7 @@ const WAIT: Duration = Duration::from_secs(5);
 struct Handled {
     taken: Vec<Delivery>,
     jobs: u64,
-    /// Number of messages that come again.
+    /// Number of messages to be redelivered.
     back: u32,
     verdict: Option<NatsError>,
     failed: Option<StoreError>,
@@ -29,7 +29,7 @@ impl Feed {
     /// Enqueues messages of `source`, until it is closed or drained.
     ///
     /// # Errors
-    /// One line with the action for a person.
+    /// A one-line message with the action for the user.
     pub(crate) async fn receiving(self, source: Source, how: HandOver) -> Result<(), String> {
         let from = source.url().to_string();
         loop {
@@ -57,7 +57,7 @@ impl Feed {
         }
     }
 
-    /// Enqueues a batch: sessions concurrently, the messages of each in their order.
+    /// Enqueues a batch: sessions concurrently, the messages of each in order.
     pub(super) async fn batch(
         &self,
         deliveries: Vec<Delivery>,
@@ -93,21 +93,21 @@ impl Feed {
         }
         let messages = all.taken.len();
         if messages > 0 {
-            // Before the acknowledgement: messages that come again bring no jobs.
+            // Before the acknowledgement: redelivered messages bring no jobs.
             (self.enqueued)(all.jobs);
             ack_all(all.taken).await?;
             tracing::info!(from, messages, jobs = all.jobs, "handed over");
         }
         if let Some(error) = all.failed {
             tracing::warn!(%error, messages = all.back, "messages wait for the store");
-            // A permanent failure stops the worker beside, which reports it.
+            // A permanent failure stops the worker, which reports it.
             let _ = self.pause(RETRY).await;
         }
         all.verdict.map_or(Ok(()), Err)
     }
 
-    /// Enqueues the messages of one session. After one that comes again, all later ones do too, so that their order
-    /// stays.
+    /// Enqueues the messages of one session. After one that is to be redelivered, so are all later ones, which keeps
+    /// their order.
     async fn session(&self, opened: Vec<(Delivery, Document)>, how: &HandOver) -> Handled {
         let mut handled = Handled::default();
         let last = opened.len().saturating_sub(1);
@@ -116,7 +116,7 @@ impl Feed {
                 self.again(delivery, &mut handled).await;
                 continue;
             }
-            // The messages before the last gather, which makes fewer slices.
+            // Only the last message flushes, which makes fewer slices.
             let how = HandOver { flush: how.flush && at == last, ..how.clone() };
             match self.enqueuer.document(document, &how).await {
                 Ok(taken) => {
@@ -140,7 +140,7 @@ impl Feed {
 
     async fn again(&self, delivery: Delivery, handled: &mut Handled) {
         handled.back += 1;
-        // If this fails, it comes again by itself, later.
+        // If this fails, the server redelivers it anyway, later.
         let _ = delivery.nak(RETRY).await;
     }
 

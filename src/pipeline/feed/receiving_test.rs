@@ -1,5 +1,4 @@
-//! Streams that are received: a message is acknowledged when what it holds is in the store, and is
-//! lost in no other case.
+//! Received streams: a message is acknowledged once its content is in the store, and not before.
 
 use super::testing::{Heard, break_store, in_time, told};
 use crate::adapters::nats::fixture::{Pending, Place as Stream, Server, on_nats};
@@ -9,7 +8,7 @@ use crate::pipeline::ingest::testing::{Place, Said, document, entries};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// Where something is to come.
+/// Wait for messages that are known to come.
 const LONG: Duration = Duration::from_secs(20);
 const NOTHING: Pending = Pending { waiting: 0, held: 0 };
 
@@ -21,13 +20,13 @@ fn receive(heard: &Heard, source: &Source) -> JoinHandle<Result<(), String>> {
     tokio::spawn(heard.feed.clone().receiving(source.clone(), how()))
 }
 
-/// A conversation of six entries as documents of two, each with its place.
+/// A conversation of six entries as numbered documents of two.
 fn documents() -> Vec<Vec<u8>> {
     let all = entries(&[const { Said::Person(20) }; 6]);
     (0..3).map(|n| document(Some(n * 2), &all[n * 2..n * 2 + 2], false)).collect()
 }
 
-/// Waits until every message has its verdict.
+/// Waits until no message is pending.
 async fn settled(source: &Source) {
     let wait = async {
         while source.pending().await.unwrap() != NOTHING {
@@ -37,7 +36,7 @@ async fn settled(source: &Source) {
     in_time(wait).await;
 }
 
-/// A source whose messages do not come back within a test.
+/// A source that does not redeliver messages within a test.
 async fn patient(stream: &Stream) -> Source {
     let stream = stream.with(SourceConfig::default());
     stream.make_stream().await;
@@ -48,7 +47,7 @@ async fn patient(stream: &Stream) -> Source {
 async fn what_is_received_is_in_the_store_in_its_order_and_once() {
     on_nats(async |stream| {
         let (place, source) = (Place::new(), patient(stream).await);
-        // All come twice, as after a reply that was lost.
+        // Every message twice, as after a lost reply.
         stream.publish_words(&[documents(), documents()].concat()).await;
         let mut heard = Heard::new(&place);
         let running = receive(&heard, &source);
@@ -100,7 +99,7 @@ async fn what_the_store_does_not_take_is_not_acknowledged() {
         stream.publish_words(&documents()).await;
         let mut heard = Heard::new(&place);
         break_store(&place);
-        // Waits for the store no longer than it must.
+        // The store is not waited for.
         heard.feed.closing.cancel();
         let deliveries = source.fetch(9, LONG).await.unwrap();
         assert_eq!(deliveries.len(), 3);
@@ -136,6 +135,6 @@ async fn jobs_are_heard_of_where_the_server_does_not_hear_of_their_messages() {
     let error = heard.feed.batch(deliveries, "here", &how()).await.unwrap_err();
     assert!(error.retry_after().is_some(), "{error}");
     assert_eq!(place.entries().await.len(), 6);
-    // They come again and bring nothing new: now or never.
+    // Redelivered messages bring no jobs, so these must be reported now.
     assert!(heard.jobs_so_far() > 0);
 }

@@ -1,4 +1,4 @@
-//! What the tests of feeds share: a feed over a store in a folder of its own, and what it said.
+//! Test helpers for feeds: a feed over a store in its own folder, and its messages.
 
 use super::Feed;
 use crate::pipeline::ingest::testing::Place;
@@ -10,15 +10,15 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How long is waited for what must come; it comes in a fraction of a second.
+/// Timeout of events that take a fraction of a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 thread_local! {
-    /// Lines that were told on this thread; each test has one, and its runtime no other.
+    /// Lines printed on this thread; each test and its runtime share one thread.
     static TOLD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A feed that is listened to.
+/// A feed under test, with the jobs that it reports.
 pub(super) struct Heard {
     pub(super) feed: Feed,
     jobs: UnboundedReceiver<u64>,
@@ -33,18 +33,18 @@ impl Heard {
             closing: CancellationToken::new(),
             drain: None,
             tell: |line| TOLD.with_borrow_mut(|told| told.push(line.to_owned())),
-            // Who no longer listens has seen enough.
+            // The receiver may be gone.
             enqueued: Arc::new(move |jobs| tell.send(jobs).unwrap_or_default()),
         };
         Heard { feed, jobs }
     }
 
-    /// Waits until the feed handed over something; how many jobs are new.
+    /// Waits until the feed enqueued something; returns the number of new jobs.
     pub(super) async fn jobs(&mut self) -> u64 {
         in_time(self.jobs.recv()).await.unwrap()
     }
 
-    /// How many jobs it heard of since.
+    /// Number of new jobs reported since.
     pub(super) fn jobs_so_far(&mut self) -> u64 {
         std::iter::from_fn(|| self.jobs.try_recv().ok()).sum()
     }
@@ -56,17 +56,17 @@ impl Heard {
     }
 }
 
-/// The lines that were told since it was asked last.
+/// Takes the lines printed since the last call.
 pub(super) fn told() -> Vec<String> {
     TOLD.take()
 }
 
-/// What must come in time.
+/// Awaits `coming`; panics after [`PATIENCE`].
 pub(super) async fn in_time<T>(coming: impl Future<Output = T>) -> T {
     timeout(PATIENCE, coming).await.unwrap_or_else(|_| panic!("nothing came"))
 }
 
-/// Takes away a table that every intake needs: the store is wrong for good.
+/// Breaks the store permanently: renames a table that every intake needs.
 pub(super) fn break_store(place: &Place) {
     let db = rusqlite::Connection::open(place.path("s.db")).unwrap();
     db.execute_batch("ALTER TABLE sessions RENAME TO gone").unwrap();

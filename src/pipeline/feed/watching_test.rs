@@ -1,4 +1,4 @@
-//! Folders that are watched: what grows is handed over once, and no trouble goes unheard.
+//! Watched folders: growth is enqueued once, and every problem is reported.
 
 use super::testing::{Heard, break_store, in_time, told};
 use crate::adapters::watch::{Options, Watch};
@@ -18,7 +18,7 @@ fn follow(place: &Place, paths: &[&str], heard: &Heard) -> JoinHandle<Result<(),
     )
 }
 
-/// A place with a folder, and a conversation of so many lines.
+/// A place with a folder, and the lines of a conversation.
 fn place() -> (Place, Vec<String>) {
     let place = Place::new();
     std::fs::create_dir(place.path("log")).unwrap();
@@ -48,7 +48,7 @@ async fn another_process_goes_on_where_the_last_one_stood() {
     let running = follow(&place, &["log"], &heard);
     heard.jobs().await;
     heard.close(running).await;
-    // It grew while nobody looked.
+    // It grew while no feed ran.
     place.write("log/one.jsonl", lines.concat());
     let mut heard = Heard::new(&place);
     let running = follow(&place, &["log"], &heard);

@@ -1,5 +1,5 @@
-//! Turns one session into intakes, batch after batch, so that a session of any length takes little memory. Knows no
-//! store.
+//! Turns one session into intakes, batch by batch, so that memory use does not grow with its length. Does not access
+//! the store.
 
 use super::rules::Rules;
 use crate::domain::{Entry, Job, Session};
@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 pub(super) struct Batch {
     session: Session,
-    /// Basis of the next intake.
+    /// Stored progress that the next intake builds on.
     growth: SessionProgress,
-    /// Marks of the stored entries from `growth.taken` on: those that gathered.
+    /// Marks of the stored entries from `growth.taken` on, which wait for more.
     gathered: Vec<u64>,
     anew: Option<u32>,
     /// Entries that are not enqueued yet.
@@ -23,13 +23,13 @@ pub(super) struct Batch {
     bytes: usize,
     /// Slices before the last one, as jobs.
     jobs: Vec<Job>,
-    /// The last one, which may have to wait, and its preamble.
+    /// The last slice, which may have to wait, and its preamble.
     last: Option<(Cutting, Option<Redacted>)>,
     /// The first entry after all slices but the last one.
     after: u32,
-    /// Part of it is enqueued.
+    /// True if part of it is enqueued.
     begun: bool,
-    /// All of it becomes one intake, whatever its size.
+    /// True if all of it becomes one intake, whatever its size.
     undivided: bool,
 }
 
@@ -66,7 +66,7 @@ impl Batch {
         &self.session
     }
 
-    /// Adds an entry; one that no model reads comes before the slices that follow it.
+    /// Adds an entry; a skipped one comes before the slices that follow it.
     pub(super) fn keep(&mut self, entry: Entry) {
         let bytes = entry.text.len();
         if self.entries.insert(entry.ordinal, entry).is_none() {
@@ -95,7 +95,7 @@ impl Batch {
         intake
     }
 
-    /// Ends the session for now; none if nothing is new.
+    /// Ends the session for now; `None` if nothing is new.
     pub(super) fn end(mut self, ended: SessionEnding, rules: &Rules) -> Option<Intake> {
         if self.is_known(&ended, rules) {
             return None;
@@ -127,15 +127,15 @@ impl Batch {
         })
     }
 
-    /// First entry of a slice that begins with a whole entry.
+    /// First entry of the slice, if it begins with a whole entry.
     fn boundary(&self, cutting: &Cutting) -> Option<u32> {
         let first = cutting.slice.parts.first().filter(|first| first.part == 0)?;
         let lowest = cutting.slice.range().0;
         (first.ordinal == lowest).then_some(lowest)
     }
 
-    /// True if the store has all of it, and no flush of what gathers is wanted. A file that is shorter than it was
-    /// and otherwise equal is being written, or was cut off: the stored entries stay.
+    /// True if the store has all of it and no waiting entries are to be flushed. A file that is a prefix of what is
+    /// stored is being written or was truncated: the stored entries stay.
     fn is_known(&self, ended: &SessionEnding, rules: &Rules) -> bool {
         if self.begun || self.anew.is_some() || self.growth.entries < ended.entries {
             return false;
@@ -149,7 +149,7 @@ impl Batch {
         self.entries.iter().all(same) && !(rules.flush && gathers && whole)
     }
 
-    /// Intake of the entries before `end`.
+    /// Makes the intake of the entries before `end`.
     fn up_to(&mut self, end: u32, rules: &Rules) -> Intake {
         let rest = self.entries.split_off(&end);
         let entries = std::mem::replace(&mut self.entries, rest);

@@ -1,5 +1,5 @@
-//! Documents: an agent, a hook or another machine hands over entries that follow those in the store. A document is
-//! enqueued as a whole or not at all, and only once.
+//! Documents, in which an agent, a hook or another machine appends entries to a session. A document is enqueued whole
+//! or not at all, and only once.
 
 use super::batch::Batch;
 use super::report::{SentJobs, SessionIntake};
@@ -24,11 +24,11 @@ use std::error::Error;
 #[derive(Debug)]
 pub(crate) struct Document {
     session: Session,
-    /// The client's id of the session, as it is written.
+    /// The client's id of the session, as the client wrote it.
     native_id: String,
-    /// A person or the document named the namespace.
+    /// True if a person or the document named the namespace.
     is_named: bool,
-    /// Numbered from 0; the store knows their position.
+    /// Numbered from 0 within the document.
     entries: Vec<Entry>,
     from: Option<u32>,
     closed: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Document {
 /// A document that was not enqueued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotTaken {
-    /// It never fits the stored entries. One line, without words of it.
+    /// It does not fit the stored entries. The message contains no text of it.
     #[error("{0}")]
     Refused(String),
     /// Other processes enqueued more of its session at each try.
@@ -61,7 +61,7 @@ impl Document {
         self.entries.is_empty() && !self.closed && !how.flush
     }
 
-    /// Digest of its redacted content, by which it is recognised when it is handed over again.
+    /// Digest of its redacted content, which identifies repeats.
     fn digest(&self) -> Digest {
         let mut parts = vec!["document".to_owned(), self.closed.to_string()];
         for entry in &self.entries {
@@ -81,7 +81,7 @@ impl Enqueuer {
     /// Reads and redacts a document; `source` names its origin.
     ///
     /// # Errors
-    /// If it is not a slice document; with the place and the reason, without words of it.
+    /// If it is not a slice document. The error has the place and the reason, but no text of it.
     pub(crate) fn open(
         &self,
         bytes: &[u8],
@@ -138,7 +138,7 @@ impl Enqueuer {
         namespaces.known(session, native_id, *is_named).await
     }
 
-    /// Enqueues a document as a whole, or nothing of it.
+    /// Enqueues a document whole or not at all.
     pub(crate) async fn document(
         &self,
         mut document: Document,
@@ -176,7 +176,7 @@ impl Enqueuer {
         Err(NotTaken::Busy)
     }
 
-    /// Continues the copy of the session; returns how many others went, or none if it cannot be kept.
+    /// Extends the session's copy; returns the number of copies evicted for it, or `None` if it cannot be kept.
     async fn copied(
         &self,
         document: &Document,
@@ -192,7 +192,7 @@ impl Enqueuer {
         .ok()
     }
 
-    /// Continues the copy of the session by entries that were handed over behind `known` others.
+    /// Extends the session's copy with the entries that follow the first `known`.
     async fn keep_copy(
         &self,
         document: &Document,
@@ -209,7 +209,7 @@ impl Enqueuer {
             let open = self.store.copied_entries(id, open).await?.unwrap_or_default();
             open.iter().for_each(|entry| copy.push(entry));
         }
-        // Those of a time when no copies were kept, as far as the store has them.
+        // Entries from a time when no copies were kept, as far as they are stored.
         let before = self.store.entries_of(id, copied..known.max(copied)).await?;
         before.iter().for_each(|entry| copy.push(entry));
         for (ordinal, entry) in (known..).zip(new).skip_while(|(ordinal, _)| *ordinal < copied) {
@@ -263,7 +263,7 @@ impl Enqueuer {
         }
     }
 
-    /// Slices the gathering and the new entries; none if nothing is to be done.
+    /// Slices the waiting and the new entries; `None` if there is nothing to enqueue.
     async fn intake(
         &self,
         document: &Document,
@@ -289,7 +289,7 @@ impl Enqueuer {
         let mut batch = Batch::new(session.clone(), growth, marks, None).undivided();
         let entries = gathered.into_iter().chain(new.iter().cloned());
         for (ordinal, entry) in (taken..).zip(entries) {
-            // As in a single document of the whole session.
+            // Numbered as in a single document of the whole session.
             let entry = Entry { ordinal, line: ordinal.saturating_add(1), ..entry };
             preamble.push(&entry);
             if entry.skip.is_some() {

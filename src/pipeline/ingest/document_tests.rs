@@ -1,5 +1,5 @@
-//! Laws of documents: however a conversation is parted into them, and however often they come, it is
-//! taken in whole and once.
+//! However a conversation is split into documents, and however often they come, it is enqueued
+//! whole and once.
 
 use super::NotTaken;
 use super::testing::{Place, Said, document, entries};
@@ -8,19 +8,19 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use serde_json::Value;
 
-/// How a stretch of a conversation is handed over.
+/// A document with part of a conversation.
 #[derive(Clone, Debug)]
 struct Step {
-    /// Entries that are new.
+    /// Number of new entries.
     more: usize,
-    /// Entries before them that are handed over again.
+    /// Number of entries before them that are repeated.
     again: usize,
-    /// Whether it says where it begins.
+    /// True if it gives its position.
     numbered: bool,
-    /// How often it comes.
+    /// Number of times that it is handed over.
     times: usize,
     closed: bool,
-    /// Whether waits are over afterwards and a worker takes what is ready.
+    /// True if waits then end and a worker takes what is ready.
     work: bool,
 }
 

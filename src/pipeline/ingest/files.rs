@@ -1,4 +1,4 @@
-//! Enqueues files: transcripts session by session, and documents, one alone or one a line.
+//! Enqueues files: transcripts session by session, and documents, alone or one per line.
 
 use super::document::{Document, NotTaken};
 use super::intake_sink::IntakeSink;
@@ -22,15 +22,15 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of documents that are enqueued together.
+/// Maximum number of documents enqueued together.
 const ROUND_MAX: usize = 128;
 
 /// Transcripts or documents to enqueue.
 pub(crate) enum IntakeSource {
     Paths(Vec<PathBuf>),
-    /// Files that were found already.
+    /// Files that are already found.
     Files(Vec<Candidate>),
-    /// Bytes at hand, and the name of their origin.
+    /// Bytes in memory, and the name of their origin.
     Bytes(String, Vec<u8>),
     /// Bytes that a client sent, and the name of their origin.
     Upload(String, Upload),
@@ -40,7 +40,7 @@ impl Enqueuer {
     /// Enqueues the part of `input` that is new.
     ///
     /// # Errors
-    /// The store's. Problems of a file are in the report and do not stop other files.
+    /// Store errors. Problems of a file are in the report and do not stop other files.
     pub(crate) async fn take_in(
         self: Arc<Self>,
         input: IntakeSource,
@@ -122,7 +122,7 @@ fn transcript(reader: &mut Reader<'_, IntakeSink<'_>>, file: &Candidate, bytes: 
     let before = tally.totals();
     reader.next_file();
     for _ in 0..PASSES_MAX {
-        // The sink knows why a reading breaks off.
+        // The sink knows why the reading stopped.
         let _ = reader.read(file, bytes);
         if reader.is_over() || !reader.sink().is_to_be_read_again() {
             return;
@@ -134,8 +134,8 @@ fn transcript(reader: &mut Reader<'_, IntakeSink<'_>>, file: &Candidate, bytes: 
     tally.problem(&file.path.display().to_string(), problem);
 }
 
-/// True if a file holds documents. A named file that begins like JSON and has no other format counts too, so that
-/// its problems are reported.
+/// True if a file holds documents. A named file that starts like JSON and matches no format counts too, so that its
+/// problems are reported.
 fn holds_documents(file: &Candidate, bytes: Bytes<'_>, format: Option<Format>) -> io::Result<bool> {
     if let Some(format) = format.filter(|_| file.named) {
         return Ok(format == Format::Slice);
@@ -174,9 +174,9 @@ struct DocumentFiles<'a> {
     round: Vec<PlacedDocument>,
 }
 
-/// A document of a file.
+/// A document and its place in a file.
 struct PlacedDocument {
-    /// Its line, for problems.
+    /// Its line, for messages.
     place: String,
     bytes: usize,
     document: Document,
@@ -223,7 +223,7 @@ impl DocumentFiles<'_> {
                 if number == 1 {
                     self.one(&line, path, None)?;
                 }
-                // Else it is still being written.
+                // Otherwise the line is still being written.
             } else if unfinished && number == 1 {
                 let rest = (HANDED_BYTES_MAX + 1).saturating_sub(line.len());
                 input.take(rest as u64).read_to_end(&mut line)?;
@@ -259,8 +259,8 @@ impl DocumentFiles<'_> {
         Ok(())
     }
 
-    /// Enqueues the documents that were read: sessions concurrently, so that they share commits, the documents of each
-    /// in their order.
+    /// Enqueues the documents read so far: sessions concurrently, so that they share commits, the documents of each in
+    /// order.
     fn enqueue(&mut self, path: &str) -> Result<(), StoreError> {
         let mut sessions: HashMap<SessionId, Vec<(usize, PlacedDocument)>> = HashMap::new();
         for (at, placed) in std::mem::take(&mut self.round).into_iter().enumerate() {
@@ -299,8 +299,8 @@ enum Broken {
     Input(#[from] io::Error),
 }
 
-/// Reads the next line with its end; of one that is too long for a document, only enough to see that. False at
-/// the end of the input.
+/// Reads the next line with its end; truncates one that is too long for a document. Returns false at the end of the
+/// input.
 fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let most = HANDED_BYTES_MAX as u64 + 1;

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use tokio_util::sync::CancellationToken;
 
-/// Least share of equal entries in a session that was rewritten, in percent. With less, it is another conversation
-/// under the same name, and takes nothing away from the one before.
+/// Minimum share of equal entries in a rewritten session, in percent. With less, it is another conversation under the
+/// same name, which does not replace the earlier one.
 const SAME_PERCENT_MIN: u64 = 75;
 
 /// Enqueues the work of a reader; blocks its thread.
@@ -22,10 +22,10 @@ pub(super) struct IntakeSink<'a> {
     rules: Rules,
     cancel: &'a CancellationToken,
     pub(super) report: IntakeReport,
-    /// The file must be read again.
+    /// True if the file must be read again.
     again: bool,
     baseline: Baseline,
-    /// Sessions that differ from the stored ones of their names.
+    /// Sessions that differ from the stored ones of the same name.
     changed: HashMap<SessionId, Change>,
     open: Option<Batch>,
 }

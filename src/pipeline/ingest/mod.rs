@@ -1,5 +1,4 @@
-//! Brings slices into the queue: the new part of a transcript or document becomes jobs. Handing over the same thing
-//! twice changes nothing. Asks no model.
+//! Fills the queue: the new part of a transcript or document becomes jobs. Idempotent. Asks no model.
 
 mod batch;
 mod document;
@@ -34,7 +33,7 @@ use crate::store::Store;
 use rules::{BATCH_BYTES_MAX, Rules};
 use std::sync::Arc;
 
-/// Maximum number of readings of a file that another process enqueues at the same time, or that was rewritten.
+/// Maximum number of times that a file is read if another process enqueues it concurrently, or it was rewritten.
 const PASSES_MAX: u32 = 16;
 
 pub(crate) struct Enqueuer {
@@ -45,7 +44,7 @@ pub(crate) struct Enqueuer {
     asking: Digest,
     preamble: Arc<PreambleSettings>,
     namespace: Option<String>,
-    /// Most that copies in the vault may take together, in bytes; none if no copies are kept.
+    /// Maximum size of all copies in the vault together, in bytes; `None` if no copies are kept.
     vault: Option<u64>,
     batch_bytes_max: usize,
     clock: fn() -> Timestamp,
@@ -57,9 +56,9 @@ pub(crate) struct HandOver {
     pub session: Option<String>,
     /// Namespace, instead of the settings'.
     pub namespace: Option<String>,
-    /// The highest goes first, within its namespace; overrides a document's.
+    /// Jobs of higher priority go first within their namespace; overrides a document's.
     pub priority: Option<i32>,
-    /// The last entries do not wait for more.
+    /// True if the last entries do not wait for more.
     pub flush: bool,
     /// Format of named files; detected otherwise.
     pub format: Option<Format>,

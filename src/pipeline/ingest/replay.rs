@@ -18,15 +18,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// Maximum number of jobs in one transaction: few, so that the first are asked about at once.
+/// Maximum number of jobs in one transaction; few, so that work on the first begins at once.
 const PART_JOBS_MAX: usize = 8;
 const PART_ENTRIES_MAX: usize = 2_048;
 
-/// Requests of a replay.
+/// Extraction settings of a replay.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking {
     pub(crate) digest: Digest,
-    /// Ask again about slices that failed.
+    /// True to extract failed slices again.
     pub(crate) retry_failed: bool,
 }
 
@@ -38,9 +38,9 @@ pub(crate) struct ReadSession {
     /// Earlier runs that cover it, including those of slices that were cut in two.
     pub(crate) known: Vec<RunId>,
     pub(crate) slices_known: u64,
-    /// Results of a complete reading; none if the reading was stopped.
+    /// Results of a complete reading; `None` if the reading was stopped.
     pub(crate) whole: Option<(Vec<Finding>, Report)>,
-    /// It was read from its copy in the vault.
+    /// True if it was read from its copy in the vault.
     pub(crate) is_copy: bool,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct ReplaySink {
     closing: CancellationToken,
     clock: fn() -> Timestamp,
     open: Option<OpenSession>,
-    /// A session that is read again takes the place of its earlier reading.
+    /// A repeated reading of a session replaces the earlier one.
     sessions: BTreeMap<SessionId, ReadSession>,
 }
 
@@ -150,7 +150,7 @@ impl ReplaySink {
         Ok(())
     }
 
-    /// Ends the open session; `ended` is none if its reading was stopped.
+    /// Ends the open session; `ended` is `None` if its reading was stopped.
     fn close(&mut self, ended: Option<SessionEnding>) -> Result<(), StoreError> {
         let whole = ended.filter(|ended| ended.whole);
         if let Some(mut ended) = whole {
@@ -166,7 +166,7 @@ impl ReplaySink {
                 open.read.whole = Some((ended.findings, ended.masked));
             }
         }
-        // The rest of a session that was stopped is read next time.
+        // The rest of an interrupted session is read next time.
         if let Some(open) = self.open.take().filter(|open| open.begun) {
             self.sessions.insert(open.read.id, open.read);
         }
@@ -204,14 +204,14 @@ impl SliceSink for ReplaySink {
 
 /// Counts the jobs that a replay would enqueue.
 pub(crate) struct CountSink<'a> {
-    /// None where there is no store yet.
+    /// `None` if there is no store yet.
     pub(crate) lookup: Option<Lookup>,
     pub(crate) asking: Asking,
     pub(crate) tally: &'a Tally,
     pub(crate) cancel: &'a CancellationToken,
-    /// Tokens of a request beside its slice.
+    /// Tokens of a request besides its slice.
     pub(crate) overhead: u64,
-    /// A session that is read again takes the place of its earlier reading.
+    /// A repeated reading of a session replaces the earlier one.
     pub(crate) sessions: HashMap<SessionId, SessionCount>,
     pub(crate) open: Option<SessionId>,
 }
@@ -221,7 +221,7 @@ pub(crate) struct SessionCount {
     slices_known: u64,
     slices_open: u64,
     tokens: u64,
-    /// Entries of slices that would be asked about.
+    /// Entries of slices that would be extracted.
     pending: BTreeSet<u32>,
     read: BTreeSet<u32>,
 }
@@ -298,21 +298,21 @@ impl SliceSink for CountSink<'_> {
     }
 }
 
-/// Finished runs of a session with the same kind of requests.
+/// Finished runs of a session under the same extraction settings.
 #[derive(Debug)]
 struct KnownRuns {
     asking: Digest,
     runs: HashMap<RunId, KnownRun>,
 }
 
-/// A slice, divided where it was cut in two before.
+/// A slice, or its parts if an earlier run cut it in two.
 #[derive(Default)]
 struct SplitSlice {
     /// Number of parts that are extracted.
     done: u64,
     /// Runs of those parts, and of parts that were too long.
     known: Vec<RunId>,
-    /// Parts to ask about, each in this generation after its last one.
+    /// Parts to extract, each with the offset from its last generation.
     open: Vec<(Cutting, u32)>,
 }
 
@@ -324,7 +324,7 @@ impl KnownRuns {
 
     fn split(&self, cutting: Cutting, retry_failed: bool) -> SplitSlice {
         let mut split = SplitSlice::default();
-        // Halves of halves: bounded by SLICE_TOKENS_MIN, below which nothing is cut again.
+        // Terminates: nothing below SLICE_TOKENS_MIN is halved again.
         let mut waiting = vec![cutting];
         while let Some(cutting) = waiting.pop() {
             let id = run_id(self.asking, cutting.slice.id);

@@ -117,7 +117,7 @@ impl IntakeReport {
         self.of(SessionIntake::of(session)).gathers_until = gathers_until;
     }
 
-    /// Takes back the last meeting, if nothing of the conversation was counted.
+    /// Removes the last conversation again, if nothing of it was counted.
     pub(super) fn leave(&mut self, session: SessionId) {
         let nothing = |it: &SessionIntake| it.session == session && it.job_ids.is_empty();
         if self.sessions.pop_if(|it| nothing(it) && it.entries + it.jobs + it.known == 0).is_some()
@@ -146,7 +146,7 @@ impl IntakeReport {
         self.of(all).add(enqueued, SentJobs { ids, gathers_until });
     }
 
-    /// Adds the results of the reading.
+    /// Adds the totals of the reading.
     pub(super) fn closed(mut self, tally: &Tally) -> IntakeReport {
         for session in &self.sessions {
             self.entries += u64::from(session.entries);

@@ -11,22 +11,22 @@ pub(super) const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum number of entries in one transaction, so that it takes some hundredths of a second.
 const BATCH_ENTRIES_MAX: usize = 8_192;
 
-/// Gathering of small slices.
+/// Settings for gathering small slices.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Gather {
     /// A last slice shorter than this waits for more of its session; 0 disables waiting.
     pub tokens: Tokens,
-    /// Longest wait after the session grew last.
+    /// Maximum wait after the session last grew.
     pub idle: Duration,
 }
 
 /// Rules of one intake.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// Digest of the requests, for the ids of jobs.
+    /// Digest of the extraction settings, for the ids of jobs.
     pub(super) asking: Digest,
     pub(super) gather: Gather,
-    /// The session is over, or the caller does not wait.
+    /// True if the session is over or the caller does not wait.
     pub(super) flush: bool,
     pub(super) priority: i32,
     pub(super) now: Timestamp,
@@ -44,7 +44,7 @@ impl Rules {
         job_of(cutting, preamble, self.asking)
     }
 
-    /// End of the wait of a session's last slice; none if it does not wait for more.
+    /// End of the wait of a session's last slice; `None` if it does not wait for more.
     pub(super) fn gathers_until(&self, cutting: &Cutting) -> Option<Timestamp> {
         let wanted = self.gather.tokens;
         let waits = !self.flush && wanted > 0;
@@ -55,8 +55,8 @@ impl Rules {
     }
 }
 
-/// True if a tool call has no result yet: the result belongs into the same slice. A person's later message shows
-/// that none will come.
+/// True if a tool call has no result yet, which belongs in the same slice. A later message of the person shows that
+/// none will come.
 fn ends_in_a_call(entries: &[Entry]) -> bool {
     let mut open: Vec<Option<&Redacted>> = Vec::new();
     for entry in entries {

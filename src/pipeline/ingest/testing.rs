@@ -1,5 +1,4 @@
-//! What the laws of intake share: a conversation in a file that grows, a store, a worker, and what must
-//! hold of them.
+//! Test helpers for intake: a conversation in a growing file, a store, a worker, and their invariants.
 
 use super::rules::BATCH_BYTES_MAX;
 use super::{Enqueuer, Gather, HandOver, IntakeReport, IntakeSource, NotTaken, SessionIntake};
@@ -14,19 +13,19 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// When everything is handed over, and when every wait of it is over.
+/// Time at which everything is handed over, and time at which all waits are over.
 const HANDED_AT: Timestamp = Timestamp(1_000);
 const MUCH_LATER: Timestamp = Timestamp(1_000_000);
-/// Shorter than this waits, in tokens.
+/// Slices shorter than this wait.
 const GATHER_TOKENS: u32 = 150;
 const IDLE: Duration = Duration::from_secs(120);
 
-/// A store in a folder of its own, what takes in, and a worker that asks nothing.
+/// A store in its own folder, an enqueuer, and a worker that asks no model.
 pub(crate) struct Place {
     folder: Arc<tempfile::TempDir>,
     pub(crate) store: Store,
     pub(crate) enqueuer: Arc<Enqueuer>,
-    /// What the worker was given.
+    /// Slices that the worker got.
     pub(crate) worked: Vec<Cutting>,
 }
 
@@ -41,7 +40,6 @@ impl Place {
         Place::with_batches_of(BATCH_BYTES_MAX)
     }
 
-    /// With batches of so many bytes.
     pub(crate) fn with_batches_of(batch_bytes_max: usize) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("s.db").display());
@@ -49,7 +47,7 @@ impl Place {
         Place::of(Arc::new(folder), store, batch_bytes_max)
     }
 
-    /// The same folder, by another door to the store.
+    /// The same folder, with another connection to the store.
     pub(crate) fn with_store(&self, store: Store) -> Place {
         Place::of(Arc::clone(&self.folder), store, self.enqueuer.batch_bytes_max)
     }
@@ -72,7 +70,7 @@ impl Place {
         self.path(name)
     }
 
-    /// Takes in a file or a folder.
+    /// Enqueues a file or a folder.
     pub(crate) async fn take_in(&self, name: &str, flush: bool) -> IntakeReport {
         let how = HandOver { flush, ..HandOver::default() };
         let cancel = CancellationToken::new();
@@ -80,7 +78,7 @@ impl Place {
         Arc::clone(&self.enqueuer).take_in(paths, how, cancel).await.unwrap()
     }
 
-    /// Claims everything that is ready, waits over, and finishes it; gives how many jobs there were.
+    /// Claims and finishes everything that is ready, with all waits over; returns the number of jobs.
     pub(crate) async fn work(&mut self) -> usize {
         let claim = ClaimRequest {
             batch: None,
@@ -112,7 +110,7 @@ impl Place {
         self.store.entries_of(session.session.id, 0..u32::MAX).await.unwrap()
     }
 
-    /// Every entry that a model reads stands whole in what was worked on, once; no other does.
+    /// Checks that the jobs cover every entry that a model reads, whole and once, and no other entry.
     #[track_caller]
     pub(crate) fn check_covered(&self, entries: &[Entry]) {
         let mut words: BTreeMap<u32, Vec<(usize, usize)>> = BTreeMap::new();
@@ -145,7 +143,7 @@ pub(crate) enum Said {
     Person(usize),
     Assistant(usize),
     Call,
-    /// The answer to the oldest call that has none.
+    /// The result of the oldest open call.
     Result(usize),
     Context,
 }
@@ -234,7 +232,7 @@ pub(crate) fn document(from: Option<usize>, entries: &[Value], closed: bool) -> 
 }
 
 impl Place {
-    /// Takes in a document.
+    /// Enqueues a document.
     pub(crate) async fn hand(&self, document: &[u8]) -> Result<SessionIntake, NotTaken> {
         let how = HandOver::default();
         let document = self.enqueuer.open(document, "here", &how).unwrap();

@@ -1,4 +1,4 @@
-//! Laws of intake: however a conversation is handed over, it is taken in whole and once.
+//! However a conversation is handed over, it is enqueued whole and once.
 
 use super::IntakeReport;
 use super::testing::{Place, Said, lines};
@@ -6,7 +6,7 @@ use crate::store::{OpenMode, Store};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-/// Some words of a person; more of them than one slice holds; few enough to wait.
+/// Messages of a person: of medium length, longer than a slice, short enough to wait.
 pub(super) const SOME: Said = Said::Person(30);
 pub(super) const MANY: Said = Said::Person(180);
 pub(super) const FEW: Said = Said::Person(2);
@@ -20,9 +20,9 @@ enum Step {
     Torn,
     /// It is handed over as it is.
     Again,
-    /// The same, and nothing is to wait.
+    /// The same with `flush`, so that nothing waits.
     Flush,
-    /// Waits are over, and a worker takes what is ready.
+    /// Waits end, and a worker takes what is ready.
     Work,
 }
 
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// Hands over the file `s.jsonl` as it then is.
+/// Rewrites the file `s.jsonl` and hands it over.
 async fn now_is(place: &Place, session: &str, said: &[Said]) -> IntakeReport {
     place.write("s.jsonl", lines(session, said).concat());
     let taken = place.take_in("s.jsonl", false).await;

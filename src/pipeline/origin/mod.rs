@@ -1,5 +1,5 @@
-//! The conversation behind a line of code: the sessions that were at work when its commit was made, and the records that
-//! are about it.
+//! Finds the conversations behind a line of code: the sessions that were active when its commit was made, and the
+//! records about it.
 
 mod score;
 
@@ -16,15 +16,15 @@ use score::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Sessions that are told of.
+/// Maximum number of sessions in a result.
 const SESSIONS_MAX: usize = 3;
-/// Records of a session, and of others, that are compared.
+/// Maximum number of records of one search that are compared.
 const RECORDS_MAX: usize = 500;
-/// Digits of a commit's id by which it is looked for.
+/// Length of the commit id prefix that is searched for.
 const ID_DIGITS: usize = 7;
-/// Letters of a line that is looked for as it is.
+/// Minimum length of a line that is searched for verbatim.
 const LINE_LETTERS_MIN: usize = 8;
-/// Time by which clocks may differ.
+/// Tolerated clock skew.
 const CLOCKS: Duration = Duration::from_secs(60);
 
 /// A commit, and the line that it was found by.
@@ -36,7 +36,7 @@ pub(crate) struct OriginRequest<'a> {
     /// The project: its namespace, and its folder as the store has it.
     pub namespace: &'a str,
     pub root: &'a str,
-    /// Records at most.
+    /// Maximum number of records.
     pub limit: usize,
 }
 
@@ -47,22 +47,22 @@ pub(crate) struct WorkingSession {
     pub reasons: Vec<String>,
 }
 
-/// A record about the line or the commit, and why it is taken for that.
+/// A record about the line or the commit, with the reasons.
 pub(crate) struct RelatedRecord {
     pub hit: SearchHit,
     pub reasons: Vec<String>,
     points: u32,
 }
 
-/// Origin of a line or of a commit, the likeliest and the closest first.
+/// Origin of a line or of a commit, the likeliest first.
 pub(crate) struct Origin {
     pub sessions: Vec<WorkingSession>,
     pub records: Vec<RelatedRecord>,
-    /// Names by which the records were looked for.
+    /// Names that the records were searched for.
     pub names: Vec<String>,
 }
 
-/// A session with what speaks for it.
+/// A session with the clues for it.
 struct Candidate {
     held: HeldSession,
     clues: Vec<Clue>,
@@ -117,7 +117,7 @@ impl OriginRequest<'_> {
         }
     }
 
-    /// The files in question, as they are named now and were then.
+    /// Files of the change, under their present names and those at the commit.
     fn files(&self) -> BTreeSet<&str> {
         let now = self.line.map(|line| line.path.as_str());
         self.commit.files.iter().map(String::as_str).chain(now).collect()
@@ -163,7 +163,7 @@ impl OriginRequest<'_> {
         Ok(points(&candidate.clues).is_some().then_some(candidate))
     }
 
-    /// Notes what the entries of a session say of the change.
+    /// Collects clues about the change from a session's entries.
     fn look_into(&self, entries: &[Entry], candidate: &mut Candidate) {
         let last = self.times().last().copied().unwrap_or(self.now).after(CLOCKS);
         let line = self.line.map(|line| line.text.trim()).filter(|it| LINE_LETTERS_MIN <= it.len());
@@ -196,7 +196,7 @@ impl OriginRequest<'_> {
         candidate.clues.extend(clues.into_values());
     }
 
-    /// Names of the file and of the code in its line.
+    /// Names of the files, and of the code in the line.
     fn names(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         if let Some(line) = self.line {
@@ -249,7 +249,7 @@ impl OriginRequest<'_> {
         Ok(related)
     }
 
-    /// Clues that tie a record to the change, with points; none for a record of another session that names nothing of it.
+    /// Reasons that tie a record to the change, with points; none for another session's record without its names.
     fn relation(
         &self,
         stored: &StoredRecord,

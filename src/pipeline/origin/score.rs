@@ -1,4 +1,4 @@
-//! The certainty with which a commit is a session's work, and with which a record is about a line. Pure.
+//! Scores how certainly a session made a commit, and finds the names that tie a record to a line. No I/O.
 
 use crate::domain::{Timestamp, named};
 use std::time::Duration;
@@ -21,28 +21,28 @@ pub(crate) const SLACK: Duration = Duration::from_secs(7 * 24 * 3_600);
 const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 
-/// Points from which a session is likely, and from which it is sure.
+/// Minimum points for [`Certainty::Likely`] and [`Certainty::Sure`].
 const LIKELY: i32 = 6;
 const SURE: i32 = 9;
 
-/// Something that speaks for a session, or against it.
+/// A clue for or against a session.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Clue {
     /// Its tools ran the commit.
     Committed,
-    /// Its tools wrote these very words.
+    /// Its tools wrote this very line.
     WroteLine,
     /// Its tools wrote the file.
     Wrote,
     /// It names the file.
     Names,
-    /// It was held at the time.
+    /// It was running at the time.
     During,
-    /// It ended so long before.
+    /// It ended this long before.
     EndedBefore(Duration),
     /// It worked in this repository.
     SameProject,
-    /// It was on a branch that has the commit.
+    /// It was on a branch that contains the commit.
     SameBranch,
     /// It was on other branches only.
     OtherBranch,
@@ -63,7 +63,7 @@ impl Clue {
         }
     }
 
-    /// True if it tells of the change itself, not only of its time and place.
+    /// True if the clue is about the change itself, not only about its time and place.
     fn is_of_change(&self) -> bool {
         match self {
             Clue::Committed | Clue::WroteLine | Clue::Wrote | Clue::Names => true,
@@ -75,7 +75,7 @@ impl Clue {
         }
     }
 
-    /// The clue as a person reads it; `file` is what was changed.
+    /// Human-readable reason; `file` is the changed file.
     pub(crate) fn reason(&self, file: &str) -> String {
         match self {
             Clue::Committed => "its tools made the commit".to_owned(),
@@ -137,7 +137,7 @@ pub(crate) fn certainty(clues: &[Clue], rival: Option<i32>) -> Certainty {
     }
 }
 
-/// True if `named` and `path` may be the same file: one is the end of the other, folder by folder.
+/// True if `named` and `path` may be the same file: one path is a suffix of the other, by whole components.
 pub(crate) fn is_same_file(named: &str, path: &str) -> bool {
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
@@ -169,7 +169,7 @@ pub(crate) fn writes(tool: &str, text: &str, path: &str) -> bool {
     if !WRITING.iter().any(|it| tool.contains(it)) {
         return false;
     }
-    // Calls that the reader knows begin with the path; of others the arguments are stored, as JSON.
+    // Calls of known tools are stored with the path first, others as their JSON arguments.
     let first = text.lines().next().unwrap_or_default();
     let quoted = text.split('"').take(ARGUMENTS_MAX);
     is_same_file(first.trim(), path)
@@ -177,12 +177,12 @@ pub(crate) fn writes(tool: &str, text: &str, path: &str) -> bool {
             && quoted.filter(|it| it.contains(['/', '.'])).any(|it| is_same_file(it, path))
 }
 
-/// Quoted parts of a call's arguments that are looked at: the path stands among the first.
+/// Maximum number of quoted arguments searched for the path, which is among the first.
 const ARGUMENTS_MAX: usize = 12;
 
 /// True if a tool's text shows that it made a commit: `git commit` with this subject, or what git printed.
 pub(crate) fn commits(text: &str, id: &str, subject: &str) -> bool {
-    /// Digits of an id that git prints at least.
+    /// Minimum number of digits of an id that git prints.
     const DIGITS_MIN: usize = 7;
     if text.contains("git commit") && SUBJECT_LETTERS_MIN <= subject.len() && text.contains(subject)
     {
@@ -202,10 +202,10 @@ pub(crate) fn commits(text: &str, id: &str, subject: &str) -> bool {
     })
 }
 
-/// Letters of a subject that stands for its commit.
+/// Minimum length of a subject that identifies its commit.
 pub(crate) const SUBJECT_LETTERS_MIN: usize = 8;
 
-/// Names of code in a line: those of more than one word, and those that it defines.
+/// Code symbols in a line: compound names, and names that the line defines.
 pub(crate) fn symbols(line: &str) -> Vec<String> {
     const DEFINING: [&str; 11] = [
         "fn", "struct", "enum", "trait", "type", "const", "static", "def", "class", "func",
@@ -232,10 +232,10 @@ pub(crate) fn symbols(line: &str) -> Vec<String> {
     found
 }
 
-/// Names that are looked for of one line.
+/// Maximum number of symbols taken from one line.
 const SYMBOLS_MAX: usize = 8;
 
-/// The name of the definition that the line after `above` stands in, by its indentation.
+/// Name of the definition that encloses `line`, judged by indentation.
 pub(crate) fn enclosing(above: &[String], line: &str) -> Option<String> {
     const HEADS: [&str; 9] =
         ["fn ", "def ", "class ", "func ", "function ", "struct ", "enum ", "trait ", "impl "];

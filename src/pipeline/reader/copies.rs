@@ -1,11 +1,11 @@
-//! Copies: clients write what was said into other files too, and people copy files. What is read once
-//! is not read again.
+//! Recognises copies: clients repeat conversations in other files, and people copy files. What is read
+//! once is not read again.
 
 use crate::domain::{Digest, Entry, EntryKind, SessionId, Speaker};
 use crate::privacy::Redacted;
 use std::collections::{HashMap, HashSet};
 
-/// Entries and slices of a session that were read.
+/// Marks of a session's entries, and its number of slices.
 #[derive(Debug, Default)]
 pub(super) struct SessionMarks {
     pub(super) marks: Vec<u64>,
@@ -14,16 +14,16 @@ pub(super) struct SessionMarks {
 
 #[derive(Debug, Default)]
 pub(super) struct Copies {
-    /// Entries of the sessions, so that a copy in another file is not read twice.
+    /// Entries of the sessions, to recognise a copy in another file.
     sessions: HashMap<SessionId, SessionMarks>,
-    /// Sessions whose file is the one that is read now, or was read last.
+    /// Sessions that a file took over because it continues them.
     own: HashSet<SessionId>,
     /// The session that the file takes over, for which it must be read again.
     again: Option<SessionMarks>,
-    /// Of the sessions, those that the last file began.
+    /// Sessions that the current file began.
     begun: Vec<SessionId>,
-    /// Records by the number of the file that had them first: clients copy them into a new file
-    /// when a session is resumed.
+    /// Number of the file that had each record first: clients copy records into a new file when a
+    /// session is resumed.
     records: HashMap<u64, u32>,
     file_number: u32,
 }
@@ -34,7 +34,7 @@ impl Copies {
         self.begun.clear();
     }
 
-    /// Forgets the last file, which is read again.
+    /// Forgets the last file, because it is read again.
     pub(super) fn same_file(&mut self) {
         for session in self.begun.drain(..) {
             self.sessions.remove(&session);
@@ -66,15 +66,15 @@ impl Copies {
         *self.records.entry(key).or_insert(self.file_number) != self.file_number
     }
 
-    /// Notes records that are stored as another session's.
+    /// Registers records that are stored as another session's.
     pub(super) fn belong_elsewhere(&mut self, records: Vec<u64>) {
         for key in records {
             self.records.entry(key).or_insert(0);
         }
     }
 
-    /// The file that is read goes on where the session ended: it is the session's from now on, and is
-    /// read again.
+    /// Makes the current file the session's own, because it continues where the session ended. The file
+    /// is read again.
     pub(super) fn take_over(&mut self, session: SessionId) {
         self.own.insert(session);
         self.again = Some(self.sessions.remove(&session).unwrap_or_default());
@@ -84,7 +84,7 @@ impl Copies {
         self.own.contains(&session)
     }
 
-    /// Takes the marks from other files of the session for which this file must be read again, if any.
+    /// Takes the marks of the session for which this file must be read again, if any.
     pub(super) fn take_again(&mut self) -> Option<SessionMarks> {
         self.again.take()
     }
@@ -102,7 +102,7 @@ pub(crate) struct Differs {
     pub(crate) at: u32,
     /// Its mark, as it is read now.
     pub(crate) mark: u64,
-    /// Number of entries that were compared and tell something.
+    /// Number of compared entries, without tool calls and results.
     pub(crate) compared: u32,
     /// Number of those that are equal.
     pub(crate) same: u32,
@@ -114,7 +114,7 @@ pub(super) struct StoredPrefix {
     marks: Vec<u64>,
     compared: u32,
     same: u32,
-    /// The first that differs, and its mark.
+    /// The first entry that differs, and its mark.
     at: Option<(u32, u64)>,
 }
 
@@ -145,8 +145,8 @@ impl StoredPrefix {
 /// Mark of tool calls and results.
 const UNTOLD: u64 = 0;
 
-/// Mark of an entry, by which it is recognised in another file or at another time. Tool calls and results
-/// are stored shortened and count as equal.
+/// Mark of an entry, which identifies it in another file or in a later reading. Tool calls and results
+/// are stored truncated and count as equal.
 pub(crate) fn mark_of(entry: &Entry) -> u64 {
     mark(entry.speaker, entry.kind, entry.text.as_str())
 }

@@ -1,4 +1,4 @@
-//! The session that is being read: its entries go through the gate and into the slicer, one by one.
+//! The session that is being read: redacts its entries and passes them to the slicer, one by one.
 
 use super::copies::{StoredPrefix, mark_of, record_key};
 use super::lookup::EarlierReading;
@@ -22,7 +22,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// The session that is being read.
 pub(super) struct Current<'r, 'a, S> {
     pub(super) reader: &'r mut Reader<'a, S>,
     file: &'r Candidate,
@@ -30,19 +29,19 @@ pub(super) struct Current<'r, 'a, S> {
     format: Format,
     open: Option<Open<'a>>,
     pub(super) stopped: bool,
-    /// Findings that matter.
+    /// Number of findings of at least warning severity.
     pub(super) bad: u64,
     /// Findings before the first session.
     early: Vec<Finding>,
-    /// A person or the transcript named the namespace of the session.
+    /// True if a person or the transcript named the namespace of the session.
     is_named: bool,
-    /// Namespace of the session that a copy was made of.
+    /// Namespace of the session, if a copy of it is read.
     namespace: Option<&'r str>,
 }
 
 struct Open<'a> {
     session: Arc<Session>,
-    /// The entries that another file has of it, while this one has the same.
+    /// Marks of the session in another file, as long as this file has the same entries.
     elsewhere: Option<Vec<u64>>,
     taken: StoredPrefix,
     copy: Option<CopyBuilder>,
@@ -52,19 +51,19 @@ struct Open<'a> {
     ordinal: u32,
     findings: Vec<Finding>,
     masked: Report,
-    /// No record of it had an id yet.
+    /// True until a record with an id is read.
     beginning: bool,
-    /// Some of it is stored.
+    /// True if part of it is stored.
     is_known: bool,
-    /// The records that are stored as its own, once they were asked for.
+    /// Keys of the records that are stored as its own, loaded on first use.
     own: Option<HashSet<u64>>,
-    /// An entry of it is no copy of another session's.
+    /// True if an entry is no copy of another session's.
     is_own: bool,
 }
 
 impl Open<'_> {
-    /// True if the entry's record is another session's: a fork repeats its origin. A record that is stored as
-    /// this session's stays its own, whatever file is read first.
+    /// True if the entry's record is another session's, since a fork repeats its origin. A record that is stored as
+    /// this session's stays its own, whichever file is read first.
     fn is_copy<S: SliceSink>(&mut self, reader: &mut Reader<'_, S>, entry: &Entry) -> bool {
         let Some(native_id) = &entry.native_id else { return false };
         if std::mem::take(&mut self.beginning) {
@@ -107,7 +106,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         Current { reader, file, path, format, open, stopped, bad, early, is_named, namespace }
     }
 
-    /// Reads a copy of a session in this namespace.
+    /// Sets the namespace of the session whose copy is read.
     pub(super) fn in_namespace(self, name: &'r str) -> Self {
         Current { namespace: Some(name), ..self }
     }
@@ -188,7 +187,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         known.unwrap_or(session)
     }
 
-    /// The session with `behind` as a suffix of its name.
+    /// Appends `behind` to the session's name as a suffix.
     fn renamed(&mut self, session: &Session, behind: &str) -> Session {
         let behind = format!("@{behind}");
         let name = [Woven::Passed(&session.native_id), Woven::Label(&behind)];
@@ -244,8 +243,8 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
         self.reader.hand(Work::Begin(Arc::clone(session)))
     }
 
-    /// Makes the rest a session of its own, named after its file too: two conversations began alike, or one
-    /// went on in two places.
+    /// Makes the rest a separate session with a suffix from its file: two conversations began alike, or one was
+    /// continued in two files.
     fn part_ways(&mut self) -> ControlFlow<()> {
         let Some(open) = &self.open else { return ControlFlow::Continue(()) };
         let behind = format!("{:.8}", Digest::of(&[self.path]).to_string());
@@ -274,7 +273,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
             && elsewhere.get(open.ordinal as usize) != Some(&mark)
         {
             if elsewhere.len() == open.ordinal as usize {
-                // The same conversation, and more of it.
+                // The same conversation, continued.
                 self.reader.copies.take_over(open.session.id);
                 self.open = None;
                 return ControlFlow::Break(());
@@ -312,7 +311,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
                 preamble.push(&entry);
             }
             if open.taken.has(entry.ordinal, mark) {
-                // No slice to come begins with it.
+                // No later slice begins with it.
                 if let Some(preamble) = &mut open.preamble {
                     preamble.pass(entry.ordinal.saturating_add(1));
                 }
@@ -331,7 +330,7 @@ impl<'r, 'a, S: SliceSink> Current<'r, 'a, S> {
 
     fn skip(&mut self, entry: Entry, skip: Skip) -> ControlFlow<()> {
         let Some(open) = &mut self.open else { return ControlFlow::Continue(()) };
-        // What is stored is counted there, when the session ends.
+        // The store counts stored entries when the session ends.
         let unstored = u64::from(open.elsewhere.is_some() || self.reader.reading.dry_run);
         self.reader.tally.with(|totals| {
             totals.coverage.add(CoverageState::Skipped, unstored);

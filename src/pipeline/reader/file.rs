@@ -12,7 +12,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
 impl<S: SliceSink> Reader<'_, S> {
-    /// Reads one file. Its problems are counted and do not stop other files.
+    /// Reads one file.
     pub(crate) fn file(&mut self, file: &Candidate) -> ControlFlow<()> {
         self.next_file();
         self.read(file, Bytes::OnDisk)
@@ -39,7 +39,7 @@ impl<S: SliceSink> Reader<'_, S> {
                     upload.rewind().and_then(|()| self.input(upload, file, &path))
                 }
             };
-            // At most once for each session: a file that was taken for it is its file.
+            // Repeats at most once per session: then the file is the session's own.
             let Some(taken) = self.copies.take_again() else { break result };
             self.copies.same_file();
             self.tally
@@ -139,7 +139,7 @@ fn holds_several(format: Format, mut input: impl Read + Seek) -> io::Result<bool
     Ok(sessions > 1)
 }
 
-/// Counts the bytes that are read, for progress reports. Seeking counts them anew.
+/// Counts the bytes read, for progress reports. Seeking restarts the count.
 struct Counted<'a, R> {
     input: R,
     tally: &'a Tally,

@@ -12,26 +12,26 @@ use tokio::runtime::Handle;
 /// Earlier readings of a session.
 #[derive(Debug, Default)]
 pub(crate) struct EarlierReading {
-    /// Numbers of entries at the end of each complete reading.
+    /// Number of entries at the end of each complete reading.
     pub(crate) ends: BTreeSet<u32>,
     /// Marks of its entries, if it was read from another file that still exists.
     pub(crate) elsewhere: Option<Vec<u64>>,
-    /// Marks of its first entries: those that are cut for good and are not handed over again.
+    /// Marks of its first entries, whose slices are final and not handed over again.
     pub(crate) taken: Vec<u64>,
     /// Index of its next slice.
     pub(crate) next_index: u32,
     /// Suffix of its name, if it is another conversation than the stored one of that name.
     pub(crate) apart: Option<String>,
     pub(crate) forgotten: bool,
-    /// Some of it is stored.
+    /// True if part of it is stored.
     pub(crate) is_known: bool,
 }
 
-/// Looks into the store for a reader; blocks its thread.
+/// Queries the store for a reader; blocks its thread.
 pub(crate) struct Lookup {
     handle: Handle,
     store: Store,
-    /// For moving namespaces to their present names; without a clock none is moved.
+    /// Clock for renaming namespaces; if `None`, none is renamed.
     clock: Option<fn() -> Timestamp>,
     /// Namespaces by folder.
     namespaces: HashMap<String, String>,
@@ -45,7 +45,7 @@ impl Lookup {
         Lookup { handle, store, clock, namespaces: HashMap::new(), beginnings: None }
     }
 
-    /// The present time; none where nothing is written.
+    /// Current time; `None` if nothing is written.
     pub(crate) fn now(&self) -> Option<Timestamp> {
         self.clock.map(|clock| clock())
     }
@@ -97,8 +97,8 @@ impl Lookup {
         Ok(marks)
     }
 
-    /// The earlier reading for a reader of the whole session. `own` says that its file is the session's,
-    /// whatever file it was read from before.
+    /// Returns the earlier reading for a reader of the whole session. `own` means that the file is the
+    /// session's, whichever file it was read from before.
     pub(crate) fn whole(&self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
         let Some(progress) = self.block_on(self.store.growth(session.id))? else {
             return Ok(EarlierReading::default());
@@ -113,7 +113,7 @@ impl Lookup {
         Ok(EarlierReading { ends, elsewhere, is_known: true, ..EarlierReading::default() })
     }
 
-    /// Record keys of the session that `session` repeats from its first record, `native_id`.
+    /// Keys of the records of the session that `session` was forked from, by its first record `native_id`.
     pub(crate) fn fork_of(
         &mut self,
         session: &Session,

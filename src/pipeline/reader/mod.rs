@@ -22,7 +22,7 @@ use copies::Copies;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Maximum number of conversations under one name: each time a whole conversation was put in the place of another.
+/// Maximum number of conversations stored under one name, each of which replaced another in its file.
 const APART_MAX: usize = 16;
 
 /// Settings of a reading.
@@ -31,19 +31,19 @@ pub(super) struct Reading {
     pub(super) format: Option<Format>,
     pub(super) namespace: Option<String>,
     pub(super) since: Option<Timestamp>,
-    /// With `since`, read sessions without a time too.
+    /// With `since`, reads sessions without a time too.
     pub(super) undated: bool,
     pub(super) sessions_max: Option<u64>,
     pub(super) slice: SliceSettings,
     /// Name for the one conversation in a file, instead of its own.
     pub(super) session: Option<String>,
-    /// Preambles of slices; none if no model is asked.
+    /// Settings of preambles; `None` if no model is asked.
     pub(super) preamble: Option<Arc<PreambleSettings>>,
     pub(super) cards: bool,
     pub(super) also_forgotten: bool,
-    /// Most that copies in the vault may take together, in bytes; none if no copies are kept.
+    /// Maximum size of all copies in the vault together, in bytes; `None` if no copies are kept.
     pub(super) vault: Option<u64>,
-    /// Count skipped entries here, since no store does.
+    /// True to count skipped entries here, since no store does.
     pub(super) dry_run: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Work {
     Skipped(Box<Entry>),
     /// The next slice, and its preamble.
     Slice(Box<Cutting>, Option<Redacted>),
-    /// The session has no entry, or all of it is a copy of other sessions: nothing of it is to be kept.
+    /// The session has no entry, or all of it is a copy of other sessions: discards it.
     Left,
     End(Box<SessionEnding>),
 }
@@ -65,22 +65,22 @@ pub(super) struct SessionEnding {
     pub(super) entries: u32,
     pub(super) findings: Vec<Finding>,
     pub(super) masked: Report,
-    /// It was read to its end.
+    /// True if it was read to its end.
     pub(super) whole: bool,
-    /// It was read from its copy in the vault.
+    /// True if it was read from its copy in the vault.
     pub(super) is_copy: bool,
     pub(super) preamble: Option<Box<Preamble>>,
     pub(super) card: Option<Box<Card>>,
 }
 
-/// Takes work, and says when to stop.
+/// Consumer of a reader's work, which can stop the reading.
 pub(super) trait SliceSink {
-    /// Access to the store; none if there is no store.
+    /// Access to the store; `None` if there is no store.
     fn lookup(&mut self) -> Option<&mut Lookup> {
         None
     }
 
-    /// Earlier readings of a session. `own` says that its file is the session's, whatever file it was read from before.
+    /// Returns earlier readings of a session. `own` means that the file is the session's, whichever was read before.
     fn before(&mut self, session: &Session, own: bool) -> Result<EarlierReading, StoreError> {
         match self.lookup() {
             Some(lookup) => lookup.whole(session, own),
@@ -95,8 +95,8 @@ pub(super) trait SliceSink {
         false
     }
 
-    /// `session` was rewritten: nothing of it was handed over, and nothing will be until the file is read again. Only
-    /// for sinks that return `taken` entries.
+    /// Handles a rewritten session, of which nothing is handed over until the file is read again. Only for sinks that
+    /// return `taken` entries.
     fn differs(&mut self, _session: &Session, _differs: Differs) {}
 }
 

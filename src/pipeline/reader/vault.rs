@@ -1,5 +1,5 @@
-//! Copies in the vault: one is kept of each session that is read, and copies are read as files are. A copy that cannot be
-//! kept or read does not stop anything.
+//! Copies in the vault: keeps one of each session that is read, and reads copies like files. A copy that cannot be kept
+//! or read stops nothing.
 
 use super::current::Current;
 use super::{Reader, SliceSink};
@@ -48,13 +48,13 @@ impl<S: SliceSink> Reader<'_, S> {
         self.tally.finding(&Finding::new(Severity::Warning, "vault-failed", 0, what));
     }
 
-    /// Reads a copy, as the file that it was made of was read.
+    /// Reads a copy like the file that it was made from.
     pub(crate) fn copy(&mut self, copy: &StoredCopy) -> ControlFlow<()> {
         self.next_file();
         let before = self.tally.totals();
         let read = loop {
             let read = self.read_copy(copy);
-            // As for a file: at most once for each session.
+            // As for a file: at most once per session.
             let Some(taken) = self.copies.take_again() else { break read };
             self.copies.same_file();
             self.tally
@@ -95,7 +95,7 @@ impl<S: SliceSink> Reader<'_, S> {
             }
             let entries = match current.reader.copied_entries(session.id, part) {
                 Ok(Some(entries)) => entries,
-                // It went meanwhile.
+                // It was evicted meanwhile.
                 Ok(None) => {
                     is_whole = false;
                     break;
@@ -123,7 +123,7 @@ impl<S: SliceSink> Reader<'_, S> {
     }
 }
 
-/// The entry before the gate, which masks in it what it has learned to mask since.
+/// Turns a stored entry back into a raw one, so that redaction rules added since apply to it.
 fn raw(entry: Entry) -> RawEntry {
     let text = |text: &Redacted| text.as_str().to_owned();
     RawEntry {

@@ -1,4 +1,4 @@
-//! Vectors of what is searched: those that are missing, and that of the words of a search.
+//! Embeddings for search: of stored texts that have none yet, and of the query.
 
 use super::super::budget::{Budget, CapOwner, cost};
 use super::super::model_client::plausible;
@@ -12,12 +12,12 @@ use crate::privacy::{Gate, Redacted};
 use crate::store::{Bill, Charge, EmbeddedTexts, Store, StoreError, UnembeddedText, Vector};
 use tokio_util::sync::CancellationToken;
 
-/// Texts of a call.
+/// Texts per call.
 const TEXTS_AT_ONCE: usize = 64;
-/// Texts that a search embeds at most; the next one goes on.
+/// Maximum number of texts that one search embeds; the next search continues.
 const TEXTS_MAX: u32 = 2_048;
 
-/// A model of embeddings, its price and its caps.
+/// An embedding model with its price and caps.
 pub(crate) struct Embedder {
     endpoint: Endpoint,
     model: String,
@@ -28,7 +28,7 @@ pub(crate) struct Embedder {
     clock: fn() -> Timestamp,
 }
 
-/// Vectors of one call, and what was used for them.
+/// Result of one call.
 struct Called {
     /// Digest of the model and the texts.
     asked: RequestDigest,
@@ -36,7 +36,7 @@ struct Called {
     bill: Bill,
 }
 
-/// Why a search goes by words alone, in one line.
+/// One-line reason why a search uses words alone.
 #[derive(Debug)]
 struct NoVectors(String);
 
@@ -47,7 +47,7 @@ impl From<StoreError> for NoVectors {
 }
 
 impl Embedder {
-    /// The embedder of the settings, if they name a model.
+    /// Returns the embedder of the settings; `None` if they name no model.
     pub(crate) fn new(
         endpoint: Endpoint,
         config: &Config,
@@ -68,8 +68,8 @@ impl Embedder {
         })
     }
 
-    /// Embeds what came since the last search, and the words of `request`. Returns what the user should know: that texts
-    /// are left for the next search, or why this one goes by words alone.
+    /// Embeds new texts and the words of `request`. Returns a notice for the user if texts are left for the next search
+    /// or if this one uses words alone.
     pub(crate) async fn prepare(
         &self,
         store: &Store,
@@ -85,7 +85,7 @@ impl Embedder {
         }
     }
 
-    /// Returns whether texts are left for the next search.
+    /// Returns true if texts are left for the next search.
     async fn embed_all(
         &self,
         store: &Store,
@@ -116,7 +116,7 @@ impl Embedder {
     ) -> Result<(), NoVectors> {
         let said: Vec<Redacted> = texts.iter().map(|it| self.gate.redact(&it.text)).collect();
         let Called { asked, vectors, bill } = self.call(store, namespace, &said).await?;
-        // A text without a direction is near nothing, and not asked about again.
+        // An empty vector is near nothing, and keeps the text from being embedded again.
         let vectors = texts.iter().cloned().zip(vectors);
         let vectors = vectors.map(|(text, vector)| (text, vector.unwrap_or_default())).collect();
         let (model, at) = (self.model.clone(), (self.clock)());
@@ -136,7 +136,7 @@ impl Embedder {
         let owner = CapOwner { namespace, session: None };
         let reserved = self.budget.reserve(&store, owner, worst, (self.clock)()).await?;
         let reserved = reserved.map_err(|refusal| NoVectors(refusal.cap.to_string()))?;
-        // Never cancelled: Ctrl-C ends a search, and what is reserved then counts as spent.
+        // Never cancelled: Ctrl-C ends the search, and the reservation then counts as spent.
         self.rate_limit.draw(&store, sent, &CancellationToken::new()).await?;
         let called = self.endpoint.embed(&self.model, texts).await;
         let tokens = called.as_ref().map_or(0, |it| plausible(it.usage.prompt_tokens, sent));

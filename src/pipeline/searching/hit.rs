@@ -1,4 +1,4 @@
-//! A search and what it finds: a record, a memory or a note, and its state.
+//! A search request and its hits: records, memories and notes, with their state.
 
 use crate::domain::{
     Claim, ClaimKind, Evidence, Memory, MemoryId, MemoryState, RecordState, Stage, Timestamp, named,
@@ -30,27 +30,27 @@ named! {
     }
 }
 
-/// The vector of the words of a search, and the model that made it.
+/// Vector of the query's words, and the model that made it.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryVector {
     pub(super) model: String,
     pub(super) vector: Vector,
 }
 
-/// A search; absent criteria do not matter.
+/// A search; absent criteria match everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SearchRequest {
-    /// Words in any case and order; without any the newest are found.
+    /// Words in any case and order; if empty, the newest entries match.
     pub words: String,
     pub filter: SearchFilter,
     pub state: Option<HitState>,
     pub limit: usize,
-    /// Vector of the words, to find other words of the same meaning.
+    /// Vector of the words, to find texts of similar meaning.
     pub vector: Option<QueryVector>,
 }
 
 impl SearchRequest {
-    /// True if only records and memories can fit.
+    /// True if no note can match.
     pub(crate) fn excludes_notes(&self) -> bool {
         let SearchFilter { kind, session, client, since, until, path, open, failed, .. } =
             &self.filter;
@@ -61,7 +61,7 @@ impl SearchRequest {
     }
 }
 
-/// An entry of the directory.
+/// An entry of a memory directory.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Note {
     pub path: String,
@@ -77,13 +77,13 @@ pub(super) enum Found {
     Note(Note),
 }
 
-/// A record, a memory or a note that was found; a memory is found once.
+/// A found record, memory or note; each memory is found at most once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchHit {
     found: Found,
     pub memory: Option<Memory>,
     pub state: HitState,
-    /// A later memory of the same kind that was found too and may have put it out of date.
+    /// A later memory of the same kind among the hits that may have made this one obsolete.
     pub outdated_by: Option<MemoryId>,
     pub score: f64,
 }
@@ -94,7 +94,6 @@ impl SearchHit {
         SearchHit { found, memory, state, outdated_by: None, score: 0.0 }
     }
 
-    /// The hit that a memory is.
     pub(crate) fn of_memory(memory: Memory) -> SearchHit {
         SearchHit::new(Found::Memory, Some(memory))
     }
@@ -118,19 +117,19 @@ impl SearchHit {
         self.record().map(|stored| &stored.record.claim).or_else(of_memory)
     }
 
-    /// Time of what was said.
+    /// Time of the statement.
     pub(crate) fn at(&self) -> Option<Timestamp> {
         let of_memory = || self.memory.as_ref().and_then(|memory| memory.valid_from);
         self.record().and_then(|stored| stored.record.provenance.at).or_else(of_memory)
     }
 
-    /// The words that it rests on that say most of the query, of equal ones the first.
+    /// The evidence that matches most words of the query, the first among equals.
     pub(crate) fn quote(&self, query: &Query) -> Option<&Evidence> {
         let evidence = self.record().map(|stored| stored.record.evidence.as_slice());
         evidence.unwrap_or_default().iter().rev().max_by_key(|it| query.words_in(it.words.as_str()))
     }
 
-    /// The words for a reader: a person's wording, else the best [`quote`](SearchHit::quote).
+    /// Text to show: a person's wording, else the best [`quote`](SearchHit::quote).
     pub(crate) fn words(&self, query: &Query) -> &str {
         if let Some(note) = self.note() {
             return note.text.as_str();
@@ -142,7 +141,7 @@ impl SearchHit {
         quote.or_else(|| self.claim().map(Claim::headline)).unwrap_or_default()
     }
 
-    /// Order in time among memories of one kind that are believed now.
+    /// Sort key by time among active memories of one kind.
     pub(super) fn age(&self) -> Option<(ClaimKind, Option<Timestamp>, MemoryId)> {
         let memory = self.memory.as_ref().filter(|it| it.state == MemoryState::Active)?;
         Some((memory.claim.kind(), memory.valid_from, memory.id))

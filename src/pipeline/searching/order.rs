@@ -1,16 +1,16 @@
-//! The order of hits among one another: what took another memory's place stands above it, and so does what may have.
+//! Orders hits relative to one another: a memory that superseded another, or may have, is placed above it.
 
 use super::hit::{Found, HitState, SearchHit};
 use crate::domain::{Memory, MemoryId, MemoryState};
 use crate::store::{MemoryPairs, PrefixLookup, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 
-/// Longest chain of successors that is followed.
+/// Maximum length of a chain of successors.
 const SUCCESSORS_MAX: usize = 16;
-/// Share of a memory's score above which a later one that may have put it out of date is placed above it.
+/// Minimum score of a later memory, relative to the one it may have made obsolete, to be placed above it.
 const LATER_SHARE: f64 = 0.5;
 
-/// Memories that are looked up by the way.
+/// Memories looked up while ordering.
 pub(super) struct MemoryCache<'s> {
     pub(super) store: Option<&'s Store>,
     pub(super) known: HashMap<MemoryId, Option<Memory>>,
@@ -28,7 +28,7 @@ impl MemoryCache<'_> {
         Ok(self.known.get(&id).cloned().flatten())
     }
 
-    /// The memory that holds in the place of `memory`.
+    /// Returns the last memory in the chain of those that superseded `memory`.
     async fn successor(&mut self, memory: &Memory) -> Result<Option<Memory>, StoreError> {
         let (mut last, mut next) = (None, memory.superseded_by);
         for _ in 0..SUCCESSORS_MAX {
@@ -40,7 +40,7 @@ impl MemoryCache<'_> {
         Ok(last)
     }
 
-    /// A hit for a memory that the query itself did not find.
+    /// Makes a hit of a memory that the query itself did not find.
     async fn hit(&self, memory: Memory) -> Result<SearchHit, StoreError> {
         let (source, store) = (memory.sources.last(), self.store);
         if let Some((record, store)) = source.zip(store)
@@ -52,7 +52,7 @@ impl MemoryCache<'_> {
     }
 }
 
-/// Marks what contradicts another memory, and what a later one among the hits may have put out of date.
+/// Marks hits that contradict another memory, and those that a later hit may have made obsolete.
 pub(super) async fn mark_pairs(
     hits: &mut [SearchHit],
     memories: &mut MemoryCache<'_>,
@@ -89,8 +89,8 @@ pub(super) async fn mark_pairs(
     Ok(())
 }
 
-/// Puts what took a memory's place directly above it, and so what may have: a later memory that was found and scores at
-/// least [`LATER_SHARE`] of it. What stands above already stays.
+/// Moves the successor of a memory directly above it. So moves a later hit that may have made it obsolete and scores
+/// at least [`LATER_SHARE`] of it. Hits that are above already stay.
 pub(super) async fn below_later(
     hits: Vec<SearchHit>,
     memories: &mut MemoryCache<'_>,
@@ -116,7 +116,7 @@ pub(super) async fn below_later(
     Ok(ordered)
 }
 
-/// The hit that belongs directly above `hit`, unless it is placed.
+/// Takes the hit that belongs directly above `hit`, unless it is already placed.
 async fn above(
     hit: &SearchHit,
     waiting: &mut [Option<SearchHit>],

@@ -18,7 +18,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// The reader stays at most about `ahead_max` jobs ahead.
+    /// Creates a batch whose reader stays at most about `ahead_max` jobs ahead.
     pub(crate) fn new(id: &str, ahead_max: u32) -> Batch {
         Batch {
             id: id.to_owned(),
@@ -61,7 +61,7 @@ impl Batch {
         self.room.notify_one();
     }
 
-    /// Nothing is left to claim: the enqueued jobs ended elsewhere or wait.
+    /// Resets the count when nothing is left to claim: the enqueued jobs ended elsewhere or wait.
     pub(super) fn idle(&self) {
         self.ahead.store(0, Ordering::Relaxed);
         self.room.notify_one();

@@ -1,10 +1,10 @@
-//! Notices that the endpoint is away. One job without an answer may be the job's own fault; several in a row are not,
-//! and charging them would kill the queue's jobs one after another.
+//! Detects an outage of the endpoint. One unanswered job may be the job's own fault; several in a row are not, and
+//! charging them an attempt would kill the queue's jobs one after another.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Unanswered jobs in a row that open the breaker. Less than any sensible number of attempts, so that no job dies of an
-/// outage.
+/// Consecutive unanswered jobs that open the breaker. Less than any sensible number of attempts, so that no job dies of
+/// an outage.
 pub(super) const UNANSWERED_MAX: u32 = 3;
 
 #[derive(Debug, Default)]
@@ -20,13 +20,13 @@ struct Counts {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BreakerState {
     Closed,
-    /// The endpoint is away; this job opened the breaker.
+    /// This job opened the breaker.
     Opened,
     Open,
 }
 
 impl CircuitBreaker {
-    /// Closes the breaker; returns whether it was open.
+    /// Closes the breaker; returns true if it was open.
     pub(super) fn answered(&self) -> bool {
         std::mem::take(&mut *self.counts()).unanswered >= UNANSWERED_MAX
     }
@@ -41,7 +41,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Number of the next probe of an endpoint that is away, from 1; `None` while the breaker is closed.
+    /// Number of the next probe, from 1; `None` while the breaker is closed.
     pub(super) fn next_probe(&self) -> Option<u32> {
         let mut counts = self.counts();
         if counts.unanswered < UNANSWERED_MAX {

@@ -11,24 +11,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinSet};
 
-/// Answers that may be decoded and stored beside the calls under way: storing must not keep the endpoint waiting, and an
-/// answer that waits to be stored is held in memory.
+/// Maximum number of answers decoded and stored besides the calls in flight: storing must not keep the endpoint
+/// waiting, but each unstored answer takes memory.
 const STORING_MAX: usize = 32;
-/// Interval of looking at the queue until it is drained: other workers do not announce the end of their jobs.
+/// Poll interval while the queue drains: other workers do not announce the end of their jobs.
 const DRAINING_LOOK: Duration = Duration::from_millis(500);
-/// Interval of looking at a silent queue: should a clock jump, a waiting job is late by no more than this.
+/// Poll interval of a silent queue; it bounds the delay of a waiting job after a clock jump.
 const SILENT_LOOK: Duration = Duration::from_secs(15);
 
 struct ClaimLoop<'a> {
     state: &'a Arc<WorkerState>,
     until: Until,
-    /// Hears of jobs that others enqueued.
+    /// Announces jobs that others enqueued.
     changes: ChangeListener,
-    /// Longest outage of the endpoint that a user waits for.
+    /// Maximum outage of the endpoint that a user waits for.
     outage_max: Duration,
     schedule: Schedule,
     under_way: JoinSet<Result<(), StoreError>>,
-    /// End of the next wait or lease.
+    /// Time at which the next wait or lease ends.
     next_at: Option<Timestamp>,
     /// Duration of the outage so far.
     away: Duration,
@@ -53,7 +53,7 @@ pub(super) async fn run(
         failed: None,
     };
     let end = claims.run().await;
-    // Jobs under way end or are given back, also if the loop failed.
+    // Jobs in progress end or are released, even if the loop failed.
     state.closing.cancel();
     claims.rest().await;
     if let Some(error) = claims.failed {
@@ -65,7 +65,7 @@ pub(super) async fn run(
 
 impl ClaimLoop<'_> {
     async fn run(&mut self) -> Result<End, StoreError> {
-        // Ends with the worker.
+        // Terminates with the worker.
         loop {
             while let Some(ended) = self.under_way.try_join_next() {
                 note(&mut self.failed, self.state, ended);
@@ -102,7 +102,7 @@ impl ClaimLoop<'_> {
         }
     }
 
-    /// Begins the next periodic task, if one is due.
+    /// Starts the next periodic task, if one is due.
     async fn begin_task(&mut self, idle: bool) -> Result<bool, StoreError> {
         let due = self.schedule.due(self.state, idle).await?;
         let begun = due.is_some();
@@ -112,7 +112,7 @@ impl ClaimLoop<'_> {
         Ok(begun)
     }
 
-    /// Returns whether nothing is left to wait for.
+    /// Returns true if nothing is left to wait for.
     async fn is_done(&self) -> Result<bool, StoreError> {
         match self.until {
             Until::Stopped => Ok(false),
@@ -136,7 +136,7 @@ impl ClaimLoop<'_> {
         self.state.room().saturating_sub(u32::try_from(storing).unwrap_or(u32::MAX))
     }
 
-    /// Claims jobs and begins to work on them; returns how many.
+    /// Claims jobs and starts them; returns their number.
     async fn claim(&mut self, jobs_max: u32) -> Result<usize, StoreError> {
         if jobs_max == 0 {
             return Ok(0);
@@ -165,14 +165,14 @@ impl ClaimLoop<'_> {
             tracing::debug!(jobs = claimed, expired, "jobs claimed");
         }
         for job in jobs {
-            // Taken before the job begins, or the next claim would find room that is taken.
+            // Taken before the job starts, or the next claim would count the slot as free.
             let (state, slot) = (Arc::clone(state), state.take_slot());
             self.under_way.spawn(async move { state.work(job, slot).await });
         }
         Ok(claimed)
     }
 
-    /// Waits for room, for news of the queue or for the end of a wait.
+    /// Waits for room, for a change of the queue or for the end of a wait.
     async fn wait(&mut self) {
         let state = self.state;
         let (full, silent_max) = (state.room() == 0, self.silent_max());
@@ -205,7 +205,7 @@ impl ClaimLoop<'_> {
         }
     }
 
-    /// Maximum interval until the next look at a silent queue.
+    /// Maximum interval until the next poll of a silent queue.
     fn silent_max(&self) -> Duration {
         let longest = match self.until {
             Until::Drained => DRAINING_LOOK,
@@ -215,7 +215,7 @@ impl ClaimLoop<'_> {
         left.map_or(longest, |millis| longest.min(Duration::from_millis(millis)))
     }
 
-    /// The endpoint is away: after a pause, a single job finds out whether it is back.
+    /// Probes an unreachable endpoint with a single job after a pause.
     async fn probe(&mut self, number: u32) -> Result<(), StoreError> {
         self.rest().await;
         if self.until != Until::Stopped && self.outage_max <= self.away {
@@ -226,7 +226,7 @@ impl ClaimLoop<'_> {
             ));
             return Ok(());
         }
-        // Workers do not come back to an endpoint all at once.
+        // Jitter, so that workers do not return to an endpoint all at once.
         let pause = back_off(number, Digest::of(&["worker", &self.state.id]).short());
         self.away += pause;
         tokio::select! {
@@ -240,7 +240,7 @@ impl ClaimLoop<'_> {
         Ok(())
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until all jobs and tasks have ended.
     async fn rest(&mut self) {
         while let Some(ended) = self.under_way.join_next().await {
             note(&mut self.failed, self.state, ended);
@@ -248,7 +248,7 @@ impl ClaimLoop<'_> {
     }
 }
 
-/// An error of the store ends the work: the other jobs must not go on paying for answers that cannot be stored.
+/// Stops the worker on a store error, so that other jobs do not pay for answers that cannot be stored.
 fn note(
     failed: &mut Option<StoreError>,
     state: &WorkerState,

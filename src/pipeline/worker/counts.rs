@@ -1,4 +1,4 @@
-//! When a worker ends, its counts, and the report of its end.
+//! A worker's condition to end, its counts, and its final report.
 
 use crate::adapters::metrics::{Meters, Outcome};
 use crate::domain::{Record, Timestamp};
@@ -37,7 +37,7 @@ pub struct Jobs {
     pub quarantined: u64,
 }
 
-/// Counts behind a lock: a few additions a job.
+/// Shared job counts. A lock suffices for a few additions per job.
 #[derive(Debug, Default)]
 pub struct Counts {
     jobs: Mutex<Jobs>,
@@ -45,12 +45,12 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts for these meters too.
+    /// Creates counts that are also reported to `meters`.
     pub fn metered(meters: Arc<Meters>) -> Counts {
         Counts { jobs: Mutex::default(), meters: Some(meters) }
     }
 
-    /// The counts now.
+    /// Returns a snapshot of the counts.
     pub fn jobs(&self) -> Jobs {
         self.with(|jobs| jobs.clone())
     }
@@ -111,18 +111,18 @@ impl Counts {
 pub enum Until {
     /// When it is stopped.
     Stopped,
-    /// When nothing is left that could be done, now or after a while.
+    /// When nothing is left to do, now or after a wait.
     Drained,
     /// After one job.
     OneJob,
 }
 
-/// The end of a worker.
+/// Final report of a worker.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Reason.
     pub end: End,
-    /// When it began.
+    /// Start time.
     pub started_at: Timestamp,
     pub(crate) left: RemainingJobs,
 }
@@ -130,10 +130,10 @@ pub struct Report {
 /// Reason for the end of a worker.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum End {
-    /// Somebody asked for it.
+    /// It was asked to stop.
     Asked,
-    /// There was no more to do.
+    /// No work was left.
     Nothing,
-    /// Something that only a person can mend, and how.
+    /// Only a person can fix the problem; the message says how.
     Needs(String),
 }

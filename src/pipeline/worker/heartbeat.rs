@@ -8,13 +8,13 @@ use crate::store::{StoreError, WorkerStatus};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Beats within one lease: two may be missed.
+/// Beats per lease, so that two may be missed.
 const BEATS: u32 = 3;
-/// Maximum interval: a worker is shown as gone after a few.
+/// Maximum interval: a worker is shown as gone if a few beats are missing.
 const BEAT_MAX: Duration = Duration::from_secs(10);
-/// Interval after a beat that failed.
+/// Interval after a failed beat.
 const BEAT_AGAIN: Duration = Duration::from_secs(1);
-/// A clock that went back by more, in milliseconds, was set; less is how clocks are kept right.
+/// Maximum step back, in milliseconds, that is a normal clock correction; a longer one means the clock was set.
 const BACK_MILLIS: i64 = 2_000;
 
 #[derive(Clone, Debug)]
@@ -58,7 +58,7 @@ impl Heartbeat {
         let ahead = drift.since_last(now);
         state.extend().await?;
         if ahead < -BACK_MILLIS {
-            // Times that were written before lie in the future now.
+            // Times stored earlier are in the future now.
             let jobs = state.store().inner().recover(now).await?;
             tracing::warn!(millis = -ahead, jobs, "the clock went back");
         }

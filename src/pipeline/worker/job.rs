@@ -1,4 +1,4 @@
-//! One job, from its lease to the end of its claim. Decides what each outcome leads to.
+//! One job, from its lease to the end of its claim. Decides the consequence of each outcome.
 
 use super::circuit_breaker::{BreakerState, UNANSWERED_MAX};
 use super::leases::LeaseGuard;
@@ -40,7 +40,7 @@ impl ClaimEnd {
         ClaimEnd::Released(JobRelease { wait, charged: false })
     }
 
-    /// A stable name for why the job is not done.
+    /// Stable name of the reason why the job is not done.
     fn reason(&self) -> Option<String> {
         match self {
             ClaimEnd::Ended { ending: JobEnding::Dead { kind, .. }, .. } => Some(kind.clone()),
@@ -53,7 +53,7 @@ impl ClaimEnd {
 }
 
 impl WorkerState {
-    /// Works on a job until its claim ends. Only the store's errors are errors.
+    /// Works on a job until its claim ends. Only store errors are `Err`.
     pub(super) async fn work(&self, claimed: Claimed, slot: CallSlot) -> Result<(), StoreError> {
         let span = JobSpan::begin(claimed.job.id, claimed.attempt);
         let ended = self.process(claimed, slot).instrument(span.span()).await;
@@ -65,7 +65,7 @@ impl WorkerState {
         Ok(())
     }
 
-    /// Returns the outcome and a stable name for why the job is not done.
+    /// Returns the outcome, and a stable name of the reason why the job is not done.
     async fn process(
         &self,
         claimed: Claimed,
@@ -105,10 +105,10 @@ impl WorkerState {
         if let Some(end) = self.known(claimed, known.as_ref(), &cutting) {
             return Ok(end);
         }
-        // An entry may be as long as thousands of slices. Only a slice that is too long needs its words again.
+        // An entry may be as long as thousands of slices. Only a slice that is too long needs its text again.
         cutting.entries.iter_mut().for_each(|entry| entry.text = Redacted::default());
         let (started_at, mut spent) = (self.now(), Spending::default());
-        // A generation of this job comes after those of replays.
+        // Generations of this job follow those of replays.
         let before = known.map_or(0, |known| known.generation);
         let generation = before.saturating_add(claimed.generation);
         let slice = SliceRequest {
@@ -127,7 +127,7 @@ impl WorkerState {
         };
         let outcome = self.extractor.extract(slice, context, &mut spent).await?;
         let attempt = RunAttempt { cutting, run, generation, spent, started_at };
-        // A busy endpoint that was given up on did not answer either.
+        // An endpoint that stayed busy until the last try did not answer either.
         let given_up =
             self.batch.is_some() && matches!(outcome, Outcome::Deferred(Deferral::Unanswered(_)));
         if spent.answered && !given_up && self.breaker.answered() {
@@ -150,7 +150,7 @@ impl WorkerState {
         }
     }
 
-    /// Loads the job's slice as it was cut. Returns a sentence if it cannot be rebuilt.
+    /// Loads the job's slice as it was cut. Returns a message if it cannot be rebuilt.
     async fn load(
         &self,
         claimed: &Claimed,
@@ -164,7 +164,7 @@ impl WorkerState {
         Ok(cutting.map(|cutting| (session, cutting)))
     }
 
-    /// Ends the job without a request where an earlier run did its work.
+    /// Ends the job without a request if an earlier run did its work.
     fn known(
         &self,
         claimed: &Claimed,
@@ -179,13 +179,13 @@ impl WorkerState {
         (!halves.is_empty()).then(|| ClaimEnd::ended(None, JobEnding::Cut(halves), JobOutcome::Cut))
     }
 
-    /// Both halves have the preamble of the whole: the entries between them belong together.
+    /// Jobs for the halves of a slice, both with its preamble, since their entries belong together.
     fn halves(&self, claimed: &Claimed, cutting: &Cutting) -> Vec<Job> {
         let (preamble, asking) = (claimed.job.context.as_ref(), self.extractor.asking);
         halve(cutting).iter().map(|half| job_of(half, preamble.cloned(), asking)).collect()
     }
 
-    /// Cuts a slice that was too long in two, unless it is the smallest already.
+    /// Cuts a slice that was too long in two, unless it already has the minimum size.
     async fn cut(
         &self,
         claimed: &Claimed,
@@ -203,7 +203,7 @@ impl WorkerState {
 
     fn fail(&self, attempt: RunAttempt, failure: RunFailure, findings: Vec<Finding>) -> ClaimEnd {
         self.count_findings(&findings);
-        // An entry in several parts fails once.
+        // An entry in several parts counts once.
         let entries = attempt.cutting.slice.parts.iter().filter(|part| part.part == 0).count();
         self.extractor.client.tally.with(|totals| {
             let count = totals.failures.entry(failure.kind.clone()).or_default();
@@ -243,8 +243,8 @@ impl WorkerState {
         })
     }
 
-    /// After all tries and waits of a replay: the slice failed. If it is not the only one, the endpoint is away, and
-    /// thousands of slices more would each try, wait and fail.
+    /// Fails a slice after all tries and waits of a replay. Several in a row mean an outage: then stops, because
+    /// thousands of other slices would each try, wait and fail.
     fn give_up(&self, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
         if self.breaker.unanswered() == BreakerState::Closed {
             return self.fail(attempt, failure(error), Vec::new());
@@ -256,7 +256,7 @@ impl WorkerState {
         ClaimEnd::uncharged(None)
     }
 
-    /// Gives a job without an answer back for later.
+    /// Releases an unanswered job for a later attempt.
     fn come_back(&self, claimed: &Claimed, attempt: RunAttempt, error: ModelError) -> ClaimEnd {
         let Retry::After { wait, charged } = error.retry() else {
             return self.fail(attempt, failure(error), Vec::new());
@@ -277,13 +277,13 @@ impl WorkerState {
         if charged && claimed.attempt >= self.queue.attempts_max {
             return self.fail(attempt, failure(error), Vec::new());
         }
-        // Jobs that fail together do not come back together.
+        // Jitter, so that jobs that fail together do not return together.
         let pause = back_off(claimed.attempt, claimed.job.id.0.short()).max(wait);
         let wait = Some((Wait::BackOff, self.now().after(pause), error.to_string()));
         ClaimEnd::Released(JobRelease { wait, charged })
     }
 
-    /// Holds back all jobs under the cap, so that they need not reach it one by one.
+    /// Holds back all jobs under the cap, so that they do not reach it one by one.
     async fn hold_back(&self, cap: &ReachedCap) -> Result<JobRelease, StoreError> {
         let now = self.now();
         let wait = Some((Wait::Cap, now.next_midnight(), cap.to_string()));
@@ -294,7 +294,7 @@ impl WorkerState {
             CapScope::Day(_) => None,
         };
         if self.batch.is_some() && namespace.is_none() {
-            // Jobs in hand may still fit: the worst case of each slice is its own.
+            // Claimed jobs may still fit: each slice has its own worst case.
             self.capped.get_or_init(|| format!("{cap}; what is left waits, nothing is lost"));
         }
         let hold = |store: Store| {

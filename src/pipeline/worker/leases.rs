@@ -1,4 +1,4 @@
-//! The leases of the jobs under way.
+//! Leases of the jobs in progress.
 
 use crate::domain::{JobId, Lease};
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ struct LeaseEntry {
     stop: CancellationToken,
 }
 
-/// A held lease. Dropping it ends the extensions, whatever the store says of the job.
+/// A held lease. Dropping it ends its extensions, whatever the state of the job in the store.
 #[derive(Debug)]
 pub(super) struct LeaseGuard<'a> {
     leases: &'a Leases,
     lease: Lease,
-    /// Cancelled when the lease is lost, and when the worker stops.
+    /// Cancelled when the lease is lost or the worker stops.
     pub(super) stop: CancellationToken,
     closing: CancellationToken,
 }
@@ -36,8 +36,8 @@ impl Leases {
         self.held().values().map(|held| held.lease).collect()
     }
 
-    /// Stops the jobs whose leases other workers have now. Returns how many of them are under way: a job that ended
-    /// meanwhile has dropped its lease.
+    /// Stops the jobs whose leases were lost to other workers. Returns their number, without jobs that ended meanwhile
+    /// and dropped their leases.
     pub(super) fn lose(&self, extended: &[Lease], lost: &[JobId]) -> usize {
         let mut held = self.held();
         let lost = extended.iter().filter(|lease| lost.contains(&lease.subject));

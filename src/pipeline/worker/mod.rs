@@ -1,4 +1,4 @@
-//! The worker: claims as many jobs of the queue as the endpoint bears calls, and waits where there are none.
+//! The worker: claims as many jobs as the endpoint can take calls, and waits when there are none.
 
 mod batch;
 mod circuit_breaker;
@@ -33,10 +33,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// Retries of a store in trouble: a database restarts in less, and a person can make room on a disk.
+/// Maximum time to retry an unavailable store: a database restarts in less, and a person can free disk space.
 const STORE_RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// Wait for the calls under way of a replay after a stop.
+/// Grace period for a replay's calls in flight after a stop.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A worker before it runs.
@@ -51,11 +51,11 @@ pub struct Consumer {
     pub store: Store,
     /// Its name among the workers.
     pub id: String,
-    /// When it ends.
+    /// Condition on which it ends.
     pub until: Until,
-    /// Cancelled, it claims no more, lets calls under way end, and gives back the rest.
+    /// When cancelled, it claims no more jobs, lets calls in flight end, and releases the rest.
     pub closing: CancellationToken,
-    /// Held by the sources that fill the queue meanwhile; the worker is not drained before they end.
+    /// Held by the feeds that fill the queue; the worker is not drained before they end.
     pub feeding: Weak<()>,
     /// Counts calls and their cost.
     pub tally: Arc<Tally>,
@@ -68,15 +68,15 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Works until it is done.
+    /// Works until the condition in `until` is met.
     ///
     /// # Errors
-    /// The store's, if they do not pass.
+    /// Permanent store errors.
     pub async fn run(self) -> Result<Report, StoreError> {
         self.work(None).await
     }
 
-    /// As [`Consumer::run`], on the jobs of a batch alone.
+    /// As [`Consumer::run`], but only for the jobs of a batch.
     pub(super) async fn drain(self, batch: Arc<Batch>) -> Result<Report, StoreError> {
         self.work(Some(batch)).await
     }
@@ -106,7 +106,7 @@ impl Consumer {
         let (end, ()) = tokio::join!(work, heartbeat.beat(state, &over));
         let end = end?;
         match &end {
-            // Other processes show why.
+            // Keeps the status, so that other processes show the reason.
             End::Needs(_) if state.batch.is_none() => {
                 state.store().retry(|_| heartbeat.report(state)).await?;
             }
@@ -121,8 +121,8 @@ impl Consumer {
 
     async fn state(self, batch: Option<Arc<Batch>>) -> Result<WorkerState, StoreError> {
         let Consumer { config, model, model_name, store, id, closing, feeding, tally, .. } = self;
-        // A user waits for a replay: trouble of the store is reported at once, and calls are tried again at once
-        // instead of later.
+        // A user waits for a replay, so store errors are reported at once, and calls are retried at once instead of
+        // later.
         let waits = batch.is_some();
         let policy = RetryPolicy {
             wait_max: if waits { Duration::ZERO } else { STORE_RETRY_MAX },

@@ -26,14 +26,14 @@ pub(super) struct WorkerState {
     pub(super) queue: Queue,
     /// The batch of a replay; only its jobs are worked on.
     pub(super) batch: Option<Arc<Batch>>,
-    /// Records that are enough for a consolidation.
+    /// Backlog that makes a namespace due for consolidation.
     pub(super) thresholds: Thresholds,
     pub(super) leases: Leases,
     pub(super) breaker: CircuitBreaker,
     pub(super) counts: Arc<Counts>,
-    /// Cancelled, nothing new begins, and calls under way end well.
+    /// When cancelled, nothing new starts, and calls in flight complete.
     pub(super) closing: CancellationToken,
-    /// Held by the sources that fill the queue.
+    /// Held by the feeds that fill the queue.
     pub(super) feeding: Weak<()>,
     /// Prints a line for the user.
     pub(super) tell: fn(&str),
@@ -43,9 +43,9 @@ pub(super) struct WorkerState {
     pub(super) calling: AtomicU32,
     /// Notified when a call slot was freed.
     pub(super) freed: Notify,
-    /// The day's cap that a replay reached: jobs in hand still try, nothing more is claimed.
+    /// Daily cap that a replay reached: claimed jobs still try, nothing more is claimed.
     pub(super) capped: OnceLock<String>,
-    /// The first thing that only a person can mend.
+    /// Message of the first problem that only a person can fix.
     pub(super) needs: Mutex<Option<String>>,
 }
 
@@ -65,7 +65,7 @@ impl WorkerState {
         self.batch.as_ref().map(|batch| batch.id().to_owned())
     }
 
-    /// The jobs that are left; of the dead, those that died at `since` or later.
+    /// Remaining jobs; of the dead, those that died at `since` or later.
     pub(super) async fn left(&self, since: Timestamp) -> Result<RemainingJobs, StoreError> {
         let left = |store: Store| {
             let batch = self.batch_id();
@@ -79,7 +79,7 @@ impl WorkerState {
         self.store().retry(left).await
     }
 
-    /// Extends the leases of the jobs under way.
+    /// Extends the leases of the jobs in progress.
     pub(super) async fn extend(&self) -> Result<(), StoreError> {
         let (now, leases) = (self.now(), self.leases.all());
         if !leases.is_empty() {
@@ -94,20 +94,20 @@ impl WorkerState {
         Ok(())
     }
 
-    /// True if the leases may have expired: the machine slept, or the store was in trouble. A claim would take the
-    /// worker's own jobs a second time.
+    /// True if the leases may have expired because the machine slept or the store was unavailable. A claim would then
+    /// take the worker's own jobs a second time.
     pub(super) fn is_late(&self) -> bool {
         let at = Timestamp(self.extended_at.load(Ordering::Relaxed));
         at.after(self.queue.lease / 2) < self.now()
     }
 
-    /// Jobs that may be claimed now, for as many calls as the endpoint bears.
+    /// Number of jobs that may be claimed now, by the limit on concurrency.
     pub(super) fn room(&self) -> u32 {
         if self.capped.get().is_some() {
             return 0;
         }
         let limit = self.extractor.client.concurrency.limit();
-        // A replay claims some jobs ahead: a busy store must not keep the endpoint waiting.
+        // A replay claims some jobs ahead, so that a busy store does not keep the endpoint waiting.
         let ahead = if self.batch.is_some() { limit / 2 + 1 } else { 0 };
         (limit + ahead).saturating_sub(self.calling.load(Ordering::Relaxed))
     }
@@ -117,13 +117,13 @@ impl WorkerState {
         CallSlot(Arc::clone(self))
     }
 
-    /// Ends the work because of something that only a person can mend.
+    /// Stops the worker because of a problem that only a person can fix.
     pub(super) fn stop(&self, line: String) {
         self.needs.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(line);
         self.closing.cancel();
     }
 
-    /// The thing that only a person can mend: it ended the work, or it keeps memory waiting.
+    /// Message of the problem that only a person can fix: it stopped the worker, or keeps consolidation waiting.
     pub(super) fn needs(&self) -> Option<String> {
         let needs = self.needs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         needs.or_else(|| self.adjudicator.as_ref()?.needs())

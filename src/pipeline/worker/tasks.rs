@@ -1,5 +1,5 @@
-//! Periodic tasks beside the claim loop: memory cards of sessions that grew, and consolidation with the directories
-//! that show its memory. Ingestion stays quick because this work is done here.
+//! Periodic tasks beside the claim loop: memory cards of sessions that grew, and consolidation with its memory
+//! directories. Doing this work here keeps ingestion fast.
 
 use super::state::WorkerState;
 use crate::domain::{SessionId, Timestamp};
@@ -12,11 +12,11 @@ use crate::store::{Store, StoreError, StoreErrorKind};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Interval between two looks of a busy worker, in milliseconds.
+/// Interval between two checks of a busy worker, in milliseconds.
 const INTERVAL_MILLIS: i64 = 30_000;
-/// Cards of one task.
+/// Maximum number of cards per task.
 const CARDS_MAX: u32 = 32;
-/// Stored entries that are read at once: other work gets its turn between two pages.
+/// Stored entries per read; other work gets its turn between two pages.
 const PAGE_ENTRIES: u32 = 256;
 
 /// Decides which task is due.
@@ -24,14 +24,13 @@ const PAGE_ENTRIES: u32 = 256;
 pub(super) struct Schedule {
     cards_at: Timestamp,
     memory_at: Timestamp,
-    /// The last record at a look that found no namespace due.
+    /// The last record at a check that found no backlog; if `ends`, at any check.
     memory_of: Option<i64>,
-    /// The worker ends when nothing is left: it looks for records before the end, however soon that is, and only once,
-    /// since a namespace that another process holds is left to it.
+    /// True if the worker ends when nothing is left. It then checks for records before the end, but only once, since a
+    /// namespace that another process holds is left to that process.
     ends: bool,
 }
 
-/// A due task.
 #[derive(Debug)]
 pub(super) enum Task {
     /// Cards of sessions with this many entries.
@@ -45,7 +44,7 @@ impl Schedule {
         Schedule { cards_at: now, memory_at: Timestamp(i64::MIN), memory_of: None, ends }
     }
 
-    /// The next task, if one is due. An idle worker looks at any time.
+    /// Returns the next task, if one is due. An idle worker checks at any time.
     pub(super) async fn due(
         &mut self,
         state: &WorkerState,
@@ -72,11 +71,11 @@ impl Schedule {
 
     async fn consolidation(&mut self, state: &WorkerState) -> Result<Option<Task>, StoreError> {
         self.memory_at = state.now();
-        // Until a person has mended what the model needs, records wait; extraction goes on.
+        // Records wait until a person has fixed the problem with the model; extraction continues.
         if state.adjudicator.as_ref().is_some_and(|it| it.needs().is_some()) {
             return Ok(None);
         }
-        // Counting goes over all records: not where none came since none was due.
+        // Counting reads all records, so it is skipped if none came since a check that found no backlog.
         let last = |store: Store| async move { store.last_record().await };
         let last = state.store().retry(last).await?;
         if self.memory_of == Some(last) {
@@ -89,7 +88,7 @@ impl Schedule {
     }
 }
 
-/// Also true after a clock that went back.
+/// Also true if the clock went back.
 fn has_passed(last: Timestamp, now: Timestamp) -> bool {
     !(last.0..last.0.saturating_add(INTERVAL_MILLIS)).contains(&now.0)
 }
@@ -123,10 +122,10 @@ impl WorkerState {
                 page.iter().for_each(|entry| card.entry(entry));
                 from = to;
             }
-            // A card is texts, which always have a JSON.
+            // A card always serialises.
             let card = serde_json::to_string(&card.finish()).unwrap_or_default();
             match store.keep_card(session, entries, card).await {
-                // It was forgotten meanwhile.
+                // The session was forgotten meanwhile.
                 Err(error) if matches!(error.kind, StoreErrorKind::UnknownSession(_)) => {}
                 kept => kept?,
             }
@@ -144,7 +143,7 @@ impl WorkerState {
         }
     }
 
-    /// Failures are logged: memory can wait, and no job is lost for it.
+    /// Consolidates namespaces. Failures are logged, because memory can wait and no job is lost.
     async fn consolidate(&self, namespaces: Vec<String>) {
         let consolidator = self.consolidator();
         for namespace in namespaces {
@@ -159,7 +158,7 @@ impl WorkerState {
                     );
                     self.at_directories(&namespace, DirectoryStep::Sync).await;
                 }
-                // Another process consolidates it, or did meanwhile: the next look finds the rest.
+                // Another process consolidates it, or did meanwhile: the next check finds the rest.
                 Ok(ConsolidationOutcome::Busy | ConsolidationOutcome::Moved(_)) => {}
                 Ok(ConsolidationOutcome::Halted(Halt::Stopped)) => break,
                 Ok(ConsolidationOutcome::Halted(Halt::Needs(line))) => {
@@ -171,7 +170,7 @@ impl WorkerState {
         }
     }
 
-    /// Goes through the directories that show a namespace, on a thread for blocking work.
+    /// Runs `step` for the directories that show a namespace, on a thread for blocking work.
     async fn at_directories(&self, namespace: &str, step: DirectoryStep) {
         let Consolidator { store, holder, clock, .. } = self.consolidator();
         let dir_sync = DirSync { store, holder, clock, gate: self.extractor.gate.clone() };

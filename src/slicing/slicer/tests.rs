@@ -1,4 +1,4 @@
-//! Laws of the cutter.
+//! Properties of the slicer.
 
 use super::*;
 use crate::domain::Part;
